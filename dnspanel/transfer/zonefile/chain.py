@@ -172,15 +172,10 @@ def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Seq
     """What is known to differ between signers, if it is that."""
     if nsec3 is None or not nsec3.opt_out:
         return ""
-    names_odd = set(odd)
-    types: dict[bytes, set[int]] = {}
-    for rrset in rrsets:
-        if rrset.key in names_odd and rrset.key != APEX:
-            types.setdefault(rrset.key, set()).add(rrset.type)
-    if any(rdtypes.NS in of_name and rdtypes.DS not in of_name for of_name in types.values()):
+    if set(odd) - {rrset.key for rrset in rrsets} - {APEX}:
         return gettext(
-            "With opt-out PowerDNS hashes an insecure delegation that owns more than NS (an address of its own "
-            "server), as few signers do: name that server otherwise, or sign without opt-out"
+            "With opt-out PowerDNS hashes the empty names above an insecure delegation that has an address of its own, "
+            "as few signers do: name that server otherwise, or sign without opt-out"
         )
     return ""
 
