@@ -32,7 +32,8 @@ def records() -> None:
 
     NAME is relative to the zone, or absolute with a final dot; @ is the zone
     itself. A VALUE is written as in a zone file: "10 mail.example.net." for
-    an MX. Put -- before values that begin with a minus.
+    an MX. Names in a VALUE are absolute and end in a dot; one without it is
+    refused. Put -- before values that begin with a minus.
     """
 
 

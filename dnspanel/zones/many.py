@@ -10,6 +10,7 @@ from dataclasses import dataclass, replace
 from itertools import chain
 
 from dnspanel.texts import gettext
+from dnspanel.zones.absolute_values import parse_absolute
 from dnspanel.zones.rrset_notes import rrset_tags
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset, make
@@ -88,7 +89,7 @@ def set_values(texts: Sequence[str]) -> Act:
     values = _checked(texts)
 
     def act(rrset: RRset) -> RRset:
-        parsed = [rdata.parse(rrset.type, text) for text in values]
+        parsed = [parse_absolute(rrset.type, text) for text in values]
         disabled = rdata.in_both(rrset.type, rrset.disabled, parsed)
         return make(rrset.name, rrset.type, rrset.ttl, parsed, disabled, rrset.comment, notes=rrset.notes)
 
@@ -100,7 +101,7 @@ def add_values(texts: Sequence[str]) -> Act:
     values = _checked(texts)
 
     def act(rrset: RRset) -> RRset:
-        texts = [*rrset.rdata, *values]
+        texts = [*rrset.rdata, *(parse_absolute(rrset.type, text) for text in values)]
         return make(rrset.name, rrset.type, rrset.ttl, texts, rrset.disabled, rrset.comment, notes=rrset.notes)
 
     return act
@@ -172,7 +173,7 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
         texts = {text: changed(rrset.type, text) for text in rrset.rdata}
         if all(before == after for before, after in texts.items()):
             return rrset
-        parsed = {text: rdata.parse(rrset.type, after) for text, after in texts.items()}
+        parsed = {text: parse_absolute(rrset.type, after) for text, after in texts.items()}
         disabled = [parsed[text] for text in rrset.disabled]
         notes = rrset.notes.renamed(parsed.__getitem__)
         return make(rrset.name, rrset.type, rrset.ttl, parsed.values(), disabled, rrset.comment, notes=notes)

@@ -9,11 +9,10 @@ from collections.abc import Callable
 
 from dnspanel.api.v1.view import Refusal, shortened
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
+from dnspanel.zones.absolute_values import RELATIVE
 from replication.dns import rdata, rdtypes
 from replication.errors import BadRdata
 
-# Relative names get this origin, by which they are found out.
-RELATIVE = "a.relative.name.invalid."
 _QUOTED = frozenset((rdtypes.TXT, rdtypes.SPF))
 _HOSTS = frozenset((rdtypes.NS, rdtypes.MX, rdtypes.SRV))  # types that must name a host
 # PowerDNS writes these two in names as they are: a SOA whose mailbox has an @ is often seen, and compared as text.

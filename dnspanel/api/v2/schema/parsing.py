@@ -12,6 +12,7 @@ from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, inva
 from dnspanel.api.v2.schema.zone_serializers import MOST_RDATA, MOST_REASON
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from dnspanel.zones import direct
+from dnspanel.zones.absolute_values import RELATIVE, has_relative_name, parse_absolute
 from dnspanel.zones.direct import Step
 from dnspanel.zones.rrset_notes import notes_of, rrset_tags
 from dnspanel.zones.soa import DEFAULT_TTL
@@ -283,7 +284,7 @@ def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | N
         _parsed(key[1], disabled, f"{pointer}/disabled", faults)
         return None
     try:
-        found = make(*key, ttl, texts, disabled, comment, notes=notes)
+        found = make(*key, ttl, texts, disabled, comment, RELATIVE, notes=notes)
     except (BadName, BadRdata):
         _parsed(key[1], texts, f"{pointer}/rdata", faults)
         _parsed(key[1], disabled, f"{pointer}/disabled", faults)
@@ -292,6 +293,9 @@ def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | N
     except BadRRset as exc:
         faults.at(f"{pointer}/rdata", f"{exc}.", "bad-rrset")
     else:
+        if has_relative_name(key[1], found.rdata):
+            _parsed(key[1], texts, f"{pointer}/rdata", faults)
+            return None
         if len(found.notes.comments) == len(notes.comments):
             return found
         faults.at(f"{pointer}/value_comments", "A value that has a comment is not among `rdata`.")
@@ -306,7 +310,7 @@ def _parsed(type_: int, texts: Sequence[str], pointer: str, faults: Faults) -> t
             faults.at(f"{pointer}/{index}", f"{REFUSAL}.", "bad-rdata")
             continue
         try:
-            found.append(rdata.parse(type_, text))
+            found.append(parse_absolute(type_, text))
         except (BadName, BadRdata) as exc:
             faults.at(f"{pointer}/{index}", str(exc), "bad-rdata")
     return tuple(found)

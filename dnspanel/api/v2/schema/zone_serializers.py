@@ -85,7 +85,9 @@ class RRsetContentSerializer(Shape):
     """What an RRset is to be."""
 
     ttl = Integer(min_value=0, max_value=MOST_TTL)
-    rdata = _texts(min_length=1, max_length=MOST_RDATA, help_text="Names are absolute, with or without a final dot.")
+    rdata = _texts(
+        min_length=1, max_length=MOST_RDATA, help_text="Names are absolute and end in a dot; one without it is refused."
+    )
     disabled = _texts(required=False, max_length=MOST_RDATA, help_text="Those of `rdata` that are kept but not served.")
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
     tags = _tags()

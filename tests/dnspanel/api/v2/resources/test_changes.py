@@ -78,7 +78,10 @@ def test_a_body_of_another_shape_is_refused(call: Caller, zone: Zone, body: Any)
 
 
 def test_what_only_shows_under_the_lock_is_pointed_at(call: Caller, zone: Zone) -> None:
-    orders = [replace("x", "A", "192.0.2.7"), {"op": "extend", "name": "shop", "type": "CNAME", "rdata": ["mail"]}]
+    orders = [
+        replace("x", "A", "192.0.2.7"),
+        {"op": "extend", "name": "shop", "type": "CNAME", "rdata": ["mail.test."]},
+    ]
     assert pointers(call.problem(422, "POST", CHANGES, {"changes": orders})) == [("/changes/1", "bad-rrset")]
     orders = [replace("x", "A", "192.0.2.7"), replace("www", "CNAME", "mail.example.test.")]
     ((pointer, _), *_) = pointers(call.problem(422, "POST", CHANGES, {"changes": orders}))
@@ -224,3 +227,24 @@ def test_a_ptr_in_the_same_request_is_its_own(call: Caller, zone: Zone, make_zon
         "5.2.0.192.in-addr.arpa.": ["mine.example.net."],
         "6.2.0.192.in-addr.arpa.": ["b.example.test."],
     }
+
+
+def test_a_name_in_a_value_without_a_final_dot_is_refused_on_every_way(call: Caller, zone: Zone) -> None:
+    """`CNAME www` became `www.`, and the answer was 202 without a warning."""
+    alias = replace("c1", "CNAME", "www")
+    rrset = {"ttl": 300, "rdata": ["www"]}
+    ways: list[tuple[str, str, Any]] = [
+        ("PUT", "/zones/example.test./rrsets/c1/CNAME", rrset),
+        ("PATCH", "/zones/example.test./rrsets/@/MX", {"add": ["20 mail"]}),
+        ("PATCH", "/zones/example.test./rrsets/@/MX", {"rdata": ["20 mail"]}),
+        ("POST", CHANGES, {"changes": [alias]}),
+        ("POST", CHANGES, {"changes": [{**alias, "name": "shop", "op": "extend"}]}),
+        ("POST", "/bulk", {"zones": [{"zone": "example.test", "changes": [alias]}]}),
+        ("POST", "/zones", {"name": "new.test", "rrsets": [{"name": "c1", "type": "CNAME", **rrset}]}),
+    ]
+    for method, path, body in ways:
+        problem = call.problem(422, method, path, body)
+        [fault] = problem["errors"]
+        assert fault["code"] == "bad-rdata", path
+        assert "has no final dot" in fault["detail"], path
+    assert Publication.objects.count() == 1
