@@ -1,11 +1,16 @@
 """Zones that BIND signed, read by the import, compiled by us, served by PowerDNS: validators find them right."""
 
+import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
+import dns.rdata
+import dns.rdatatype
 import pytest
 
 from dnspanel.transfer.documents import Document, Options, ParsedZone
+from dnspanel.transfer.sources.axfr import Server
+from dnspanel.transfer.sources.dns_wire import Record
 from dnspanel.transfer.zone_changes import rrset_of
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones.dnssec.other_keys import in_one_piece
@@ -13,6 +18,8 @@ from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.rules import Severity
 from replication.codec.dnssec import MetadataObject, Nsec3
 from replication.compile import compile_zone
+from replication.dns import rdtypes
+from replication.dns.signed_ttls import SignedTtls
 from tests.oracle import lmdb_file
 from tests.oracle.powerdns import PowerDNS
 from tests.oracle.test_validators import COVERED, NEGATIVE, OF_WILDCARDS, VALIDATED, Served, delved, text_for
@@ -157,3 +164,80 @@ def test_while_the_denial_is_paused_no_answer_is_bogus(installation: PowerDNS, z
                 reply = resolver.ask(f"{label}.{zone}", "A")
                 assert (reply.rcode, reply.is_secure) == ("SERVFAIL", False)
             assert resolver.bogus == []
+
+
+def signed_by_ldns(zone: str, text: str, folder: Path) -> str:
+    """The zone file, signed with NSEC3 whose parameters have the TTL of the SOA's minimum."""
+    path, before = folder / "ldns.zone", set(folder.glob("K*.private"))
+    path.write_text(text)
+    run("ldns-keygen", "-a", "ECDSAP256SHA256", "-k", zone, cwd=folder)
+    [key] = set(folder.glob("K*.private")) - before
+    run("ldns-signzone", "-n", "-f", str(folder / "ldns.signed"), str(path), str(key.with_suffix("")), cwd=folder)
+    return (folder / "ldns.signed").read_text()
+
+
+def signed_by_knot(zone: str, text: str, folder: Path) -> str:
+    """The zone file, signed with NSEC3 by Knot DNS."""
+    (folder / "knot").mkdir()
+    (folder / "knot" / f"{zone}zone").write_text(text)
+    conf = folder / "knot.conf"
+    conf.write_text(
+        f"database:\n  storage: {folder}/knot\npolicy:\n  - id: one\n    nsec3: on\n    single-type-signing: on\n"
+        f"zone:\n  - domain: {zone}\n    storage: {folder}/knot\n    file: {zone}zone\n    dnssec-signing: on\n"
+        f"    dnssec-policy: one\n"
+    )
+    run("kzonesign", "-c", str(conf), "-o", str(folder / "knot"), zone, cwd=folder)
+    return (folder / "knot" / f"{zone}zone").read_text()
+
+
+def run(*command: str, cwd: Path) -> None:
+    done = subprocess.run(command, cwd=cwd, capture_output=True, text=True, timeout=60, check=False)
+    assert done.returncode == 0, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("signer", ["bind nsec", "bind nsec3", "ldns", "knot"])
+def test_what_ring_0_transfers_is_a_signed_zone_with_the_ttls_of_its_signer(
+    installation: PowerDNS, signer: str, tmp_path: Path
+) -> None:
+    """PowerDNS gives the parameters and the chain the SOA's minimum, and all signatures of an owner had one TTL."""
+    zone = "ttls.test."
+    text = f"""$ORIGIN {zone}
+$TTL 3600
+@ 7200 SOA ns1 hostmaster 4711 10800 3600 604800 300
+@ 86400 NS ns1
+@ 60 TXT "short"
+ns1 A 192.0.2.53
+www 30 A 192.0.2.1
+www 4000 TXT "long"
+near NS ns.other.test.
+"""
+    text = text if signer.startswith("bind") else text.replace("@", zone)
+    signers = {
+        "bind nsec": lambda: signed_text(zone, text, tmp_path),
+        "bind nsec3": lambda: signed_text(zone, text, tmp_path, "-3", "-", "-H", "0"),
+        "ldns": lambda: signed_by_ldns(zone, text, tmp_path),
+        "knot": lambda: signed_by_knot(zone, text, tmp_path),
+    }
+    parsed = read(zone, signers[signer]())
+    assert parsed.signatures is not None
+    nsec3 = parsed.signatures.nsec3
+    compiled = {zone: (1, compile_zone(zone, map(rrset_of, parsed.rrsets), nsec3))}
+    state = SigningState((), nsec3, presigned=True)
+    signing = [MetadataObject(zone, kind, value) for kind, value in state.metadata.items()]
+    ttls = SignedTtls((each.name, each.texts) for each in parsed.rrsets if each.type == rdtypes.RRSIG)
+    with installation.place("ttls") as place:
+        lmdb_file.write(place.database, installation.schema, compiled, signing)
+        with place.server(None) as port:
+            server = Server("127.0.0.1", port, None, 10, lambda host, port: [host])
+            found = [record._replace(ttl=ttls.ttl_of(*record)) for record in server.all_of(zone)]
+    exported = tmp_path / "transferred"
+    exported.write_text("".join(f"{each.name} {each.ttl} IN {presented(each)}\n" for each in found))
+    run("dnssec-verify", "-z", "-o", zone, str(exported), cwd=tmp_path)
+    run("ldns-verify-zone", str(exported), cwd=tmp_path)
+    run("kzonecheck", "-o", zone, str(exported), cwd=tmp_path)
+
+
+def presented(record: Record) -> str:
+    """Type and rdata in the presentation format."""
+    content = dns.rdata.from_wire("IN", record.type, record.rdata, 0, len(record.rdata))
+    return f"{dns.rdatatype.to_text(record.type)} {content.to_text()}"

@@ -95,6 +95,8 @@ def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collectio
         close = [mnemonic for ratio, mnemonic in alike if ratio == best] if best >= _LEAST_LIKENESS else []
     if len(close) != 1 or (type := type_from_text(close[0])) in unanswered:
         return ""
+    if type in _NAMES and _address(value):  # `192.0.2.1` can be read as a name too, and nobody means that one
+        return ""
     return close[0] if _readable(("", type, value), origin) else ""
 
 

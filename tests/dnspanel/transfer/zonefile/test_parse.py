@@ -364,8 +364,15 @@ def test_a_fix_is_the_line_as_it_was_probably_meant(line: str, fix: str) -> None
 
 @pytest.mark.parametrize(
     "line",
-    ["www XNAME other.test.", "www CNAM 10 other.test.", "www MXX mail", "www AAAB 192.0.2.1", "@ ANAME 10 lb.test."],
-    ids=["two alike", "two values", "no preference", "address of the other kind", "ANAME with a number"],
+    [
+        "www XNAME other.test.",
+        "www CNAM 10 other.test.",
+        "www MXX mail",
+        "www AAAB 192.0.2.1",
+        "@ ANAME 10 lb.test.",
+        "@ ANAME 192.0.2.1",
+    ],
+    ids=["two alike", "two values", "no preference", "the other kind", "ANAME with a number", "ANAME of an address"],
 )
 def test_no_type_is_proposed_that_cannot_read_the_value_or_is_one_of_two(line: str) -> None:
     fault = only_fault(body(line + "\n"))
