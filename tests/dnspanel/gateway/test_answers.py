@@ -487,3 +487,14 @@ def test_an_update_while_publishing_is_held_may_be_sent_again_later(zone: Zone, 
     assert Publication.objects.count() == before
     hold.release()
     assert rcode_of(key.ask(adds(), at=LATER, now=LATER)) == "NOERROR"
+
+
+def test_an_update_with_a_value_that_nodes_cannot_read_back_is_refused(
+    zone: Zone, key: Key, caplog: pytest.LogCaptureFixture
+) -> None:
+    message = dns.update.UpdateMessage("example.test.")
+    message.add("www", 60, "CAA", '0 issue ""')
+    with caplog.at_level(logging.INFO):
+        assert rcode_of(key.ask(message)) == "REFUSED"
+    assert "SERVFAIL" in caplog.text
+    assert holds(zone, "www.example.test.", rdtypes.CAA) == ()

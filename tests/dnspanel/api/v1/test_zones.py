@@ -695,3 +695,12 @@ def test_a_zone_in_the_trash_says_so_to_who_may_know_of_it(
     narrow = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({other.pk})))
     refused = narrow("GET", f"/zones/{ZONE}")
     assert (refused.status_code, json.loads(refused.content)) == (404, {"error": "Not Found"})
+
+
+def test_a_value_that_nodes_cannot_read_back_is_refused(call: Caller, zone: Zone) -> None:
+    refused = call("PATCH", f"/zones/{ZONE}?wait=all", {"rrsets": [replace(WWW, "CAA", '0 issue ""')]})
+    assert refused.status_code == 422
+    assert "SERVFAIL" in texts(refused)
+    rrsets = [replace("www.new.test.", "CAA", '0 issue ""')]
+    refused = call("POST", "/zones", {"name": "new.test.", "kind": "Native", "rrsets": rrsets})
+    assert (refused.status_code, "SERVFAIL" in texts(refused)) == (422, True)

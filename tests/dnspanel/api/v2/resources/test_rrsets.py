@@ -290,3 +290,28 @@ def test_what_is_no_tag_or_comment_is_pointed_at(
 ) -> None:
     problem = call.problem(422, "PUT", WWW, {"ttl": 300, "rdata": ["192.0.2.1"], **members})
     assert [fault["pointer"] for fault in problem["errors"]] == [pointer]
+
+
+@pytest.mark.parametrize(
+    ("type", "value"),
+    [("CAA", '0 issue ""'), ("CERT", "0 1 5 AAAA"), ("IPSECKEY", "10 0 255 . AAAA"), ("APL", "3:00/0")],
+)
+def test_a_value_that_nodes_cannot_read_back_is_refused_on_every_way(
+    call: Caller, zone: Zone, type: str, value: str
+) -> None:
+    # It was published, made every type at its name SERVFAIL, and was taken back; who waited was told "everywhere".
+    rrset = {"name": "www", "type": type, "ttl": 300, "rdata": [value]}
+    body = {"ttl": 300, "rdata": [value]}
+    change = {"op": "replace", **rrset}
+    revision = call.get(f"/zones/{zone.name}")["revision"]
+    for method, path, sent in (
+        ("PUT", f"/zones/{zone.name}/rrsets/www/{type}", body),
+        ("PUT", f"/zones/{zone.name}/rrsets/www/{type}?wait=10", body),
+        ("POST", f"/zones/{zone.name}/changes", {"changes": [change]}),
+        ("POST", "/bulk", {"zones": [{"zone": zone.name, "changes": [change]}]}),
+        ("POST", "/zones", {"name": "new.test.", "rrsets": [rrset], "nameservers": ["ns1.example.net."]}),
+    ):
+        problem = call.problem(422, method, path, sent)
+        assert [each["code"] for each in problem["violations"] if each["severity"] == "error"] == ["value-unanswered"]
+    assert call.get(f"/zones/{zone.name}")["revision"] == revision
+    call.problem(404, "GET", "/zones/new.test.")
