@@ -23,9 +23,7 @@ def parse_absolute(type: int, text: str) -> str:
         return parsed
     name = next(word for word in parsed.split(" ") if word.endswith(RELATIVE)).removesuffix(RELATIVE) or "@"
     if name == "@":
-        reason = gettext(
-            "“@” is relative, and names in values are absolute here: write the whole name and a dot."
-        )
+        reason = gettext("“@” is relative, and names in values are absolute here: write the whole name and a dot.")
         raise BadRdata(type=type, text=text, reason=reason)
     reason = gettext(
         "The name “{name}” has no final dot, and names in values are absolute here. Write “{absolute}” if that is the "

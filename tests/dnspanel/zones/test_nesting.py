@@ -358,10 +358,11 @@ def test_a_zone_whose_parent_here_holds_a_ds_is_refused_by_whatever_way_it_comes
         make_zone(name="beta.example.test.")
     with pytest.raises(SignedAtParent):
         edit.restore_zone(zone=beta, author=None, channel=Channel.WEB, now=NOW)
-    rows = store_rrsets.rows_of_zone(7, "beta.example.test.", [])
+    start = rr("@ 300 SOA ns1.example.net. hostmaster.example.net. 1 2 3 4 5", origin="beta.example.test.")
+    rows = store_rrsets.rows_of_zone(7, "beta.example.test.", [start])
     with pytest.raises(NamesRefused, match="holds a DS"):
         bulk.create_ready_zones(
-            zones=[bulk.BulkZone(7, "beta.example.test.", 1, 0)],
+            zones=[bulk.BulkZone(7, "beta.example.test.", 1, 1)],
             rows=lambda: [rows],
             author=None,
             channel=Channel.IMPORT,

@@ -74,9 +74,7 @@ class ManyZones(V2View):
         if deletes:
             return _delete(request, preview, body)
         done = many_settings.change_marks(zones=preview.changed, marks=marks, author=actor, now=timezone.now())
-        return answer(
-            {"publication": None, "zones": [], "warnings": [], "outcome": _outcome_json(_both(preview, done))}
-        )
+        return accepted(request, None, {"zones": [], "warnings": [], "outcome": _outcome_json(_both(preview, done))})
 
 
 def _delete(request: Request, preview: ZonesOutcome, body: Mapping[str, Any]) -> HttpResponse:

@@ -12,7 +12,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
-from dnspanel.api.v2.http.accepted import written
+from dnspanel.api.v2.http.accepted import accepted, written
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
@@ -187,7 +187,7 @@ class ZoneRestoreTo(V2View):
         body = read(UndoSerializer, request.data)
         if body["into"] == "draft":
             revision.restore_to(zone=zone, number=found.number, author=actor, now=timezone.now())
-            return _drafted()
+            return _drafted(request)
         return written(request, publish(request, [_patch_of_state(zone, found.number)], _terms(body)))
 
 
@@ -265,7 +265,7 @@ def _undo(request: Request, revisions: Sequence[Revision]) -> HttpResponse:
     if body["into"] == "draft":
         for one in revisions:
             revision.undo_revision(revision=one, author=actor, now=timezone.now())
-        return _drafted()
+        return _drafted(request)
     return written(request, publish(request, patches_of_undo(actor, revisions), _terms(body)))
 
 
@@ -326,6 +326,6 @@ def _terms(body: dict[str, Any]) -> Terms:
     return Terms(body["reason"], body["confirm"], body["accept_warnings"])
 
 
-def _drafted() -> HttpResponse:
+def _drafted(request: Request) -> HttpResponse:
     """Nothing was published; the draft has it."""
-    return answer({"publication": None, "zones": [], "warnings": []}, headers={"Location": "/api/v2/draft"})
+    return accepted(request, None, {"zones": [], "warnings": []}, headers={"Location": "/api/v2/draft"})

@@ -54,7 +54,8 @@ def test_an_export_can_be_made_a_zone_again(call: Caller, zone: Zone) -> None:
     # With another word the serial of the text would move, as in PowerDNS.
     body = {"name": "example.test.", "kind": "Native", "nameservers": [], "zone": text, "soa_edit_api": ""}
     assert call("POST", "/zones", body).status_code == 201
-    assert call.get(f"{ZONE}/export")["zone"] == text
+    # Secondaries that still have the deleted zone take it, because it begins above the serial that they know.
+    assert call.get(f"{ZONE}/export")["zone"] == text.replace(" 2 10800 ", " 3 10800 ")
 
 
 def test_an_export_has_what_the_token_sees(make_caller: MakeCaller, zone: Zone) -> None:
