@@ -1,5 +1,7 @@
 """A segment marks the zones whose answers hold what changed, though they did not change themselves."""
 
+import re
+
 import pytest
 from django.db import connection
 from django.utils import timezone
@@ -76,7 +78,7 @@ def test_targets_are_looked_up_by_their_index_once_there_are_many_whatever_the_p
     create("many.test.", *(cname(f"h{number}.many.test.", "www.many.test.") for number in range(3_000)))
     marks_of_next_segment()
     plan = plan_of_the_look_up()
-    assert "Index Scan using rrset_cname_target" in plan
+    assert re.search(r"Index Scan (using|on) rrset_cname_target\b", plan)
     assert "Seq Scan on zones_rrset" not in plan
 
 
