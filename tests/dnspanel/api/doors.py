@@ -603,9 +603,14 @@ _PUBLISHING = {
     "PUT v2-rrset the challenge": "-",
     "PUT v2-rrset www A": "-",
 }
+# A zone below takes names out of the zone above, whose rules are asked.
+_BELOW = {"POST v1-zones below another team's": "-", "POST v2-zones below another team's": "-"}
 KEPT_BACK: dict[State, dict[str, str]] = {
     State.FROZEN: {
         **_PUBLISHING,
+        **_BELOW,
+        "PUT v2-zone-primaries": "-",
+        "POST v2-zone-take-over": "-",
         "DELETE v2-catalog": "-",
         "DELETE v2-produced-catalog": "-",
         "POST v2-many-rrsets": "-",
@@ -615,6 +620,8 @@ KEPT_BACK: dict[State, dict[str, str]] = {
     },
     State.LOCKED: {
         **_PUBLISHING,
+        **_BELOW,
+        "POST v2-trash-restore below another team's": "-",
         "PUT v2-rrset-expiry": "-",
         "DELETE v2-rrset-expiry": "-",
         "PUT v2-vanity-name": "-",
@@ -627,6 +634,8 @@ KEPT_BACK: dict[State, dict[str, str]] = {
     },
     State.GOVERNED: {
         **_PUBLISHING,
+        **_BELOW,
+        "POST v2-trash-restore below another team's": "-",
         "POST v2-many-rrsets": "-",
         "POST v2-request-act publish": "!",
     },
