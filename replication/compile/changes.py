@@ -176,17 +176,13 @@ class _Compiler:
                 continue
             records = values.decode_records(body)
             texts = (rdata.from_wire(type, record.content) for record in records)
-            wires = sorted({rdata.to_node_wire(type, text, comes_signed=False) for text in texts})
+            wires = rdata.to_node_wires(type, texts, comes_signed=False)
             self._set(rel, type, values.encode_rrset(wires, records[0].ttl, *self._flags(rel, type)))
 
     def _body(self, rel: bytes, rrset: RRset) -> bytes:
-        to_wire, type = rdata.to_wire, rrset.type
-        if type in rdata.SIGNED_IN_LOWER_CASE:
-            signed = rdtypes.RRSIG in self._new.types(rel)
-            wires = sorted({rdata.to_node_wire(type, text, comes_signed=signed) for text in rrset.served})
-        else:
-            wires = [to_wire(type, text) for text in rrset.served]
-        return values.encode_rrset(wires, rrset.ttl, *self._flags(rel, type))
+        comes_signed = rrset.type in rdata.SIGNED_IN_LOWER_CASE and rdtypes.RRSIG in self._new.types(rel)
+        wires = rdata.to_node_wires(rrset.type, rrset.served, comes_signed=comes_signed)
+        return values.encode_rrset(wires, rrset.ttl, *self._flags(rel, rrset.type))
 
     def _flags(self, rel: bytes, type: int) -> tuple[bool, bool]:
         """The flags auth and ordername of an RRset."""

@@ -44,17 +44,16 @@ def compile_zone(zone: str, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None)
     content = list(rrsets)
     signed = {item.name for item in content if item.type == rdtypes.RRSIG}
     served = (
-        (key_within(zone, item.name, item.type), item.type, item.ttl, _wires(item.type, texts, item.name in signed))
+        (
+            key_within(zone, item.name, item.type),
+            item.type,
+            item.ttl,
+            rdata.to_node_wires(item.type, texts, comes_signed=item.name in signed),
+        )
         for item in content
         if (texts := item.served)
     )
     return compile_wires(zone, served) if nsec3 is None else _general_rows(zone, _owned(served), nsec3)
-
-
-def _wires(type: int, texts: Sequence[str], comes_signed: bool) -> list[bytes]:
-    if type not in rdata.SIGNED_IN_LOWER_CASE:
-        return [rdata.to_wire(type, text) for text in texts]
-    return sorted({rdata.to_node_wire(type, text, comes_signed=comes_signed) for text in texts})
 
 
 def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:

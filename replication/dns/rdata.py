@@ -86,15 +86,16 @@ def from_wire(type: int, wire: bytes) -> str:
     return text
 
 
-def to_node_wire(type: int, text: str, *, comes_signed: bool) -> bytes:
-    """Return the wire form that nodes get of a canonical text.
+def to_node_wires(type: int, texts: Iterable[str], *, comes_signed: bool) -> list[bytes]:
+    """Return the wire forms that nodes get of the canonical texts of an RRset.
 
-    It has the text's capitals, unless PowerDNS may have to sign it and would do that otherwise than others validate it.
-    `comes_signed`: others have signed the RRset, as it is.
+    They have the texts' capitals, unless PowerDNS may have to sign them and would do that otherwise than others
+    validate them; of texts that differ in capitals alone then, there is one. `comes_signed`: others have signed the
+    RRset, as it is.
     """
-    if type in SIGNED_IN_LOWER_CASE and not comes_signed:
-        text = folded(type, text)
-    return _encode(type, text, None)
+    if type not in SIGNED_IN_LOWER_CASE:
+        return [to_wire(type, text) for text in texts]
+    return sorted({to_wire(type, text if comes_signed else folded(type, text)) for text in texts})
 
 
 def targets(type: int, text: str) -> tuple[str, ...]:

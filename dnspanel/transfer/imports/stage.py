@@ -88,8 +88,9 @@ def _served(rrset: ReadyRRset, comes_signed: bool) -> tuple[bytes, int, int, Seq
     if not rrset.disabled and rrset.type not in rdata.SIGNED_IN_LOWER_CASE:
         return rrset.key, rrset.type, rrset.ttl, rrset.wires
     off = set(rrset.disabled)
-    wires: Sequence[bytes] = [wire for text, wire in zip(rrset.texts, rrset.wires, strict=True) if text not in off]
     if rrset.type in rdata.SIGNED_IN_LOWER_CASE:
         served = (text for text in rrset.texts if text not in off)
-        wires = sorted({rdata.to_node_wire(rrset.type, text, comes_signed=comes_signed) for text in served})
+        wires = rdata.to_node_wires(rrset.type, served, comes_signed=comes_signed)
+    else:
+        wires = [wire for text, wire in zip(rrset.texts, rrset.wires, strict=True) if text not in off]
     return rrset.key, rrset.type, rrset.ttl, wires
