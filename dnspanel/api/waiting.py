@@ -8,6 +8,7 @@ from typing import Any
 from django.db import connection
 
 from dnspanel.fleet.models import NodeState
+from dnspanel.polling import poll
 from dnspanel.secondaries.arrival import secondaries_lacking
 from dnspanel.zones.failed import raise_if_taken_back
 from dnspanel.zones.models import Publication
@@ -15,7 +16,7 @@ from dnspanel.zones.models import Publication
 LONGEST_WAIT = 60.0  # seconds
 # Each one that waits holds a thread of the web process, which has twice as many (Procfile).
 MOST_WAITING = 12
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.25
+_LONGEST_PAUSE = 0.25
 
 # Written out, because it runs for every write and at every look of those who wait.
 _PROOFS = """
@@ -66,7 +67,7 @@ def wait_until(
     if not _places.acquire(blocking=False):
         return True if ask() else None
     try:
-        return _wait(ask, clock() + min(seconds, LONGEST_WAIT), clock, sleep)
+        return poll(ask, min(seconds, LONGEST_WAIT), longest_pause=_LONGEST_PAUSE, clock=clock, sleep=sleep)
     finally:
         _places.release()
 
@@ -101,18 +102,3 @@ def _state_and_proofs(publication: Publication) -> tuple[bool, list[bool]]:
         cursor.execute(_PROOFS, parameters)
         rows = cursor.fetchall()
     return any(failed for failed, _, _ in rows), [acked for _, is_node, acked in rows if is_node]
-
-
-def _wait(
-    ask: Callable[[], bool | None], end: float, clock: Callable[[], float], sleep: Callable[[float], None]
-) -> bool:
-    pause = _FIRST_PAUSE
-    while True:
-        everywhere = ask()
-        left = end - clock()
-        if everywhere is not False or left <= 0:
-            return everywhere is True
-        if not connection.in_atomic_block:
-            connection.close()  # to the pool, for those who have work to do
-        sleep(min(pause, left))
-        pause = min(pause * 1.5, _LONGEST_PAUSE)

@@ -4,9 +4,8 @@ import time
 from collections.abc import Callable
 from threading import BoundedSemaphore
 
-from django.db import connection
-
 from dnspanel.fleet.models import Ack, Node, NodeState
+from dnspanel.polling import poll
 from dnspanel.zones.failed import raise_if_taken_back
 from dnspanel.zones.models import Publication
 
@@ -14,7 +13,7 @@ from dnspanel.zones.models import Publication
 PATIENCE = 4.0  # seconds
 # Each one that waits holds a thread of its process; the next one is answered without waiting.
 MOST_WAITING = 4
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.01, 0.1
+_LONGEST_PAUSE = 0.1
 
 _places = BoundedSemaphore(MOST_WAITING)
 
@@ -34,14 +33,15 @@ def wait_for_canary(
     if not _places.acquire(blocking=False):
         raise_if_taken_back(publication)
         return
+
+    def is_proved() -> bool:
+        if not _is_awaited(publication):
+            return True
+        raise_if_taken_back(publication)
+        return False
+
     try:
-        end, pause = clock() + seconds, _FIRST_PAUSE
-        while _is_awaited(publication) and (left := end - clock()) > 0:
-            raise_if_taken_back(publication)
-            if not connection.in_atomic_block:
-                connection.close()  # to the pool, for those who have work to do
-            sleep(min(pause, left))
-            pause = min(pause * 1.5, _LONGEST_PAUSE)
+        poll(is_proved, seconds, longest_pause=_LONGEST_PAUSE, clock=clock, sleep=sleep)
         raise_if_taken_back(publication)
     finally:
         _places.release()
