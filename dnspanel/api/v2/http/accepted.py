@@ -50,7 +50,7 @@ def written(
     body = {"zones": zones, "warnings": _warnings(outcome.plans, actor_in(request)), **(extensions or {})}
     changed = [plan for plan in outcome.plans if plan.changes]
     published = [
-        {"zone": plan.zone.name, "revision": plan.zone.revision + 1, "serial": plan.serial, "kind": RevisionKind.CHANGE}
+        published_zone_json(plan.zone.name, plan.zone.revision + 1, plan.serial, RevisionKind.CHANGE)
         for plan in sorted(changed, key=lambda plan: plan.zone.name)[:MOST_ZONES]
     ]
     return accepted(request, outcome.publication, body, status=status, headers=headers, zones=published or None)
@@ -191,10 +191,12 @@ def may_know_reason(publication: Publication, actor: Actor) -> bool:
 def published_zones(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
     """The first zones of a publication that the actor may know about, deleted ones included."""
     rows = visible_revisions(publication, actor).values_list("zone__name", "number", "serial", "kind")
-    return [
-        {"zone": zone, "revision": number, "serial": serial, "kind": kind}
-        for zone, number, serial, kind in rows[:MOST_ZONES]
-    ]
+    return [published_zone_json(*row) for row in rows[:MOST_ZONES]]
+
+
+def published_zone_json(zone: str, revision: int, serial: int, kind: str) -> dict[str, Any]:
+    """Return what a publication did to a zone."""
+    return {"zone": zone, "revision": revision, "serial": serial, "kind": kind}
 
 
 def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]]:
@@ -233,27 +235,27 @@ def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
 def zones_of_publications(publications: Sequence[Publication], actor: Actor) -> dict[int, dict[str, Any]]:
     """Return, by sequence, `zones`, the first of each that the actor may know about, and `more_zones`. One query."""
     sequences = [publication.sequence for publication in publications]
-    ranked = Revision.objects.filter(publication__in=sequences).annotate(
+    ranked = _seen_by(actor, Revision.objects.filter(publication__in=sequences)).annotate(
         place=Window(RowNumber(), partition_by=F("publication_id"), order_by=["zone__name", "zone_id"])
     )
-    if not actor.may_everywhere(Right.READ):
-        ranked = ranked.filter(zone__in=zones_within_reach(actor, Right.READ))
     rows = ranked.filter(place__lte=MOST_ZONES + 1).order_by("publication_id", "place")
     found: dict[int, dict[str, Any]] = {sequence: {"zones": [], "more_zones": False} for sequence in sequences}
-    for sequence, zone, number, serial, kind in rows.values_list(
-        "publication_id", "zone__name", "number", "serial", "kind"
-    ):
+    columns = ("publication_id", "zone__name", "number", "serial", "kind")
+    for sequence, zone, number, serial, kind in rows.values_list(*columns):
         of_one = found[sequence]
         if len(of_one["zones"]) == MOST_ZONES:
             of_one["more_zones"] = True
         else:
-            of_one["zones"].append({"zone": zone, "revision": number, "serial": serial, "kind": kind})
+            of_one["zones"].append(published_zone_json(zone, number, serial, kind))
     return found
 
 
 def visible_revisions(publication: Publication, actor: Actor) -> "QuerySet[Revision]":
     """The revisions of a publication that the actor may know about, by the names of their zones."""
-    revisions = Revision.objects.filter(publication=publication.sequence).order_by("zone__name", "zone_id")
+    return _seen_by(actor, Revision.objects.filter(publication=publication.sequence)).order_by("zone__name", "zone_id")
+
+
+def _seen_by(actor: Actor, revisions: "QuerySet[Revision]") -> "QuerySet[Revision]":
     if actor.may_everywhere(Right.READ):
         return revisions
     return revisions.filter(zone__in=zones_within_reach(actor, Right.READ))

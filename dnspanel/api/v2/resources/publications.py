@@ -12,6 +12,7 @@ from dnspanel.api.v2.http.accepted import (
     listed_publication_json,
     may_know_reason,
     publication_json,
+    published_zone_json,
     requested_wait,
     shadowed_json,
     visible_revisions,
@@ -76,7 +77,8 @@ class PublicationList(V2View):
         page, actor = page_request(request, int), actor_in(request)
         after, is_ascending, with_zones = _after(request), _is_ascending(request), _expands_zones(request)
         visible = publications_visible_to(actor).filter(sequence__gt=after)
-        has_waited = wait_until(visible.exists, requested_wait(request) or 0)
+        seconds = requested_wait(request)
+        waited = wait_until(visible.exists, seconds) if seconds else False
         head = LogHead.objects.values("epoch", "sequence").first()  # before the page: all up to it can be seen by now
         if page.after:
             key = {"sequence__gt" if is_ascending else "sequence__lt": page.after[0]}
@@ -87,20 +89,12 @@ class PublicationList(V2View):
         if with_zones:
             zones = zones_of_publications(rows, actor)
             items = [{**item, **zones[item["sequence"]]} for item in items]
-        last = rows[-1].sequence if rows else after
-        up_to = (
-            last
-            if more and is_ascending
-            else max(last, rows[0].sequence if rows else 0, head["sequence"] if head else 0)
-        )
-        found = page_answer(
-            request,
-            items,
-            (last,) if more else None,
-            up_to=up_to,
-            epoch=str(head["epoch"]) if head else None,
-        )
-        if has_waited is None:  # every place of those who wait is taken
+        up_to = max((row.sequence for row in rows), default=after)
+        if head and not (more and is_ascending):
+            up_to = max(up_to, head["sequence"])
+        epoch = str(head["epoch"]) if head else None
+        found = page_answer(request, items, (rows[-1].sequence,) if more else None, up_to=up_to, epoch=epoch)
+        if waited is None:  # every place of those who wait is taken
             found["Retry-After"] = "1"
         return found
 
@@ -121,9 +115,7 @@ class PublicationZones(V2View):
             revisions = revisions.filter(Q(zone__name__gt=name) | Q(zone__name=name, zone_id__gt=zone_id))
         columns = ("zone__name", "zone_id", "number", "serial", "kind")
         rows, more = cut(list(revisions.values_list(*columns)[: page.limit + 1]), page.limit)
-        items = [
-            {"zone": zone, "revision": number, "serial": serial, "kind": kind} for zone, _, number, serial, kind in rows
-        ]
+        items = [published_zone_json(zone, *row) for zone, _, *row in rows]
         return page_answer(request, items, rows[-1][:2] if more else None)
 
 
