@@ -68,11 +68,15 @@ class BadHost(OutboundError):
     """The text is neither an address nor a host name."""
 
 
-class NotAllowed(OutboundError):
+class NotReachable(OutboundError):
+    """The panel does not connect to the host; the text does not say which of the two it is."""
+
+
+class NotAllowed(NotReachable):
     """The host stands for an address that the panel does not connect to."""
 
 
-class NoAddress(OutboundError):
+class NoAddress(NotReachable):
     """The host has no address, or cannot be resolved."""
 
 

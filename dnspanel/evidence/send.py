@@ -97,7 +97,7 @@ def addresses_of(address: SyslogAddress) -> Sequence[str]:
     """The addresses of the host, to all of which the panel may connect. Raises NotSent."""
     try:
         return outbound.allowed_addresses(address.host, address.port, getattr(settings, NETWORKS))
-    except (outbound.NotAllowed, outbound.NoAddress) as exc:
+    except outbound.NotReachable as exc:
         raise NotSent(
             gettext("{exc} The operator can allow networks by PANEL_{networks}.").format(exc=exc, networks=NETWORKS)
         ) from exc

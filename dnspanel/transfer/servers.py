@@ -100,7 +100,7 @@ def allowed(host: str, port: int) -> Sequence[str]:
     try:
         name = outbound.canonical_host(host)
         return outbound.allowed_addresses(name, port, settings.SOURCE_NETWORKS)
-    except (outbound.NotAllowed, outbound.NoAddress) as exc:
+    except outbound.NotReachable as exc:
         message = gettext("{exc} The operator can allow networks by PANEL_SOURCE_NETWORKS.").format(exc=exc)
         if isinstance(exc, outbound.NotAllowed):
             raise ServerRefused("", message) from exc

@@ -74,7 +74,7 @@ def checked_addresses(
     """
     try:
         return outbound.allowed_addresses(target.host, target.port, getattr(settings, networks), resolve=resolve)
-    except (outbound.NotAllowed, outbound.NoAddress) as exc:
+    except outbound.NotReachable as exc:
         # What cannot be resolved may be so soon; the text is the same, so that nobody tries names of the inside.
         refusal = AddressRefused if isinstance(exc, outbound.NotAllowed) else NoAnswer
         raise refusal(

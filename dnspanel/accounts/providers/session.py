@@ -57,7 +57,7 @@ class _CheckedAddress(HTTPAdapter):
             self._host = outbound.canonical_host(parts.hostname or "")
             port = parts.port or _PORTS[parts.scheme]
             self._address = outbound.allowed_addresses(self._host, port, settings.OIDC_NETWORKS)[0]
-        except (outbound.NotAllowed, outbound.NoAddress) as exc:
+        except outbound.NotReachable as exc:
             raise ProviderAway(
                 gettext("{exc} The operator can allow networks by PANEL_OIDC_NETWORKS.").format(exc=exc)
             ) from exc

@@ -37,7 +37,7 @@ def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: ou
     try:
         name = outbound.canonical_host(host)
         addresses = outbound.allowed_addresses(name, port, networks, resolve=resolve)
-    except (outbound.NotAllowed, outbound.NoAddress) as exc:
+    except outbound.NotReachable as exc:
         raise NoCertificate(
             gettext("{exc} The operator can allow networks by PANEL_SOURCE_NETWORKS.").format(exc=exc)
         ) from exc

@@ -128,7 +128,7 @@ def _connected_socket(place: Place) -> socket.socket:
     """A connection to one of the checked addresses of the host."""
     try:
         addresses = outbound.allowed_addresses(place.host, place.port, settings.OIDC_NETWORKS)
-    except (outbound.NotAllowed, outbound.NoAddress) as exc:
+    except outbound.NotReachable as exc:
         raise ProviderAway(
             gettext("{exc} The operator can allow networks by PANEL_OIDC_NETWORKS.").format(exc=exc)
         ) from exc
