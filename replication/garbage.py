@@ -44,8 +44,9 @@ class Heap:
 
     def give_back(self) -> bool:
         """Search for cycles and return free memory, if the process has grown enough since the last time."""
-        if resident_bytes() < self._last + self._grown_by:
-            self._last = min(self._last, resident_bytes())
+        now = resident_bytes()
+        if now < self._last + self._grown_by:
+            self._last = min(self._last, now)
             return False
         gc.collect()
         if _trim is not None:

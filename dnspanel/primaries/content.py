@@ -24,9 +24,9 @@ from replication.dns.rdtypes import type_to_text
 from replication.dns.rrset import Key, RRset, make
 from replication.errors import BadRdata, BadRRset
 
-# What an IXFR brings is put into the zone as it stands; a zone with signatures is compared as a whole.
 # The values of an RRset in lower case, and each as it is spelled, with its TTL.
 _Values = dict[str, tuple[str, int]]
+# What an IXFR brings is put into the zone as it stands; a zone with signatures is compared as a whole.
 _OF_SIGNERS = frozenset({rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM, rdtypes.DNSKEY})
 _OPTIONS = Options(existing="replace", signatures="keep")
 

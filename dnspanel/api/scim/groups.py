@@ -1,7 +1,8 @@
 """Groups of SCIM: what the members of a directory's groups have here, its rules say."""
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from typing import Any
 
 from django.conf import settings
@@ -27,6 +28,10 @@ from dnspanel.api.v2.schema.fields import stamp
 
 MOST_PER_PAGE = 20  # each with as many members as a group may have
 GROUP = "urn:ietf:params:scim:schemas:core:2.0:Group"
+_SEARCHED: dict[str, Callable[[str], Q]] = {
+    "displayname": partial(same_but_for_ascii_case, "name"),
+    "externalid": lambda text: Q(external_id=text),
+}
 
 
 class Groups(ScimView):
@@ -111,11 +116,8 @@ def _condition(term: Term) -> Q:
         return Q(people__user_id=id_of(term.value) if isinstance(term.value, str) else 0)
     if term.attribute == "id":
         return Q(pk=id_of(term.value) if isinstance(term.value, str) else 0)
-    if not isinstance(term.value, str) or "\0" in term.value:
-        return Q(pk=0)
-    if term.attribute == "displayname":
-        return same_but_for_ascii_case("name", term.value)
-    return Q(**{{"externalid": "external_id"}[term.attribute]: term.value})
+    condition = _SEARCHED[term.attribute]
+    return condition(term.value) if isinstance(term.value, str) and "\0" not in term.value else Q(pk=0)
 
 
 def _represented(group: ScimGroup, members: Sequence[Resource]) -> Resource:
