@@ -34,14 +34,14 @@ def wait_for_canary(
         raise_if_taken_back(publication)
         return
 
-    def is_proved() -> bool:
+    def is_acked() -> bool:
         if not _is_awaited(publication):
             return True
         raise_if_taken_back(publication)
         return False
 
     try:
-        poll(is_proved, seconds, longest_pause=_LONGEST_PAUSE, clock=clock, sleep=sleep)
+        poll(is_acked, seconds, longest_pause=_LONGEST_PAUSE, clock=clock, sleep=sleep)
         raise_if_taken_back(publication)
     finally:
         _places.release()
