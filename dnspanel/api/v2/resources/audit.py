@@ -40,7 +40,7 @@ class Audit(V2View):
     """The audit log."""
 
     @extend_schema(
-        operation_id="listActs",
+        operation_id="listAuditEntries",
         parameters=[
             OpenApiParameter("action", str, description="`token.create`, or `token.` for all about tokens."),
             OpenApiParameter("user", str, description="User name."),

@@ -125,7 +125,7 @@ class Catalogs(V2View):
         page = page_request(request, int)
         return page_by_id(request, page, access.catalogs_visible_to(actor_in(request)), _listed)
 
-    @extend_schema(operation_id="followCatalog", request=NewCatalogSerializer, responses={201: CatalogSerializer})
+    @extend_schema(operation_id="createCatalog", request=NewCatalogSerializer, responses={201: CatalogSerializer})
     def post(self, request: Request) -> HttpResponse:
         """Follow a catalog
 
@@ -167,7 +167,7 @@ class OneCatalog(V2View):
             set_up.change_catalog(catalog=catalog, terms=terms, author=actor, now=timezone.now())
         return _told(actor, catalog_id)
 
-    @extend_schema(operation_id="unfollowCatalog", responses={204: None})
+    @extend_schema(operation_id="deleteCatalog", responses={204: None})
     def delete(self, request: Request, catalog_id: int) -> HttpResponse:
         """Follow a catalog no more
 

@@ -141,7 +141,7 @@ class ChangeRuns(V2View):
         runs = change_runs.runs_visible_to(actor)
         return page_by_id(request, page, runs, each_as(change_run_json), newest_first=True)
 
-    @extend_schema(operation_id="beginChangeRun", request=ChangeRunSerializer, responses={202: ChangeRunSerializer})
+    @extend_schema(operation_id="createChangeRun", request=ChangeRunSerializer, responses={202: ChangeRunSerializer})
     def post(self, request: Request) -> HttpResponse:
         """Begin a run that changes many zones alike
 
@@ -182,7 +182,7 @@ class ChangeRunZones(V2View):
     """What a run found or did, zone by zone."""
 
     @extend_schema(
-        operation_id="listZonesOfChangeRun",
+        operation_id="listChangeRunZones",
         parameters=[*PAGED, OpenApiParameter("outcome", str, enum=_OUTCOMES, description="Only these.")],
         responses=page_of(ChangeRunZoneSerializer),
     )

@@ -90,7 +90,7 @@ class Bulk(V2View):
     unconditional = True  # each zone says at which revision it must be
 
     @extend_schema(
-        operation_id="changeZones", parameters=[*WRITING, DRY_RUN], request=BulkSerializer, responses=_ANSWERS
+        operation_id="changeRRsetsInZones", parameters=[*WRITING, DRY_RUN], request=BulkSerializer, responses=_ANSWERS
     )
     def post(self, request: Request) -> HttpResponse:
         """Change many zones

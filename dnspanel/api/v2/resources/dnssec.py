@@ -55,7 +55,7 @@ _REASON = TERMS[0]
 class ZoneDnssec(V2View):
     """The signing of one zone."""
 
-    @extend_schema(operation_id="getDnssec", parameters=[IF_CHANGED], responses={200: SigningSerializer})
+    @extend_schema(operation_id="getZoneDnssec", parameters=[IF_CHANGED], responses={200: SigningSerializer})
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read how a zone is signed
 
@@ -68,7 +68,7 @@ class ZoneDnssec(V2View):
         return fresh_enough(request, headers["ETag"]) or answer(signing_json(zone, state, actor), headers=headers)
 
     @extend_schema(
-        operation_id="setDnssec",
+        operation_id="changeZoneDnssec",
         parameters=[*CHANGING, _REASON],
         request=SigningPatchSerializer,
         responses={202: SigningWrittenSerializer, 200: SigningWrittenSerializer},
@@ -110,7 +110,7 @@ class BulkDnssec(V2View):
     unconditional = True  # it says how zones are to be, whatever they are
 
     @extend_schema(
-        operation_id="setDnssecOfZones",
+        operation_id="changeDnssecOfZones",
         parameters=[*WRITING, DRY_RUN],
         request=BulkSigningSerializer,
         responses={

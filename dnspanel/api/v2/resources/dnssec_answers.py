@@ -48,7 +48,7 @@ class DnssecParent(V2View):
         return answer(_parent_json(access.zone_for_reading(actor, zone_name), actor))
 
     @extend_schema(
-        operation_id="askDnssecParent", parameters=WRITING, request=None, responses={202: ParentCheckSerializer}
+        operation_id="checkDnssecParent", parameters=WRITING, request=None, responses={202: ParentCheckSerializer}
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Ask the parent of a zone now

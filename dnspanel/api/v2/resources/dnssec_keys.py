@@ -55,7 +55,7 @@ class DnssecKeys(V2View):
         return page_answer(request, [key_json(key, actor) for key in queries.keys_of(zone)], None)
 
     @extend_schema(
-        operation_id="addDnssecKey",
+        operation_id="createDnssecKey",
         parameters=[*WRITING, _REASON],
         request=NewKeySerializer,
         responses={202: KeyWrittenSerializer, 201: KeyWrittenSerializer},
@@ -91,7 +91,7 @@ class DnssecKey(V2View):
         return fresh_enough(request, key_tag(key)) or answer(key_json(key, actor), headers={"ETag": key_tag(key)})
 
     @extend_schema(
-        operation_id="setDnssecKey",
+        operation_id="changeDnssecKey",
         parameters=[*CHANGING, _REASON],
         request=KeyPatchSerializer,
         responses={202: KeyWrittenSerializer, 200: KeyWrittenSerializer},

@@ -44,7 +44,7 @@ class OtherKeys(V2View):
         return page_answer(request, [_key_json(zone, key) for key in queries.other_keys_of(zone)], None)
 
     @extend_schema(
-        operation_id="addOtherKey",
+        operation_id="createOtherKey",
         parameters=[*WRITING, _REASON],
         request=NewOtherKeySerializer,
         responses={202: WrittenSerializer, 200: WrittenSerializer},
@@ -70,7 +70,7 @@ class OneOtherKey(V2View):
     """One of them, by its key tag."""
 
     @extend_schema(
-        operation_id="removeOtherKey",
+        operation_id="deleteOtherKey",
         parameters=[*CHANGING, _REASON],
         responses={202: WrittenSerializer, 200: WrittenSerializer},
     )

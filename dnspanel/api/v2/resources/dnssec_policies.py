@@ -247,7 +247,7 @@ class OneDnssecPolicy(V2View):
 class ZonePolicy(V2View):
     """The policy of a zone."""
 
-    @extend_schema(operation_id="getPolicyOfZone", responses=ZonePolicySerializer)
+    @extend_schema(operation_id="getZonePolicy", responses=ZonePolicySerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """Read which DNSSEC policy is for a zone
 
@@ -256,7 +256,7 @@ class ZonePolicy(V2View):
         actor = actor_in(request)
         return tagged(zone_policy_json(access.zone_for_reading(actor, zone_name), actor))
 
-    @extend_schema(operation_id="setPolicyOfZone", request=OwnPolicySerializer, responses=ZonePolicySerializer)
+    @extend_schema(operation_id="setZonePolicy", request=OwnPolicySerializer, responses=ZonePolicySerializer)
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Attach a DNSSEC policy to a zone itself"""
         actor = actor_in(request)
@@ -266,7 +266,7 @@ class ZonePolicy(V2View):
             policies.attach(policy=policy, to=Target(zone=zone), by=actor, now=timezone.now())
         return tagged(zone_policy_json(zone, actor))
 
-    @extend_schema(operation_id="unsetPolicyOfZone", responses={204: None})
+    @extend_schema(operation_id="unsetZonePolicy", responses={204: None})
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Detach the zone's own DNSSEC policy
 

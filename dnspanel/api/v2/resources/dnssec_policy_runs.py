@@ -82,7 +82,7 @@ class PolicyRuns(V2View):
         access.require(actor, Permission.READ)
         return page_by_id(request, page, policy_runs.runs_visible_to(actor), each_as(run_json), newest_first=True)
 
-    @extend_schema(operation_id="beginPolicyRun", request=PolicyRunSerializer, responses={202: PolicyRunSerializer})
+    @extend_schema(operation_id="createPolicyRun", request=PolicyRunSerializer, responses={202: PolicyRunSerializer})
     def post(self, request: Request) -> HttpResponse:
         """Begin a run of DNSSEC policies
 
@@ -139,7 +139,7 @@ class PolicyRunZones(V2View):
     """What a run found or did, zone by zone."""
 
     @extend_schema(
-        operation_id="listZonesOfPolicyRun",
+        operation_id="listPolicyRunZones",
         parameters=[*PAGED, OpenApiParameter("act", str, enum=_ACTS, description="Only these.")],
         responses=page_of(PolicyRunZoneSerializer),
     )

@@ -84,7 +84,7 @@ class ZoneRollovers(V2View):
 
     unconditional = True  # a zone has one at a time
 
-    @extend_schema(operation_id="listRolloversOfZone", parameters=PAGED, responses=_PAGE)
+    @extend_schema(operation_id="listZoneRollovers", parameters=PAGED, responses=_PAGE)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
         """List the DNSSEC rollovers of a zone, the newest first"""
         page, actor = page_request(request, int), actor_in(request)
@@ -95,7 +95,7 @@ class ZoneRollovers(V2View):
         return page_answer(request, found, (rows[-1].pk,) if more else None)
 
     @extend_schema(
-        operation_id="beginRollover",
+        operation_id="createRollover",
         parameters=[*WRITING, _REASON],
         request=NewRolloverSerializer,
         responses={202: RolloverWrittenSerializer, 201: RolloverWrittenSerializer},

@@ -81,7 +81,7 @@ class DraftDetail(V2View):
 class DraftOperations(V2View):
     """The operations of the draft."""
 
-    @extend_schema(operation_id="listDraft", parameters=[*PAGED, ZONE], responses={200: page_of(OperationSerializer)})
+    @extend_schema(operation_id="listDraftOperations", parameters=[*PAGED, ZONE], responses={200: page_of(OperationSerializer)})
     def get(self, request: Request) -> HttpResponse:
         """List the draft's operations
 
@@ -112,7 +112,7 @@ class DraftRRset(V2View):
         return tagged(_operation_json(actor_in(request), zone, key))
 
     @extend_schema(
-        operation_id="putDraftRRset",
+        operation_id="setDraftRRset",
         parameters=[IF_MATCH],
         request=DraftedSerializer,
         responses={200: OperationSerializer},
@@ -135,7 +135,7 @@ class DraftRRset(V2View):
                 draft.replace_rrset(author=actor, zone=zone, rrset=rrset, now=now, base_revision=base)
         return tagged(_operation_json(actor, zone, key))
 
-    @extend_schema(operation_id="dropDraftRRset", parameters=[IF_MATCH], responses={204: None})
+    @extend_schema(operation_id="discardDraftRRset", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Drop an RRset from the draft
 
@@ -152,7 +152,7 @@ class DraftRRset(V2View):
 class DraftPlan(V2View):
     """What publishing the draft would do."""
 
-    @extend_schema(operation_id="planDraft", parameters=[ZONE], responses={200: PlansSerializer})
+    @extend_schema(operation_id="getDraftPlan", parameters=[ZONE], responses={200: PlansSerializer})
     def get(self, request: Request) -> HttpResponse:
         """Review the draft
 

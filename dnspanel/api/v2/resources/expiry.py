@@ -49,7 +49,7 @@ class RRsetExpiry(V2View):
         return fresh_enough(request, tag_of(found)) or tagged(found)
 
     @extend_schema(
-        operation_id="putRRsetExpiry",
+        operation_id="setRRsetExpiry",
         parameters=[*CHANGING],
         request=RRsetExpiryContentSerializer,
         responses={200: RRsetExpirySerializer},

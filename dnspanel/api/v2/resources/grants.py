@@ -60,7 +60,7 @@ class Grants(V2View):
                 found = found.filter(**{name: chosen})
         return page_by_id(request, page, found, lambda rows: grants_json(actor, list(rows)))
 
-    @extend_schema(operation_id="giveGrant", request=GrantSerializer, responses={201: GrantSerializer})
+    @extend_schema(operation_id="createGrant", request=GrantSerializer, responses={201: GrantSerializer})
     def post(self, request: Request) -> HttpResponse:
         """Give a grant."""
         actor = actor_in(request)
@@ -80,7 +80,7 @@ class OneGrant(V2View):
         actor = actor_in(request)
         return tagged(grants_json(actor, [_grant_for(actor, grant_id)])[0])
 
-    @extend_schema(operation_id="takeGrant", responses={204: None})
+    @extend_schema(operation_id="deleteGrant", responses={204: None})
     def delete(self, request: Request, grant_id: int) -> HttpResponse:
         """Take a grant back."""
         actor = actor_in(request)

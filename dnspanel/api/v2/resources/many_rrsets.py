@@ -55,7 +55,7 @@ class ManyRRsets(V2View):
     """RRsets of any zones."""
 
     @extend_schema(
-        operation_id="changeManyRRsets",
+        operation_id="actOnRRsets",
         parameters=[*CHANGING, DRY_RUN],
         request=ManyRRsetsSerializer,
         responses={

@@ -42,7 +42,7 @@ class ManyZones(V2View):
     """Any zones."""
 
     @extend_schema(
-        operation_id="changeManyZones",
+        operation_id="actOnZones",
         parameters=[*CHANGING, DRY_RUN],
         request=ManyZonesSerializer,
         responses={

@@ -84,7 +84,7 @@ class NamedDraftList(V2View):
         return page_answer(request, items, (rows[-1].draft.pk,) if more else None)
 
     @extend_schema(
-        operation_id="putDraftAside",
+        operation_id="createNamedDraft",
         parameters=[IDEMPOTENCY_KEY],
         request=NewNamedDraftSerializer,
         responses={201: NamedDraftSerializer},
@@ -125,7 +125,7 @@ class OneNamedDraft(V2View):
 class NamedDraftPlan(V2View):
     """What publishing a draft with a name would do."""
 
-    @extend_schema(operation_id="planNamedDraft", responses=PlansSerializer)
+    @extend_schema(operation_id="getNamedDraftPlan", responses=PlansSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
         """Review a draft with a name
 
@@ -163,7 +163,7 @@ class NamedDraftTakeUp(V2View):
     """A draft with a name on its way into somebody's hands."""
 
     @extend_schema(
-        operation_id="takeUpNamedDraft",
+        operation_id="resumeNamedDraft",
         parameters=[IF_MATCH, IDEMPOTENCY_KEY],
         request=TakeUpSerializer,
         responses=NamedDraftSerializer,
@@ -186,7 +186,7 @@ class NamedDraftPutBack(V2View):
     """A draft with a name on its way out of somebody's hands."""
 
     @extend_schema(
-        operation_id="putBackNamedDraft",
+        operation_id="releaseNamedDraft",
         parameters=[IF_MATCH, IDEMPOTENCY_KEY],
         request=None,
         responses=NamedDraftSerializer,

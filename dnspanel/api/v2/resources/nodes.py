@@ -193,7 +193,7 @@ class OneNode(V2View):
             changed = unjoined.change_node(node=node, now=timezone.now(), by=actor, **unchanged, **values)
         return _answer(_node_json(changed.name))
 
-    @extend_schema(operation_id="removeNode", responses={204: None})
+    @extend_schema(operation_id="deleteNode", responses={204: None})
     def delete(self, request: Request, name: str) -> HttpResponse:
         """Remove a node that never joined.
 

@@ -34,7 +34,7 @@ class KindList(V2View):
     permission_classes = ()  # says the same to everybody, and nothing of anybody
     authentication_classes = ()
 
-    @extend_schema(auth=[], responses={200: KindListSerializer})
+    @extend_schema(operation_id="listProblems", auth=[], responses={200: KindListSerializer})
     def get(self, request: Request) -> HttpResponse:
         """List the kinds of problems"""
         return answer({"items": [_kind_json(kind) for kind in PROBLEM_TYPES.values()]})
@@ -46,7 +46,7 @@ class KindDetail(V2View):
     permission_classes = ()
     authentication_classes = ()
 
-    @extend_schema(auth=[], responses={200: KindSerializer})
+    @extend_schema(operation_id="getProblem", auth=[], responses={200: KindSerializer})
     def get(self, request: Request, code: str) -> HttpResponse:
         """Explain a kind of problem"""
         kind = PROBLEM_TYPES.get(code)

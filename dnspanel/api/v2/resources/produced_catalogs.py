@@ -202,7 +202,7 @@ class CatalogPutIn(V2View):
     unconditional = True  # zones that are in it already stay as they are
 
     @extend_schema(
-        operation_id="putIntoCatalog", request=CatalogPutInSerializer, responses={202: CatalogMovesSerializer}
+        operation_id="addCatalogMembers", request=CatalogPutInSerializer, responses={202: CatalogMovesSerializer}
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Put zones into a catalog of ours
@@ -223,7 +223,7 @@ class CatalogTakeOut(V2View):
     unconditional = True
 
     @extend_schema(
-        operation_id="takeOutOfCatalog", request=CatalogTakeOutSerializer, responses={202: CatalogMovesSerializer}
+        operation_id="removeCatalogMembers", request=CatalogTakeOutSerializer, responses={202: CatalogMovesSerializer}
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Take zones out of a catalog of ours

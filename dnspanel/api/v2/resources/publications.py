@@ -65,7 +65,7 @@ _FEED = [
 class PublicationList(V2View):
     """Everything that was published, as a list or as a feed of changes."""
 
-    @extend_schema(parameters=_FEED, responses={200: PublicationPageSerializer})
+    @extend_schema(operation_id="listPublications", parameters=_FEED, responses={200: PublicationPageSerializer})
     def get(self, request: Request) -> HttpResponse:
         """List publications
 
@@ -102,7 +102,9 @@ class PublicationList(V2View):
 class PublicationZones(V2View):
     """The zones of one publication."""
 
-    @extend_schema(parameters=PAGED, responses={200: page_of(PublishedZoneSerializer)})
+    @extend_schema(
+        operation_id="listPublicationZones", parameters=PAGED, responses={200: page_of(PublishedZoneSerializer)}
+    )
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """List the zones of a publication
 
@@ -122,7 +124,9 @@ class PublicationZones(V2View):
 class PublicationDetail(V2View):
     """One publication and its state per node."""
 
-    @extend_schema(parameters=[WAIT, WAIT_FOR], responses={200: WatchedPublicationSerializer})
+    @extend_schema(
+        operation_id="getPublication", parameters=[WAIT, WAIT_FOR], responses={200: WatchedPublicationSerializer}
+    )
     def get(self, request: Request, sequence: int) -> HttpResponse:
         """Watch a publication
 

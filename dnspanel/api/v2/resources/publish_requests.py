@@ -140,7 +140,7 @@ class RequestList(V2View):
         return page_answer(request, [_listed(each) for each in rows], (rows[-1].pk,) if more else None)
 
     @extend_schema(
-        operation_id="askForApproval",
+        operation_id="createRequest",
         parameters=[IDEMPOTENCY_KEY],
         request=NewRequestSerializer,
         responses={201: RequestSerializer},

@@ -97,7 +97,7 @@ class RevisionDetail(V2View):
 class RevisionRRsets(V2View):
     """A zone as it was."""
 
-    @extend_schema(operation_id="listRRsetsAtRevision", parameters=PAGED, responses={200: page_of(RRsetSerializer)})
+    @extend_schema(operation_id="listRevisionRRsets", parameters=PAGED, responses={200: page_of(RRsetSerializer)})
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
         """List the RRsets of a revision
 

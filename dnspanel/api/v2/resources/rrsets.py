@@ -100,7 +100,7 @@ class RRsetDetail(V2View):
         return fresh_enough(request, tag) or answer(rrset_json(rrset), headers={"ETag": tag})
 
     @extend_schema(
-        operation_id="putRRset",
+        operation_id="setRRset",
         parameters=[*CHANGING, IF_NONE_MATCH, *TERMS],
         request=RRsetContentSerializer,
         responses=_WRITTEN,
@@ -119,7 +119,7 @@ class RRsetDetail(V2View):
         return _publish_step(request, zone, key, replaced(rrset), mine=rrset_json(rrset))
 
     @extend_schema(
-        operation_id="patchRRset", parameters=[*CHANGING, *TERMS], request=RRsetPatchSerializer, responses=_WRITTEN
+        operation_id="changeRRset", parameters=[*CHANGING, *TERMS], request=RRsetPatchSerializer, responses=_WRITTEN
     )
     def patch(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Change an RRset

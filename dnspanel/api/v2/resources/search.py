@@ -30,7 +30,7 @@ class Search(V2View):
     """Zones and RRsets wherever they are."""
 
     @extend_schema(
-        operation_id="search",
+        operation_id="searchZonesAndRRsets",
         parameters=[
             *PAGED,
             OpenApiParameter("q", str, required=True, description="As in the search box of the panel."),

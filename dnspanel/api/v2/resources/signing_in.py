@@ -105,7 +105,7 @@ class PasswordLink(OneSecretView):
 
     unconditional = True
 
-    @extend_schema(operation_id="makePasswordLink", request=None, responses={201: PasswordLinkSerializer})
+    @extend_schema(operation_id="createPasswordLink", request=None, responses={201: PasswordLinkSerializer})
     def post(self, request: Request, user_id: int) -> HttpResponse:
         """Make a link with which a person sets their password.
 

@@ -76,7 +76,7 @@ class OneTeam(V2View):
         """Read a team."""
         return tagged(team_json(team_for(actor_in(request), team_id)))
 
-    @extend_schema(operation_id="renameTeam", request=TeamSerializer, responses=TeamSerializer)
+    @extend_schema(operation_id="changeTeam", request=TeamSerializer, responses=TeamSerializer)
     def patch(self, request: Request, team_id: int) -> HttpResponse:
         """Rename a team."""
         actor, team = _to_change(request, team_id)

@@ -105,7 +105,7 @@ class TemplateRuns(V2View):
         return page_by_id(request, page, runs.runs_visible_to(actor), each_as(template_run_json), newest_first=True)
 
     @extend_schema(
-        operation_id="beginTemplateRun", request=TemplateRunSerializer, responses={202: TemplateRunSerializer}
+        operation_id="createTemplateRun", request=TemplateRunSerializer, responses={202: TemplateRunSerializer}
     )
     def post(self, request: Request) -> HttpResponse:
         """Begin a run of a template
@@ -165,7 +165,7 @@ class TemplateRunZones(V2View):
     """What a run found or did, zone by zone."""
 
     @extend_schema(
-        operation_id="listZonesOfTemplateRun",
+        operation_id="listTemplateRunZones",
         parameters=[*PAGED, OpenApiParameter("outcome", str, enum=_OUTCOMES, description="Only these.")],
         responses=page_of(TemplateRunZoneSerializer),
     )

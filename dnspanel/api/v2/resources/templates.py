@@ -222,7 +222,7 @@ class TemplateVersions(V2View):
         return page_answer(request, [version_json(row) for row in rows], (rows[-1].number,) if more else None)
 
     @extend_schema(
-        operation_id="publishTemplateVersion",
+        operation_id="createTemplateVersion",
         request=TemplateVersionSerializer,
         responses={201: TemplateVersionSerializer},
     )

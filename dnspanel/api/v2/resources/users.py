@@ -186,7 +186,7 @@ class HandOver(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="handOver", request=HandOverSerializer, responses=HandedOverSerializer)
+    @extend_schema(operation_id="handOverAccount", request=HandOverSerializer, responses=HandedOverSerializer)
     def post(self, request: Request, user_id: int) -> HttpResponse:
         """Hand over tokens, webhooks, drafts and publish hooks to another account.
 
@@ -285,7 +285,7 @@ class Invitations(OneSecretView):
 
     unconditional = True
 
-    @extend_schema(operation_id="invite", request=InvitationSerializer, responses={201: InvitationSerializer})
+    @extend_schema(operation_id="createInvitation", request=InvitationSerializer, responses={201: InvitationSerializer})
     def post(self, request: Request) -> HttpResponse:
         """Invite somebody.
 

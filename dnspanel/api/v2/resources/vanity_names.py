@@ -60,7 +60,7 @@ class VanityPlacesSerializer(Shape):
 class VanityPlaces(V2View):
     """The zones that names of a set lie in."""
 
-    @extend_schema(operation_id="listVanityNames", responses=VanityPlacesSerializer)
+    @extend_schema(operation_id="listVanityAddresses", responses=VanityPlacesSerializer)
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """List the zones that names of a set lie in
 
@@ -73,7 +73,7 @@ class VanityPlaces(V2View):
 class VanityPlace(V2View):
     """A zone that names of a set lie in."""
 
-    @extend_schema(operation_id="getVanityNames", responses=VanityPlaceSerializer)
+    @extend_schema(operation_id="getVanityAddresses", responses=VanityPlaceSerializer)
     def get(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Read which names of a set lie in a zone
 
@@ -83,7 +83,7 @@ class VanityPlace(V2View):
         zone = access.zone_for_reading(actor_in(request), zone_name)
         return tagged(place_json(_place(request, template, zone.name)))
 
-    @extend_schema(operation_id="keepVanityNames", request=None, responses=VanityPlaceSerializer)
+    @extend_schema(operation_id="setVanityAddresses", request=None, responses=VanityPlaceSerializer)
     def put(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Publish the addresses of nodes at names of a set, and keep them
 
@@ -95,7 +95,7 @@ class VanityPlace(V2View):
             keep_addresses(template=template, zone=zone, by=actor, now=timezone.now())
         return tagged(_as_it_is(request, template, zone))
 
-    @extend_schema(operation_id="stopVanityNames", responses={204: None})
+    @extend_schema(operation_id="deleteVanityAddresses", responses={204: None})
     def delete(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Keep the addresses no more
 
@@ -113,7 +113,7 @@ class VanityParent(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="askVanityParent", request=None, responses=VanityPlaceSerializer)
+    @extend_schema(operation_id="checkVanityParent", request=None, responses=VanityPlaceSerializer)
     def post(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Ask the parent for the delegation and the glue
 

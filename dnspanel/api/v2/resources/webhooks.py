@@ -195,7 +195,7 @@ class Deliveries(V2View):
     """The log of a webhook's deliveries."""
 
     @extend_schema(
-        operation_id="listDeliveries",
+        operation_id="listWebhookDeliveries",
         parameters=[OpenApiParameter("state", str, enum=list(DeliveryState.values)), *PAGED],
         responses=page_of(DeliverySerializer),
     )
@@ -214,7 +214,7 @@ class Replay(V2View):
 
     unconditional = True
 
-    @extend_schema(operation_id="replayDelivery", request=None, responses={202: DeliverySerializer})
+    @extend_schema(operation_id="replayWebhookDelivery", request=None, responses={202: DeliverySerializer})
     def post(self, request: Request, webhook_id: int, delivery_id: int) -> HttpResponse:
         """Send the same event again, with the same id."""
         actor = actor_in(request)

@@ -145,7 +145,7 @@ class ZoneDetail(V2View):
         return fresh_enough(request, zone_body["etag"]) or answer(zone_body, headers={"ETag": zone_body["etag"]})
 
     @extend_schema(
-        operation_id="setZone", parameters=[IF_MATCH], request=ZonePatchSerializer, responses={200: ZoneSerializer}
+        operation_id="changeZone", parameters=[IF_MATCH], request=ZonePatchSerializer, responses={200: ZoneSerializer}
     )
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
         """Set tags, team and default TTL
@@ -307,7 +307,7 @@ class TrashList(V2View):
     """Deleted zones."""
 
     @extend_schema(
-        operation_id="listTrash",
+        operation_id="listDeletedZones",
         parameters=[
             OpenApiParameter("q", str, description="As in the search box of the panel's trash."),
             *PAGED,

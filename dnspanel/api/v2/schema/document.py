@@ -5,11 +5,8 @@ rest the description. What every operation has in common (problems, headers
 for limits, tags) is added here, so that no view can forget it.
 """
 
-from collections.abc import Iterator, Sequence
-from functools import cache
 from typing import Any
 
-from django.urls import URLResolver, get_resolver
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
 from drf_spectacular.openapi import AutoSchema
@@ -81,11 +78,6 @@ class Operations(AutoSchema):
 
     def get_description(self) -> str:
         return self._text().partition("\n")[2].strip()
-
-    def get_operation_id(self) -> str:
-        """From the URL's name, which is unique: `v2-zone-rrsets` read by GET is `zone_rrsets_get`."""
-        name = _url_names()[self.path_regex]
-        return f"{name.removeprefix('v2-').replace('-', '_')}_{self.method.lower()}"
 
     def get_override_parameters(self) -> list[OpenApiParameter | Any | type[Any]]:
         """The headers that every write takes."""
@@ -219,18 +211,3 @@ _HEADERS: Schema = {
     "RateLimit-Reset": {"schema": {"type": "integer"}, "description": "Seconds until they begin anew."},
     "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait before asking again."},
 }
-
-
-@cache
-def _url_names() -> dict[str, str]:
-    """The name of each URL by its path expression, as drf-spectacular joins it."""
-    return dict(_named(get_resolver().url_patterns, ""))
-
-
-def _named(patterns: Sequence[Any], prefix: str) -> Iterator[tuple[str, str]]:
-    for pattern in patterns:
-        path = prefix + str(pattern.pattern)
-        if isinstance(pattern, URLResolver):
-            yield from _named(pattern.url_patterns, path)
-        elif pattern.name:
-            yield path, pattern.name

@@ -4,6 +4,7 @@ Tests `schema.zone_serializers` too.
 """
 
 import io
+import re
 from collections.abc import Iterator
 from contextlib import redirect_stderr, redirect_stdout
 
@@ -15,6 +16,13 @@ from dnspanel.api.v2.schema.document import TAGS, document
 from tests.dnspanel.api.described import described
 
 WITHOUT_OPERATIONS = {"v2-nothing"}
+# What the name of an operation begins with, by its method; POST has a verb for each act.
+VERBS = {
+    "get": {"get", "list", "search", "download"},
+    "put": {"set", "upload"},
+    "patch": {"change"},
+    "delete": {"delete", "discard", "cancel", "revoke", "remove", "reset", "end", "unset"},
+}
 
 
 def v2_urls(resolver: URLResolver, prefix: str = "") -> Iterator[URLPattern]:
@@ -48,6 +56,24 @@ def test_operations_have_names_of_their_own_a_summary_and_a_task() -> None:
     assert [operation["operationId"] for operation in operations if not operation.get("summary")] == []
     assert {tag for operation in operations for tag in operation["tags"]} == {name for name, _ in TAGS.values()}
     assert [tag["name"] for tag in described()["tags"]] == list(dict.fromkeys(name for name, _ in TAGS.values()))
+
+
+def test_the_name_of_an_operation_is_a_verb_that_fits_its_method_and_a_noun() -> None:
+    for path, operations in described()["paths"].items():
+        for method, operation in operations.items():
+            name = operation["operationId"]
+            assert re.fullmatch(r"[a-z]+(RRsets?|[A-Z][a-z]+)+", name), name
+            verb = re.split("[A-Z]", name)[0]
+            if method == "post":
+                assert verb not in VERBS["get"] | VERBS["put"], name
+            else:
+                assert verb in VERBS[method], f"{method} {path} is called {name}"
+
+
+def test_what_makes_an_item_of_a_list_is_called_create() -> None:
+    for path, operations in described()["paths"].items():
+        if "post" in operations and operations.get("get", {}).get("operationId", "").startswith("list"):
+            assert operations["post"]["operationId"].startswith("create"), path
 
 
 def test_every_operation_describes_its_problems_and_every_write_takes_a_key() -> None:
