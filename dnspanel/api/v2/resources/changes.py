@@ -60,10 +60,13 @@ class ZoneChanges(V2View):
         operation_id="changeRRsets", parameters=[*CHANGING, DRY_RUN], request=ChangesSerializer, responses=_ANSWERS
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Change many RRsets of a zone
+        """Change RRsets of a zone.
 
-        All of them or none, as one revision. Several changes of one RRset
-        build on each other. `If-Match` takes the ETag of the zone.
+        Publishes all changes as one revision, or none. Needs the rights `add`, `change` or `remove`, as each change
+        says. Changes of the same RRset build on each other in their order. `If-Match` takes the `ETag` of the zone.
+
+        More than 2,000 RRsets are refused or accepted as a whole, and then published in several publications;
+        `publications` names them all.
         """
         zone = access.zone_for_editing(actor_in(request), zone_name)
         condition = condition_in(request)
@@ -93,10 +96,13 @@ class Bulk(V2View):
         operation_id="changeRRsetsInZones", parameters=[*WRITING, DRY_RUN], request=BulkSerializer, responses=_ANSWERS
     )
     def post(self, request: Request) -> HttpResponse:
-        """Change many zones
+        """Change RRsets of several zones.
 
-        All changes of all zones are published, or none is. Every item that
-        stands in the way has an entry in `errors`, with a pointer to it.
+        Checks all changes of all zones first: each one that is refused has an entry in `errors` with a pointer, and
+        then nothing is published. Needs the rights `add`, `change` or `remove` in each zone.
+
+        Up to 2,000 RRsets are published in one publication. More are published in several; `publications` names them
+        all, and undoing one of them undoes the whole write.
         """
         faults = Faults()
         body = _body(request.data, {"zones"}, faults)

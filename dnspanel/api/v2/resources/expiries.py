@@ -50,10 +50,10 @@ class Expiries(V2View):
         responses=page_of(ExpirySerializer),
     )
     def get(self, request: Request) -> HttpResponse:
-        """List what is removed by itself
+        """List RRsets that will be removed.
 
-        Of all zones, the next one first. What should have gone and stays says why. A page can have fewer items than
-        its limit while there are more: follow `next`.
+        RRsets of all zones that have a time of removal, the next one first. One that should be gone but is still there
+        has the reason. A page can have fewer items than `limit` while more follow: go on until `next` is null.
         """
         page, actor = page_request(request, int, int), actor_in(request)
         after = None

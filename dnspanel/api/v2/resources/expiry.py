@@ -42,7 +42,10 @@ class RRsetExpiry(V2View):
 
     @extend_schema(operation_id="getRRsetExpiry", parameters=[IF_CHANGED], responses={200: RRsetExpirySerializer})
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
-        """Read when an RRset is removed"""
+        """Read when an RRset is removed.
+
+        `remove_at` is null if no time is set. Needs the right `read`.
+        """
         zone, key = at_path(request, zone_name, owner, type_name)
         require_published(zone, key)
         found = _json(request, expiry_of(zone, key))
@@ -55,11 +58,11 @@ class RRsetExpiry(V2View):
         responses={200: RRsetExpirySerializer},
     )
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
-        """Set when an RRset is removed
+        """Set when an RRset is removed.
 
-        Whatever it holds by then is removed by a publication of its own, if
-        you may still remove it. Other writes leave the time as it is; it goes
-        when the RRset does.
+        At that time the panel removes the RRset, whatever it holds by then, by a publication of its own in your name.
+        It stays if you do not have the right `remove` at that time. Needs the right `remove`. Other writes leave the
+        time as it is; deleting the RRset deletes the time too.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         require_published(zone, key)
@@ -71,7 +74,10 @@ class RRsetExpiry(V2View):
 
     @extend_schema(operation_id="deleteRRsetExpiry", parameters=[*CHANGING], responses={204: None})
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
-        """Cancel the removal of an RRset"""
+        """Cancel the removal of an RRset.
+
+        The RRset stays. Needs the right `remove`.
+        """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         require_published(zone, key)
         with _conditional(request, zone, key):

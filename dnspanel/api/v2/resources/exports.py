@@ -101,16 +101,20 @@ class Exports(V2View):
 
     @extend_schema(operation_id="listExports", parameters=PAGED, responses=page_of(ExportSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List exports, the newest first."""
+        """List exports.
+
+        Your own exports, the newest first; a token sees those that it created. Needs the permission `read`.
+        """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
         return page_by_id(request, page, _visible_to(actor), each_as(export_json), newest_first=True)
 
     @extend_schema(operation_id="createExport", request=ExportSerializer, responses={202: ExportSerializer})
     def post(self, request: Request) -> HttpResponse:
-        """Start an export.
+        """Create an export.
 
-        Read it until it is done, then download its file.
+        Starts to write the chosen zones into one file. Read the export until its state is `done`, then get the file
+        with `downloadExport`. Needs the permission `read`. 422 if no zone matches.
         """
         actor = actor_in(request)
         access.require(actor, Permission.READ)
@@ -135,12 +139,18 @@ class OneExport(V2View):
 
     @extend_schema(operation_id="getExport", responses=ExportSerializer)
     def get(self, request: Request, export_id: int) -> HttpResponse:
-        """Read how far an export is."""
+        """Read an export.
+
+        Answers with its state and progress. Needs the permission `read`.
+        """
         return _answer(_job_for(actor_in(request), export_id))
 
     @extend_schema(operation_id="cancelExport", responses={204: None})
     def delete(self, request: Request, export_id: int) -> HttpResponse:
-        """Cancel an export that is not finished."""
+        """Cancel an export.
+
+        Stops an export that is still running; 409 for one that is finished. Needs the permission `read`.
+        """
         actor = actor_in(request)
         job = _job_for(actor, export_id)
         with conditional_write(request, f"export/{export_id}", lambda: _stable(_job_for(actor, export_id))):
@@ -155,7 +165,11 @@ class ExportFile(V2View):
 
     @extend_schema(operation_id="downloadExport", responses=_FILE)
     def get(self, request: Request, export_id: int) -> HttpResponseBase:
-        """Download the file of an export."""
+        """Download the file of an export.
+
+        A gzip file, for a day after the export is done; 404 before and after that. Takes `Range`. Needs the permission
+        `read`, and for a file with private DNSSEC keys the right `export-keys`.
+        """
         job = _job_for(actor_in(request), export_id)
         try:
             file = jobs.open_file(job=job, person=actor_in(request))

@@ -66,11 +66,14 @@ class ManyRRsets(V2View):
         },
     )
     def post(self, request: Request) -> HttpResponse:
-        """Change RRsets of many zones alike
+        """Act on RRsets of any zones.
 
-        Everything that changes is one publication, so that it is undone as one. What would be no value any more, and
-        what the token may not change, stays as it is and is counted. `If-Match` takes the ETag of a dry run: it
-        differs when something else would be changed.
+        Does one act to all RRsets that a search finds, or to those that are named, up to 20,000. Everything is one
+        publication, and can be undone as one. Needs the rights `add`, `change` or `remove`.
+
+        RRsets whose values would become invalid, or that the token is not allowed to change, stay as they are and are
+        counted in `outcome`. With `dry_run` nothing is published. The `ETag` of a dry run, sent as `If-Match`,
+        publishes only exactly those changes.
         """
         actor = actor_in(request)
         body = read(ManyRRsetsSerializer, request.data)

@@ -53,11 +53,14 @@ class ManyZones(V2View):
         },
     )
     def post(self, request: Request) -> HttpResponse:
-        """Change many zones alike
+        """Act on zones.
 
-        Tags and teams are no publication; a deletion is one, of at most 1,000 zones. Zones that the token may not
-        change so, and those that are published meanwhile, stay as they are and are named. `If-Match` takes the ETag
-        of a dry run.
+        Does one act to all zones that a search finds, or to those that are named. Changing tags or the team needs the
+        right `settings` and publishes nothing. Deleting needs `delete-zone`, takes at most 1,000 zones and is one
+        publication.
+
+        Zones that the token is not allowed to change, and zones that others change at that moment, stay as they are and
+        are named in `outcome`. With `dry_run` nothing is changed. The `ETag` of a dry run can be sent as `If-Match`.
         """
         actor = actor_in(request)
         body = read(ManyZonesSerializer, request.data)

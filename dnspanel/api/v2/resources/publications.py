@@ -67,12 +67,13 @@ class PublicationList(V2View):
 
     @extend_schema(operation_id="listPublications", parameters=_FEED, responses={200: PublicationPageSerializer})
     def get(self, request: Request) -> HttpResponse:
-        """List publications
+        """List publications.
 
-        Everything that was published, the newest first. As a feed of changes:
-        `?order=asc&after=SEQUENCE&expand=zones&wait=30`, and again after the `up_to` of the answer. It has no gaps,
-        for a token that sees some zones only too: nothing up to `up_to` appears later. A new `epoch` says that the
-        panel was restored from a backup: then read the zones anew.
+        Everything that was published in zones that the token can read, the newest first. As a feed of changes, ask
+        `?order=asc&after=SEQUENCE&expand=zones&wait=30`, and again with the `up_to` of the answer.
+
+        The feed has no gaps, also for a token that sees some zones only: nothing up to `up_to` appears later. A new
+        `epoch` means that the panel was restored from a backup: then read all zones again.
         """
         page, actor = page_request(request, int), actor_in(request)
         after, is_ascending, with_zones = _after(request), _is_ascending(request), _expands_zones(request)
@@ -106,9 +107,10 @@ class PublicationZones(V2View):
         operation_id="listPublicationZones", parameters=PAGED, responses={200: page_of(PublishedZoneSerializer)}
     )
     def get(self, request: Request, sequence: int) -> HttpResponse:
-        """List the zones of a publication
+        """List the zones of a publication.
 
-        All of them that the token may see, in the order of their names.
+        All zones that it changed and that the token can read, by name, with the revision and the serial that each has
+        since.
         """
         actor, page = actor_in(request), page_request(request, str, int)
         revisions = visible_revisions(publication_for(actor, sequence), actor)
@@ -128,12 +130,11 @@ class PublicationDetail(V2View):
         operation_id="getPublication", parameters=[WAIT, WAIT_FOR], responses={200: WatchedPublicationSerializer}
     )
     def get(self, request: Request, sequence: int) -> HttpResponse:
-        """Watch a publication
+        """Read a publication.
 
-        Its state per node. With `wait`, answers when all nodes answer with
-        it, or when that time is over; with `wait_for=all`, when secondaries do
-        too. Of one that was taken back, `wait` answers 422 with the reason. `shadowed` has the RRsets that they
-        answer from another zone instead.
+        Answers with its state on every node. With `wait` it answers when all nodes have it, or when that time is over;
+        with `wait_for=all` it waits for secondaries too. If the publication was taken back, `wait` answers 422 with the
+        reason. `shadowed` lists RRsets for which nodes answer from another zone.
         """
         actor = actor_in(request)
         publication = publication_for(actor, sequence)

@@ -52,11 +52,15 @@ class Restorations(V2View):
         },
     )
     def post(self, request: Request) -> HttpResponse:
-        """Restore many zones
+        """Restore zones.
 
-        The zones that fit everything that is given come back as they were, with higher serials, in one publication;
-        more than 1,000 in one for each piece, and `publications` names them all. A zone that cannot come back stays in
-        the trash and is named with the reason; the others come back. `If-Match` takes the ETag of a dry run.
+        Brings back the zones that match every given condition, with higher serials. Needs the right `delete-zone` for
+        each zone. Up to 1,000 zones are restored in one publication; more take several, and `publications` names them
+        all.
+
+        A zone that cannot be restored stays in the trash and is named in `outcome` with the reason; the others are
+        restored. With `dry_run` nothing is restored. The `ETag` of a dry run, sent as `If-Match`, restores only exactly
+        those zones.
         """
         actor = actor_in(request)
         body = read(RestorationsSerializer, request.data)

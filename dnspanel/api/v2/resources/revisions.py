@@ -61,9 +61,11 @@ class RevisionList(V2View):
         responses={200: page_of(RevisionSerializer)},
     )
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """List revisions
+        """List revisions.
 
-        The newest first. With `name`, a token that sees the zone in part needs to see everything at that name.
+        The revisions of a zone, the newest first: when, by whom and how many RRsets. Needs the right `read`. With
+        `name`, only revisions that changed this name; a token that sees a part of the zone must see everything at that
+        name.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -81,9 +83,10 @@ class RevisionDetail(V2View):
 
     @extend_schema(operation_id="getRevision", responses={200: RevisionDiffSerializer})
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
-        """Read a revision
+        """Read a revision.
 
-        With what it changed; the serial, which always moves, is left out.
+        Answers with what the revision changed, RRset by RRset, with the records before and after. Needs the right
+        `read`. The change of the serial is left out, because every revision has one.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -99,9 +102,9 @@ class RevisionRRsets(V2View):
 
     @extend_schema(operation_id="listRevisionRRsets", parameters=PAGED, responses={200: page_of(RRsetSerializer)})
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
-        """List the RRsets of a revision
+        """List the RRsets of a revision.
 
-        The zone as it was at it, in canonical order.
+        The whole zone as it was at this revision, in canonical order. Needs the right `read`.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -126,10 +129,11 @@ class RevisionUndo(V2View):
 
     @extend_schema(operation_id="undoRevision", parameters=WRITING, request=UndoSerializer, responses=_UNDONE)
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
-        """Undo a revision
+        """Undo a revision.
 
-        Refused (409, `changed-by-others`) where others changed the same
-        RRsets since. `into: draft` leaves it to be looked at and published.
+        Publishes what its RRsets were before it, as one revision. Needs the rights `add`, `change` or `remove`. 409
+        `changed-by-others` if the same RRsets were changed since. `into: draft` puts the changes into your draft
+        instead.
         """
         zone = access.zone_for_editing(actor_in(request), zone_name)
         found = revision_of(zone, number)
@@ -151,11 +155,14 @@ class PublicationUndo(V2View):
         ),
     )
     def post(self, request: Request, sequence: int) -> HttpResponse:
-        """Undo a publication
+        """Undo a publication.
 
-        What it changed: in all its zones, or in none; `into: draft` takes zone by zone. Of a write in several
-        publications all are undone, whichever is named. Zones that it deleted come back
-        from the trash in one publication, as by `POST /trash/restore`: one that cannot come back is named in `outcome`.
+        Changes back what the publication changed, in all its zones or in none. Of a write that was published in several
+        publications all are undone, whichever is named. Needs the rights `add`, `change` or `remove` in each zone.
+        `into: draft` puts the changes into your draft instead, zone by zone.
+
+        Zones that the publication deleted are restored, as by `restoreZones`; one that cannot be restored is named in
+        `outcome`.
         """
         actor = actor_in(request)
         publication = publication_for(actor, sequence)
@@ -177,9 +184,10 @@ class ZoneRestoreTo(V2View):
 
     @extend_schema(operation_id="restoreRevision", parameters=WRITING, request=UndoSerializer, responses=_UNDONE)
     def post(self, request: Request, zone_name: str, number: int) -> HttpResponse:
-        """Take a zone back to a revision
+        """Restore a zone to a revision.
 
-        Whatever changed since is published as it was then.
+        Publishes the RRsets as they were at this revision; everything that changed since is changed back. Needs the
+        rights `add`, `change` and `remove`. `into: draft` puts the changes into your draft instead.
         """
         actor = actor_in(request)
         zone = access.zone_for_editing(actor, zone_name)

@@ -63,11 +63,11 @@ class RRsetList(V2View):
         responses={200: page_of(ListedRRsetSerializer)},
     )
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """List RRsets
+        """List RRsets.
 
-        In canonical order. A page can have fewer items than its limit while
-        there are more: follow `next`. `q` is looked for in 30,000 RRsets at a
-        time.
+        The RRsets of a zone in canonical order. Needs the right `read`; a token that is limited to names or types gets
+        only those. A page can have fewer items than `limit` while more follow: go on until `next` is null. `q` compares
+        at most 30,000 RRsets for each page.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -91,7 +91,11 @@ class RRsetDetail(V2View):
 
     @extend_schema(operation_id="getRRset", parameters=[IF_CHANGED], responses={200: RRsetSerializer})
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
-        """Read an RRset"""
+        """Read an RRset.
+
+        Answers with the published records of this name and type. Needs the right `read`. Send the `ETag` as `If-Match`
+        to change only what you have read.
+        """
         zone, key = at_path(request, zone_name, owner, type_name)
         found = _stored(zone, key)
         if found is None:
@@ -106,10 +110,11 @@ class RRsetDetail(V2View):
         responses=_WRITTEN,
     )
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
-        """Replace or create an RRset
+        """Create or replace an RRset.
 
-        It is published at once. With `If-Match`, only if it is what was read;
-        with `If-None-Match: *`, only if there is none.
+        Publishes these records as one revision, in place of all that the name had of this type. Needs the right `add`
+        for a new RRset and `change` for an existing one. `If-Match` writes only if the RRset is still as you read it,
+        `If-None-Match: *` only if it does not exist.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         faults = Faults()
@@ -122,10 +127,11 @@ class RRsetDetail(V2View):
         operation_id="changeRRset", parameters=[*CHANGING, *TERMS], request=RRsetPatchSerializer, responses=_WRITTEN
     )
     def patch(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
-        """Change an RRset
+        """Change an RRset.
 
-        `add` and `remove` change single records and lose none that others
-        write at the same time. When no record is left, the RRset is gone.
+        Changes the TTL, the comment or single records, and publishes the result as one revision. Needs the right
+        `change`. `add` and `remove` work under the zone's lock, so that changes by others at the same time are not
+        lost. Removing the last record deletes the RRset.
         """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
         step = read_patch(request.data, key)
@@ -133,7 +139,11 @@ class RRsetDetail(V2View):
 
     @extend_schema(operation_id="deleteRRset", parameters=[*CHANGING, *TERMS], responses=_WRITTEN)
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
-        """Delete an RRset"""
+        """Delete an RRset.
+
+        Removes all records of this name and type and publishes that as one revision. Needs the right `remove`. 404 if
+        the RRset does not exist.
+        """
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
 
         def gone(now: RRset | None) -> RRset | None:

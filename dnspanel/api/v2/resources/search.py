@@ -39,10 +39,10 @@ class Search(V2View):
         responses={200: page_of(FoundSerializer)},
     )
     def get(self, request: Request) -> HttpResponse:
-        """Search zones and RRsets
+        """Search zones and RRsets.
 
-        Zones first, by name; then RRsets. A page can have fewer items than
-        its limit while there are more: follow `next`.
+        Zones come first, by name, then RRsets. Only what the token can read is found. A page can have fewer items than
+        `limit` while more follow: go on until `next` is null.
         """
         actor = actor_in(request)
         kind = choice_parameter(request.query_params, "kind", ("zone", "rrset"))

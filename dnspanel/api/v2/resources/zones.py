@@ -82,11 +82,11 @@ class ZoneList(V2View):
         responses={200: page_of(ZoneSerializer)},
     )
     def get(self, request: Request) -> HttpResponse:
-        """List zones
+        """List zones.
 
-        By name. The words of `q` must all be in the name; see the search for
-        its filters. With filters of RRsets a page can have fewer items than
-        its limit while there are more: follow `next`.
+        All zones that the token can read, by name. `q` takes words and the filters of the search; every word must be in
+        the name. With filters for RRsets a page can have fewer items than `limit` while more zones follow: go on until
+        `next` is null.
         """
         requested, actor = page_request(request, str), actor_in(request)
         with searching_for(search := search_parameter(request)):
@@ -110,9 +110,13 @@ class ZoneList(V2View):
         responses={202: ZoneWrittenSerializer, 201: ZoneWrittenSerializer},
     )
     def post(self, request: Request) -> HttpResponse:
-        """Create a zone
+        """Create a zone.
 
-        201 when all nodes answer with it, 202 while they do not.
+        Creates the zone and publishes it as revision 1. Needs the right `create-zone`. Without `rrsets` the zone has an
+        SOA record and the NS records of `nameservers`, of a set of name servers, or of the panel's default.
+
+        The zone is created as a whole or not at all. More than 2,000 RRsets are published in several publications;
+        `publications` names them all, and name servers answer with the first ones before the last.
         """
         actor = actor_in(request)
         rrsets, body = _new_rrsets(request)
@@ -137,9 +141,10 @@ class ZoneDetail(V2View):
 
     @extend_schema(operation_id="getZone", parameters=[IF_CHANGED], responses={200: ZoneSerializer})
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """Read a zone
+        """Read a zone.
 
-        Without its RRsets.
+        Answers with the zone's settings, serial and revision, without its RRsets. Needs the right `read`. The `ETag`
+        changes with each revision and each change of a setting.
         """
         zone_body = zone_json(access.zone_for_reading(actor_in(request), zone_name), actor_in(request))
         return fresh_enough(request, zone_body["etag"]) or answer(zone_body, headers={"ETag": zone_body["etag"]})
@@ -148,9 +153,10 @@ class ZoneDetail(V2View):
         operation_id="changeZone", parameters=[IF_MATCH], request=ZonePatchSerializer, responses={200: ZoneSerializer}
     )
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
-        """Set tags, team and default TTL
+        """Change a zone's tags, team or default TTL.
 
-        Needs the right "settings". It is not a publication: nodes do not know of it.
+        Members that are left out stay as they are. Needs the right `settings`. Nothing is published: name servers do
+        not know these settings.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.SETTINGS)
@@ -173,11 +179,13 @@ class ZoneDetail(V2View):
         responses={202: WrittenSerializer, 200: WrittenSerializer},
     )
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
-        """Delete a zone
+        """Delete a zone.
 
-        It lies in the trash for 30 days, and nodes serve it no more. Who deletes more than 25 zones, and more than 1 %
-        of all, within ten minutes, is asked to confirm each further one, unless the token may delete many. Several
-        zones are judged at once by `POST /bulk/deletions`.
+        Moves the zone to the trash for 30 days; nodes stop answering for it. Needs the right `delete-zone`. Restore it
+        with `restoreZone`.
+
+        Deleting more than 25 zones, and more than 1 % of all zones, within ten minutes needs `confirm`, unless the
+        token is allowed to delete many. To delete several zones in one publication, use `deleteZones`.
         """
         actor = actor_in(request)
         terms = terms_of_query(request)
@@ -209,11 +217,13 @@ class ZoneClones(V2View):
         responses={202: WrittenSerializer, 201: WrittenSerializer},
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Clone a zone
+        """Clone a zone.
 
-        All the new zones come to be in one publication, or none does. Published RRsets are copied, with comments and
-        disabled values; names inside of the zone become names inside of the new one, also where records point at them.
-        Keys, signatures and DS are not copied. Needs the right to read all of the zone, and to create the new ones.
+        Creates one or more zones with the published RRsets of this one, including comments and disabled values. All new
+        zones are created in one publication, or none is. Names inside the zone become names inside the new zone, in
+        values too. DNSSEC keys, signatures and DS records are not copied.
+
+        Needs the right `read` for the whole zone, and `create-zone`.
         """
         actor = actor_in(request)
         source = access.zone_for_reading(actor, zone_name)
@@ -259,10 +269,10 @@ class Deletions(V2View):
         responses={202: WrittenSerializer, 200: WrittenSerializer},
     )
     def post(self, request: Request) -> HttpResponse:
-        """Delete many zones
+        """Delete zones.
 
-        All of them, in one publication, or none. Whether they are too many to be deleted without `confirm` is decided
-        before the first.
+        Moves all named zones to the trash in one publication, or none of them. Needs the right `delete-zone` for each.
+        Whether there are so many that `confirm` is needed is decided before the first zone is deleted.
         """
         actor = actor_in(request)
         body = read(DeletionsSerializer, request.data)
@@ -315,9 +325,10 @@ class TrashList(V2View):
         responses={200: page_of(TrashedZoneSerializer)},
     )
     def get(self, request: Request) -> HttpResponse:
-        """List the trash
+        """List deleted zones.
 
-        The newest first.
+        The zones in the trash that the token can read, the newest deletion first. Each has the time until which it can
+        be restored.
         """
         requested, search = page_request(request, str), search_parameter(request)
         after = requested.after[0] if requested.after else ""
@@ -339,9 +350,10 @@ class TrashRestore(V2View):
         responses={202: ZoneWrittenSerializer, 200: ZoneWrittenSerializer},
     )
     def post(self, request: Request, zone_id: int) -> HttpResponse:
-        """Restore a zone
+        """Restore a zone.
 
-        It comes back as it was, with a higher serial.
+        Brings a zone back from the trash with its RRsets, settings and keys, and with a higher serial, in one
+        publication. Needs the right `delete-zone`.
         """
         actor = actor_in(request)
         if zone_id >= 2**31:
