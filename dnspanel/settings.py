@@ -500,6 +500,7 @@ REST_FRAMEWORK = {
     "DEFAULT_PARSER_CLASSES": ["rest_framework.parsers.JSONParser"],
     "DEFAULT_SCHEMA_CLASS": "dnspanel.api.v2.schema.document.Operations",
     "UNAUTHENTICATED_USER": None,
+    "URL_FORMAT_OVERRIDE": None,  # else `?format=xml` would be 404, and no operation has such a parameter
 }
 
 # The OpenAPI document of API v2; API v1 has PowerDNS's own.

@@ -52,9 +52,10 @@ class Audit(V2View):
         responses=page_of(ActSerializer),
     )
     def get(self, request: Request) -> HttpResponse:
-        """Who did what, the newest first.
+        """List audit entries.
 
-        Publications are among it. A token without the permission to read the audit log sees its own acts.
+        Who did what, when and from where, publications included, the newest first. Without the permission `audit` a
+        token sees the acts of its owner only.
         """
         query, page = request.query_params, page_request(request, int, int)
         filters = Filters(

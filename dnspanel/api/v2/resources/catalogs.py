@@ -121,15 +121,19 @@ class Catalogs(V2View):
 
     @extend_schema(operation_id="listCatalogs", parameters=PAGED, responses=page_of(CatalogSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List catalogs"""
+        """List consumed catalogs.
+
+        Catalog zones of other servers whose members become zones here. Needs the permission `fleet`.
+        """
         page = page_request(request, int)
         return page_by_id(request, page, access.catalogs_visible_to(actor_in(request)), _listed)
 
     @extend_schema(operation_id="createCatalog", request=NewCatalogSerializer, responses={201: CatalogSerializer})
     def post(self, request: Request) -> HttpResponse:
-        """Follow a catalog
+        """Consume a catalog.
 
-        Its first transfer begins at once; the zones that it names become zones here after that.
+        Starts to transfer the catalog zone at once; its members become zones here after that. Needs the permission
+        `nodes` and the rights `create-zone`, `add`, `settings` and `delete-zone` for all zones.
         """
         actor = access.require_set_up(actor_in(request))
         values = read(NewCatalogSerializer, request.data)
@@ -151,14 +155,19 @@ class OneCatalog(V2View):
 
     @extend_schema(operation_id="getCatalog", responses=CatalogSerializer)
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
-        """Read a catalog"""
+        """Read a consumed catalog.
+
+        Answers with its primaries, its terms, its last transfer and how many members it has. Needs the permission
+        `fleet`.
+        """
         return _told(actor_in(request), catalog_id)
 
     @extend_schema(operation_id="changeCatalog", request=CatalogTermsSerializer, responses=CatalogSerializer)
     def patch(self, request: Request, catalog_id: int) -> HttpResponse:
-        """Change what becomes of the zones that a catalog names
+        """Change a consumed catalog.
 
-        Those that are here get it too.
+        Changes what happens to its members; those that exist get the new terms too. Members that are left out of the
+        body stay as they are. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         values = read(CatalogTermsSerializer, request.data, partial=True)
@@ -169,9 +178,10 @@ class OneCatalog(V2View):
 
     @extend_schema(operation_id="deleteCatalog", responses={204: None})
     def delete(self, request: Request, catalog_id: int) -> HttpResponse:
-        """Follow a catalog no more
+        """Stop consuming a catalog.
 
-        Its zone goes to the trash; the zones that are here by it stay, and come from elsewhere as before.
+        The catalog zone goes to the trash. Zones that it brought stay, and are transferred from their primaries as
+        before. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         with _written(request, actor, catalog_id):
@@ -184,14 +194,18 @@ class CatalogRules(V2View):
 
     @extend_schema(operation_id="getCatalogRules", responses=RulesSerializer)
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
-        """Read the rules of a catalog"""
+        """Read the rules of a consumed catalog.
+
+        A rule says from where the members of a group are transferred, and their tags. Needs the permission `fleet`.
+        """
         return tagged(_rules_json(access.catalog_for(actor_in(request), catalog_id)))
 
     @extend_schema(operation_id="setCatalogRules", request=RulesSerializer, responses=RulesSerializer)
     def put(self, request: Request, catalog_id: int) -> HttpResponse:
-        """Set the rules of a catalog
+        """Set the rules of a consumed catalog.
 
-        A secret of a key that is not given stays as the group's rule has it.
+        Replaces all rules. Leaving out the secret of a key keeps the one that the group has. Needs the same rights as
+        `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         values = read(RulesSerializer, request.data)["rules"]
@@ -213,9 +227,10 @@ class CatalogConfirmation(V2View):
         operation_id="confirmCatalogRemovals", request=ConfirmationSerializer, responses={202: CatalogSerializer}
     )
     def post(self, request: Request, catalog_id: int) -> HttpResponse:
-        """Confirm that members go
+        """Confirm that members leave a consumed catalog.
 
-        More of them left at once than `most_lost` lets go.
+        For a revision of the catalog from which more members left at once than `most_lost`. They are removed within
+        seconds. Needs the same rights as `createCatalog`.
         """
         actor, catalog = _to_change(request, catalog_id)
         revision = read(ConfirmationSerializer, request.data)["revision"]
@@ -235,7 +250,11 @@ class CatalogZones(V2View):
         responses=page_of(CatalogListingSerializer),
     )
     def get(self, request: Request, catalog_id: int) -> HttpResponse:
-        """List the zones that a catalog names, and what became of each"""
+        """List the members of a consumed catalog.
+
+        Each with its state and, if it is not a zone here, the reason. Only zones that the token can read. Needs the
+        permission `fleet`.
+        """
         actor = actor_in(request)
         page = page_request(request, int)
         found = access.listings_visible_to(actor, access.catalog_for(actor, catalog_id))

@@ -135,7 +135,10 @@ class ChangeRuns(V2View):
 
     @extend_schema(operation_id="listChangeRuns", parameters=PAGED, responses=page_of(ChangeRunSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List runs that change many zones, the newest first"""
+        """List runs that change zones.
+
+        The newest first. A token sees the runs that it started. Needs the permission `read`.
+        """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
         runs = change_runs.runs_visible_to(actor)
@@ -143,10 +146,12 @@ class ChangeRuns(V2View):
 
     @extend_schema(operation_id="createChangeRun", request=ChangeRunSerializer, responses={202: ChangeRunSerializer})
     def post(self, request: Request) -> HttpResponse:
-        """Begin a run that changes many zones alike
+        """Start a run that changes zones.
 
-        A dry run first; then, with `dry_run_of`, the same for good, over the zones that it found; then, if need be,
-        with `undo_of`, back again. Read it until it is done. Zones that it refuses are listed with the reason.
+        Starts a dry run of one act over any number of zones; carries out a dry run over the zones that it found
+        (`dry_run_of`); or undoes a run (`undo_of`). Changes are published in several publications. Needs the right for
+        the act in each zone. Zones that the run refuses are listed with the reason. Read the run until its state is
+        `done`.
         """
         actor, form_id = actor_in(request), form_id_of(request)
         access.require(actor, Permission.READ)
@@ -159,15 +164,18 @@ class OneChangeRun(V2View):
 
     @extend_schema(operation_id="getChangeRun", responses=ChangeRunSerializer)
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
-        """Read how far a run that changes many zones is"""
+        """Read a run that changes zones.
+
+        Answers with its state, its progress and how many zones had each outcome. A token sees the runs that it started.
+        """
         run = change_runs.run_for(actor_in(request), change_run_id)
         return answer(change_run_json(run), headers={"ETag": tag_of(what_stays(run))})
 
     @extend_schema(operation_id="cancelChangeRun", responses={204: None})
     def delete(self, request: Request, change_run_id: int) -> HttpResponse:
-        """Cancel a run that changes many zones
+        """Cancel a run that changes zones.
 
-        What it has done stays, and can be taken back.
+        Stops a run that is under way. What it has done stays, and can be undone by a run with `undo_of`.
         """
         actor = actor_in(request)
         run = change_runs.run_for(actor, change_run_id)
@@ -187,9 +195,9 @@ class ChangeRunZones(V2View):
         responses=page_of(ChangeRunZoneSerializer),
     )
     def get(self, request: Request, change_run_id: int) -> HttpResponse:
-        """List what a run that changes many zones found or did
+        """List the zones of a run that changes zones.
 
-        All zones that change, and of those that are refused the first 1,000.
+        All zones that it changes, and the first 1,000 that it refuses, with the outcome of each.
         """
         page, run = page_request(request, int), change_runs.run_for(actor_in(request), change_run_id)
         found = ChangeRunZone.objects.filter(run=run)

@@ -57,9 +57,10 @@ class ZoneDnssec(V2View):
 
     @extend_schema(operation_id="getZoneDnssec", parameters=[IF_CHANGED], responses={200: SigningSerializer})
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """Read how a zone is signed
+        """Read how a zone is signed.
 
-        With its keys, without their private parts, and the DS records to give to the parent.
+        Answers with the zone's keys, without their private parts, and with the DS records for the parent zone. Needs
+        the right `read`.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -74,13 +75,16 @@ class ZoneDnssec(V2View):
         responses={202: SigningWrittenSerializer, 200: SigningWrittenSerializer},
     )
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
-        """Settle how a zone is signed
+        """Change how a zone is signed.
 
-        What is so already stays. Without keys, NSEC3 and CDS are refused, and so is what resolvers that validate would
-        answer nothing of, as far as the panel knows the DS in the zone above. To ask the parent to delete its DS takes
-        `confirm`; while a rollover needs the DS, or other CDS, it is refused. Needs the right "dnssec". Of a zone that
-        is served with the signatures that it came with, nothing can be settled but `{"signed": false}`, which drops
-        them.
+        Signs the zone, or stops signing it, and sets NSEC or NSEC3 and the CDS and CDNSKEY records, in one publication.
+        Going from one NSEC3 chain to another takes two. Needs the right `dnssec`. Members that are left out stay as
+        they are.
+
+        NSEC3 and CDS without keys are refused. So is everything that validating resolvers could not follow, as far as
+        the panel knows the DS of the parent zone. Asking the parent to delete its DS needs `confirm`, and is refused
+        while a rollover needs that DS. A zone that is served with the signatures it came with takes only `{"signed":
+        false}`, which drops them.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
@@ -119,11 +123,14 @@ class BulkDnssec(V2View):
         },
     )
     def post(self, request: Request) -> HttpResponse:
-        """Settle how many zones are signed
+        """Change how zones are signed.
 
-        All of them in one publication, or none: every zone that is refused has an entry in `errors`. A dry run answers
-        what would become of each, and why not. To go from one NSEC3 chain to another takes two publications. Zones that
-        are served with the signatures that they came with lose them by `{"signed": false}`, if all of them are such.
+        Does the same as `changeZoneDnssec` for up to 1,000 zones (20 with new RSA keys) in one publication, or for none
+        of them. Needs the right `dnssec` for each zone. Every zone that is refused has an entry in `errors`. With
+        `dry_run` nothing is changed, and `plans` has the outcome for each zone.
+
+        Going from one NSEC3 chain to another takes two publications. Zones that are served with the signatures they
+        came with lose them by `{"signed": false}`, if all of the named zones are such.
         """
         actor, body = actor_in(request), read(BulkSigningSerializer, request.data)
         requested = requested_signing(body if flag_in(request, "dry_run", False) else _confirmed(body))

@@ -40,9 +40,10 @@ class DnssecParent(V2View):
 
     @extend_schema(operation_id="getDnssecParent", responses={200: ParentCheckSerializer})
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """Read what the parent has for a zone
+        """Read what the parent zone has for a zone.
 
-        As every server of it answered when it was asked last: each day, each hour where something is wrong.
+        Answers with what every name server of the parent zone answered when it was last asked: once a day, and once an
+        hour while something is wrong. Needs the right `read`.
         """
         actor = actor_in(request)
         return answer(_parent_json(access.zone_for_reading(actor, zone_name), actor))
@@ -51,9 +52,10 @@ class DnssecParent(V2View):
         operation_id="checkDnssecParent", parameters=WRITING, request=None, responses={202: ParentCheckSerializer}
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Ask the parent of a zone now
+        """Check the parent zone now.
 
-        A worker does so soon: read it again while `waiting` is true. Needs the right "dnssec".
+        Lets a worker ask all name servers of the parent zone soon. Read the result with `getDnssecParent` until
+        `waiting` is false. Needs the right `dnssec`.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
@@ -66,11 +68,11 @@ class DnssecNodes(V2View):
 
     @extend_schema(operation_id="listDnssecNodes", responses=page_of(DnssecNodeSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """Ask every node what it answers for a zone
+        """Check a zone on every node.
 
-        Its DNSKEY records, its serial, until when its signature over the SOA is good, and whether both validate. Every
-        node that serves zones is asked over DNS for this request, which takes up to three seconds where one is silent.
-        By name, on one page.
+        Asks every node over DNS for the zone's DNSKEY and SOA records and validates them. Answers with key tags, the
+        serial and the end of the SOA's signature. Needs the right `read`. Takes up to three seconds if a node does not
+        answer.
         """
         page_request(request)
         zone, now = access.zone_for_reading(actor_in(request), zone_name), timezone.now()
@@ -86,10 +88,11 @@ class UnprovenZones(V2View):
 
     @extend_schema(operation_id="listUnprovenZones", parameters=PAGED, responses=page_of(UnprovenZoneSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List the zones that do not validate on a node
+        """List zones that do not validate on a node.
 
-        Though nothing that was published did that. Their changes are pushed to that node without the proof, until they
-        validate there again and leave this list. Of the zones that you may read, the longest known first.
+        Zones that no longer validate on a node, although no publication broke them, the longest known first. Their
+        changes go to that node without this check until they validate there again. Needs the permission `read`; only
+        zones that the token can read are listed.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)

@@ -45,9 +45,9 @@ class DnssecKeys(V2View):
 
     @extend_schema(operation_id="listDnssecKeys", responses=page_of(KeySerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """List DNSSEC keys
+        """List DNSSEC keys.
 
-        By id, without their private parts. They are never more than 20, on one page.
+        All keys of the zone by id, at most 20, without their private parts. Needs the right `read`.
         """
         page_request(request)
         actor = actor_in(request)
@@ -61,9 +61,10 @@ class DnssecKeys(V2View):
         responses={202: KeyWrittenSerializer, 201: KeyWrittenSerializer},
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Add a DNSSEC key
+        """Create or import a DNSSEC key.
 
-        A new one, or one that is brought along as private-key text, or as the two files that BIND keeps of it.
+        Makes a new key, or takes one as private-key text, or as the two files that BIND writes, and publishes the zone
+        with it. Needs the right `dnssec`. Nothing is created if validating resolvers could not follow.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         body = read(NewKeySerializer, request.data)
@@ -82,9 +83,9 @@ class DnssecKey(V2View):
 
     @extend_schema(operation_id="getDnssecKey", parameters=[IF_CHANGED], responses={200: KeySerializer})
     def get(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
-        """Read a DNSSEC key
+        """Read a DNSSEC key.
 
-        Without its private part.
+        Answers with the key's tag, algorithm, state and DS records, without its private part. Needs the right `read`.
         """
         actor = actor_in(request)
         key = _key(access.zone_for_reading(actor, zone_name), key_id)
@@ -97,9 +98,10 @@ class DnssecKey(V2View):
         responses={202: KeyWrittenSerializer, 200: KeyWrittenSerializer},
     )
     def patch(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
-        """Change a DNSSEC key
+        """Change a DNSSEC key.
 
-        Whether it signs, and whether it is in the DNSKEY RRset. Refused is what resolvers could not validate.
+        Sets whether the key signs and whether it is in the DNSKEY RRset, and publishes the zone. Needs the right
+        `dnssec`. Refused if validating resolvers could not follow.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         body = read(KeyPatchSerializer, request.data)
@@ -120,9 +122,10 @@ class DnssecKey(V2View):
         responses={202: WrittenSerializer, 200: WrittenSerializer},
     )
     def delete(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
-        """Delete a DNSSEC key
+        """Delete a DNSSEC key.
 
-        Its private part is gone for good after a day; only an export brings it back.
+        Removes the key from the zone and publishes that. Needs the right `dnssec`. The private part is destroyed after
+        a day; only an export can bring the key back. Refused if validating resolvers could not follow.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         publications = sign.delete_key(
@@ -141,9 +144,10 @@ class DnssecKeyExport(OneSecretView):
 
     @extend_schema(operation_id="exportDnssecKey", request=None, responses={200: ExportedKeySerializer})
     def post(self, request: Request, zone_name: str, key_id: int) -> HttpResponse:
-        """Export a DNSSEC key
+        """Export a DNSSEC key.
 
-        Its private-key text, for who has the right "export-keys"; the audit log says who had it.
+        Answers with the private-key text as BIND writes it. Needs the right `export-keys`. Each export is in the audit
+        log.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.EXPORT_KEYS)

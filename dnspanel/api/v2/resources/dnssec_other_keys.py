@@ -35,9 +35,9 @@ class OtherKeys(V2View):
 
     @extend_schema(operation_id="listOtherKeys", responses=page_of(OtherKeySerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """List keys of other signers
+        """List keys of other signers.
 
-        Those that the DS of the parent may name first. They are never more than 20, on one page.
+        DNSKEY records of others who sign the same zone, at most 20. Needs the right `read`.
         """
         page_request(request)
         zone = access.zone_for_reading(actor_in(request), zone_name)
@@ -50,11 +50,11 @@ class OtherKeys(V2View):
         responses={202: WrittenSerializer, 200: WrittenSerializer},
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Add a key of another signer
+        """Add a key of another signer.
 
-        Its DNSKEY is answered beside those of the zone's own keys (RFC 8901, model 2), and where the zone has CDS or
-        CDNSKEY records, so are those of a key with the flags 257. It has to be of an algorithm by which the zone is
-        signed.
+        Publishes this DNSKEY beside those of the zone's own keys (RFC 8901, model 2). If the zone has CDS or CDNSKEY
+        records, a key with flags 257 is in them too. Its algorithm must be one with which the zone is signed. Needs the
+        right `dnssec`.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         body = read(NewOtherKeySerializer, request.data)
@@ -75,10 +75,10 @@ class OneOtherKey(V2View):
         responses={202: WrittenSerializer, 200: WrittenSerializer},
     )
     def delete(self, request: Request, zone_name: str, tag: int) -> HttpResponse:
-        """Take a key of another signer away
+        """Remove a key of another signer.
 
-        Its signer has to have stopped using it, for as long as caches keep signatures: resolvers that have the DNSKEY
-        records of the panel's nodes cannot check its signatures any more.
+        Publishes the DNSKEY records without this one. Needs the right `dnssec`. First the other signer must stop using
+        the key, for as long as caches keep its signatures. After that resolvers cannot validate them any more.
         """
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         by = acting(request, terms_of_query(request).reason)

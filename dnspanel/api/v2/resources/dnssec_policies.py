@@ -163,9 +163,10 @@ class DnssecPolicies(V2View):
 
     @extend_schema(operation_id="listDnssecPolicies", parameters=PAGED, responses=page_of(DnssecPolicySerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List DNSSEC policies
+        """List DNSSEC policies.
 
-        Those of zones that the token sees, and of its owner's teams; all of them where it sees every zone.
+        All policies for a token that can read every zone; else those of zones it can read and of its owner's teams.
+        Needs the permission `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
@@ -176,9 +177,10 @@ class DnssecPolicies(V2View):
         operation_id="createDnssecPolicy", request=DnssecPolicySerializer, responses={201: DnssecPolicySerializer}
     )
     def post(self, request: Request) -> HttpResponse:
-        """Create a DNSSEC policy
+        """Create a DNSSEC policy.
 
-        For who may sign every zone. No zone changes: that is what a run of policies does.
+        Saves how zones are to be signed, and for which tags and teams. Needs the right `dnssec` for all zones. No zone
+        changes: `createPolicyRun` applies policies.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.READ)
@@ -199,14 +201,18 @@ class OneDnssecPolicy(V2View):
 
     @extend_schema(operation_id="getDnssecPolicy", responses=DnssecPolicySerializer)
     def get(self, request: Request, policy_id: int) -> HttpResponse:
-        """Read a DNSSEC policy"""
+        """Read a DNSSEC policy.
+
+        Answers with its terms and with the tags and teams that have it. Needs the permission `read`.
+        """
         return tagged(_json_of(policy_id, actor_in(request)))
 
     @extend_schema(operation_id="changeDnssecPolicy", request=DnssecPolicySerializer, responses=DnssecPolicySerializer)
     def patch(self, request: Request, policy_id: int) -> HttpResponse:
-        """Change a DNSSEC policy
+        """Change a DNSSEC policy.
 
-        What is left out stays. No zone changes: that is what a run of policies does.
+        Members that are left out stay as they are. Needs the right `dnssec` for all zones. No zone changes:
+        `createPolicyRun` applies policies.
         """
         actor = actor_in(request)
         _json_of(policy_id, actor)
@@ -227,9 +233,10 @@ class OneDnssecPolicy(V2View):
 
     @extend_schema(operation_id="deleteDnssecPolicy", request=PolicyReplacementSerializer, responses={204: None})
     def delete(self, request: Request, policy_id: int) -> HttpResponse:
-        """Delete a DNSSEC policy
+        """Delete a DNSSEC policy.
 
-        One that is attached needs another one that takes its place, in the body: `{"replaced_by": 7}`.
+        A policy that tags, teams or zones have needs another one in its place, in the body: `{"replaced_by": 7}`. Needs
+        the right `dnssec` for all zones. Zones stay signed as they are.
         """
         actor = actor_in(request)
         _json_of(policy_id, actor)
@@ -249,16 +256,21 @@ class ZonePolicy(V2View):
 
     @extend_schema(operation_id="getZonePolicy", responses=ZonePolicySerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """Read which DNSSEC policy is for a zone
+        """Read the DNSSEC policy of a zone.
 
-        With what the zone lacks of it, and which keys are older than it says.
+        Answers with the policy, where the zone has it from, how the zone differs from it, and which keys are due for a
+        rollover. Needs the right `read`.
         """
         actor = actor_in(request)
         return tagged(zone_policy_json(access.zone_for_reading(actor, zone_name), actor))
 
     @extend_schema(operation_id="setZonePolicy", request=OwnPolicySerializer, responses=ZonePolicySerializer)
     def put(self, request: Request, zone_name: str) -> HttpResponse:
-        """Attach a DNSSEC policy to a zone itself"""
+        """Set the DNSSEC policy of a zone.
+
+        Attaches a policy to the zone itself, in place of the one from its tags or team. Needs the right `dnssec`. How
+        the zone is signed does not change.
+        """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
         policy = _named(read(OwnPolicySerializer, request.data)["policy"], "policy", actor)
@@ -268,9 +280,10 @@ class ZonePolicy(V2View):
 
     @extend_schema(operation_id="unsetZonePolicy", responses={204: None})
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
-        """Detach the zone's own DNSSEC policy
+        """Detach the zone's own DNSSEC policy.
 
-        Then it has that of its tags, its team, or the default.
+        The zone has the policy of its tags, its team or the default one after that. Needs the right `dnssec`. How the
+        zone is signed does not change.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)

@@ -77,17 +77,25 @@ class PolicyRuns(V2View):
 
     @extend_schema(operation_id="listPolicyRuns", parameters=PAGED, responses=page_of(PolicyRunSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List runs of DNSSEC policies, the newest first"""
+        """List runs of DNSSEC policies.
+
+        The newest first. A token sees the runs that it started; one with the right `dnssec` for all zones sees all.
+        Needs the permission `read`.
+        """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
         return page_by_id(request, page, policy_runs.runs_visible_to(actor), each_as(run_json), newest_first=True)
 
     @extend_schema(operation_id="createPolicyRun", request=PolicyRunSerializer, responses={202: PolicyRunSerializer})
     def post(self, request: Request) -> HttpResponse:
-        """Begin a run of DNSSEC policies
+        """Start a run of DNSSEC policies.
 
-        Read it until it is done. Zones are signed, their proof of names that do not exist and their CDS are changed;
-        where keys would have to be others, the run says so. Zones that it refuses are listed with the reason.
+        Starts a dry run over the zones of a policy or of a search, or carries out a dry run (`dry_run_of`). Zones are
+        signed and get the policy's NSEC or NSEC3 and CDS, in several publications. Needs the right `dnssec` for each
+        zone.
+
+        Where a zone would need other keys, the run says so. Zones that it refuses are listed with the reason. Read the
+        run until its state is `done`.
         """
         actor, now, form_id = actor_in(request), timezone.now(), form_id_of(request)
         access.require(actor, Permission.READ)
@@ -118,15 +126,19 @@ class OnePolicyRun(V2View):
 
     @extend_schema(operation_id="getPolicyRun", responses=PolicyRunSerializer)
     def get(self, request: Request, run_id: int) -> HttpResponse:
-        """Read how far a run of DNSSEC policies is"""
+        """Read a run of DNSSEC policies.
+
+        Answers with its state, its progress and how many zones each act concerned. A token sees the runs that it
+        started.
+        """
         run = policy_runs.run_for(actor_in(request), run_id)
         return answer(run_json(run), headers={"ETag": tag_of(what_stays(run))})
 
     @extend_schema(operation_id="cancelPolicyRun", responses={204: None})
     def delete(self, request: Request, run_id: int) -> HttpResponse:
-        """Cancel a run of DNSSEC policies
+        """Cancel a run of DNSSEC policies.
 
-        What it has published stays.
+        Stops a run that is under way. What it has published stays.
         """
         actor = actor_in(request)
         run = policy_runs.run_for(actor, run_id)
@@ -144,9 +156,10 @@ class PolicyRunZones(V2View):
         responses=page_of(PolicyRunZoneSerializer),
     )
     def get(self, request: Request, run_id: int) -> HttpResponse:
-        """List what a run of DNSSEC policies found or did
+        """List the zones of a run of DNSSEC policies.
 
-        Of each act the first 100 zones, of those that are refused or need a rollover the first 1,000; all are counted.
+        What the run found or did in each zone. It lists the first 100 zones of each act, and the first 1,000 that were
+        refused or need a rollover; all are counted in the run.
         """
         page, run = page_request(request, int), policy_runs.run_for(actor_in(request), run_id)
         found = PolicyRunZone.objects.filter(run=run)

@@ -43,9 +43,9 @@ class RolloversUnderWay(V2View):
 
     @extend_schema(operation_id="listRollovers", parameters=PAGED, responses=_PAGE)
     def get(self, request: Request) -> HttpResponse:
-        """List the DNSSEC rollovers that are under way
+        """List DNSSEC rollovers under way.
 
-        Of the zones that you may read, those that have begun first come first.
+        Those in zones that the token can read, the oldest first. Needs the permission `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
@@ -60,9 +60,10 @@ class RolloverKinds(V2View):
 
     @extend_schema(operation_id="listRolloverKinds", responses=page_of(RolloverKindSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """List the kinds of DNSSEC rollovers
+        """List the kinds of DNSSEC rollovers.
 
-        Which of them the keys of the zone allow, and what each breaks as an emergency. All on one page.
+        Answers for each kind whether the zone's keys allow it, and what an emergency rollover would break. Needs the
+        right `read`.
         """
         page_request(request)
         zone, now = access.zone_for_reading(actor_in(request), zone_name), timezone.now()
@@ -86,7 +87,10 @@ class ZoneRollovers(V2View):
 
     @extend_schema(operation_id="listZoneRollovers", parameters=PAGED, responses=_PAGE)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """List the DNSSEC rollovers of a zone, the newest first"""
+        """List the DNSSEC rollovers of a zone.
+
+        All of them, the newest first, with the state of each. Needs the right `read`.
+        """
         page, actor = page_request(request, int), actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
         before = page.after[0] if page.after else None
@@ -101,10 +105,11 @@ class ZoneRollovers(V2View):
         responses={202: RolloverWrittenSerializer, 201: RolloverWrittenSerializer},
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Begin a DNSSEC rollover
+        """Start a DNSSEC rollover.
 
-        It goes on by itself: each step waits until every node answers with it, for the TTLs that were served, and for
-        the DS at every server of the parent. Read it for what it waits for. Needs the right "dnssec".
+        Publishes the first step. The panel does the others. Each waits until every node answers with the last one,
+        until caches have forgotten what was before, and for the DS at the parent zone. Needs the right `dnssec`. Read
+        it with `getRollover` to see what it waits for.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
@@ -130,7 +135,11 @@ class OneRollover(V2View):
 
     @extend_schema(operation_id="getRollover", parameters=[IF_CHANGED], responses={200: RolloverSerializer})
     def get(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
-        """Read where a DNSSEC rollover stands"""
+        """Read a DNSSEC rollover.
+
+        Answers with the step, what it waits for and the earliest time of the next step. It names nodes that are late,
+        and the DS records to add or remove. Needs the right `read`.
+        """
         actor = actor_in(request)
         row = _rollover(access.zone_for_reading(actor, zone_name), rollover_id)
         value = rollover_json(row, actor)
@@ -150,9 +159,10 @@ class RolloverCancel(V2View):
         responses={202: RolloverWrittenSerializer, 200: RolloverWrittenSerializer},
     )
     def post(self, request: Request, zone_name: str, rollover_id: int) -> HttpResponse:
-        """Cancel a DNSSEC rollover
+        """Cancel a DNSSEC rollover.
 
-        It goes back to the keys of before by steps that wait as those forward do. Refused where that is not safe.
+        Goes back to the keys from before, by steps that wait like those forward. Needs the right `dnssec`. Refused if
+        going back is not safe.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)

@@ -56,18 +56,19 @@ class DraftDetail(V2View):
 
     @extend_schema(operation_id="getDraft", parameters=[IF_CHANGED], responses={200: DraftSerializer})
     def get(self, request: Request) -> HttpResponse:
-        """Read the draft
+        """Read the draft.
 
-        What it holds in each zone.
+        Answers with the zones that your draft changes and how many RRsets in each. Each person has one draft, which
+        their tokens share with the pages of the panel.
         """
         body = _draft_json(actor_in(request))
         return fresh_enough(request, tag_of(body)) or tagged(body)
 
     @extend_schema(operation_id="discardDraft", parameters=[IF_MATCH, ZONE], responses={204: None})
     def delete(self, request: Request) -> HttpResponse:
-        """Discard the draft
+        """Discard the draft.
 
-        As a whole, or for one zone.
+        Deletes all changes from your draft, or those of one zone (`zone`). Nothing is published.
         """
         actor = actor_in(request)
         chosen = _zone_chosen(request, actor)
@@ -83,9 +84,9 @@ class DraftOperations(V2View):
 
     @extend_schema(operation_id="listDraftOperations", parameters=[*PAGED, ZONE], responses={200: page_of(OperationSerializer)})
     def get(self, request: Request) -> HttpResponse:
-        """List the draft's operations
+        """List the changes in the draft.
 
-        Zone by zone, names as people sort them: host2 before host10.
+        Zone by zone. Names are sorted as people do: host2 before host10.
         """
         actor = actor_in(request)
         page_of_request = page_request(request, str, str)
@@ -107,7 +108,10 @@ class DraftRRset(V2View):
 
     @extend_schema(operation_id="getDraftRRset", responses={200: OperationSerializer})
     def get(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
-        """Read an RRset in the draft"""
+        """Read an RRset in the draft.
+
+        Answers with what the draft has for this RRset, beside what is published. Needs the right `read`.
+        """
         zone, key = at_path(request, zone_name, owner, type_name)
         return tagged(_operation_json(actor_in(request), zone, key))
 
@@ -118,11 +122,11 @@ class DraftRRset(V2View):
         responses={200: OperationSerializer},
     )
     def put(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
-        """Want an RRset in the draft
+        """Put an RRset into the draft.
 
-        Or, with `wanted: null`, that it be deleted. `base_revision` is the
-        revision that you were looking at: what others published since will
-        be a conflict, not overwritten.
+        Saves these records in your draft; `wanted: null` deletes the RRset when the draft is published. Needs the
+        rights `add`, `change` or `remove`. `base_revision` is the revision that you looked at: what others published
+        since becomes a conflict and is not overwritten.
         """
         actor = actor_in(request)
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
@@ -137,9 +141,9 @@ class DraftRRset(V2View):
 
     @extend_schema(operation_id="discardDraftRRset", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
-        """Drop an RRset from the draft
+        """Drop an RRset from the draft.
 
-        What is published stays.
+        Deletes the change from your draft. What is published stays.
         """
         actor = actor_in(request)
         zone, key = at_path(request, zone_name, owner, type_name, to_change=True)
@@ -154,9 +158,10 @@ class DraftPlan(V2View):
 
     @extend_schema(operation_id="getDraftPlan", parameters=[ZONE], responses={200: PlansSerializer})
     def get(self, request: Request) -> HttpResponse:
-        """Review the draft
+        """Review the draft.
 
-        What publishing it would change, and what stands in its way.
+        Answers with what publishing the draft would change in each zone, with the rules that it breaks and with its
+        conflicts. Nothing is changed.
         """
         actor = actor_in(request)
         plans = revision.preview(author=actor, zones=_zones_to_publish(request, actor, None))
@@ -173,10 +178,10 @@ class DraftPublish(V2View):
         responses={202: WrittenSerializer, 200: WrittenSerializer},
     )
     def post(self, request: Request) -> HttpResponse:
-        """Publish the draft
+        """Publish the draft.
 
-        As one publication, with one revision of each zone. `If-Match` takes
-        the ETag of the draft.
+        Publishes the draft, or its changes to some zones, as one publication with one revision of each zone, or
+        nothing. Needs the rights `add`, `change` or `remove`. `If-Match` takes the `ETag` of the draft.
         """
         actor = actor_in(request)
         body = read(PublishDraftSerializer, request.data)
@@ -195,10 +200,10 @@ class ConflictResolve(V2View):
         responses={200: OperationSerializer},
     )
     def post(self, request: Request, operation_id: int) -> HttpResponse:
-        """Resolve a conflict
+        """Resolve a conflict in the draft.
 
-        `theirs` drops what the draft wants, `mine` puts it over what was
-        published since, `both` has the records of both.
+        For a change to an RRset that others have published a change to since: `theirs` drops the change, `mine` puts it
+        over the published one, `both` keeps the records of both.
         """
         actor = actor_in(request)
         operation = next((o for o in _operations(actor) if o.pk == operation_id), None)

@@ -94,7 +94,11 @@ class EvidenceDestinations(V2View):
         operation_id="listEvidenceDestinations", parameters=PAGED, responses=page_of(EvidenceDestinationSerializer)
     )
     def get(self, request: Request) -> HttpResponse:
-        """List destinations of the audit log"""
+        """List destinations of the audit log.
+
+        Systems to which the panel sends the audit log, with their progress. Needs an administrator's token without
+        limits.
+        """
         verbs.require_operator(actor_in(request))
         page = page_request(request, int)
         return page_by_id(
@@ -107,9 +111,10 @@ class EvidenceDestinations(V2View):
         responses={201: EvidenceDestinationSerializer},
     )
     def post(self, request: Request) -> HttpResponse:
-        """Send the audit log somewhere
+        """Create a destination of the audit log.
 
-        What is done from then on, or from its beginning.
+        Starts to send audit entries there, from now on or from the beginning of the log. Needs an administrator's token
+        without limits.
         """
         actor, now = actor_in(request), timezone.now()
         verbs.require_operator(actor)
@@ -131,7 +136,10 @@ class OneEvidenceDestination(V2View):
 
     @extend_schema(operation_id="getEvidenceDestination", responses=EvidenceDestinationSerializer)
     def get(self, request: Request, destination_id: int) -> HttpResponse:
-        """Read a destination of the audit log"""
+        """Read a destination of the audit log.
+
+        Answers with its settings and its progress, without its secrets. Needs an administrator's token without limits.
+        """
         return _tagged(_row_to_change(request, destination_id)[1])
 
     @extend_schema(
@@ -140,9 +148,10 @@ class OneEvidenceDestination(V2View):
         responses=EvidenceDestinationSerializer,
     )
     def patch(self, request: Request, destination_id: int) -> HttpResponse:
-        """Change a destination of the audit log, or switch it on or off
+        """Change a destination of the audit log.
 
-        Also its secrets: another key with its certificate, other headers.
+        Changes its settings or its secrets, or switches it on or off. Members that are left out stay as they are; the
+        kind cannot be changed. Needs an administrator's token without limits.
         """
         actor, row = _row_to_change(request, destination_id)
         given, now = read(EvidenceDestinationSerializer, request.data, partial=True), timezone.now()
@@ -166,9 +175,9 @@ class OneEvidenceDestination(V2View):
 
     @extend_schema(operation_id="deleteEvidenceDestination", responses={204: None})
     def delete(self, request: Request, destination_id: int) -> HttpResponse:
-        """Delete a destination of the audit log
+        """Delete a destination of the audit log.
 
-        What it has stays there.
+        The panel stops sending. What the other system has stays there. Needs an administrator's token without limits.
         """
         actor, row = _row_to_change(request, destination_id)
         with _written(request, destination_id):
@@ -183,9 +192,10 @@ class EvidenceDestinationTest(V2View):
 
     @extend_schema(operation_id="testEvidenceDestination", request=None, responses=EvidenceTestSerializer)
     def post(self, request: Request, destination_id: int) -> HttpResponse:
-        """Send a test message
+        """Test a destination of the audit log.
 
-        It has the action `evidence.test`, and is no act of the chain.
+        Sends one message with the action `evidence.test`, which is not part of the log, and answers whether it arrived.
+        Needs an administrator's token without limits.
         """
         actor, row = _row_to_change(request, destination_id)
         try:

@@ -76,15 +76,19 @@ class OneFront(V2View):
 
     @extend_schema(operation_id="getFront", responses=FrontSerializer)
     def get(self, request: Request, name: str) -> HttpResponse:
-        """Read what a front is set to, and how the nodes behind it are."""
+        """Read a front.
+
+        Answers with the settings of a dnsdist and with the state of the nodes behind it. Needs the permission `fleet`.
+        """
         access.require(actor_in(request), Permission.FLEET)
         return _answer(_front(name))
 
     @extend_schema(operation_id="changeFront", request=FrontSerializer, responses=FrontSerializer)
     def patch(self, request: Request, name: str) -> HttpResponse:
-        """Change which nodes a front asks, and within which bounds.
+        """Change a front.
 
-        Its agent goes by it within a second. `backends` is replaced as a whole.
+        Sets which nodes it asks and its limits; its agent has that within a second. Members that are left out stay as
+        they are; `backends` is replaced as a whole. Needs the permission `nodes`.
         """
         actor = actor_in(request)
         access.require(actor, Permission.FLEET)

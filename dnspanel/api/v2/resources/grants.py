@@ -48,11 +48,18 @@ class Grants(V2View):
 
     @extend_schema(
         operation_id="listGrants",
-        parameters=[OpenApiParameter("user", _ID), OpenApiParameter("team", _ID), *PAGED],
+        parameters=[
+            OpenApiParameter("user", _ID, description="Only grants of this person."),
+            OpenApiParameter("team", _ID, description="Only grants of this team."),
+            *PAGED,
+        ],
         responses=page_of(GrantSerializer),
     )
     def get(self, request: Request) -> HttpResponse:
-        """List grants."""
+        """List grants.
+
+        Who has which rights over which zones. Needs the permission `people`; without it the list is empty.
+        """
         page, actor = page_request(request, int), actor_in(request)
         found = _visible_to(actor)
         for name in ("user", "team"):
@@ -62,7 +69,11 @@ class Grants(V2View):
 
     @extend_schema(operation_id="createGrant", request=GrantSerializer, responses={201: GrantSerializer})
     def post(self, request: Request) -> HttpResponse:
-        """Give a grant."""
+        """Create a grant.
+
+        Gives a person or a team rights over zones at once. Needs the permission `people`; nobody can give more than
+        they have.
+        """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)
         values = read(GrantSerializer, request.data)
@@ -76,13 +87,19 @@ class OneGrant(V2View):
 
     @extend_schema(operation_id="getGrant", responses=GrantSerializer)
     def get(self, request: Request, grant_id: int) -> HttpResponse:
-        """Read a grant."""
+        """Read a grant.
+
+        Answers with its rights, its zones and who has it. Needs the permission `people`; without it 404.
+        """
         actor = actor_in(request)
         return tagged(grants_json(actor, [_grant_for(actor, grant_id)])[0])
 
     @extend_schema(operation_id="deleteGrant", responses={204: None})
     def delete(self, request: Request, grant_id: int) -> HttpResponse:
-        """Take a grant back."""
+        """Delete a grant.
+
+        The person or the team does not have these rights any more, at once. Needs the permission `people`.
+        """
         actor = actor_in(request)
         row = _grant_for(actor, grant_id)
         access.require(actor, Permission.PEOPLE)

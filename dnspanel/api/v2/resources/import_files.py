@@ -49,7 +49,10 @@ class ImportFiles(V2View):
 
     @extend_schema(operation_id="listImportFiles", responses=FilesSerializer)
     def get(self, request: Request, import_id: int) -> HttpResponse:
-        """List what has arrived."""
+        """List the files of an import.
+
+        Files that were uploaded, with their size. Needs the permission `edit`.
+        """
         found = upload.uploaded_files(job_of(request, import_id))
         return page_answer(request, [{"name": file.name, "size": file.size} for file in found])
 
@@ -73,9 +76,10 @@ class ImportFile(V2View):
         responses=UploadedSerializer,
     )
     def put(self, request: Request, import_id: int, name: str) -> HttpResponse:
-        """Upload a file, whole or chunk by chunk.
+        """Upload a file of an import.
 
-        An interrupted chunk leaves the file as it was. After 409 go on at `offset`.
+        Sends the file as the body, whole or in chunks with `offset`. A chunk that was interrupted leaves the file as it
+        was. After 409, go on at the `offset` of the answer. Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         offset = _number(request, "offset")
@@ -94,7 +98,10 @@ class ImportFile(V2View):
 
     @extend_schema(operation_id="deleteImportFile", responses={204: None})
     def delete(self, request: Request, import_id: int, name: str) -> HttpResponse:
-        """Take a file out of the upload."""
+        """Delete a file of an import.
+
+        Only while the import waits for files. Needs the permission `edit`.
+        """
         job = job_of(request, import_id)
         if job.state != State.UPLOADING:
             raise Problem("conflict", "This import does not wait for files any more.")

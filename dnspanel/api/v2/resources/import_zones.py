@@ -34,6 +34,10 @@ from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
 SEVERITIES = ("error", "warning", "note")
 CHOICES = [("default", "as the options say"), *((choice, choice) for choice in jobs.CHOICES if choice)]
 MOST_CHOSEN = 10_000
+_OF_FAULTS = [
+    OpenApiParameter("severity", str, enum=list(SEVERITIES), description="Only those of this severity."),
+    OpenApiParameter("code", str, description="Only those with this code."),
+]
 
 
 class ImportZoneSerializer(serializers.Serializer):
@@ -100,14 +104,19 @@ class ImportZones(V2View):
     @extend_schema(
         operation_id="listImportZones",
         parameters=[
-            OpenApiParameter("action", str, enum=["undecided", *Action.values]),
+            OpenApiParameter(
+                "action", str, enum=["undecided", *Action.values], description="Only zones with this action."
+            ),
             OpenApiParameter("search", str, description="Part of the name or of the path."),
             *PAGED,
         ],
         responses=page_of(ImportZoneSerializer),
     )
     def get(self, request: Request, import_id: int) -> HttpResponse:
-        """List the zones of an import by name."""
+        """List the zones of an import.
+
+        By name, each with what the import would do or did with it. Needs the permission `edit`.
+        """
         job, requested = job_of(request, import_id), page_request(request, str, int)
         action = choice_parameter(request.query_params, "action", ("undecided", *Action.values))
         page = queries.zones_page(
@@ -126,9 +135,10 @@ class ImportChoices(V2View):
 
     @extend_schema(operation_id="chooseImportZones", request=ChoicesSerializer, responses=ChosenSerializer)
     def post(self, request: Request, import_id: int) -> HttpResponse:
-        """Decide what becomes of some zones.
+        """Choose what an import does with zones.
 
-        Afterwards `plan` anew.
+        For the named zones, or for those of a search. Run `plan` again after it. Answers with how many zones changed.
+        Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         values = read(ChoicesSerializer, request.data)
@@ -153,15 +163,17 @@ class ImportFaults(V2View):
     @extend_schema(
         operation_id="listImportFaults",
         parameters=[
-            OpenApiParameter("severity", str, enum=list(SEVERITIES)),
-            OpenApiParameter("code", str),
-            OpenApiParameter("zone", str),
+            *_OF_FAULTS,
+            OpenApiParameter("zone", str, description="Only those of this zone."),
             *PAGED,
         ],
         responses=page_of(FaultSerializer),
     )
     def get(self, request: Request, import_id: int) -> HttpResponse:
-        """List what is wrong, or worth saying, in the order of the source."""
+        """List the errors and remarks of an import.
+
+        In the order of the source, with file, line and column. Needs the permission `edit`.
+        """
         job, requested = job_of(request, import_id), page_request(request, int)
         query = request.query_params
         faults = queries.faults_page(
@@ -183,11 +195,14 @@ class ImportFaultsCsv(V2View):
 
     @extend_schema(
         operation_id="downloadImportFaults",
-        parameters=[OpenApiParameter("severity", str, enum=list(SEVERITIES)), OpenApiParameter("code", str)],
+        parameters=_OF_FAULTS,
         responses={(200, "text/csv"): OpenApiTypes.STR},
     )
     def get(self, request: Request, import_id: int) -> HttpResponse:
-        """Download what is wrong as CSV."""
+        """Download the errors and remarks of an import as CSV.
+
+        The same as `listImportFaults`, in one file. Needs the permission `edit`.
+        """
         job, query = job_of(request, import_id), request.query_params
         lines: Iterator[str] = queries.faults_csv(
             job, severity=choice_parameter(query, "severity", SEVERITIES), code=text_parameter(query, "code")

@@ -178,7 +178,10 @@ class Imports(V2View):
 
     @extend_schema(operation_id="listImports", parameters=PAGED, responses=page_of(ListedImportSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List imports, the newest first."""
+        """List imports.
+
+        Your own imports, the newest first. Needs the permission `edit`, and a token that can add whole zones.
+        """
         page, actor = page_request(request, int), require_imports(actor_in(request))
         before = page.after[0] if page.after else None
         rows, more = cut(queries.jobs_page(actor, before=before, limit=page.limit + 1), page.limit)
@@ -188,7 +191,9 @@ class Imports(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an import.
 
-        Then upload its files and `scan`, or wait while it reads its server; look at what it found, `plan`, `apply`.
+        Then upload files and `scan`, or wait while the panel reads the other server. Look at what was found, `plan`,
+        and `apply`. Nothing is published before `apply`. Needs the permission `edit`, and a token that can add whole
+        zones.
         """
         actor = require_imports(actor_in(request))
         job = _create(request, actor, read(NewImportSerializer, request.data))
@@ -200,12 +205,18 @@ class OneImport(V2View):
 
     @extend_schema(operation_id="getImport", responses=ImportSerializer)
     def get(self, request: Request, import_id: int) -> HttpResponse:
-        """Read an import and its progress."""
+        """Read an import.
+
+        Answers with its state, its progress and its numbers. Needs the permission `edit`.
+        """
         return _answer(job_of(request, import_id))
 
     @extend_schema(operation_id="changeImport", request=ChangeImportSerializer, responses=ImportSerializer)
     def patch(self, request: Request, import_id: int) -> HttpResponse:
-        """Change the options of an import that waits for choices or for a go-ahead."""
+        """Change the options of an import.
+
+        For an import that waits for choices or for `apply`. Run `plan` again after it. Needs the permission `edit`.
+        """
         job = job_of(request, import_id)
         values = read(ChangeImportSerializer, request.data)
         with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
@@ -215,9 +226,9 @@ class OneImport(V2View):
 
     @extend_schema(operation_id="deleteImport", responses={204: None})
     def delete(self, request: Request, import_id: int) -> HttpResponse:
-        """Forget an import and its files.
+        """Delete an import.
 
-        What it published stays.
+        Deletes the import and its files. What it published stays. Needs the permission `edit`.
         """
         job = job_of(request, import_id)
         with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
@@ -235,10 +246,11 @@ class ImportAct(V2View):
         responses=ImportSerializer,
     )
     def post(self, request: Request, import_id: int, act: str) -> HttpResponse:
-        """Take the next step, or pause, resume, cancel and undo.
+        """Scan, plan, apply, pause, resume, cancel or undo an import.
 
-        `scan` reads what was uploaded, `plan` is a dry run, `apply` publishes what it showed, `replan` looks again
-        at zones that changed since, `undo` takes everything back that nobody changed since.
+        `scan` reads what was uploaded. `plan` is a dry run. `apply` publishes what the plan shows, in several
+        publications. `replan` plans zones again that changed since. `undo` changes back everything that nobody has
+        changed since. Needs the permission `edit`, and the rights over the zones.
         """
         job = job_of(request, import_id)
         if act not in ACTS:

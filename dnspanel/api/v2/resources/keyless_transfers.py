@@ -56,7 +56,11 @@ class KeylessTransfers(V2View):
 
     @extend_schema(operation_id="getKeylessTransfers", responses=KeylessTransfersSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """Read who transfers a zone without a key, and who is told of changes"""
+        """Read transfers without a key.
+
+        Answers with the addresses that can transfer the zone without a TSIG key, and those that get NOTIFY. Needs the
+        right `settings`.
+        """
         return _told(_zone(request, zone_name))
 
     @extend_schema(
@@ -65,10 +69,10 @@ class KeylessTransfers(V2View):
         responses={200: KeylessTransfersSerializer},
     )
     def put(self, request: Request, zone_name: str) -> HttpResponse:
-        """Set who transfers a zone without a key, and who is told of changes
+        """Set transfers without a key.
 
-        API v1 has the same as the zone's metadata ALLOW-AXFR-FROM and ALSO-NOTIFY. Opening a zone takes a token that
-        sees all of it.
+        Replaces both lists. API v1 has them as the metadata `ALLOW-AXFR-FROM` and `ALSO-NOTIFY`. Needs the right
+        `settings`, and a token that can read the whole zone.
         """
         actor, zone = actor_in(request), _zone(request, zone_name)
         values = read(KeylessTransfersSerializer, request.data)

@@ -72,7 +72,10 @@ class LdapProviders(V2View):
 
     @extend_schema(operation_id="listLdapProviders", parameters=PAGED, responses=page_of(LdapProviderSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List LDAP servers."""
+        """List LDAP servers.
+
+        Needs the permission `people`. Secrets are never in answers.
+        """
         access.require(actor_in(request), Permission.PEOPLE)
         found = SignInProvider.objects.filter(kind=ProviderKind.LDAP)
         return page_by_id(request, page_request(request, int), found, each_as(ldap_json))
@@ -83,7 +86,8 @@ class LdapProviders(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create an LDAP server.
 
-        The panel signs in there before, and searches its base.
+        Lets people sign in with their passwords at this LDAP server. The panel signs in there first and searches the
+        base; 422 if that fails. Needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.PEOPLE)
@@ -100,14 +104,18 @@ class OneLdapProvider(V2View):
 
     @extend_schema(operation_id="getLdapProvider", responses=LdapProviderSerializer)
     def get(self, request: Request, provider_id: int) -> HttpResponse:
-        """Read an LDAP server."""
+        """Read an LDAP server.
+
+        Answers with its settings and rules, without its secret. Needs the permission `people`.
+        """
         return tagged(ldap_json(provider_to_change(request, provider_id, ProviderKind.LDAP)[1]))
 
     @extend_schema(operation_id="changeLdapProvider", request=LdapProviderSerializer, responses=LdapProviderSerializer)
     def patch(self, request: Request, provider_id: int) -> HttpResponse:
-        """Change an LDAP server, or switch it on or off.
+        """Change an LDAP server.
 
-        Another address, name or certificate wants the secret again. Of the attributes, those that are sent change.
+        Changes its settings, or switches it on or off. Members that are left out stay as they are, attributes too. A
+        new address, name or certificate needs the secret again. Needs the permission `people`.
         """
         actor, _ = provider_to_change(request, provider_id, ProviderKind.LDAP)
         values = read(LdapProviderSerializer, request.data, partial=True)
@@ -123,7 +131,10 @@ class OneLdapProvider(V2View):
 
     @extend_schema(operation_id="deleteLdapProvider", responses={204: None})
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
-        """Delete an LDAP server, its links and what its rules gave."""
+        """Delete an LDAP server.
+
+        Deletes its links to accounts and the rights that its rules gave. Accounts stay. Needs the permission `people`.
+        """
         actor, provider = provider_to_change(request, provider_id, ProviderKind.LDAP)
         with written_provider(request, provider_id, ProviderKind.LDAP, ldap_json):
             rows.delete_provider(provider=provider, by=actor, now=timezone.now())

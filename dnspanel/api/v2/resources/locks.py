@@ -56,17 +56,20 @@ class ZoneLocks(V2View):
 
     @extend_schema(operation_id="listLocks", parameters=PAGED, responses=page_of(LockSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """List a zone's locks"""
+        """List the locks of a zone.
+
+        Needs the right `settings`.
+        """
         zone = access.zone_for(actor_in(request), zone_name, Right.SETTINGS)
         found = Lock.objects.filter(zone=zone).select_related("zone", "person", "token", "placed_by")
         return page_by_id(request, page_request(request, int), found, each_as(_json))
 
     @extend_schema(operation_id="createLock", request=NewLockSerializer, responses={201: LockSerializer})
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Lock a zone, a name or an RRset
+        """Lock a zone, a name or an RRset.
 
-        From then on nobody but its manager changes or deletes it, by no face
-        of the panel. Whoever may change the zone's settings can lift it.
+        From then on nobody but the manager of the lock can change or delete it, however the change is made. Needs the
+        right `settings`; anyone who has it can delete the lock.
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.SETTINGS)
@@ -95,13 +98,19 @@ class ZoneLock(V2View):
 
     @extend_schema(operation_id="getLock", responses=LockSerializer)
     def get(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
-        """Read a lock"""
+        """Read a lock.
+
+        Answers with what it locks, its reason and its manager. Needs the right `settings`.
+        """
         zone = access.zone_for(actor_in(request), zone_name, Right.SETTINGS)
         return tagged(_json(lock_in(zone, lock_id)))
 
     @extend_schema(operation_id="deleteLock", responses={204: None})
     def delete(self, request: Request, zone_name: str, lock_id: int) -> HttpResponse:
-        """Lift a lock"""
+        """Delete a lock.
+
+        What it locked can be changed again at once. Needs the right `settings`.
+        """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.SETTINGS)
         with conditional_write(request, f"lock/{lock_id}", lambda: _json(lock_in(zone, lock_id))):

@@ -45,7 +45,11 @@ class Me(V2View):
 
     @extend_schema(operation_id="getMe", responses=MeSerializer)
     def get(self, request: Request) -> HttpResponse:
-        """Who the token is, what it may do, and until when."""
+        """Read the token.
+
+        Answers with the owner of the token, its rights, its limits and when it expires, and with the version of the
+        panel. Every token can read this.
+        """
         actor = actor_in(request)
         token = actor.token
         assert token is not None  # HasToken

@@ -97,7 +97,10 @@ class NameServerSets(V2View):
 
     @extend_schema(operation_id="listNameServerSets", parameters=PAGED, responses=page_of(NameServerSetSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List sets of name servers"""
+        """List sets of name servers.
+
+        Sets of the whole panel and of teams that the token can see. Needs the permission `read`.
+        """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
         return page_by_id(request, page, doors.sets_visible_to(actor), _listed)
@@ -108,9 +111,10 @@ class NameServerSets(V2View):
         responses={201: NameServerSetSerializer},
     )
     def post(self, request: Request) -> HttpResponse:
-        """Create a set of name servers
+        """Create a set of name servers.
 
-        For who has the right "templates" over the team's zones, or over all for one of the whole panel.
+        Saves it as version 1. Needs the right `templates` over the team's zones, or over all zones for a set of the
+        whole panel.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.READ)
@@ -133,17 +137,20 @@ class OneNameServerSet(V2View):
 
     @extend_schema(operation_id="getNameServerSet", responses=NameServerSetSerializer)
     def get(self, request: Request, set_id: int) -> HttpResponse:
-        """Read a set of name servers"""
+        """Read a set of name servers.
+
+        Answers with its name servers, its SOA values and its version. Needs the permission `read`.
+        """
         return tagged(set_json(_door(request, set_id)))
 
     @extend_schema(
         operation_id="changeNameServerSet", request=NameServerSetSerializer, responses=NameServerSetSerializer
     )
     def patch(self, request: Request, set_id: int) -> HttpResponse:
-        """Change a set of name servers
+        """Change a set of name servers.
 
-        What is left out stays. Other servers, names in the SOA or another TTL are another version, and no zone changes
-        by it: zones that follow are brought to it by a run.
+        Members that are left out stay as they are. Other name servers, SOA values or another TTL make a new version. No
+        zone changes: `createTemplateRun` brings zones to it. Needs the right `templates`.
         """
         template, actor, now = _door(request, set_id), actor_in(request), timezone.now()
         patch = read(NameServerSetSerializer, request.data, partial=True)
@@ -160,9 +167,9 @@ class OneNameServerSet(V2View):
 
     @extend_schema(operation_id="deleteNameServerSet", responses={204: None})
     def delete(self, request: Request, set_id: int) -> HttpResponse:
-        """Delete a set of name servers
+        """Delete a set of name servers.
 
-        Zones keep their name servers, and follow nothing any more.
+        Zones keep their name servers, and do not follow the set any more. Needs the right `templates`.
         """
         template = _door(request, set_id)
         with conditional_write(request, f"template/{set_id}", lambda: set_json(_door(request, set_id))):
@@ -175,9 +182,10 @@ class ZoneNameServers(V2View):
 
     @extend_schema(operation_id="getZoneNameServers", responses=FollowedSetSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """Read which set of name servers a zone follows
+        """Read the set of name servers of a zone.
 
-        And how the zone differs from it. `POST /zones/ZONE/template` with the set's id brings it into step.
+        Answers with the set that the zone follows, and how the zone differs from it. `applyTemplate` with the id of the
+        set brings the zone in sync. Needs the right `read`.
         """
         actor = actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)

@@ -71,9 +71,10 @@ class NamedDraftList(V2View):
 
     @extend_schema(operation_id="listNamedDrafts", parameters=PAGED, responses=page_of(NamedDraftSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List drafts with a name
+        """List saved drafts.
 
-        Those of the token's owner, and those shared with them; the newest first.
+        Drafts that you saved under a name, and those that others share with you, the newest first. Needs the permission
+        `read`.
         """
         actor, page = actor_in(request), page_request(request, int)
         access.require(actor, Permission.READ)
@@ -90,9 +91,10 @@ class NamedDraftList(V2View):
         responses={201: NamedDraftSerializer},
     )
     def post(self, request: Request) -> HttpResponse:
-        """Put the draft aside
+        """Save the draft under a name.
 
-        What it holds, as far as the token sees it, becomes a draft with this name.
+        Moves your draft, or its changes to some zones, to a saved draft with this name. Needs the rights `add`,
+        `change` or `remove` in its zones.
         """
         actor = actor_in(request)
         values = read(NewNamedDraftSerializer, request.data)
@@ -106,14 +108,17 @@ class OneNamedDraft(V2View):
 
     @extend_schema(operation_id="getNamedDraft", responses=NamedDraftSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
-        """Read a draft with a name"""
+        """Read a saved draft.
+
+        Answers with its name, its owner and the number of its changes. Needs the permission `read`.
+        """
         return tagged(_json(_found(actor_in(request), key)))
 
     @extend_schema(operation_id="discardNamedDraft", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, key: UUID) -> HttpResponse:
-        """Discard a draft with a name
+        """Delete a saved draft.
 
-        By its owner, with everything in it.
+        Deletes it with everything in it. Nothing is published. Only its owner can; needs the permission `edit`.
         """
         actor = actor_in(request)
         named = _to_change(actor, key)
@@ -127,9 +132,10 @@ class NamedDraftPlan(V2View):
 
     @extend_schema(operation_id="getNamedDraftPlan", responses=PlansSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
-        """Review a draft with a name
+        """Review a saved draft.
 
-        What publishing it would change, and what stands in its way.
+        Answers with what publishing it would change in each zone, with the rules that it breaks and with its conflicts.
+        Nothing is changed. Needs the permission `read`.
         """
         actor = actor_in(request)
         plans = revision.preview(author=actor, of=_found(actor, key))
@@ -146,9 +152,10 @@ class NamedDraftPublish(V2View):
         responses={202: WrittenSerializer, 200: WrittenSerializer},
     )
     def post(self, request: Request, key: UUID) -> HttpResponse:
-        """Publish a draft with a name
+        """Publish a saved draft.
 
-        What the token sees of it, as one publication; a draft of which nothing is left is gone.
+        Publishes what the token sees of it as one publication, or nothing. Needs the rights `add`, `change` or
+        `remove`. When nothing is left in the draft, it is deleted.
         """
         actor = actor_in(request)
         named = _to_change(actor, key)
@@ -169,10 +176,10 @@ class NamedDraftTakeUp(V2View):
         responses=NamedDraftSerializer,
     )
     def post(self, request: Request, key: UUID) -> HttpResponse:
-        """Take up a draft with a name
+        """Resume a saved draft.
 
-        It is the draft of the token's owner then, under `/draft`. One with a name that they worked in is put back; of
-        one without say what becomes of it.
+        Makes it your draft, which is at `/draft`. Needs the permission `edit`. A saved draft that you worked in before
+        is released. For changes in your draft without a name, the body says what happens to them.
         """
         actor = actor_in(request)
         named = _to_change(actor, key)
@@ -192,9 +199,10 @@ class NamedDraftPutBack(V2View):
         responses=NamedDraftSerializer,
     )
     def post(self, request: Request, key: UUID) -> HttpResponse:
-        """Put back a draft with a name
+        """Release a saved draft.
 
-        By who works in it, or by its owner.
+        Ends the work in it, so that someone else can resume it. The owner and the person who works in it can do that;
+        needs the permission `edit`.
         """
         actor = actor_in(request)
         named = _to_change(actor, key)

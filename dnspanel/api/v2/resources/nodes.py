@@ -163,7 +163,10 @@ class Nodes(V2View):
 
     @extend_schema(operation_id="listNodes", responses=NodeListSerializer)
     def get(self, request: Request) -> HttpResponse:
-        """List the nodes with their state and live numbers."""
+        """List nodes.
+
+        All nodes that have not left, with state, position and live numbers, on one page. Needs the permission `fleet`.
+        """
         access.require(actor_in(request), Permission.FLEET)
         statuses = watched_statuses(now=timezone.now())
         return page_answer(request, _nodes_json(statuses))
@@ -174,15 +177,19 @@ class OneNode(V2View):
 
     @extend_schema(operation_id="getNode", responses=NodeSerializer)
     def get(self, request: Request, name: str) -> HttpResponse:
-        """Read a node."""
+        """Read a node.
+
+        Answers with its state, its position and its live numbers. Needs the permission `fleet`.
+        """
         access.require(actor_in(request), Permission.FLEET)
         return _answer(_node_json(name))
 
     @extend_schema(operation_id="changeNode", request=NodePatchSerializer, responses=NodeSerializer)
     def patch(self, request: Request, name: str) -> HttpResponse:
-        """Change a node that never joined.
+        """Change a node that has not joined.
 
-        A code that was not used is void then. 409 for a node that has joined.
+        Changes its name, addresses, group or tags. An unused enrollment code becomes invalid. 409 for a node that has
+        joined. Needs the permission `nodes`.
         """
         actor, node = _to_change(request, name)
         values = read(NodePatchSerializer, request.data)
@@ -195,9 +202,10 @@ class OneNode(V2View):
 
     @extend_schema(operation_id="deleteNode", responses={204: None})
     def delete(self, request: Request, name: str) -> HttpResponse:
-        """Remove a node that never joined.
+        """Delete a node that has not joined.
 
-        Its name is free then. 409 for a node that has joined, which is retired by an act.
+        Its name is free again. 409 for a node that has joined: use `retire` of `actOnNode`. Needs the permission
+        `nodes`.
         """
         actor, node = _to_change(request, name)
         with conditional_write(request, f"node/{node.pk}", lambda: _stable(_node_json(name))):
@@ -223,7 +231,11 @@ class NodePoints(V2View):
         responses=PointsSerializer,
     )
     def get(self, request: Request, name: str) -> HttpResponse:
-        """A node's numbers over the last hour, day or month."""
+        """Read the numbers of a node.
+
+        Queries, response codes, latency and cache hits over the last hour, day or month, the oldest first. Needs the
+        permission `fleet`.
+        """
         access.require(actor_in(request), Permission.FLEET)
         node = enroll.node_by_name(node_name(name))
         after, level = _after(request.query_params.get("after", "0")), _level(request.query_params.get("step", ""))
@@ -243,8 +255,12 @@ class NodeAct(V2View):
     def post(self, request: Request, name: str, act: str) -> HttpResponse:
         """Approve, decline, drain, resume, resync, check, revoke or retire a node.
 
-        A drained node takes no pushes and serves what it has. `resync` gives it a whole snapshot, `check` lets it read
-        and compare every row, `revoke` makes its certificate void, and retiring is for good.
+        Needs the permission `nodes`. `approve` and `decline` answer a request to join; `approve` needs the
+        `fingerprint` that the agent printed. A node that is drained gets no changes and serves what it has, until
+        `resume`.
+
+        `resync` sends a whole snapshot. `check` lets the node read and compare every row. `revoke` makes its
+        certificate invalid. `retire` removes the node for good.
         """
         actor, node = _to_change(request, name)
         values = read(NodeActSerializer, request.data or {})

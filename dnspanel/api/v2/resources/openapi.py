@@ -24,9 +24,9 @@ class OpenApi(V2View):
 
     @extend_schema(operation_id="getOpenApi", auth=[], parameters=[IF_CHANGED], responses=OpenApiTypes.OBJECT)
     def get(self, request: Request) -> HttpResponse:
-        """This document.
+        """Read the OpenAPI document.
 
-        OpenAPI 3.1. It needs no token.
+        Answers with this document, OpenAPI 3.1. No token is needed. Its `ETag` changes when the API does.
         """
         server = request.build_absolute_uri("/").rstrip("/")
         body = _document() | {"servers": [{"url": server}]}

@@ -134,9 +134,10 @@ class TransferredZones(V2View):
         responses=page_of(TransferredZoneSerializer),
     )
     def get(self, request: Request) -> HttpResponse:
-        """List zones from elsewhere
+        """List zones from other primaries.
 
-        Those whose settings the token may change, with what their primaries last gave and why nothing comes.
+        Zones that are transferred here, with their last transfer and the reason if it failed. Only those whose settings
+        the token can change.
         """
         page = page_request(request, int)
         found = _rows_of(actor_in(request))
@@ -151,9 +152,9 @@ class TransferredZones(V2View):
         responses={201: TransferredZoneSerializer},
     )
     def post(self, request: Request) -> HttpResponse:
-        """Create a zone from elsewhere
+        """Create a zone from other primaries.
 
-        Its first transfer begins at once; nodes have it after that.
+        The first transfer starts at once; nodes have the zone after that. Needs the right `create-zone`.
         """
         actor = actor_in(request)
         values = read(NewTransferredZoneSerializer, request.data)
@@ -178,18 +179,23 @@ class ZonePrimaries(V2View):
 
     @extend_schema(operation_id="getZonePrimaries", responses=TransferredZoneSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """Read where a zone comes from"""
+        """Read the primaries of a zone.
+
+        Answers with the addresses from which the zone is transferred, its timers and its last transfer. 404 for a zone
+        that is edited here. Needs the right `settings`.
+        """
         return _told(_zone(request, zone_name))
 
     @extend_schema(
         operation_id="setZonePrimaries", request=ChosenPrimariesSerializer, responses={200: TransferredZoneSerializer}
     )
     def put(self, request: Request, zone_name: str) -> HttpResponse:
-        """Have a zone come from elsewhere
+        """Set the primaries of a zone.
 
-        The next transfer replaces all that it holds, and nobody changes it here from now on. Rules of approval,
-        freezes, locks and publish hooks are asked as about a change of all of it. Where it comes from there already,
-        nothing is done.
+        The next transfer replaces everything in the zone, and nobody can edit it here any more. Approval rules,
+        freezes, locks and publish hooks apply as for a change of the whole zone. Nothing happens if it has these
+        primaries already. Needs the right `settings`, and for a zone that is edited here the rights `add`, `change` and
+        `remove`.
         """
         actor, zone = actor_in(request), _zone(request, zone_name)
         values = read(ChosenPrimariesSerializer, request.data)
@@ -214,7 +220,11 @@ class ZoneTransfer(V2View):
         operation_id="transferZone", request=TransferNowSerializer, responses={202: TransferredZoneSerializer}
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Ask a zone's primaries now"""
+        """Transfer a zone now.
+
+        Asks the primaries soon, even if the timers do not need it. Read the result with `getZonePrimaries`. Needs the
+        right `settings`.
+        """
         zone = _zone(request, zone_name)
         wants_all = read(TransferNowSerializer, request.data or {})["all"]
         set_up.ask_now(zone=zone, author=actor_in(request), now=timezone.now(), wants_all=wants_all)
@@ -231,9 +241,10 @@ class ZoneTakeOver(V2View):
         responses={200: WrittenSerializer, 202: WrittenSerializer},
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Take a zone over
+        """Take over a zone.
 
-        This panel is its primary from now on: it is edited here, and served, also where it had expired.
+        Makes this panel the primary: the zone can be edited here and is served, even if it had expired. It is one
+        publication. Needs the right `settings`.
         """
         actor, zone = actor_in(request), _zone(request, zone_name)
         with _written(request, zone):
@@ -249,9 +260,9 @@ class ZoneGivenBack(V2View):
 
     @extend_schema(operation_id="giveBackZone", request=PastRulesSerializer, responses={202: TransferredZoneSerializer})
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Give a zone back
+        """Give a zone back to its primaries.
 
-        It comes from its primaries again; the next transfer replaces what was changed here.
+        For a zone that was taken over. The next transfer replaces what was changed here. Needs the right `settings`.
         """
         zone = _zone(request, zone_name)
         with _written(request, zone):

@@ -36,7 +36,10 @@ class KindList(V2View):
 
     @extend_schema(operation_id="listProblems", auth=[], responses={200: KindListSerializer})
     def get(self, request: Request) -> HttpResponse:
-        """List the kinds of problems"""
+        """List the kinds of problems.
+
+        All codes that this API answers with. No token is needed.
+        """
         return answer({"items": [_kind_json(kind) for kind in PROBLEM_TYPES.values()]})
 
 
@@ -48,7 +51,10 @@ class KindDetail(V2View):
 
     @extend_schema(operation_id="getProblem", auth=[], responses={200: KindSerializer})
     def get(self, request: Request, code: str) -> HttpResponse:
-        """Explain a kind of problem"""
+        """Read a kind of problem.
+
+        The `type` of a problem leads here: what the code means and what to do. No token is needed.
+        """
         kind = PROBLEM_TYPES.get(code)
         if kind is None:
             raise Problem("not-found", "There is no such kind of problem.")

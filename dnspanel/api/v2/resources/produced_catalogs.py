@@ -107,7 +107,11 @@ class ProducedCatalogs(V2View):
 
     @extend_schema(operation_id="listProducedCatalogs", parameters=PAGED, responses=page_of(ProducedCatalogSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List catalogs of ours"""
+        """List produced catalogs.
+
+        Catalog zones of this panel from which other servers learn which zones to transfer. Only those that the token
+        can read.
+        """
         page = page_request(request, int)
         return page_by_id(request, page, access.producers_visible_to(actor_in(request)), _listed)
 
@@ -117,9 +121,10 @@ class ProducedCatalogs(V2View):
         responses={201: ProducedCatalogSerializer},
     )
     def post(self, request: Request) -> HttpResponse:
-        """Make a catalog of ours
+        """Create a produced catalog.
 
-        It is a zone that no node has. Who transfers it is said of it as of any zone.
+        Creates a catalog zone without members. Nodes do not serve it; secondaries and keys transfer it like any zone.
+        Needs the right `create-zone`.
         """
         actor, values = actor_in(request), read(NewProducedCatalogSerializer, request.data)
         zone = produce.create_catalog(
@@ -139,14 +144,20 @@ class OneProducedCatalog(V2View):
 
     @extend_schema(operation_id="getProducedCatalog", responses=ProducedCatalogSerializer)
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """Read a catalog of ours"""
+        """Read a produced catalog.
+
+        Answers with its serial, its groups and how many members it has. Needs the right `read`.
+        """
         return _told(actor_in(request), zone_name)
 
     @extend_schema(
         operation_id="changeProducedCatalog", request=CatalogGroupsSerializer, responses=ProducedCatalogSerializer
     )
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
-        """Set the groups of a catalog of ours"""
+        """Change a produced catalog.
+
+        Sets the tags that become groups in the catalog (RFC 9432). Needs the right `settings`.
+        """
         actor, producer = _to_change(request, zone_name)
         values = read(CatalogGroupsSerializer, request.data, partial=True)
         with _written(request, producer):
@@ -158,10 +169,10 @@ class OneProducedCatalog(V2View):
 
     @extend_schema(operation_id="deleteProducedCatalog", parameters=[*TERMS[:2]], responses={204: None})
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
-        """Delete a catalog of ours
+        """Delete a produced catalog.
 
-        It lies in the trash for 30 days and names nothing there; its members stay, and are in it again if it comes
-        back. It counts among zones that somebody deletes within ten minutes.
+        It is in the trash for 30 days. Its members stay, and are in it again if it is restored. It counts among the
+        zones that someone deletes within ten minutes. Needs the right `delete-zone`.
         """
         actor, terms = actor_in(request), terms_of_query(request)
         producer = access.producer_for(actor, zone_name)
@@ -184,7 +195,10 @@ class CatalogMembers(V2View):
 
     @extend_schema(operation_id="listCatalogMembers", parameters=PAGED, responses=page_of(CatalogMemberSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """List the zones that are in a catalog of ours"""
+        """List the members of a produced catalog.
+
+        Zones that the token can read, each with its label and its group; those in the trash are marked.
+        """
         actor, page = actor_in(request), page_request(request, int)
         producer = access.producer_for(actor, zone_name)
 
@@ -205,11 +219,13 @@ class CatalogPutIn(V2View):
         operation_id="addCatalogMembers", request=CatalogPutInSerializer, responses={202: CatalogMovesSerializer}
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Put zones into a catalog of ours
+        """Add zones to a produced catalog.
 
-        Those that are in another one leave it, which says for an hour where they are; after the first minute of it this
-        one names them, under the label that they had. By tag and team come those whose settings the token may change;
-        zones that get the tag later do not. The catalog says so within seconds.
+        Chooses zones by name, tag or team, if the token can change their settings; zones that get the tag later are not
+        added. The catalog names them within seconds. Needs the right `settings` for the catalog.
+
+        A zone that is in another catalog moves with its label: for an hour the old catalog says where it went, and
+        after a minute this one names it.
         """
         actor, producer = _to_change(request, zone_name)
         chosen = produce.Chosen(**read(CatalogPutInSerializer, request.data))
@@ -226,9 +242,10 @@ class CatalogTakeOut(V2View):
         operation_id="removeCatalogMembers", request=CatalogTakeOutSerializer, responses={202: CatalogMovesSerializer}
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Take zones out of a catalog of ours
+        """Remove zones from a produced catalog.
 
-        The catalog says so within seconds; whoever follows it serves them no more.
+        The catalog stops naming them within seconds, and servers that consume it stop serving them. Needs the right
+        `settings` for the catalog.
         """
         actor, producer = _to_change(request, zone_name)
         zones = read(CatalogTakeOutSerializer, request.data)["zones"]

@@ -121,9 +121,9 @@ class PublishHooks(OneSecretView):
 
     @extend_schema(operation_id="listPublishHooks", parameters=PAGED, responses=page_of(PublishHookSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List publish hooks
+        """List publish hooks.
 
-        Those about zones that the token may govern, the newest first.
+        Hooks for zones that the token can govern, the newest first.
         """
         return page_of_rules(request, publish_hooks.hooks(actor_in(request)), _hook)
 
@@ -131,9 +131,10 @@ class PublishHooks(OneSecretView):
         operation_id="createPublishHook", request=NewPublishHookSerializer, responses={201: PlacedPublishHookSerializer}
     )
     def post(self, request: Request) -> HttpResponse:
-        """Ask a program before publications
+        """Create a publish hook.
 
-        From then on nothing of these zones is published, by whatever face, without a signed yes to exactly that.
+        From then on the panel asks this URL before each publication of these zones, and publishes nothing without a
+        signed yes to exactly that change. Needs the right `govern`. The answer has the secret, once.
         """
         actor = actor_in(request)
         values = read(NewPublishHookSerializer, request.data)
@@ -153,7 +154,10 @@ class OnePublishHook(V2View):
 
     @extend_schema(operation_id="getPublishHook", responses=PublishHookSerializer)
     def get(self, request: Request, hook_id: int) -> HttpResponse:
-        """Read a publish hook"""
+        """Read a publish hook.
+
+        Answers with its zones, its URL and its terms, without the secret. Needs the right `govern`.
+        """
         return tagged(_hook(publish_hooks.hook_for(actor_in(request), hook_id)))
 
     @extend_schema(
@@ -163,9 +167,10 @@ class OnePublishHook(V2View):
         responses=PublishHookSerializer,
     )
     def patch(self, request: Request, hook_id: int) -> HttpResponse:
-        """Change a publish hook
+        """Change a publish hook.
 
-        What it answered before does not count any more; its secret stays.
+        Members that are left out stay as they are, and so does the secret. Earlier answers of the hook do not count any
+        more. Needs the right `govern`.
         """
         actor = actor_in(request)
         hook = publish_hooks.hook_for(actor, hook_id)
@@ -185,7 +190,10 @@ class OnePublishHook(V2View):
 
     @extend_schema(operation_id="deletePublishHook", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, hook_id: int) -> HttpResponse:
-        """Lift a publish hook"""
+        """Delete a publish hook.
+
+        The panel stops asking it; changes that wait for it can be published again. Needs the right `govern`.
+        """
         actor = actor_in(request)
         publish_hooks.hook_for(actor, hook_id)
         with _written(request, actor, hook_id):
@@ -198,9 +206,10 @@ class PublishHookRotation(OneSecretView):
 
     @extend_schema(operation_id="rotatePublishHookSecret", request=None, responses={201: HookSecretSerializer})
     def post(self, request: Request, hook_id: int) -> HttpResponse:
-        """Make a new secret
+        """Replace the secret of a publish hook.
 
-        For a day the old one signs questions beside it, and answers may be signed with either.
+        Answers with the new secret, once. For a day the old one signs questions too, and answers can be signed with
+        either. Needs the right `govern`.
         """
         actor = actor_in(request)
         publish_hooks.hook_for(actor, hook_id)
@@ -216,9 +225,10 @@ class PublishHookTest(V2View):
 
     @extend_schema(operation_id="testPublishHook", request=None, responses=HookTestSerializer)
     def post(self, request: Request, hook_id: int) -> HttpResponse:
-        """Ask a publish hook an example
+        """Test a publish hook.
 
-        The question has `"test": true`, and nothing is published.
+        Sends an example question with `"test": true` and answers with the hook's reply. Nothing is published. Needs the
+        right `govern`.
         """
         actor = actor_in(request)
         publish_hooks.hook_for(actor, hook_id)
@@ -232,9 +242,10 @@ class PublishHookHealth(V2View):
 
     @extend_schema(operation_id="getPublishHookHealth", responses=HookHealthAndRepliesSerializer)
     def get(self, request: Request, hook_id: int) -> HttpResponse:
-        """Read how a publish hook answers
+        """Read the health of a publish hook.
 
-        With its last answers, at most 50.
+        Answers with how it replies: its last replies, at most 50, their times and its failures. Needs the right
+        `govern`.
         """
         hook = publish_hooks.hook_for(actor_in(request), hook_id)
         replies = publish_hooks.replies_of(hook)

@@ -119,10 +119,10 @@ class RequestList(V2View):
         responses=page_of(ListedRequestSerializer),
     )
     def get(self, request: Request) -> HttpResponse:
-        """List requests
+        """List approval requests.
 
-        Those of the token's owner, the newest first; those that wait for their approval; or what went past rules in
-        the last 30 days.
+        `which` says: your own requests, the newest first (`mine`); those that wait for your approval (`waiting`); or
+        what was published past the rules in the last 30 days (`past-rules`). Needs the permission `read`.
         """
         actor, page = actor_in(request), page_request(request, int)
         access.require(actor, Permission.READ)
@@ -146,10 +146,11 @@ class RequestList(V2View):
         responses={201: RequestSerializer},
     )
     def post(self, request: Request) -> HttpResponse:
-        """Ask for approval
+        """Request approval.
 
-        The draft waits until others approve it, or until `publish_at`, or both. Where no rule asks for approval it
-        can be published at once, or at its time.
+        Turns your draft, or a saved one, into a request. It waits until others approve it, until `publish_at`, or for
+        both. If no rule needs approval it can be published at once, or at its time. Needs the rights `add`, `change` or
+        `remove` in its zones.
         """
         actor = actor_in(request)
         values = read(NewRequestSerializer, request.data)
@@ -174,9 +175,10 @@ class OneRequest(V2View):
 
     @extend_schema(operation_id="getRequest", responses=RequestSerializer)
     def get(self, request: Request, key: UUID) -> HttpResponse:
-        """Read a request
+        """Read an approval request.
 
-        With what was said of it, and of an open one what it would do.
+        Answers with its state, who approved and what was said. For an open request it has the changes and their
+        `digest`, which `approve` needs.
         """
         return tagged(_json(actor_in(request), key))
 
@@ -200,11 +202,13 @@ class RequestAct(V2View):
         responses=RequestSerializer,
     )
     def post(self, request: Request, key: UUID, act: str) -> HttpResponse:
-        """Approve, decline, comment, withdraw, plan or publish a request
+        """Approve, decline, comment, withdraw, schedule or publish a request.
 
-        `approve` and `decline` need the permission `approve`; `approve` the digest of what was looked at. `plan` says
-        when it publishes itself. `publish` publishes it in the name of who asked; `past-rules` in that of the token's
-        owner, who may govern its zones, with a reason.
+        `approve` and `decline` need the permission `approve`; `approve` needs the `digest` of what you have looked at.
+        `comment` needs `read`, the others `edit`. `plan` sets when the request publishes itself.
+
+        `publish` publishes it as one publication in the name of the person who asked. `past-rules` publishes it in your
+        name without approval; it needs the right `govern` and a reason.
         """
         actor = actor_in(request)
         if act not in _ACTS:

@@ -128,9 +128,9 @@ class ApprovalRules(V2View):
 
     @extend_schema(operation_id="listApprovalRules", parameters=PAGED, responses=page_of(ApprovalRuleSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List rules of approval
+        """List approval rules.
 
-        Those about zones that the token may govern, the newest first.
+        Rules for zones that the token can govern, the newest first.
         """
         return page_of_rules(request, publish_rules.approval_rules(actor_in(request)), _rule)
 
@@ -138,9 +138,10 @@ class ApprovalRules(V2View):
         operation_id="createApprovalRule", request=NewApprovalRuleSerializer, responses={201: ApprovalRuleSerializer}
     )
     def post(self, request: Request) -> HttpResponse:
-        """Ask for approval of changes
+        """Create an approval rule.
 
-        From then on changes of these zones are published by requests alone, by whatever face they come.
+        From then on these zones can be changed only through approved requests, however the change is made. Needs the
+        right `govern`.
         """
         actor = actor_in(request)
         values = read(NewApprovalRuleSerializer, request.data)
@@ -171,12 +172,18 @@ class OneApprovalRule(V2View):
 
     @extend_schema(operation_id="getApprovalRule", responses=ApprovalRuleSerializer)
     def get(self, request: Request, rule_id: int) -> HttpResponse:
-        """Read a rule of approval"""
+        """Read an approval rule.
+
+        Answers with the zones, the changes and the approvers that it names. Needs the right `govern`.
+        """
         return tagged(_rule(_rule_of(actor_in(request), rule_id)))
 
     @extend_schema(operation_id="deleteApprovalRule", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, rule_id: int) -> HttpResponse:
-        """Lift a rule of approval"""
+        """Delete an approval rule.
+
+        Changes of these zones need no approval by this rule after that. Needs the right `govern`.
+        """
         actor = actor_in(request)
         _rule_of(actor, rule_id)
         with conditional_write(request, f"approval-rule/{rule_id}", lambda: _rule(_rule_of(actor, rule_id))):
@@ -191,17 +198,18 @@ class Freezes(V2View):
 
     @extend_schema(operation_id="listFreezes", parameters=PAGED, responses=page_of(FreezeSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List freezes
+        """List freezes.
 
-        Those about zones that the token may govern, the newest first.
+        Freezes of zones that the token can govern, the newest first.
         """
         return page_of_rules(request, publish_rules.freezes(actor_in(request)), _freeze)
 
     @extend_schema(operation_id="createFreeze", request=NewFreezeSerializer, responses={201: FreezeSerializer})
     def post(self, request: Request) -> HttpResponse:
-        """Freeze zones for a time
+        """Freeze zones for a time.
 
-        Nothing of them is published in it, by whatever face; keys and signatures go on.
+        In that time nothing of these zones is published, however the change is made. DNSSEC keys and signatures
+        continue. Needs the right `govern`.
         """
         actor = actor_in(request)
         values = read(NewFreezeSerializer, request.data)
@@ -220,12 +228,18 @@ class OneFreeze(V2View):
 
     @extend_schema(operation_id="getFreeze", responses=FreezeSerializer)
     def get(self, request: Request, freeze_id: int) -> HttpResponse:
-        """Read a freeze"""
+        """Read a freeze.
+
+        Answers with its zones and times. Needs the right `govern`.
+        """
         return tagged(_freeze(_freeze_of(actor_in(request), freeze_id)))
 
     @extend_schema(operation_id="deleteFreeze", parameters=[IF_MATCH], responses={204: None})
     def delete(self, request: Request, freeze_id: int) -> HttpResponse:
-        """Lift a freeze"""
+        """Delete a freeze.
+
+        The zones can be changed again at once. Needs the right `govern`.
+        """
         actor = actor_in(request)
         _freeze_of(actor, freeze_id)
         with conditional_write(request, f"freeze/{freeze_id}", lambda: _freeze(_freeze_of(actor, freeze_id))):

@@ -59,7 +59,10 @@ class OwnQuotas(V2View):
 
     @extend_schema(operation_id="getMyQuotas", responses=QuotasSerializer)
     def get(self, request: Request) -> HttpResponse:
-        """What the owner of the token has, and may have."""
+        """Read the owner's quotas.
+
+        Answers with what the owner of the token uses of each quota, and with its limit. Every token can read this.
+        """
         return tagged(_quotas_json(holder_of(actor_in(request).user)))
 
 
@@ -68,14 +71,18 @@ class TeamQuotas(V2View):
 
     @extend_schema(operation_id="getTeamQuotas", responses=QuotasSerializer)
     def get(self, request: Request, team_id: int) -> HttpResponse:
-        """What a team has, and may have: its zones, and the tokens and imports of its members."""
+        """Read the quotas of a team.
+
+        Answers with what the team uses of each quota, and with its limit: its zones, and the tokens and imports of its
+        members. Without the permission `people`, only for teams of the token's owner.
+        """
         return tagged(_quotas_json(holder_of(team_for(actor_in(request), team_id))))
 
     @extend_schema(operation_id="setTeamQuotas", request=LimitsSerializer, responses=QuotasSerializer)
     def put(self, request: Request, team_id: int) -> HttpResponse:
-        """Say what a team may have
+        """Set the quotas of a team.
 
-        For who may manage people. What there is already stays, also where it is more.
+        Replaces the team's own limits. What exists already stays, even if it is more. Needs the permission `people`.
         """
         actor = actor_in(request)
         team = team_for(actor, team_id)

@@ -41,15 +41,19 @@ class Roles(V2View):
 
     @extend_schema(operation_id="listRoles", parameters=PAGED, responses=page_of(RoleSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List the roles that were made here; the built-in ones are in the documentation."""
+        """List roles.
+
+        Roles that were created here. The built-in ones are in the documentation. Needs the permission `people`.
+        """
         access.require(actor_in(request), Permission.PEOPLE)
         return page_by_id(request, page_request(request, int), OwnRole.objects.all(), each_as(role_json))
 
     @extend_schema(operation_id="createRole", request=RoleSerializer, responses={201: RoleSerializer})
     def post(self, request: Request) -> HttpResponse:
-        """Make a role.
+        """Create a role.
 
-        It is given to people by `own_role` of a user.
+        Saves a role with rights and permissions. A person gets it by `own_role` of `changeUser`. Needs the permission
+        `people`; nobody can put more into a role than they have.
         """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)
@@ -63,12 +67,19 @@ class OneRole(V2View):
 
     @extend_schema(operation_id="getRole", responses=RoleSerializer)
     def get(self, request: Request, role_id: int) -> HttpResponse:
-        """Read a role."""
+        """Read a role.
+
+        Answers with its rights and permissions. Needs the permission `people`.
+        """
         return tagged(role_json(_role_for(actor_in(request), role_id)))
 
     @extend_schema(operation_id="changeRole", request=RoleSerializer, responses=RoleSerializer)
     def patch(self, request: Request, role_id: int) -> HttpResponse:
-        """Change a role, for everybody who has it."""
+        """Change a role.
+
+        Everyone who has the role has its new rights at once. Members that are left out stay as they are. Needs the
+        permission `people`.
+        """
         actor = actor_in(request)
         role = _role_for(actor, role_id)
         values = read(RoleSerializer, request.data, partial=True)
@@ -79,7 +90,10 @@ class OneRole(V2View):
 
     @extend_schema(operation_id="deleteRole", responses={204: None})
     def delete(self, request: Request, role_id: int) -> HttpResponse:
-        """Delete a role that nobody has."""
+        """Delete a role.
+
+        409 while someone has the role. Needs the permission `people`.
+        """
         actor = actor_in(request)
         role = _role_for(actor, role_id)
         with conditional_write(request, f"role/{role_id}", lambda: role_json(_role_for(actor, role_id))):

@@ -67,7 +67,10 @@ class SamlProviders(V2View):
 
     @extend_schema(operation_id="listSamlProviders", parameters=PAGED, responses=page_of(SamlProviderSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List SAML providers."""
+        """List SAML providers.
+
+        Needs the permission `people`.
+        """
         access.require(actor_in(request), Permission.PEOPLE)
         found = SignInProvider.objects.filter(kind=ProviderKind.SAML)
         return page_by_id(request, page_request(request, int), found, each_as(saml_json))
@@ -78,7 +81,8 @@ class SamlProviders(V2View):
     def post(self, request: Request) -> HttpResponse:
         """Create a SAML provider.
 
-        Its metadata are read at their URL before, or are those that are sent.
+        Lets people sign in at this provider. The panel reads the metadata at their URL, or takes those in the body; 422
+        if it cannot use them. Needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.PEOPLE)
@@ -95,12 +99,20 @@ class OneSamlProvider(V2View):
 
     @extend_schema(operation_id="getSamlProvider", responses=SamlProviderSerializer)
     def get(self, request: Request, provider_id: int) -> HttpResponse:
-        """Read a SAML provider."""
+        """Read a SAML provider.
+
+        Answers with its settings and rules, and with what the provider must know of the panel. Needs the permission
+        `people`.
+        """
         return tagged(saml_json(provider_to_change(request, provider_id, ProviderKind.SAML)[1]))
 
     @extend_schema(operation_id="changeSamlProvider", request=SamlProviderSerializer, responses=SamlProviderSerializer)
     def patch(self, request: Request, provider_id: int) -> HttpResponse:
-        """Change a SAML provider, or switch it on or off."""
+        """Change a SAML provider.
+
+        Changes its settings, or switches it on or off. Members that are left out stay as they are. Needs the permission
+        `people`.
+        """
         actor, _ = provider_to_change(request, provider_id, ProviderKind.SAML)
         values = read(SamlProviderSerializer, request.data, partial=True)
         now, active, metadata = timezone.now(), values.pop("active", None), values.pop("metadata", "")
@@ -116,7 +128,10 @@ class OneSamlProvider(V2View):
 
     @extend_schema(operation_id="deleteSamlProvider", responses={204: None})
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
-        """Delete a SAML provider, its links and what its rules gave."""
+        """Delete a SAML provider.
+
+        Deletes its links to accounts and the rights that its rules gave. Accounts stay. Needs the permission `people`.
+        """
         actor, provider = provider_to_change(request, provider_id, ProviderKind.SAML)
         with written_provider(request, provider_id, ProviderKind.SAML, saml_json):
             rows.delete_provider(provider=provider, by=actor, now=timezone.now())

@@ -71,7 +71,10 @@ class ScimDirectories(OneSecretView):
 
     @extend_schema(operation_id="listScimDirectories", parameters=PAGED, responses=page_of(ScimDirectorySerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List directories"""
+        """List SCIM directories.
+
+        Directories that create and change accounts here by SCIM, without their secrets. Needs the permission `people`.
+        """
         access.require(actor_in(request), Permission.PEOPLE)
         found = ScimDirectory.objects.select_related("account")
         return page_by_id(request, page_request(request, int), found, each_as(directory_json))
@@ -80,9 +83,9 @@ class ScimDirectories(OneSecretView):
         operation_id="createScimDirectory", request=ScimDirectorySerializer, responses={201: NewScimDirectorySerializer}
     )
     def post(self, request: Request) -> HttpResponse:
-        """Add a directory
+        """Create a SCIM directory.
 
-        Its secret opens SCIM alone.
+        Answers with its secret, once. The secret works for SCIM only. Needs the permission `people`.
         """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)
@@ -97,16 +100,20 @@ class OneScimDirectory(V2View):
 
     @extend_schema(operation_id="getScimDirectory", responses=ScimDirectorySerializer)
     def get(self, request: Request, directory_id: int) -> HttpResponse:
-        """Read a directory"""
+        """Read a SCIM directory.
+
+        Answers with its settings and rules, without its secret. Needs the permission `people`.
+        """
         return tagged(directory_json(_directory_to_change(request, directory_id)[1]))
 
     @extend_schema(
         operation_id="changeScimDirectory", request=ScimDirectorySerializer, responses=ScimDirectorySerializer
     )
     def patch(self, request: Request, directory_id: int) -> HttpResponse:
-        """Change a directory
+        """Change a SCIM directory.
 
-        Its people have at once what other rules give.
+        Members that are left out stay as they are. Rights that its rules give are recalculated at once. Needs the
+        permission `people`.
         """
         actor, _ = _directory_to_change(request, directory_id)
         values = read(ScimDirectorySerializer, request.data, partial=True)
@@ -118,9 +125,10 @@ class OneScimDirectory(V2View):
 
     @extend_schema(operation_id="deleteScimDirectory", responses={204: None})
     def delete(self, request: Request, directory_id: int) -> HttpResponse:
-        """End a directory
+        """Delete a SCIM directory.
 
-        It is gone with its secret and what its rules gave. Accounts stay as they are.
+        Deletes the directory, its secret and the rights that its rules gave. Accounts stay. Needs the permission
+        `people`.
         """
         actor, directory = _directory_to_change(request, directory_id)
         with _written(request, directory_id):
@@ -133,9 +141,9 @@ class ScimDirectoryRotation(OneSecretView):
 
     @extend_schema(operation_id="rotateScimDirectorySecret", request=None, responses={201: ScimSecretSerializer})
     def post(self, request: Request, directory_id: int) -> HttpResponse:
-        """Make a new secret
+        """Replace the secret of a SCIM directory.
 
-        The one of before opens nothing from then on.
+        Answers with the new secret, once. The old one stops working at once. Needs the permission `people`.
         """
         actor, directory = _directory_to_change(request, directory_id)
         with _written(request, directory_id):

@@ -50,7 +50,11 @@ class SecondFactorRules(V2View):
 
     @extend_schema(operation_id="getSecondFactorRules", responses=SecondFactorRulesSerializer)
     def get(self, request: Request) -> HttpResponse:
-        """Read who has to have a second factor."""
+        """Read who must have two-factor authentication.
+
+        Answers with the roles and teams that must have it, since when, and the days they have to set it up. Needs the
+        permission `people`.
+        """
         access.require(actor_in(request), Permission.PEOPLE)
         return tagged(_json())
 
@@ -58,9 +62,9 @@ class SecondFactorRules(V2View):
         operation_id="setSecondFactorRules", request=SecondFactorRulesSerializer, responses=SecondFactorRulesSerializer
     )
     def put(self, request: Request) -> HttpResponse:
-        """Say who has to have a second factor, in place of what was said before.
+        """Set who must have two-factor authentication.
 
-        Rules that stay keep the day from which they hold. For a token that may everything.
+        Replaces all rules. A rule that stays keeps its first day. Needs an administrator's token without limits.
         """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)

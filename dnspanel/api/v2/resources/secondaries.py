@@ -132,14 +132,21 @@ class Secondaries(OneSecretView):
 
     @extend_schema(operation_id="listSecondaries", parameters=PAGED, responses=page_of(SecondarySerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List secondaries."""
+        """List secondaries.
+
+        Other name servers that transfer zones from here. Needs the permission `fleet`.
+        """
         page = page_request(request, int)
         found = access.secondaries_visible_to(actor_in(request))
         return page_by_id(request, page, found, each_as(secondary_json))
 
     @extend_schema(operation_id="createSecondary", request=SecondarySerializer, responses={201: NewSecondarySerializer})
     def post(self, request: Request) -> HttpResponse:
-        """Set up a secondary."""
+        """Create a secondary.
+
+        Answers with its TSIG secret, once. It can transfer its zones at once, and gets NOTIFY. Needs the permission
+        `nodes` and the right `read` for all zones.
+        """
         actor = access.require_set_up(actor_in(request))
         terms = Terms(**read(SecondarySerializer, request.data))
         new = set_up.create_secondary(terms=terms, by=actor, now=timezone.now(), form_id=form_id_of(request))
@@ -152,12 +159,20 @@ class OneSecondary(V2View):
 
     @extend_schema(operation_id="getSecondary", responses=SecondarySerializer)
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
-        """Read a secondary."""
+        """Read a secondary.
+
+        Answers with its addresses, its zones, its key and whether it is in sync, without the secret. Needs the
+        permission `fleet`.
+        """
         return tagged(secondary_json(access.secondary_for(actor_in(request), secondary_id)))
 
     @extend_schema(operation_id="changeSecondary", request=SecondarySerializer, responses=SecondarySerializer)
     def patch(self, request: Request, secondary_id: int) -> HttpResponse:
-        """Change a secondary, or switch it on or off."""
+        """Change a secondary.
+
+        Changes its settings, or switches it on or off. Members that are left out stay as they are. Needs the permission
+        `nodes` and the right `read` for all zones.
+        """
         actor, secondary = _to_change(request, secondary_id)
         values = read(SecondarySerializer, request.data, partial=True)
         with _written(request, actor, secondary_id):
@@ -167,7 +182,10 @@ class OneSecondary(V2View):
 
     @extend_schema(operation_id="deleteSecondary", responses={204: None})
     def delete(self, request: Request, secondary_id: int) -> HttpResponse:
-        """Delete a secondary: it transfers nothing any more."""
+        """Delete a secondary.
+
+        It cannot transfer zones any more, at once. Needs the permission `nodes` and the right `read` for all zones.
+        """
         actor, secondary = _to_change(request, secondary_id)
         with _written(request, actor, secondary_id):
             set_up.delete_secondary(secondary=secondary, by=actor, now=timezone.now())
@@ -181,7 +199,10 @@ class SecondaryNotification(V2View):
 
     @extend_schema(operation_id="notifySecondary", request=None, responses={202: SecondarySerializer})
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
-        """Send NOTIFY for each of its zones."""
+        """Send NOTIFY to a secondary.
+
+        Sends NOTIFY soon, for each of its zones. Needs the permission `nodes` and the right `read` for all zones.
+        """
         actor, secondary = _to_change(request, secondary_id)
         set_up.notify_now(secondary=secondary, by=actor, now=timezone.now())
         return answer(secondary_json(secondary), 202)
@@ -192,9 +213,10 @@ class SecondaryRotation(OneSecretView):
 
     @extend_schema(operation_id="rotateSecondaryKey", request=None, responses={201: SecondarySecretSerializer})
     def post(self, request: Request, secondary_id: int) -> HttpResponse:
-        """Make a new secret.
+        """Replace the TSIG secret of a secondary.
 
-        The old one is taken beside it for a day, so that the server can be configured meanwhile.
+        Answers with the new secret, once. The old one works for a day more, so that the server can be configured. Needs
+        the permission `nodes` and the right `read` for all zones.
         """
         actor, secondary = _to_change(request, secondary_id)
         with _written(request, actor, secondary_id):
@@ -211,7 +233,11 @@ class SecondaryZones(V2View):
         responses=page_of(SecondaryZoneSerializer),
     )
     def get(self, request: Request, secondary_id: int) -> HttpResponse:
-        """List the zones of a secondary, with serials and the last transfer."""
+        """List the zones of a secondary.
+
+        Each with the serial that it has and its last transfer. Only zones that the token can read. Needs the permission
+        `fleet`.
+        """
         actor = actor_in(request)
         secondary = access.secondary_for(actor, secondary_id)
         page = page_request(request, int)

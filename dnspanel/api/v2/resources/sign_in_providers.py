@@ -72,7 +72,10 @@ class SignInProviders(V2View):
 
     @extend_schema(operation_id="listSignInProviders", parameters=PAGED, responses=page_of(SignInProviderSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List sign-in providers."""
+        """List OpenID Connect providers.
+
+        Needs the permission `people`. Secrets are never in answers.
+        """
         access.require(actor_in(request), Permission.PEOPLE)
         page = page_request(request, int)
         return page_by_id(request, page, SignInProvider.objects.filter(kind=ProviderKind.OIDC), each_as(provider_json))
@@ -83,9 +86,10 @@ class SignInProviders(V2View):
         responses={201: SignInProviderSerializer},
     )
     def post(self, request: Request) -> HttpResponse:
-        """Create a sign-in provider.
+        """Create an OpenID Connect provider.
 
-        It is asked for its configuration before.
+        Lets people sign in at this provider. The panel reads the provider's configuration first; 422 if that fails.
+        Needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         access.require(actor, Permission.PEOPLE)
@@ -101,14 +105,21 @@ class OneSignInProvider(V2View):
 
     @extend_schema(operation_id="getSignInProvider", responses=SignInProviderSerializer)
     def get(self, request: Request, provider_id: int) -> HttpResponse:
-        """Read a sign-in provider."""
+        """Read an OpenID Connect provider.
+
+        Answers with its settings and rules, without its secret. Needs the permission `people`.
+        """
         return tagged(provider_json(provider_to_change(request, provider_id, ProviderKind.OIDC)[1]))
 
     @extend_schema(
         operation_id="changeSignInProvider", request=SignInProviderSerializer, responses=SignInProviderSerializer
     )
     def patch(self, request: Request, provider_id: int) -> HttpResponse:
-        """Change a sign-in provider, or switch it on or off."""
+        """Change an OpenID Connect provider.
+
+        Changes its settings, or switches it on or off. Members that are left out stay as they are. Needs the permission
+        `people`.
+        """
         actor, _ = provider_to_change(request, provider_id, ProviderKind.OIDC)
         values = read(SignInProviderSerializer, request.data, partial=True)
         now, active = timezone.now(), values.pop("active", None)
@@ -124,7 +135,10 @@ class OneSignInProvider(V2View):
 
     @extend_schema(operation_id="deleteSignInProvider", responses={204: None})
     def delete(self, request: Request, provider_id: int) -> HttpResponse:
-        """Delete a sign-in provider, its links and what its rules gave."""
+        """Delete an OpenID Connect provider.
+
+        Deletes its links to accounts and the rights that its rules gave. Accounts stay. Needs the permission `people`.
+        """
         actor, provider = provider_to_change(request, provider_id, ProviderKind.OIDC)
         with written_provider(request, provider_id, ProviderKind.OIDC, provider_json):
             rows.delete_provider(provider=provider, by=actor, now=timezone.now())

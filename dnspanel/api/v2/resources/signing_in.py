@@ -61,14 +61,19 @@ class SecondFactor(V2View):
 
     @extend_schema(operation_id="getSecondFactor", responses=SecondFactorSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
-        """Read what a person has set up."""
+        """Read the two-factor authentication of a person.
+
+        Answers with the methods that the person has set up. A token without the permission `people` can read its
+        owner's only.
+        """
         return tagged(_second_factor_json(user_for(actor_in(request), user_id)))
 
     @extend_schema(operation_id="resetSecondFactor", responses={204: None})
     def delete(self, request: Request, user_id: int) -> HttpResponse:
-        """Reset it.
+        """Reset the two-factor authentication of a person.
 
-        The person signs in with the password alone from then on; their sessions end.
+        Deletes the person's authenticator app, passkeys and recovery codes, and ends their sessions. The password is
+        enough until they set it up again. Needs the permission `people`.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)
@@ -83,14 +88,17 @@ class Sessions(V2View):
 
     @extend_schema(operation_id="listSessions", responses=SessionsSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
-        """List where a person is signed in."""
+        """List the sessions of a person.
+
+        Where the person is signed in now. A token without the permission `people` can read its owner's only.
+        """
         return tagged(_sessions_json(user_for(actor_in(request), user_id)))
 
     @extend_schema(operation_id="endSessions", responses={204: None})
     def delete(self, request: Request, user_id: int) -> HttpResponse:
-        """End all of them.
+        """End the sessions of a person.
 
-        The person may sign in again; their tokens stay.
+        Signs the person out everywhere. They can sign in again; tokens stay valid. Needs the permission `people`.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)
@@ -107,9 +115,10 @@ class PasswordLink(OneSecretView):
 
     @extend_schema(operation_id="createPasswordLink", request=None, responses={201: PasswordLinkSerializer})
     def post(self, request: Request, user_id: int) -> HttpResponse:
-        """Make a link with which a person sets their password.
+        """Create a password link for a person.
 
-        It works once, within a day, and not after the person's next sign-in. A second factor stays.
+        Answers with a link to set a new password. It works once, within a day, and only until the person signs in.
+        Two-factor authentication stays. Needs the permission `people`.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)

@@ -54,13 +54,19 @@ class Teams(V2View):
 
     @extend_schema(operation_id="listTeams", parameters=PAGED, responses=page_of(TeamSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List teams."""
+        """List teams.
+
+        All teams; without the permission `people`, those of the token's owner.
+        """
         page = page_request(request, int)
         return page_by_id(request, page, teams_visible_to(actor_in(request)), each_as(team_json))
 
     @extend_schema(operation_id="createTeam", request=TeamSerializer, responses={201: TeamSerializer})
     def post(self, request: Request) -> HttpResponse:
-        """Create a team."""
+        """Create a team.
+
+        It has no members and no zones at first. Needs the permission `people`.
+        """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)
         values = read(TeamSerializer, request.data)
@@ -73,12 +79,18 @@ class OneTeam(V2View):
 
     @extend_schema(operation_id="getTeam", responses=TeamSerializer)
     def get(self, request: Request, team_id: int) -> HttpResponse:
-        """Read a team."""
+        """Read a team.
+
+        Answers with its members. Without the permission `people`, only for teams of the token's owner.
+        """
         return tagged(team_json(team_for(actor_in(request), team_id)))
 
     @extend_schema(operation_id="changeTeam", request=TeamSerializer, responses=TeamSerializer)
     def patch(self, request: Request, team_id: int) -> HttpResponse:
-        """Rename a team."""
+        """Rename a team.
+
+        Members, zones and grants stay as they are. Needs the permission `people`.
+        """
         actor, team = _to_change(request, team_id)
         values = read(TeamSerializer, request.data, partial=True)
         with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
@@ -90,7 +102,8 @@ class OneTeam(V2View):
     def delete(self, request: Request, team_id: int) -> HttpResponse:
         """Delete a team.
 
-        Its zones stay, and belong to no team.
+        Its zones stay, and have no team after that. Its members lose what they had by the team. Needs the permission
+        `people`.
         """
         actor, team = _to_change(request, team_id)
         with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):
@@ -103,7 +116,10 @@ class TeamMember(V2View):
 
     @extend_schema(operation_id="setTeamMember", request=MembershipSerializer, responses=TeamSerializer)
     def put(self, request: Request, team_id: int, user_id: int) -> HttpResponse:
-        """Add a member, or change what the member is."""
+        """Add a team member or change their role.
+
+        The person has what the team gives at once. Answers with the team. Needs the permission `people`.
+        """
         actor, team = _to_change(request, team_id)
         values = read(MembershipSerializer, request.data)
         person = people.person_by_id(user_id)
@@ -113,7 +129,10 @@ class TeamMember(V2View):
 
     @extend_schema(operation_id="removeTeamMember", responses={204: None})
     def delete(self, request: Request, team_id: int, user_id: int) -> HttpResponse:
-        """Remove a member."""
+        """Remove a team member.
+
+        The person loses what they had by the team at once. Needs the permission `people`.
+        """
         actor, team = _to_change(request, team_id)
         person = people.person_by_id(user_id)
         with conditional_write(request, f"team/{team_id}", lambda: team_json(team_for(actor, team_id))):

@@ -99,7 +99,10 @@ class TemplateRuns(V2View):
 
     @extend_schema(operation_id="listTemplateRuns", parameters=PAGED, responses=page_of(TemplateRunSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List runs of templates, the newest first"""
+        """List runs of templates.
+
+        The newest first. A token sees the runs that it started. Needs the permission `read`.
+        """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
         return page_by_id(request, page, runs.runs_visible_to(actor), each_as(template_run_json), newest_first=True)
@@ -108,10 +111,11 @@ class TemplateRuns(V2View):
         operation_id="createTemplateRun", request=TemplateRunSerializer, responses={202: TemplateRunSerializer}
     )
     def post(self, request: Request) -> HttpResponse:
-        """Begin a run of a template
+        """Start a run of a template.
 
-        A dry run first; then, with `dry_run_of`, the same for good. Read it until it is done. What was edited by hand
-        stays, unless the run overwrites it; zones that it refuses are listed with the reason.
+        Starts a dry run over the zones of a search, or carries out a dry run (`dry_run_of`), in several publications.
+        Needs the rights `add`, `change` or `remove` in each zone. Records that were edited by hand stay, unless the run
+        overwrites them. Zones that it refuses are listed with the reason. Read the run until its state is `done`.
         """
         actor, now, form_id = actor_in(request), timezone.now(), form_id_of(request)
         access.require(actor, Permission.READ)
@@ -142,15 +146,18 @@ class OneTemplateRun(V2View):
 
     @extend_schema(operation_id="getTemplateRun", responses=TemplateRunSerializer)
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
-        """Read how far a run of a template is"""
+        """Read a run of a template.
+
+        Answers with its state, its progress and how many zones had each outcome. A token sees the runs that it started.
+        """
         run = runs.run_for(actor_in(request), template_run_id)
         return answer(template_run_json(run), headers={"ETag": tag_of(what_stays(run))})
 
     @extend_schema(operation_id="cancelTemplateRun", responses={204: None})
     def delete(self, request: Request, template_run_id: int) -> HttpResponse:
-        """Cancel a run of a template
+        """Cancel a run of a template.
 
-        What it has published stays.
+        Stops a run that is under way. What it has published stays.
         """
         actor = actor_in(request)
         run = runs.run_for(actor, template_run_id)
@@ -170,9 +177,10 @@ class TemplateRunZones(V2View):
         responses=page_of(TemplateRunZoneSerializer),
     )
     def get(self, request: Request, template_run_id: int) -> HttpResponse:
-        """List what a run of a template found or did
+        """List the zones of a run of a template.
 
-        Of those that change the first 200 zones, of conflicts and refusals the first 1,000 each; all are counted.
+        What the run found or did in each zone. It lists the first 200 zones that change and the first 1,000 conflicts
+        and refusals; all are counted in the run.
         """
         page, run = page_request(request, int), runs.run_for(actor_in(request), template_run_id)
         found = TemplateRunZone.objects.filter(run=run)

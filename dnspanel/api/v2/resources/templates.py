@@ -149,17 +149,20 @@ class Templates(V2View):
 
     @extend_schema(operation_id="listTemplates", parameters=PAGED, responses=page_of(TemplateSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List templates"""
+        """List templates.
+
+        Templates of the whole panel and of teams that the token can see. Needs the permission `read`.
+        """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
         return page_by_id(request, page, doors.templates_visible_to(actor), each_as(template_json))
 
     @extend_schema(operation_id="createTemplate", request=NewTemplateSerializer, responses={201: TemplateSerializer})
     def post(self, request: Request) -> HttpResponse:
-        """Create a template
+        """Create a template.
 
-        For who has the right "templates" over the team's zones, or over all for one of the whole panel. Faults of the
-        text say line and column.
+        Saves it as version 1. Needs the right `templates` over the team's zones, or over all zones for a template of
+        the whole panel. Errors in the text name line and column.
         """
         actor = actor_in(request)
         access.require(actor, Permission.READ)
@@ -179,14 +182,19 @@ class OneTemplate(V2View):
 
     @extend_schema(operation_id="getTemplate", responses=TemplateSerializer)
     def get(self, request: Request, template_id: int) -> HttpResponse:
-        """Read a template"""
+        """Read a template.
+
+        Answers with its name, its team and the number of its newest version. The text is in `getTemplateVersion`. Needs
+        the permission `read`.
+        """
         return tagged(template_json(_door(request, template_id)))
 
     @extend_schema(operation_id="changeTemplate", request=TemplateSerializer, responses=TemplateSerializer)
     def patch(self, request: Request, template_id: int) -> HttpResponse:
-        """Change a template's name, description or team
+        """Change a template's name, description or team.
 
-        What is left out stays. Its text changes by another version.
+        Members that are left out stay as they are. A new text is a new version: `createTemplateVersion`. Needs the
+        right `templates`.
         """
         template, actor = _door(request, template_id), actor_in(request)
         patch = read(TemplateSerializer, request.data, partial=True)
@@ -198,9 +206,9 @@ class OneTemplate(V2View):
 
     @extend_schema(operation_id="deleteTemplate", responses={204: None})
     def delete(self, request: Request, template_id: int) -> HttpResponse:
-        """Delete a template
+        """Delete a template.
 
-        Zones keep what it made; those that were kept in step follow nothing any more.
+        Zones keep the records that came from it, and do not follow it any more. Needs the right `templates`.
         """
         template = _door(request, template_id)
         with conditional_write(request, f"template/{template_id}", lambda: template_json(_door(request, template_id))):
@@ -215,7 +223,10 @@ class TemplateVersions(V2View):
 
     @extend_schema(operation_id="listTemplateVersions", parameters=PAGED, responses=page_of(TemplateVersionSerializer))
     def get(self, request: Request, template_id: int) -> HttpResponse:
-        """List the versions of a template"""
+        """List the versions of a template.
+
+        The oldest first, with text and variables. Needs the permission `read`.
+        """
         page, template = page_request(request, int), _door(request, template_id)
         found = TemplateVersion.objects.filter(template=template, number__gt=page.after[0] if page.after else 0)
         rows, more = cut(list(found.select_related("author").order_by("number")[: page.limit + 1]), page.limit)
@@ -227,9 +238,10 @@ class TemplateVersions(V2View):
         responses={201: TemplateVersionSerializer},
     )
     def post(self, request: Request, template_id: int) -> HttpResponse:
-        """Publish another version of a template
+        """Publish a new version of a template.
 
-        No zone changes. What says the same as the newest version is that one.
+        No zone changes: `createTemplateRun` brings zones to it. A text that equals the newest version creates none and
+        answers with that one. Needs the right `templates`.
         """
         template = _door(request, template_id)
         values = read(TemplateVersionSerializer, request.data)
@@ -248,7 +260,10 @@ class OneTemplateVersion(V2View):
 
     @extend_schema(operation_id="getTemplateVersion", responses=TemplateVersionSerializer)
     def get(self, request: Request, template_id: int, number: int) -> HttpResponse:
-        """Read a version of a template"""
+        """Read a version of a template.
+
+        Answers with its text, its variables and its author. Needs the permission `read`.
+        """
         return tagged(version_json(use.using(_door(request, template_id), {}, number).version))
 
 
@@ -269,10 +284,11 @@ class ZoneTemplateUse(V2View):
         },
     )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
-        """Apply a template to a zone
+        """Apply a template to a zone.
 
-        What the zone has already and not from the template, or somebody edited since, is a conflict and stays, unless
-        it is overwritten. With `dry_run=true` nothing is written. A snippet adds its records at a name.
+        Publishes the template's records in the zone as one revision. Needs the rights `add`, `change` or `remove`.
+        Records that the zone has from elsewhere, or that someone edited since, are conflicts; they stay unless
+        `overwrite` is true. With `dry_run` nothing is changed. A snippet adds its records at one name.
         """
         actor, now = actor_in(request), timezone.now()
         zone = access.zone_for_editing(actor, zone_name)

@@ -92,7 +92,11 @@ class Tokens(OneSecretView):
         responses=page_of(TokenSerializer),
     )
     def get(self, request: Request) -> HttpResponse:
-        """List tokens."""
+        """List tokens.
+
+        With the permission `people`, everyone's tokens; without it, the token itself only. The newest first; revoked
+        ones are included.
+        """
         page, actor, now = page_request(request, int), actor_in(request), timezone.now()
         found = verbs.tokens_visible_to(actor).filter(kind=TokenKind.API)
         return page_by_id(request, page, found, lambda rows: tokens_json(actor, rows, now), newest_first=True)
@@ -101,7 +105,8 @@ class Tokens(OneSecretView):
     def post(self, request: Request) -> HttpResponse:
         """Create a token.
 
-        It can do no more than its owner and the token that creates it.
+        Answers with the secret, once. The token can do no more than its owner and the token that creates it. A token
+        for someone else needs the permission `people`.
         """
         actor, now = actor_in(request), timezone.now()
         values = read(TokenSerializer, request.data)
@@ -115,7 +120,11 @@ class OneToken(V2View):
 
     @extend_schema(operation_id="getToken", responses=TokenSerializer)
     def get(self, request: Request, token_id: int) -> HttpResponse:
-        """Read a token."""
+        """Read a token.
+
+        Answers with its scope, its limits and its last use, without the secret. A token without the permission `people`
+        can read itself only.
+        """
         actor = actor_in(request)
         return tagged(_token_json(actor, token_id))
 
@@ -123,7 +132,8 @@ class OneToken(V2View):
     def delete(self, request: Request, token_id: int) -> HttpResponse:
         """Revoke a token.
 
-        It opens nothing from now on. It stays in lists, because the history names it.
+        The token stops working at once, and so do tokens that it created. It stays in lists, because the history names
+        it. A token without the permission `people` can revoke itself only.
         """
         actor = actor_in(request)
         token = token_for(actor, token_id)
@@ -139,7 +149,8 @@ class TokenRotation(OneSecretView):
     def post(self, request: Request, token_id: int) -> HttpResponse:
         """Rotate a token.
 
-        The new one has the same terms; the old one works beside it for a while.
+        Answers with a new token that has the same scope and limits; its secret is shown once. The old one works for
+        `overlap_seconds` more. A token without the permission `people` can rotate itself only.
         """
         actor, now = actor_in(request), timezone.now()
         token = token_for(actor, token_id)

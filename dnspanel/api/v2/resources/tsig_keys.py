@@ -75,7 +75,10 @@ class TsigKeys(OneSecretView):
 
     @extend_schema(operation_id="listTsigKeys", parameters=PAGED, responses=page_of(TsigKeySerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List TSIG keys."""
+        """List TSIG keys.
+
+        All keys, the newest first, without their secrets. A token without the permission `people` sees none.
+        """
         page, actor = page_request(request, int), actor_in(request)
         return page_by_id(
             request, page, _visible_to(actor), lambda rows: _keys_json(actor, rows, timezone.now()), newest_first=True
@@ -83,7 +86,10 @@ class TsigKeys(OneSecretView):
 
     @extend_schema(operation_id="createTsigKey", request=NewTsigKeySerializer, responses={201: NewTsigKeySerializer})
     def post(self, request: Request) -> HttpResponse:
-        """Create a TSIG key."""
+        """Create a TSIG key.
+
+        Answers with the secret, once. The key can do no more than its owner and the token that creates it.
+        """
         actor, now = actor_in(request), timezone.now()
         values = read(NewTsigKeySerializer, request.data)
         new = verbs.create_tsig_key(
@@ -104,12 +110,19 @@ class OneTsigKey(V2View):
 
     @extend_schema(operation_id="getTsigKey", responses=TsigKeySerializer)
     def get(self, request: Request, key_id: int) -> HttpResponse:
-        """Read a TSIG key."""
+        """Read a TSIG key.
+
+        Answers with its name, its algorithm, its scope and its last use, without the secret. Needs the permission
+        `people`.
+        """
         return tagged(_key_json(actor_in(request), key_id))
 
     @extend_schema(operation_id="revokeTsigKey", responses={204: None})
     def delete(self, request: Request, key_id: int) -> HttpResponse:
-        """Revoke a TSIG key; its name is free again."""
+        """Revoke a TSIG key.
+
+        The key stops working at once. Its name is free again. Needs the permission `people`.
+        """
         actor = actor_in(request)
         key = token_for(actor, key_id, TokenKind.TSIG)
         with conditional_write(request, f"token/{key_id}", lambda: _key_json(actor, key_id)):

@@ -153,7 +153,10 @@ class Users(V2View):
 
     @extend_schema(operation_id="listUsers", parameters=PAGED, responses=page_of(UserSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List people."""
+        """List people.
+
+        People and service accounts. A token without the permission `people` sees its owner only.
+        """
         subject = page_request(request, int)
         found = _visible_to(actor_in(request)).order_by("pk").filter(pk__gt=subject.after[0] if subject.after else 0)
         rows, more = cut(list(found[: subject.limit + 1]), subject.limit)
@@ -169,9 +172,10 @@ class ServiceAccounts(V2View):
         operation_id="createServiceAccount", request=ServiceAccountSerializer, responses={201: UserSerializer}
     )
     def post(self, request: Request) -> HttpResponse:
-        """Make a service account.
+        """Create a service account.
 
-        Nobody signs in with it. It owns tokens, so that they do not end with the person who made them.
+        An account with which nobody signs in. It owns tokens, so that they do not end with the person who created them.
+        Needs the permission `people`.
         """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)
@@ -188,9 +192,10 @@ class HandOver(V2View):
 
     @extend_schema(operation_id="handOverAccount", request=HandOverSerializer, responses=HandedOverSerializer)
     def post(self, request: Request, user_id: int) -> HttpResponse:
-        """Hand over tokens, webhooks, drafts and publish hooks to another account.
+        """Hand over what an account owns.
 
-        All that is listed, or nothing. A token goes with its webhooks; its secret stays until it is rotated.
+        Gives the listed tokens, webhooks, drafts and publish hooks to another account: all of them, or none. A token
+        takes its webhooks with it; its secret stays until it is rotated. Needs the permission `people`.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)
@@ -214,14 +219,20 @@ class OneUser(V2View):
 
     @extend_schema(operation_id="getUser", responses=UserSerializer)
     def get(self, request: Request, user_id: int) -> HttpResponse:
-        """Read a person."""
+        """Read a person.
+
+        Answers with the role, the state of the account and the last sign-in. A token without the permission `people`
+        can read its owner only.
+        """
         return tagged(user_json(user_for(actor_in(request), user_id)))
 
     @extend_schema(operation_id="changeUser", request=UserSerializer, responses=UserSerializer)
     def patch(self, request: Request, user_id: int) -> HttpResponse:
-        """Give a person another role, close their account or open it again.
+        """Change the role or state of a person.
 
-        `same_person_as` says of whom else the account is; who they are does not take their accounts apart.
+        Gives the person another role, or closes or opens the account. `same_person_as` says that two accounts are of
+        one person, who then cannot approve their own requests; the person cannot undo that. Needs the permission
+        `people`.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)
@@ -249,9 +260,11 @@ class UserRights(V2View):
         responses=RightsSerializer,
     )
     def get(self, request: Request, user_id: int) -> HttpResponse:
-        """May this person do that, and why.
+        """Check what a person can do in a zone.
 
-        Without `name` and `type` a right counts when it is had at some name and type. `rights` are those of now.
+        Answers for each right whether the person has it, and which role, team or grant gives it. Without `name` and
+        `type` a right counts if the person has it for some RRset. With `at` it also says whether that was so at a time
+        in the past. A token without the permission `people` can ask about its owner only.
         """
         actor = actor_in(request)
         user = user_for(actor, user_id)
@@ -287,9 +300,10 @@ class Invitations(OneSecretView):
 
     @extend_schema(operation_id="createInvitation", request=InvitationSerializer, responses={201: InvitationSerializer})
     def post(self, request: Request) -> HttpResponse:
-        """Invite somebody.
+        """Invite a person.
 
-        The answer has a link that makes one account with this role. It works once, for two days.
+        Answers with a link that creates one account with this role. The link works once, within two days. Needs the
+        permission `people`.
         """
         actor = actor_in(request)
         access.require(actor, Permission.PEOPLE)

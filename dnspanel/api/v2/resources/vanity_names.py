@@ -62,9 +62,10 @@ class VanityPlaces(V2View):
 
     @extend_schema(operation_id="listVanityAddresses", responses=VanityPlacesSerializer)
     def get(self, request: Request, set_id: int) -> HttpResponse:
-        """List the zones that names of a set lie in
+        """List the zones with names of a set.
 
-        Those names that have nodes, in zones here that you see.
+        Zones of this panel in which name servers of the set have their names, if the names have nodes and the token can
+        read the zone. Needs the permission `read`.
         """
         places = places_of(_set(request, set_id), actor_in(request))
         return answer({"items": [place_json(place) for place in places]})
@@ -75,9 +76,10 @@ class VanityPlace(V2View):
 
     @extend_schema(operation_id="getVanityAddresses", responses=VanityPlaceSerializer)
     def get(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
-        """Read which names of a set lie in a zone
+        """Read the names of a set in a zone.
 
-        With the addresses of their nodes, and whether they are kept so.
+        Answers with the names of the set in this zone, the addresses of their nodes, and whether the panel maintains
+        them. Needs the right `read`.
         """
         template = _set(request, set_id)
         zone = access.zone_for_reading(actor_in(request), zone_name)
@@ -85,9 +87,11 @@ class VanityPlace(V2View):
 
     @extend_schema(operation_id="setVanityAddresses", request=None, responses=VanityPlaceSerializer)
     def put(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
-        """Publish the addresses of nodes at names of a set, and keep them
+        """Maintain the addresses of name servers in a zone.
 
-        In your name: for who may write these A and AAAA. What stands against it is told, and it is tried again.
+        Publishes A and AAAA records with the addresses of the nodes at these names, and keeps them current from then
+        on, in your name. Needs the rights `add`, `change` and `remove` for these records. The answer has the reason if
+        they cannot be published; the panel tries again.
         """
         actor, template = actor_in(request), _set(request, set_id)
         zone = access.zone_for_editing(actor, zone_name)
@@ -97,9 +101,9 @@ class VanityPlace(V2View):
 
     @extend_schema(operation_id="deleteVanityAddresses", responses={204: None})
     def delete(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
-        """Keep the addresses no more
+        """Stop maintaining the addresses of name servers.
 
-        They stay as they are.
+        The records stay as they are. Needs the right to change records of the zone.
         """
         actor, template = actor_in(request), _set(request, set_id)
         zone = access.zone_for_editing(actor, zone_name)
@@ -115,9 +119,10 @@ class VanityParent(V2View):
 
     @extend_schema(operation_id="checkVanityParent", request=None, responses=VanityPlaceSerializer)
     def post(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
-        """Ask the parent for the delegation and the glue
+        """Check the delegation and glue at the parent zone.
 
-        Over DNS, now: it takes some seconds. For zones whose addresses are kept.
+        Asks the parent zone over DNS now, which takes some seconds. Works for zones whose addresses the panel
+        maintains. Needs the right to change records of the zone.
         """
         actor, template = actor_in(request), _set(request, set_id)
         zone = access.zone_for_editing(actor, zone_name)

@@ -109,14 +109,22 @@ class Webhooks(OneSecretView):
 
     @extend_schema(operation_id="listWebhooks", parameters=PAGED, responses=page_of(WebhookSerializer))
     def get(self, request: Request) -> HttpResponse:
-        """List webhooks."""
+        """List webhooks.
+
+        Your own webhooks, the newest first; with the permission `people`, everyone's. A token with limits sees those
+        that it created.
+        """
         page = page_request(request, int)
         found = access.webhooks_visible_to(actor_in(request))
         return page_by_id(request, page, found, each_as(webhook_json), newest_first=True)
 
     @extend_schema(operation_id="createWebhook", request=WebhookSerializer, responses={201: NewWebhookSerializer})
     def post(self, request: Request) -> HttpResponse:
-        """Create a webhook."""
+        """Create a webhook.
+
+        The answer has the secret that signs its requests, once. `webhooks` of this document has the requests. Needs the
+        permission `read` or `fleet`, and a token that is not limited to names or types.
+        """
         actor, now = actor_in(request), timezone.now()
         access.require_webhooks(actor)
         values = read(WebhookSerializer, request.data)
@@ -133,12 +141,18 @@ class OneWebhook(V2View):
 
     @extend_schema(operation_id="getWebhook", responses=WebhookSerializer)
     def get(self, request: Request, webhook_id: int) -> HttpResponse:
-        """Read a webhook."""
+        """Read a webhook.
+
+        Answers with its URL, its events and its state, without the secret.
+        """
         return tagged(webhook_json(access.webhook_for(actor_in(request), webhook_id)))
 
     @extend_schema(operation_id="changeWebhook", request=WebhookSerializer, responses=WebhookSerializer)
     def patch(self, request: Request, webhook_id: int) -> HttpResponse:
-        """Change a webhook, or switch it on or off."""
+        """Change a webhook.
+
+        Changes its settings, or switches it on or off. Members that are left out stay as they are. Its secret stays.
+        """
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)
         values = read(WebhookSerializer, request.data, partial=True)
@@ -150,7 +164,10 @@ class OneWebhook(V2View):
 
     @extend_schema(operation_id="deleteWebhook", responses={204: None})
     def delete(self, request: Request, webhook_id: int) -> HttpResponse:
-        """Delete a webhook, and the log of its deliveries."""
+        """Delete a webhook.
+
+        Deletes the webhook and the log of its deliveries. Deliveries that wait are not sent.
+        """
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)
         with conditional_write(
@@ -167,7 +184,11 @@ class WebhookTest(V2View):
 
     @extend_schema(operation_id="testWebhook", request=None, responses={202: DeliverySerializer})
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
-        """Send a test event; its delivery says what came of it."""
+        """Test a webhook.
+
+        Sends a `ping` event soon. Answers with the delivery; read it with `listWebhookDeliveries` to see whether it
+        arrived.
+        """
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)
         return _waits(hooks.send_ping(webhook=webhook, by=actor, now=timezone.now()))
@@ -178,9 +199,9 @@ class WebhookRotation(OneSecretView):
 
     @extend_schema(operation_id="rotateWebhookSecret", request=None, responses={201: SecretSerializer})
     def post(self, request: Request, webhook_id: int) -> HttpResponse:
-        """Make a new secret.
+        """Replace the secret of a webhook.
 
-        The old one signs beside it for a day, so that the receiver can be told meanwhile.
+        Answers with the new secret, once. For a day requests are signed with both.
         """
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)
@@ -196,11 +217,14 @@ class Deliveries(V2View):
 
     @extend_schema(
         operation_id="listWebhookDeliveries",
-        parameters=[OpenApiParameter("state", str, enum=list(DeliveryState.values)), *PAGED],
+        parameters=[OpenApiParameter("state", str, enum=list(DeliveryState.values), description="Only deliveries in this state."), *PAGED],
         responses=page_of(DeliverySerializer),
     )
     def get(self, request: Request, webhook_id: int) -> HttpResponse:
-        """List what a webhook was sent, the newest first."""
+        """List the deliveries of a webhook.
+
+        The newest first, with the answer of the receiver. They are kept for 30 days.
+        """
         webhook = access.webhook_for(actor_in(request), webhook_id)
         page = page_request(request, int)
         found = Delivery.objects.select_related("event").filter(webhook=webhook)
@@ -216,7 +240,10 @@ class Replay(V2View):
 
     @extend_schema(operation_id="replayWebhookDelivery", request=None, responses={202: DeliverySerializer})
     def post(self, request: Request, webhook_id: int, delivery_id: int) -> HttpResponse:
-        """Send the same event again, with the same id."""
+        """Send a delivery again.
+
+        Sends the same event with the same id soon, as a new delivery, which is in the answer.
+        """
         actor = actor_in(request)
         delivery = access.delivery_for(actor, delivery_id)
         if delivery.webhook_id != webhook_id:

@@ -64,10 +64,11 @@ class ZonePeople(V2View):
         operation_id="listZonePeople", parameters=[*PAGED, *ABOUT_RRSET], responses=page_of(PersonHereSerializer)
     )
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """List the people who may do something in a zone
+        """List the people with rights in a zone.
 
-        A token without the permission `people` sees its owner alone. With `name` and `type` the rights are those over
-        this RRset, and who has none over it is left out.
+        With the role, team or grant that gives each right. A token without the permission `people` sees its owner only.
+        With `name` and `type` the rights are those over this RRset; people without any are left out. Needs the right
+        `read`.
         """
         page, actor = page_request(request, str), actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)
@@ -85,10 +86,10 @@ class ZoneTokens(V2View):
 
     @extend_schema(operation_id="listZoneTokens", parameters=PAGED, responses=page_of(TokenHereSerializer))
     def get(self, request: Request, zone_name: str) -> HttpResponse:
-        """List the tokens that may do something in a zone
+        """List the tokens with rights in a zone.
 
-        Those whose owners may nothing there any more are left out. A token without the permission `people` sees
-        itself alone.
+        Tokens whose owners have no rights there any more are left out. A token without the permission `people` sees
+        itself only. Needs the right `read`.
         """
         page, actor = page_request(request, int), actor_in(request)
         zone = access.zone_for_reading(actor, zone_name)

@@ -14,6 +14,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
+from dnspanel.api.v2.schema.texts import answer_text, variable_text
 from dnspanel.api.v2.schema.zone_serializers import IDEMPOTENCY_KEY, IF_MATCH
 
 ROOT = "/api/v2/"
@@ -66,6 +67,7 @@ TAGS: dict[str, tuple[str, str]] = {
     "webhooks": ("Webhooks", "Being told instead of asking."),
 }
 _NOT_FOR_GOOD = {"application/problem+json", "text/csv", "application/gzip"}
+_NO_BODY = "No response body"  # what drf-spectacular says of an answer that nothing is said about
 _ALWAYS = (400, 401, 403, 406, 429, 503)
 _WRITING = (409, 412, 413, 415, 422, 428)
 
@@ -136,6 +138,7 @@ def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, 
         for method, operation in operations.items():
             _complete(path, method, operation)
             operation["tags"] = [tag_of(path)]
+    _describe(result)
     used = {tag for operations in result["paths"].values() for op in operations.values() for tag in op["tags"]}
     described = {name: text for name, text in TAGS.values() if text}
     result["tags"] = [{"name": name, "description": text} for name, text in described.items() if name in used]
@@ -164,6 +167,27 @@ def _complete(path: str, method: str, operation: Schema) -> None:
             response.setdefault("headers", {}).update(
                 {name: {"$ref": f"#/components/headers/{name}"} for name in limits}
             )
+
+
+def _describe(result: Schema) -> None:
+    """Add the texts that no view has to repeat."""
+    schemas = result["components"]["schemas"]
+    lists = {path: each["get"]["operationId"] for path, each in result["paths"].items() if "get" in each}
+    for path, operations in result["paths"].items():
+        for method, operation in operations.items():
+            for parameter in operation.get("parameters", []):
+                if parameter["in"] == "path" and not parameter.get("description"):
+                    parameter["description"] = variable_text(path, parameter["name"], lists)
+            for status, response in operation["responses"].items():
+                if response.get("description") in {"", _NO_BODY}:
+                    body = schemas.get(_body_of(response).get("$ref", "").rpartition("/")[2])
+                    response["description"] = answer_text(method, status, operation["responses"], body)
+
+
+def _body_of(response: Schema) -> Schema:
+    """Return the schema of a response, or an empty one."""
+    contents: Schema = response.get("content", {})
+    return next((each.get("schema", {}) for each in contents.values()), {})
 
 
 def _problem_response(status: int) -> Schema:

@@ -28,3 +28,9 @@ def test_each_unknown_parameter_is_named(call: Caller, zone: Zone) -> None:
 def test_an_operation_without_parameters_says_so(call: Caller, zone: Zone) -> None:
     [fault] = call.problem(422, "GET", "/me?verbose=1")["errors"]
     assert fault["detail"] == "This operation has no query parameters."
+
+
+def test_format_is_a_parameter_like_others(call: Caller, zone: Zone) -> None:
+    """Django REST framework chose by it what to answer with, and answered 404 for what it did not know."""
+    [fault] = call.problem(422, "GET", "/zones?format=xml")["errors"]
+    assert (fault["parameter"], fault["code"]) == ("format", "unknown")

@@ -1,0 +1,58 @@
+"""Texts of the OpenAPI document that operations share: of answers by status, and of the variables in paths. Pure."""
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+Schema = Mapping[str, Any]
+
+# Variables whose name does not say what list their value comes from.
+_VARIABLES = {
+    "zone_name": "Name of the zone; the dot at its end may be left out.",
+    "owner": "Name of the RRset: relative to the zone, or absolute with a dot at its end; `@` is the zone.",
+    "type_name": "Type of the records, such as `A` or `MX`.",
+    "zone_id": "Id of the deleted zone, from `listDeletedZones`.",
+    "tag": "Key tag of the DNSKEY record.",
+    "code": "The `code` of a problem.",
+    "act": "What to do.",
+    "sequence": "Sequence of the publication; answers to writes have it.",
+}
+# What a 2xx answer means, if no view says more about it.
+_WRITTEN = {
+    "200": "Published and on every node, as `wait` asked for; or nothing had to change, and `publication` is null.",
+    "201": "Created, and on every node, as `wait` asked for.",
+    "202": "Published; nodes get it now. `Location` is the address of the publication.",
+}
+
+
+def variable_text(path: str, name: str, lists: Mapping[str, str]) -> str:
+    """Describe a variable of a path; `lists` has the name of the operation that lists what is at each path."""
+    if name in _VARIABLES:
+        return _VARIABLES[name]
+    above = path.partition("/{" + name + "}")[0]
+    noun = _noun(above)
+    source = f", from `{lists[above]}`" if above in lists else ""
+    kind = {"name": "Name", "number": "Number", "key": "UUID"}.get(name, "Id")
+    return f"{kind} of the {noun}{source}."
+
+
+def answer_text(method: str, status: str, statuses: Collection[str], schema: Schema | None) -> str:
+    """Describe a 2xx answer of this method, among the others; `schema` is that of its body, None without one."""
+    if status == "204":
+        return "Done; there is no body."
+    if "202" in statuses and len({"200", "201"} & set(statuses)):
+        return _WRITTEN[status]
+    if status == "202":
+        return "Accepted; the panel does it soon. Read the object again to see how far it is."
+    what = str((schema or {}).get("description", "")).strip().partition("\n")[0]
+    if "items" in (schema or {}).get("properties", {}):
+        what = "The items, or a page of them."
+    if status == "201":
+        return f"Created. {what}".strip()
+    return what or ("The content." if method == "get" else "Done.")
+
+
+def _noun(path: str) -> str:
+    """Return the last word of a path as one item of it: `/api/v2/dnssec/policies` holds a `policy`."""
+    last = [part for part in path.split("/") if not part.startswith("{")][-1]
+    one = last.removesuffix("ies") + "y" if last.endswith("ies") else last.removesuffix("s")
+    return one.replace("-", " ")
