@@ -82,7 +82,9 @@ class DraftDetail(V2View):
 class DraftOperations(V2View):
     """The operations of the draft."""
 
-    @extend_schema(operation_id="listDraftOperations", parameters=[*PAGED, ZONE], responses={200: page_of(OperationSerializer)})
+    @extend_schema(
+        operation_id="listDraftOperations", parameters=[*PAGED, ZONE], responses={200: page_of(OperationSerializer)}
+    )
     def get(self, request: Request) -> HttpResponse:
         """List the changes in the draft.
 

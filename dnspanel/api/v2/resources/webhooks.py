@@ -217,7 +217,12 @@ class Deliveries(V2View):
 
     @extend_schema(
         operation_id="listWebhookDeliveries",
-        parameters=[OpenApiParameter("state", str, enum=list(DeliveryState.values), description="Only deliveries in this state."), *PAGED],
+        parameters=[
+            OpenApiParameter(
+                "state", str, enum=list(DeliveryState.values), description="Only deliveries in this state."
+            ),
+            *PAGED,
+        ],
         responses=page_of(DeliverySerializer),
     )
     def get(self, request: Request, webhook_id: int) -> HttpResponse:
