@@ -17,7 +17,7 @@ _DATE_TIME = {"type": "string", "format": "date-time"}
 
 
 class ActSerializer(serializers.Serializer):
-    """Something that somebody did."""
+    """An entry of the audit log: who did what."""
 
     kind = serializers.ChoiceField(choices=[("entry", "an act"), ("publication", "a publication")])
     id = serializers.IntegerField(help_text="Of a publication, its sequence.")

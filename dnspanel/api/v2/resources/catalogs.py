@@ -28,7 +28,7 @@ from dnspanel.zones.models import Channel
 
 
 class CatalogTermsSerializer(Shape):
-    """What becomes of the zones that a catalog names."""
+    """What happens to the members of a consumed catalog."""
 
     team = Integer(default=None, allow_null=True, help_text="Id of the team that members belong to.")
     tags = serializers.ListField(child=Text(max_length=60), max_length=50, default=list)
@@ -49,14 +49,14 @@ class CatalogTermsSerializer(Shape):
 
 
 class NewCatalogSerializer(CatalogTermsSerializer):
-    """A catalog that is to be followed."""
+    """A catalog to consume."""
 
     name = ZoneName()
     primaries = PrimariesSerializer(help_text="From where the catalog zone comes, and its members.")
 
 
 class CatalogSerializer(CatalogTermsSerializer):
-    """A catalog that is followed, and how it stands."""
+    """A consumed catalog and its state."""
 
     id = serializers.IntegerField(read_only=True)
     name = serializers.CharField(read_only=True)
@@ -79,7 +79,7 @@ class CatalogSerializer(CatalogTermsSerializer):
 
 
 class RuleSerializer(Shape):
-    """What the members of a group get."""
+    """What the members of a group of a catalog get."""
 
     group = Text(max_length=set_up.LONGEST_GROUP)
     team = Integer(default=None, allow_null=True, help_text="Null: that of the catalog.")
@@ -90,13 +90,13 @@ class RuleSerializer(Shape):
 
 
 class RulesSerializer(Shape):
-    """The rules of a catalog; the first one about one of a member's groups counts."""
+    """The rules of a consumed catalog. The first rule for one of a member's groups applies."""
 
     rules = serializers.ListField(child=RuleSerializer(), max_length=set_up.MOST_RULES)
 
 
 class CatalogListingSerializer(serializers.Serializer):
-    """A zone that a catalog names, and what became of it."""
+    """A member of a consumed catalog and its state."""
 
     zone = serializers.CharField()
     label = serializers.CharField()
@@ -109,7 +109,7 @@ class CatalogListingSerializer(serializers.Serializer):
 
 
 class ConfirmationSerializer(Shape):
-    """A yes to removals."""
+    """The revision of a catalog whose removals are confirmed."""
 
     revision = Integer(help_text="`kept_revision` as it was read.")
 

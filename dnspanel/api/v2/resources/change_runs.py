@@ -56,7 +56,7 @@ _OPS: Mapping[str, str] = {ZoneAct.TEAM: SET_TEAM, ZoneAct.POLICY: SET_POLICY}  
 
 
 class RunActSerializer(ZonesActSerializer):
-    """What is to become of each zone."""
+    """What to do with each zone."""
 
     op = Choice(choices=list(_MEMBERS))
     policy = Integer(
@@ -69,7 +69,7 @@ class RunActSerializer(ZonesActSerializer):
 
 
 class ChangeRunSerializer(RunProgress):
-    """Many zones that are changed alike."""
+    """A run that changes zones: what it does and how far it is."""
 
     where = Text(
         required=False,

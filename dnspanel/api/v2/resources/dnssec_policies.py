@@ -46,7 +46,7 @@ _DIGESTS = (1, 2, 4)
 
 
 class PolicyDenialSerializer(Shape):
-    """How it is proved that a name does not exist; all but `method` is of NSEC3 only."""
+    """Denial of existence: NSEC, or NSEC3 and its parameters."""
 
     method = Choice(choices=[("nsec", "nsec"), ("nsec3", "nsec3")])
     opt_out = Flag(default=False, help_text="Unsigned delegations are not proved.")
@@ -69,7 +69,7 @@ class PolicyDenialSerializer(Shape):
 
 
 class DnssecPolicySerializer(Shape):
-    """How zones are to be signed that the policy is for."""
+    """A DNSSEC policy: how zones are signed, and which tags and teams have it."""
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=policies.LONGEST_NAME)
@@ -119,7 +119,7 @@ class DnssecPolicySerializer(Shape):
 
 
 class PolicyReplacementSerializer(Shape):
-    """Which policy takes the place of one that is deleted."""
+    """The policy that replaces one that is deleted."""
 
     replaced_by = Integer(required=False, min_value=1, max_value=LARGEST_ID)
 
@@ -131,7 +131,7 @@ class OwnPolicySerializer(Shape):
 
 
 class PolicyDifferenceSerializer(serializers.Serializer):
-    """One thing in which a zone is not as its policy says."""
+    """One difference between a zone and its policy."""
 
     act = serializers.CharField()
     rollover = serializers.CharField(allow_null=True, help_text="The kind of rollover that mends it, if one does.")
@@ -139,7 +139,7 @@ class PolicyDifferenceSerializer(serializers.Serializer):
 
 
 class PolicyDueSerializer(serializers.Serializer):
-    """Keys that have outlived their lifetime."""
+    """Keys that are older than their policy says."""
 
     rollover = serializers.CharField()
     keys = serializers.ListField(child=serializers.IntegerField())
@@ -147,7 +147,7 @@ class PolicyDueSerializer(serializers.Serializer):
 
 
 class ZonePolicySerializer(serializers.Serializer):
-    """The policy that is for a zone, and what the zone lacks of it."""
+    """The policy of a zone, and how the zone differs from it."""
 
     policy = DnssecPolicySerializer(allow_null=True)
     source = serializers.CharField(help_text="From where the zone has it.")

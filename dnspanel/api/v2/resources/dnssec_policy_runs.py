@@ -37,7 +37,7 @@ _ACTS = [str(act) for act in Act]
 
 
 class PolicyRunSerializer(RunProgress):
-    """Zones that are brought to what their policies say: those of one policy, or all that a search finds."""
+    """A run of DNSSEC policies over the zones of one policy or of a search."""
 
     dry_run = Flag(default=True, help_text="Nothing changes; what would is counted and listed.")
     dry_run_of = Integer(

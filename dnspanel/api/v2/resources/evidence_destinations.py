@@ -30,7 +30,7 @@ _STATES = ("off", "failing", "behind", "working")
 
 
 class EvidenceProgressSerializer(serializers.Serializer):
-    """How far a destination is."""
+    """How far a destination of the audit log is."""
 
     state = serializers.ChoiceField(choices=[(state, state) for state in _STATES])
     behind = serializers.IntegerField(help_text="Acts of the chain that it does not have.")
@@ -44,7 +44,7 @@ class EvidenceProgressSerializer(serializers.Serializer):
 
 
 class EvidenceDestinationSerializer(Shape):
-    """A server that is sent the audit log; `kind` stays what it is once made. Its ETag is not about `progress`."""
+    """A destination of the audit log. `kind` cannot be changed later. The ETag does not cover `progress`."""
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=LONGEST_NAME)
@@ -79,7 +79,7 @@ class EvidenceDestinationSerializer(Shape):
 
 
 class EvidenceTestSerializer(serializers.Serializer):
-    """What came of a test message."""
+    """Whether a test message arrived."""
 
     arrived = serializers.BooleanField()
     error = serializers.CharField(help_text="Why not; empty if it did.")

@@ -23,7 +23,7 @@ _LAST = 2**57  # microseconds; a cursor that somebody made up names no time behi
 
 
 class ExpirySerializer(Shape):
-    """An RRset that is removed by itself."""
+    """An RRset with a time of removal."""
 
     zone = serializers.CharField()
     name = serializers.CharField()

@@ -23,13 +23,13 @@ from replication.dns.rrset import Key
 
 
 class RRsetExpiryContentSerializer(Shape):
-    """When an RRset is to be removed."""
+    """The time at which to remove an RRset."""
 
     remove_at = Moment(help_text="From now on, within ten years.")
 
 
 class RRsetExpirySerializer(Shape):
-    """When an RRset is removed by itself."""
+    """The time at which an RRset is removed."""
 
     remove_at = Moment(allow_null=True, help_text="Null: it stays.")
     set_at = Moment(allow_null=True)

@@ -33,7 +33,7 @@ MOST_ZONES = 10_000
 
 
 class QueriesSerializer(Shape):
-    """What a query file for dnsperf holds."""
+    """What a query file for dnsperf contains."""
 
     sample = Integer(default=0, min_value=0, max_value=MOST_SAMPLED, help_text="So many names and types; 0: all.")
     each_zone_alike = Flag(default=False)
@@ -44,7 +44,7 @@ class QueriesSerializer(Shape):
 
 
 class ExportSerializer(Shape):
-    """An export of the zones named, or of all that a search finds, or of all zones."""
+    """An export of the named zones, of those of a search, or of all zones."""
 
     id = serializers.IntegerField(read_only=True)
     format = Choice(choices=ExportFormat.choices)

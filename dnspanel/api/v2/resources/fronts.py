@@ -45,7 +45,7 @@ class FrontBackendSerializer(serializers.Serializer):
 
 
 class FrontSerializer(Shape):
-    """What is set of a front, and its nodes as they are."""
+    """The settings of a front (a dnsdist), and the state of its nodes."""
 
     backends = Members(
         most=MOST_BACKENDS,

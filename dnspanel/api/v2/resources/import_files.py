@@ -22,14 +22,14 @@ _LONGEST_NUMBER = 15
 
 
 class UploadedSerializer(serializers.Serializer):
-    """A file as far as it has arrived."""
+    """An uploaded file, and how much of it has arrived."""
 
     name = serializers.CharField()
     size = serializers.IntegerField(help_text="Bytes; the next chunk begins here.")
 
 
 class FilesSerializer(serializers.Serializer):
-    """What has arrived."""
+    """The uploaded files."""
 
     items = UploadedSerializer(many=True)
     next = serializers.URLField(allow_null=True, help_text="Always null.")

@@ -44,7 +44,7 @@ _COLUMNS = (
 
 
 class OptionsSerializer(Shape):
-    """How zones are read, and what becomes of new and of existing ones."""
+    """How an import reads zones, and what it does with new and existing ones."""
 
     new = Choice(choices=[("create", "create"), ("skip", "skip")], required=False)
     existing = Choice(
@@ -75,7 +75,7 @@ class PasteSerializer(Shape):
 
 
 class AxfrSerializer(Shape):
-    """A name server that lets us transfer its zones. Name the zones, or a catalog zone (RFC 9432) that does."""
+    """A name server that allows zone transfers. Name the zones, or a catalog zone (RFC 9432) that lists them."""
 
     server = Text(max_length=253)
     port = Integer(default=53, min_value=1, max_value=65535)
@@ -120,7 +120,7 @@ class PowerdnsApiSerializer(Shape):
 
 
 class PowerdnsSqlSerializer(Shape):
-    """The database of a PowerDNS server; a user who may only read is enough."""
+    """The database of a PowerDNS server; a user that can only read is enough."""
 
     kind = Choice(choices=[("postgresql", "PostgreSQL"), ("mysql", "MySQL, MariaDB")])
     host = Text(max_length=253)
@@ -131,7 +131,7 @@ class PowerdnsSqlSerializer(Shape):
 
 
 class CsvSerializer(Shape):
-    """Which column, counted from 0, is what. Without a column for the zone, `fixed_zone` or `zones` says it."""
+    """Which column has what; the first is 0. Without a column for the zone, use `fixed_zone` or `zones`."""
 
     zone = Integer(required=False, min_value=0, max_value=999)
     name = Integer(min_value=0, max_value=999)

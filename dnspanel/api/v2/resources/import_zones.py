@@ -61,7 +61,7 @@ class ImportZoneSerializer(serializers.Serializer):
 
 
 class FaultSerializer(serializers.Serializer):
-    """Something wrong, or worth saying, at a place of the source."""
+    """An error or a remark at a place in the source."""
 
     id = serializers.IntegerField()
     severity = serializers.ChoiceField(choices=[(word, word) for word in SEVERITIES])
@@ -86,7 +86,7 @@ class ChoicesSerializer(Shape):
 
 
 class ChosenSerializer(serializers.Serializer):
-    """How many zones have another choice now."""
+    """How many zones changed."""
 
     changed = serializers.IntegerField()
 

@@ -60,7 +60,7 @@ _COUNTS = (
 
 
 class ProgressSerializer(serializers.Serializer):
-    """How far the present phase is."""
+    """How far the current phase is."""
 
     done = serializers.IntegerField()
     total = serializers.IntegerField(help_text="0: not known yet.")
@@ -76,7 +76,7 @@ class ProgressSerializer(serializers.Serializer):
 
 
 class DryRunSerializer(serializers.Serializer):
-    """What publishing would do: zones by what becomes of them, then RRsets."""
+    """What publishing would do: numbers of zones, then of RRsets."""
 
     creates = serializers.IntegerField()
     unions = serializers.IntegerField(help_text="Get the values of the source besides their own.")
@@ -116,7 +116,7 @@ class ImportSerializer(Shape):
 
 
 class NewImportSerializer(ImportSerializer):
-    """An import to make. Files are uploaded afterwards; other sources are read at once."""
+    """An import to create. Upload files after that; other sources are read at once."""
 
     paste = sources.PasteSerializer(write_only=True, required=False)
     axfr = sources.AxfrSerializer(write_only=True, required=False)
@@ -160,13 +160,13 @@ class ListedImportSerializer(serializers.Serializer):
 
 
 class ChangeImportSerializer(Shape):
-    """What can be changed of an import while it waits."""
+    """What can be changed in an import that waits."""
 
     options = sources.OptionsSerializer()
 
 
 class ImportActSerializer(Shape):
-    """What some acts want to be sure of."""
+    """Members that some acts need."""
 
     confirm = Flag(default=False, help_text="For `apply`: publish though zones lose much.")
 

@@ -24,7 +24,7 @@ from dnspanel.zones.models import Zone
 
 
 class NoticeSerializer(serializers.Serializer):
-    """An address that is told of changes."""
+    """An address that gets NOTIFY."""
 
     address = serializers.CharField()
     set_by = serializers.CharField(allow_null=True)
@@ -34,7 +34,7 @@ class NoticeSerializer(serializers.Serializer):
 
 
 class KeylessTransfersSerializer(Shape):
-    """What a zone says of transfers without a key."""
+    """Who can transfer a zone without a key, and who gets NOTIFY."""
 
     networks = serializers.ListField(
         child=Text(max_length=49),

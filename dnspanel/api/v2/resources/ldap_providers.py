@@ -34,7 +34,7 @@ _ATTRIBUTE = {"max_length": 100, "required": False}
 
 
 class LdapAttributesSerializer(Shape):
-    """Where people and groups are in the server, and what their attributes are called."""
+    """Where people and groups are in the server, and the names of their attributes."""
 
     base = Text(max_length=tree.LONGEST_DN, required=False, help_text="Search base of people.")
     person_filter = Text(max_length=tree.LONGEST_FILTER, required=False, help_text="Who may sign in.")
@@ -50,7 +50,7 @@ class LdapAttributesSerializer(Shape):
 
 
 class LdapProviderSerializer(ProviderShape):
-    """An LDAP server or an Active Directory; `slug` and the attribute `subject` stay what they are once made."""
+    """An LDAP server or an Active Directory. `slug` and the attribute `subject` cannot be changed later."""
 
     uri = Text(max_length=rows.LONGEST_URL, help_text="ldaps://host, or ldap://host for StartTLS.")
     certificates = Text(

@@ -24,7 +24,7 @@ from replication.errors import BadName, BadRdata
 
 
 class NewLockSerializer(Shape):
-    """What is to be locked: a zone, a name in it, or an RRset."""
+    """What to lock: a zone, a name in it, or an RRset."""
 
     name = Text(
         default="",

@@ -17,7 +17,7 @@ from replication import __version__
 
 
 class OwnTokenSerializer(serializers.Serializer):
-    """The token that asks."""
+    """The token of the request."""
 
     id = serializers.IntegerField()
     purpose = serializers.CharField()
@@ -30,7 +30,7 @@ class OwnTokenSerializer(serializers.Serializer):
 
 
 class MeSerializer(serializers.Serializer):
-    """Who asks, and what they may do: never more than both the person and the token's scope allow."""
+    """The owner of the token and what the token can do: never more than the owner, and never more than its scope."""
 
     user = serializers.CharField()
     role = serializers.ChoiceField(choices=Role.choices)

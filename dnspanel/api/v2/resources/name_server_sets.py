@@ -47,7 +47,7 @@ class NameServerSerializer(Shape):
 
 
 class NameServerSetSerializer(Shape):
-    """A set of name servers: a template that zones follow by runs of it (`/template-runs`), in versions."""
+    """A set of name servers. It has versions; zones follow it by `createTemplateRun`."""
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=edit.LONGEST_NAME)
@@ -81,7 +81,7 @@ class NameServerSetSerializer(Shape):
 
 
 class FollowedSetSerializer(Shape):
-    """Which set a zone follows, and how what is published differs from what the set says now."""
+    """The set of name servers that a zone follows, and how the zone differs from it."""
 
     set = serializers.IntegerField(allow_null=True, help_text="null: it follows none, or none that you see.")
     version = serializers.IntegerField(allow_null=True, help_text="That the zone was brought to.")

@@ -38,7 +38,7 @@ from dnspanel.zones.named_drafts import LONGEST_NAME, NamedDraft
 
 
 class NamedDraftSerializer(Shape):
-    """A draft with a name; numbers are of zones and RRsets that the token sees."""
+    """A saved draft. Its numbers count only zones and RRsets that the token can see."""
 
     key = serializers.UUIDField()
     name = serializers.CharField()
@@ -51,7 +51,7 @@ class NamedDraftSerializer(Shape):
 
 
 class NewNamedDraftSerializer(Shape):
-    """Under which name the draft is put aside."""
+    """The name under which to save the draft."""
 
     name = Text(max_length=LONGEST_NAME)
     zones = serializers.ListField(
@@ -60,7 +60,7 @@ class NewNamedDraftSerializer(Shape):
 
 
 class TakeUpSerializer(Shape):
-    """What becomes of a draft that the owner of the token works in, and that has no name."""
+    """What to do with changes in the draft that have no name yet."""
 
     aside = Text(required=False, default="", max_length=LONGEST_NAME, help_text="It is put aside under this name.")
     merge = Flag(required=False, default=False, help_text="Its operations go into the draft that is taken up.")

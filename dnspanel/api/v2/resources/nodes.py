@@ -54,7 +54,7 @@ class LiveSerializer(serializers.Serializer):
 
 
 class NodeSerializer(serializers.Serializer):
-    """One authoritative server, its position in the log, and its live numbers."""
+    """A node, its position in the log and its live numbers."""
 
     name = serializers.CharField()
     slug = serializers.CharField(
@@ -102,14 +102,14 @@ class NodeSerializer(serializers.Serializer):
 
 
 class NodeListSerializer(serializers.Serializer):
-    """Every node that has not left."""
+    """All nodes that have not left."""
 
     items = NodeSerializer(many=True)
     next = serializers.URLField(allow_null=True, help_text="Always null: a fleet fits on one page.")
 
 
 class PointSerializer(serializers.Serializer):
-    """One second of a node, or a minute or an hour; its numbers are per second. A gap has but a time."""
+    """One second, minute or hour of a node; its numbers are per second. A gap has only a time."""
 
     at = serializers.IntegerField(help_text="Seconds since 1970.")
     qps = serializers.FloatField(allow_null=True)
@@ -126,14 +126,14 @@ class PointSerializer(serializers.Serializer):
 
 
 class PointsSerializer(serializers.Serializer):
-    """Numbers of a node, oldest first; of seconds, ask again with `after` = the last `at`."""
+    """Numbers of a node, the oldest first. For newer seconds, ask again with `after` = the last `at`."""
 
     now = serializers.FloatField()
     points = PointSerializer(many=True)
 
 
 class NodeActSerializer(Shape):
-    """What some acts want to be sure of."""
+    """Members that some acts need."""
 
     fingerprint = Text(
         required=False, max_length=64, help_text="For `approve`: the fingerprint that the agent printed."
@@ -146,7 +146,7 @@ class NodeActSerializer(Shape):
 
 
 class NodePatchSerializer(Shape):
-    """What can be changed of a node that never joined; of one that has, group and tags by the panel's page."""
+    """What can be changed in a node that has not joined. For one that has, use the panel's page."""
 
     name = Text(required=False, max_length=63)
     dns_address = Text(required=False, max_length=45)

@@ -33,7 +33,7 @@ from replication.dns import names
 
 
 class PrimariesSerializer(Shape):
-    """Where a zone comes from."""
+    """The primaries of a zone."""
 
     addresses = serializers.ListField(
         child=Text(max_length=47),
@@ -69,7 +69,7 @@ class PrimariesSerializer(Shape):
 
 
 class PastRulesSerializer(Shape):
-    """Why a zone gets another primary, and whether that goes past rules of approval and freezes."""
+    """Why a zone gets another primary, and whether approval rules and freezes are skipped."""
 
     reason = Text(max_length=MOST_REASON, default="", allow_blank=True, write_only=True, help_text="Why, for others.")
     past_rules = Flag(
@@ -80,18 +80,18 @@ class PastRulesSerializer(Shape):
 
 
 class ChosenPrimariesSerializer(PastRulesSerializer, PrimariesSerializer):
-    """From where a zone that is here is to come."""
+    """The primaries that an existing zone gets."""
 
 
 class NewTransferredZoneSerializer(PrimariesSerializer):
-    """A zone that is to come from elsewhere."""
+    """A zone to transfer from other primaries."""
 
     name = ZoneName()
     team = Integer(default=None, allow_null=True, help_text="Id of the team that it belongs to.")
 
 
 class TransferredZoneSerializer(PrimariesSerializer):
-    """Where a zone comes from, and how that stands."""
+    """The primaries of a zone, and its last transfer."""
 
     zone = serializers.CharField(read_only=True)
     elsewhere = serializers.BooleanField(read_only=True, help_text="False: it was taken over, and can be given back.")
@@ -118,7 +118,7 @@ class TransferredZoneSerializer(PrimariesSerializer):
 
 
 class TransferNowSerializer(Shape):
-    """What is asked for."""
+    """How to transfer."""
 
     all = Flag(default=False, help_text="All of the zone, whatever its serial.")
 

@@ -30,7 +30,7 @@ from dnspanel.zones.models import Channel
 
 
 class CatalogGroupsSerializer(Shape):
-    """The groups of a catalog of ours."""
+    """The groups of a produced catalog."""
 
     group_tags = serializers.ListField(
         child=Text(max_length=60),
@@ -41,14 +41,14 @@ class CatalogGroupsSerializer(Shape):
 
 
 class NewProducedCatalogSerializer(CatalogGroupsSerializer):
-    """A catalog of ours that is to be made."""
+    """A produced catalog to create."""
 
     name = ZoneName()
     team = Integer(default=None, allow_null=True, help_text="Id of the team that it belongs to.")
 
 
 class ProducedCatalogSerializer(CatalogGroupsSerializer):
-    """A catalog of ours, and how it stands."""
+    """A produced catalog and its state."""
 
     id = serializers.IntegerField(read_only=True, help_text="Of its zone.")
     name = serializers.CharField(read_only=True)
@@ -70,7 +70,7 @@ class ProducedCatalogSerializer(CatalogGroupsSerializer):
 
 
 class CatalogMemberSerializer(serializers.Serializer):
-    """A zone that is in a catalog of ours."""
+    """A member of a produced catalog."""
 
     zone = serializers.CharField()
     label = serializers.CharField(
@@ -81,7 +81,7 @@ class CatalogMemberSerializer(serializers.Serializer):
 
 
 class CatalogPutInSerializer(Shape):
-    """Zones that are to be put into a catalog."""
+    """Zones to add to a produced catalog."""
 
     zones = serializers.ListField(child=ZoneName(), max_length=produce.MOST_MEMBERS, default=list)
     tag = Text(max_length=60, default="", allow_blank=True, help_text="All zones that have it.")
@@ -89,13 +89,13 @@ class CatalogPutInSerializer(Shape):
 
 
 class CatalogTakeOutSerializer(Shape):
-    """Zones that are to be taken out of a catalog."""
+    """Zones to remove from a produced catalog."""
 
     zones = serializers.ListField(child=ZoneName(), min_length=1, max_length=produce.MOST_MEMBERS)
 
 
 class CatalogMovesSerializer(serializers.Serializer):
-    """What became of zones that were put into a catalog, or taken out of it."""
+    """How many zones were added to a catalog or removed from it."""
 
     moved = serializers.IntegerField(help_text="How many of them were not so already.")
 

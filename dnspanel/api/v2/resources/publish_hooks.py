@@ -26,7 +26,7 @@ from dnspanel.zones.publish_rules import scope_of
 
 
 class NewPublishHookSerializer(ScopedSerializer):
-    """Whom to ask before these zones are published."""
+    """Which program to ask before which zones are published."""
 
     name = Text(
         required=False,
@@ -88,7 +88,7 @@ class HookReplySerializer(serializers.Serializer):
 
 
 class HookHealthAndRepliesSerializer(HookHealthSerializer):
-    """How a publish hook answers, with its last answers, the newest first."""
+    """The health of a publish hook, with its last answers, the newest first."""
 
     replies = HookReplySerializer(many=True)
 
@@ -103,13 +103,13 @@ class HookTestSerializer(serializers.Serializer):
 
 
 class HookSecretSerializer(serializers.Serializer):
-    """A new secret; the old one counts beside it for a day."""
+    """The new secret. The old one works for a day more."""
 
     secret = serializers.CharField(allow_null=True, help_text="Told this once.")
 
 
 class PlacedPublishHookSerializer(PublishHookSerializer):
-    """A publish hook that was just placed."""
+    """A new publish hook; its secret is shown only now."""
 
     secret = serializers.CharField(allow_null=True, help_text="Signs questions and answers. Told this once.")
 

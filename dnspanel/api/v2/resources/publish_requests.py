@@ -27,7 +27,7 @@ from dnspanel.zones.publish_requests import LONGEST_TEXT, RequestStatus
 
 
 class NewRequestSerializer(Shape):
-    """Of which draft it is, and how it is published."""
+    """The draft to request approval for, and how to publish it."""
 
     name = Text(
         required=False, default="", max_length=LONGEST_NAME, help_text="Under which the draft waits, if it has no name."
@@ -63,7 +63,7 @@ class ListedRequestSerializer(Shape):
 
 
 class RequestNoteSerializer(Shape):
-    """What somebody said of it."""
+    """A comment or a decision on a request."""
 
     by = serializers.CharField(allow_null=True)
     at = serializers.DateTimeField()
@@ -73,7 +73,7 @@ class RequestNoteSerializer(Shape):
 
 
 class DemandSerializer(Shape):
-    """What one rule asks for."""
+    """What one approval rule needs, and who has approved."""
 
     rule = serializers.IntegerField()
     reason = serializers.CharField()
@@ -83,7 +83,7 @@ class DemandSerializer(Shape):
 
 
 class RequestSerializer(ListedRequestSerializer):
-    """A request with all that was said of it; one that is open also with what it would do."""
+    """A request with its comments; an open one also has its changes."""
 
     digest = serializers.CharField(allow_null=True, help_text="Of what it would do: an approval is of exactly this.")
     demands = DemandSerializer(many=True)
@@ -94,7 +94,7 @@ class RequestSerializer(ListedRequestSerializer):
 
 
 class RequestActSerializer(Shape):
-    """What some acts need."""
+    """Members that some acts need."""
 
     digest = Text(required=False, default="", max_length=64, help_text="For `approve`: of what was looked at.")
     text = Text(

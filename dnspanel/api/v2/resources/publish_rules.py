@@ -52,7 +52,7 @@ from replication.dns import rdtypes
 
 
 class ScopedSerializer(Shape):
-    """The zones that it is about: one, those with a tag, those of a team; all of them if none is said."""
+    """The zones that a rule applies to: one, those with a tag, those of a team, or all."""
 
     zone = ZoneName(required=False, allow_null=True, default=None)
     tag = Text(required=False, default="", allow_blank=True, max_length=40)
@@ -63,7 +63,7 @@ class ScopedSerializer(Shape):
 
 
 class NewApprovalRuleSerializer(ScopedSerializer):
-    """What needs approval, and whose."""
+    """Which changes need approval, and whose."""
 
     needed = Integer(required=False, default=1, min_value=0, max_value=MOST_APPROVERS, help_text="How many approve.")
     types = serializers.ListField(
@@ -90,7 +90,7 @@ class NewApprovalRuleSerializer(ScopedSerializer):
 
 
 class ApprovalRuleSerializer(NewApprovalRuleSerializer):
-    """A rule of approval."""
+    """An approval rule."""
 
     id = serializers.IntegerField()
     approvers = serializers.CharField(help_text="Who may approve, in words.")
@@ -168,7 +168,7 @@ class ApprovalRules(V2View):
 
 
 class OneApprovalRule(V2View):
-    """A rule of approval."""
+    """An approval rule."""
 
     @extend_schema(operation_id="getApprovalRule", responses=ApprovalRuleSerializer)
     def get(self, request: Request, rule_id: int) -> HttpResponse:

@@ -22,7 +22,7 @@ from dnspanel.zones import access
 
 
 class QuotaSerializer(serializers.Serializer):
-    """How much there is of one kind, and how much there may be."""
+    """How much of one quota is used, and its limit."""
 
     kind = serializers.ChoiceField(choices=[(str(kind), str(kind)) for kind in Kind])
     used = serializers.IntegerField(
@@ -40,7 +40,7 @@ class QuotasSerializer(serializers.Serializer):
 
 
 class LimitsSerializer(Shape):
-    """What a team may have in place of what the settings say."""
+    """The team's own limits, in place of those of the panel's settings."""
 
     limits = Members(
         most=len(Kind),

@@ -25,7 +25,7 @@ RIGHTS = [(str(right), str(right)) for right in Right]
 
 
 class RoleSerializer(Shape):
-    """A role that somebody made: what it gives in every zone, and besides."""
+    """A role that was created here: its rights over zones and its permissions."""
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=own_roles.LONGEST_NAME)

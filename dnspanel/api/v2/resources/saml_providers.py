@@ -31,7 +31,7 @@ _ATTRIBUTE = {"max_length": saml.LONGEST_ATTRIBUTE, "required": False}
 
 
 class SamlAttributesSerializer(Shape):
-    """What the provider's attributes are called, by Name or FriendlyName."""
+    """The names of the provider's attributes, by Name or FriendlyName."""
 
     subject = Text(**_ATTRIBUTE, allow_blank=True, help_text="Never changes. Empty: the NameID.")
     mail = Text(**_ATTRIBUTE)
@@ -41,7 +41,7 @@ class SamlAttributesSerializer(Shape):
 
 
 class SamlProviderSerializer(ProviderShape):
-    """A SAML provider; `slug` and `issuer` stay what they are once made."""
+    """A SAML provider. `slug` and `issuer` cannot be changed later."""
 
     metadata_url = Text(max_length=rows.LONGEST_URL, default="", allow_blank=True, help_text="Read now and then.")
     metadata = Text(

@@ -30,7 +30,7 @@ _TERMS = tuple(verbs.DirectoryTerms.__dataclass_fields__)
 
 
 class ScimDirectorySerializer(Shape):
-    """A directory that keeps people here."""
+    """A directory that manages accounts here by SCIM."""
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=verbs.LONGEST_NAME)
@@ -53,13 +53,13 @@ class ScimDirectorySerializer(Shape):
 
 
 class NewScimDirectorySerializer(ScimDirectorySerializer):
-    """A directory just added; its secret is shown this once."""
+    """A new directory; its secret is shown only now."""
 
     secret = serializers.CharField(read_only=True, allow_null=True)
 
 
 class ScimSecretSerializer(serializers.Serializer):
-    """A new secret; the one of before opens nothing."""
+    """The new secret. The old one has stopped working."""
 
     secret = serializers.CharField(allow_null=True, help_text="Told this once.")
 

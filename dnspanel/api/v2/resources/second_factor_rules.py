@@ -32,7 +32,7 @@ class SecondFactorRuleSerializer(serializers.Serializer):
 
 
 class SecondFactorRulesSerializer(Shape):
-    """Who has to have a second factor: everybody with one of the roles, everybody in one of the teams."""
+    """Who must have two-factor authentication: people with one of the roles or in one of the teams."""
 
     roles = serializers.ListField(
         child=Text(max_length=24),

@@ -24,7 +24,7 @@ from dnspanel.secondaries.set_up import Terms
 
 
 class SecondarySerializer(Shape):
-    """A name server of somebody's that transfers zones from here."""
+    """A secondary: another name server that transfers zones from here."""
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=set_up.LONGEST_NAME, help_text="Small letters, digits and dashes; its key is named by it.")
@@ -88,19 +88,19 @@ class SecondarySerializer(Shape):
 
 
 class NewSecondarySerializer(SecondarySerializer):
-    """A secondary just set up; the secret of its key is shown this once."""
+    """A new secondary; the secret of its key is shown only now."""
 
     secret = serializers.CharField(read_only=True, allow_null=True)
 
 
 class SecondarySecretSerializer(serializers.Serializer):
-    """The new secret of a key; the old one is taken beside it for a day."""
+    """The new secret. The old one works for a day more."""
 
     secret = serializers.CharField(allow_null=True)
 
 
 class SecondaryZoneSerializer(serializers.Serializer):
-    """A zone of a secondary, and how far it is there."""
+    """A zone of a secondary, and how far the secondary is with it."""
 
     zone = serializers.CharField()
     serial = serializers.IntegerField(help_text="As it is published.")

@@ -28,7 +28,7 @@ _TERMS = tuple(providers.ProviderTerms.__dataclass_fields__)
 
 
 class SignInRuleSerializer(Shape):
-    """Who is in the group has the role: of the panel, in a team, or one of one's own (then `role` is member)."""
+    """Members of the group get this role: in the panel, in a team, or one created here (`role` is member then)."""
 
     group = Text(max_length=LONGEST_GROUP)
     role = Choice(choices=Role.choices)
@@ -55,7 +55,7 @@ class ProviderShape(Shape):
 
 
 class SignInProviderSerializer(ProviderShape):
-    """An OpenID Connect provider; `slug` and `issuer` stay what they are once made."""
+    """An OpenID Connect provider. `slug` and `issuer` cannot be changed later."""
 
     issuer = Text(max_length=rows.LONGEST_URL, help_text="Exactly as the provider writes it.")
     client_id = Text(max_length=255)

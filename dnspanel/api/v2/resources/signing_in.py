@@ -25,7 +25,7 @@ from dnspanel.zones import access
 
 
 class SecondFactorSerializer(serializers.Serializer):
-    """With what a person finishes a sign-in."""
+    """The two-factor methods of a person."""
 
     app = serializers.BooleanField(help_text="Whether codes of an authenticator app are.")
     passkeys = serializers.IntegerField()
@@ -33,7 +33,7 @@ class SecondFactorSerializer(serializers.Serializer):
 
 
 class SessionSerializer(serializers.Serializer):
-    """Where a person is signed in."""
+    """A session of a person."""
 
     address = serializers.CharField(allow_null=True, help_text="Where it was seen last.")
     browser = serializers.CharField(help_text="As it calls itself.")
@@ -42,13 +42,13 @@ class SessionSerializer(serializers.Serializer):
 
 
 class SessionsSerializer(serializers.Serializer):
-    """Where a person is signed in, the session seen last first."""
+    """The sessions of a person, the latest first."""
 
     data = SessionSerializer(many=True)
 
 
 class PasswordLinkSerializer(Shape):
-    """A link that sets a password, once."""
+    """A link with which a person sets a password, once."""
 
     link = serializers.URLField(
         read_only=True, allow_null=True, help_text="Shown once: a repeated request with the same key has null here."

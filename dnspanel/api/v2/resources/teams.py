@@ -42,7 +42,7 @@ class TeamSerializer(Shape):
 
 
 class MembershipSerializer(Shape):
-    """What a person is in a team."""
+    """The role of a person in a team."""
 
     role = Choice(choices=ROLES)
 

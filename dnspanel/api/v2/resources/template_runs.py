@@ -39,7 +39,7 @@ _OUTCOMES = [str(outcome) for outcome in Outcome]
 
 
 class TemplateRunSerializer(RunProgress):
-    """Zones that are brought to a template: those kept in step with it, or all that a search finds."""
+    """A run that applies a template to the zones that follow it, or to those of a search."""
 
     template = Integer(required=False, min_value=1, max_value=LARGEST_ID)
     version = serializers.IntegerField(read_only=True)

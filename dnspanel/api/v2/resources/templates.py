@@ -69,7 +69,7 @@ class TemplateVariableSerializer(Shape):
 
 
 class TemplateVersionSerializer(Shape):
-    """What a template says from some time on: lines of a zone file with `{{ variables }}`."""
+    """A version of a template: lines of a zone file with `{{ variables }}`."""
 
     number = serializers.IntegerField(read_only=True)
     text = Text(max_length=LONGEST_TEXT)
@@ -108,7 +108,7 @@ class NewTemplateSerializer(Shape):
 
 
 class TemplateUseSerializer(TermsSerializer):
-    """What a template is to be applied with."""
+    """Which template to apply, and its values."""
 
     template = Integer(min_value=1, max_value=LARGEST_ID)
     version = Integer(default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: the newest.")
@@ -124,7 +124,7 @@ class TemplateUseSerializer(TermsSerializer):
 
 
 class TemplateStepSerializer(ChangeSerializer):
-    """What a template does to an RRset; a conflict stays as it is unless it is overwritten."""
+    """What a template does to an RRset. A conflict stays as it is unless it is overwritten."""
 
     act = serializers.ChoiceField(choices=[(str(act), str(act)) for act in Act if act is not Act.SAME])
     message = serializers.CharField()

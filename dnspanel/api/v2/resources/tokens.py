@@ -33,7 +33,7 @@ STATES = [(state, state) for state in ("alive", "expired", "revoked", "unused")]
 
 
 class TermsSerializer(Shape):
-    """What a token is for and what it may do."""
+    """The purpose and the rights of a token."""
 
     purpose = Text(max_length=100, help_text="What it is for; lists and the history show it.")
     scope = ScopeSerializer(many=True, default=list, max_length=MOST_GRANTS)
@@ -68,7 +68,7 @@ class TokenSerializer(TermsSerializer):
 
 
 class NewTokenSerializer(TokenSerializer):
-    """A token just made; its secret is shown this once."""
+    """A new token; its secret is shown only now."""
 
     secret = serializers.CharField(
         read_only=True, allow_null=True, help_text="null when the request is repeated with its Idempotency-Key."
@@ -76,7 +76,7 @@ class NewTokenSerializer(TokenSerializer):
 
 
 class RotationSerializer(Shape):
-    """How long the old token works beside the new one."""
+    """How long the old token still works."""
 
     overlap_seconds = Integer(default=86_400, min_value=0, max_value=int(verbs.LONGEST_OVERLAP.total_seconds()))
 

@@ -54,7 +54,7 @@ class TsigKeySerializer(TermsSerializer):
 
 
 class NewTsigKeySerializer(TsigKeySerializer):
-    """A TSIG key just made."""
+    """A new TSIG key; its secret is shown only now."""
 
     key = Text(
         default="",

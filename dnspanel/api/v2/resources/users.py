@@ -70,14 +70,14 @@ class UserSerializer(Shape):
 
 
 class ServiceAccountSerializer(Shape):
-    """An account of programs, to be made."""
+    """A service account to create."""
 
     username = Text(max_length=150)
     role = Choice(choices=Role.choices, default=Role.MEMBER)
 
 
 class HandOverSerializer(Shape):
-    """What of a person's goes to which account."""
+    """What to hand over, and to which account."""
 
     to = Integer(help_text="Id of the account that gets it.")
     tokens = serializers.ListField(child=Integer(), default=list, max_length=MOST_LISTED)
@@ -87,13 +87,13 @@ class HandOverSerializer(Shape):
 
 
 class HandedOverSerializer(serializers.Serializer):
-    """How many tokens, webhooks, drafts and publish hooks have another owner now."""
+    """How many tokens, webhooks, drafts and publish hooks were handed over."""
 
     handed_over = serializers.IntegerField()
 
 
 class InvitationSerializer(Shape):
-    """A one-time link that makes one account."""
+    """A link that creates one account, once."""
 
     role = Choice(choices=Role.choices)
     link = serializers.URLField(
@@ -111,7 +111,7 @@ class ReasonSerializer(serializers.Serializer):
 
 
 class VerdictSerializer(serializers.Serializer):
-    """One right, and what gives it; nothing does if it is not allowed."""
+    """One right, and what gives it."""
 
     right = serializers.ChoiceField(choices=[(str(right), str(right)) for right in Right])
     allowed = serializers.BooleanField()
@@ -119,7 +119,7 @@ class VerdictSerializer(serializers.Serializer):
 
 
 class ActSinceSerializer(serializers.Serializer):
-    """An act of the audit log that may have changed the answer."""
+    """An entry of the audit log that may have changed the answer."""
 
     id = serializers.IntegerField()
     at = serializers.DateTimeField()
@@ -129,7 +129,7 @@ class ActSinceSerializer(serializers.Serializer):
 
 
 class SinceSerializer(serializers.Serializer):
-    """How far the answer of now is that of a time that is past."""
+    """Whether the answer was the same at a time in the past."""
 
     at = serializers.DateTimeField()
     certain = serializers.BooleanField(help_text="Nothing that decides this was changed since.")
@@ -138,7 +138,7 @@ class SinceSerializer(serializers.Serializer):
 
 
 class RightsSerializer(serializers.Serializer):
-    """May this person do that, and why."""
+    """The rights of a person in a zone, and what gives them."""
 
     user = serializers.CharField()
     zone = serializers.CharField()

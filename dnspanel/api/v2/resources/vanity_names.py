@@ -24,7 +24,7 @@ from dnspanel.zones.models import Zone, ZoneTemplate
 
 
 class ParentPointSerializer(serializers.Serializer):
-    """What the parent has, or what is left to do there."""
+    """What the parent zone has, or what is still to do there."""
 
     code = serializers.CharField(help_text="parent: the delegation; glue.")
     verdict = serializers.ChoiceField(choices=[(str(verdict), str(verdict)) for verdict in Verdict])
@@ -40,7 +40,7 @@ class VanityNameSerializer(serializers.Serializer):
 
 
 class VanityPlaceSerializer(Shape):
-    """A zone that names of the set lie in."""
+    """A zone that contains names of a set of name servers."""
 
     zone = serializers.CharField()
     names = VanityNameSerializer(many=True)
@@ -52,7 +52,7 @@ class VanityPlaceSerializer(Shape):
 
 
 class VanityPlacesSerializer(Shape):
-    """All of them; they are few."""
+    """All zones that contain names of a set of name servers."""
 
     items = VanityPlaceSerializer(many=True)
 

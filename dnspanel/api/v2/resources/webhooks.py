@@ -35,7 +35,7 @@ EVENTS = [(str(kind), kind.label) for kind in SUBSCRIBABLE]
 
 
 class WebhookSerializer(Shape):
-    """A URL that is told of events."""
+    """A webhook: a URL that gets events."""
 
     id = serializers.IntegerField(read_only=True)
     format = Choice(choices=Format.choices, default=Format.EVENTS, help_text="It stays what it is once made.")
@@ -74,19 +74,19 @@ class WebhookSerializer(Shape):
 
 
 class NewWebhookSerializer(WebhookSerializer):
-    """A webhook just made; the secret that signs what it is sent is shown this once."""
+    """A new webhook; the secret that signs its requests is shown only now."""
 
     secret = serializers.CharField(read_only=True, allow_null=True)
 
 
 class SecretSerializer(serializers.Serializer):
-    """A new secret; the old one signs beside it for a day."""
+    """The new secret. For a day requests are signed with both."""
 
     secret = serializers.CharField(allow_null=True)
 
 
 class DeliverySerializer(serializers.Serializer):
-    """One event for one webhook, and what the last attempt came to."""
+    """One event for one webhook, and the result of the last attempt."""
 
     id = serializers.IntegerField()
     event = serializers.UUIDField(help_text="The `webhook-id` that the receiver got.")

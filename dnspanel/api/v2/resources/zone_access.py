@@ -28,7 +28,7 @@ ABOUT_RRSET = [
 
 
 class RightsHereSerializer(Shape):
-    """Rights over the zone, and what gives them; limited to some owner names and types, if any are named."""
+    """Rights over the zone, and what gives them; for the named owner names and types, if there are any."""
 
     rights = serializers.ListField(child=serializers.CharField())
     source = serializers.ChoiceField(choices=["role", "team", "grant", "scope"])

@@ -11,14 +11,14 @@ _VERDICTS = [(str(each), str(each)) for each in Verdict]
 
 
 class ParentServerSerializer(Shape):
-    """A server of the parent and the DS records that it has."""
+    """A name server of the parent zone and the DS records that it has."""
 
     server = serializers.CharField(help_text="Its name and address; of a zone of this panel: this panel.")
     ds = serializers.ListField(child=serializers.CharField(), help_text="Rdata of DS records.")
 
 
 class ParentCheckSerializer(Shape):
-    """What the last look at the parent of a zone found."""
+    """What the name servers of the parent zone answered last."""
 
     zone = serializers.CharField()
     state = serializers.ChoiceField(choices=_STATES, help_text="As of the last look that came to something.")
@@ -51,7 +51,7 @@ class DnssecNodeSerializer(Shape):
 
 
 class UnprovenZoneSerializer(Shape):
-    """A zone that does not validate on a node, though nothing that was published did that."""
+    """A zone that does not validate on a node, although no publication broke it."""
 
     zone = serializers.CharField()
     node = serializers.CharField()

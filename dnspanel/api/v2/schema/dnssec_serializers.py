@@ -18,7 +18,7 @@ _ROLES = [("ksk", "ksk"), ("zsk", "zsk"), ("csk", "csk")]
 
 
 class DenialSerializer(Shape):
-    """How it is proved that a name does not exist; all but `method` is of NSEC3 only."""
+    """Denial of existence: NSEC, or NSEC3 and its parameters."""
 
     method = Choice(choices=_METHODS)
     opt_out = Flag(default=False, help_text="Unsigned delegations are not proved.")
@@ -41,7 +41,7 @@ class DenialSerializer(Shape):
 
 
 class NewKeysSerializer(Shape):
-    """The keys that a zone gets which is not signed yet."""
+    """The keys for a zone that is not signed yet."""
 
     algorithm = Integer(default=DEFAULT_ALGORITHM, min_value=0, max_value=255, help_text="IANA's number.")
     bits = Integer(default=None, allow_null=True, min_value=1, max_value=MOST_NUMBER, help_text="Of RSA keys.")
@@ -52,7 +52,7 @@ class NewKeysSerializer(Shape):
 
 
 class SigningPatchSerializer(Shape):
-    """How a zone is to be signed; what is left out stays."""
+    """How to sign a zone. Members that are left out stay as they are."""
 
     signed = Flag(required=False, help_text="true: new keys, if none signs. false: all keys go.")
     new_keys = NewKeysSerializer(
@@ -79,7 +79,7 @@ class SigningPatchSerializer(Shape):
 
 
 class BulkSigningSerializer(SigningPatchSerializer):
-    """How many zones are to be signed, all of them or none."""
+    """How to sign zones: all of them or none."""
 
     zones = serializers.ListField(child=Text(max_length=1100), min_length=1, max_length=MOST_ZONES)
     reason = Text(default="", allow_blank=True, max_length=MOST_REASON)
@@ -105,7 +105,7 @@ class KeySerializer(Shape):
 
 
 class OtherKeySerializer(Shape):
-    """A key with which another signer signs the zone too."""
+    """A key with which another signer also signs the zone."""
 
     tag = serializers.IntegerField()
     flags = serializers.IntegerField(help_text=f"{KSK_FLAGS} (KSK or CSK) or {ZSK_FLAGS} (ZSK).")
@@ -117,7 +117,7 @@ class OtherKeySerializer(Shape):
 
 
 class NewOtherKeySerializer(Shape):
-    """A key of another signer that is to be answered too."""
+    """A key of another signer to publish."""
 
     dnskey = Text(
         max_length=MOST_TEXT, help_text="Its DNSKEY record, with the owner: example.net. IN DNSKEY 257 3 13 …"
@@ -125,7 +125,7 @@ class NewOtherKeySerializer(Shape):
 
 
 class ParentDsSerializer(Shape):
-    """A DS record to give to the parent; one digest of a key is enough."""
+    """A DS record for the parent zone; one digest of a key is enough."""
 
     key = serializers.IntegerField(help_text="Id of the key that it names.")
     digest_type = serializers.IntegerField(help_text="2: SHA-256, 4: SHA-384.")
@@ -134,7 +134,7 @@ class ParentDsSerializer(Shape):
 
 
 class SigningChangeSerializer(Shape):
-    """The revision that changed the signing last."""
+    """The last revision that changed how the zone is signed."""
 
     revision = serializers.IntegerField()
     sequence = serializers.IntegerField()
@@ -160,13 +160,13 @@ class SigningSerializer(Shape):
 
 
 class SigningWrittenSerializer(WrittenSerializer):
-    """What a change of the signing did."""
+    """What a change of DNSSEC settings published."""
 
     dnssec = SigningSerializer(required=False, help_text="As it is now.")
 
 
 class SigningPlanSerializer(Shape):
-    """What would become of one zone."""
+    """What would happen to one zone."""
 
     zone = serializers.CharField()
     changes = serializers.BooleanField(help_text="false: it is so already, or refused.")
@@ -177,13 +177,13 @@ class SigningPlanSerializer(Shape):
 
 
 class SigningPlansSerializer(Shape):
-    """What would be done; nothing was written."""
+    """What would be done. Nothing was changed."""
 
     plans = SigningPlanSerializer(many=True)
 
 
 class NewKeySerializer(Shape):
-    """A key to add: made here, or brought along."""
+    """A key to create or to import."""
 
     flags = Integer(
         required=False,
@@ -220,20 +220,20 @@ class NewKeySerializer(Shape):
 
 
 class KeyPatchSerializer(Shape):
-    """What is to change of a key; what is left out stays."""
+    """Changes to a key. Members that are left out stay as they are."""
 
     active = Flag(required=False, help_text="It signs.")
     published = Flag(required=False, help_text="It is in the DNSKEY RRset.")
 
 
 class KeyWrittenSerializer(WrittenSerializer):
-    """What adding or changing a key did."""
+    """What a change of a key published."""
 
     key = KeySerializer(required=False, help_text="As it is now.")
 
 
 class ExportedKeySerializer(Shape):
-    """A key with its private part, shown this once."""
+    """A key with its private part."""
 
     id = serializers.IntegerField()
     tag = serializers.IntegerField()

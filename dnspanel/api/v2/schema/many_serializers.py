@@ -55,7 +55,7 @@ MEMBERS_OF_ZONES = {
 
 
 class ActSerializer(Shape):
-    """What is to become of each RRset."""
+    """What to do with each RRset."""
 
     op = Choice(choices=list(MEMBERS))
     ttl = Integer(required=False, min_value=0, max_value=MOST_TTL, help_text="For set-ttl.")
@@ -92,7 +92,7 @@ class NamedRRsetSerializer(Shape):
 
 
 class ManyRRsetsSerializer(TermsSerializer):
-    """RRsets of any zones, and what is to become of each of them."""
+    """RRsets of any zones, and what to do with each."""
 
     where = Text(
         required=False,
@@ -104,7 +104,7 @@ class ManyRRsetsSerializer(TermsSerializer):
 
 
 class ExampleSerializer(Shape):
-    """An RRset before and after; null: it is gone."""
+    """An RRset before and after; null means absent."""
 
     zone = serializers.CharField()
     name = serializers.CharField()
@@ -123,7 +123,7 @@ class RefusalSerializer(Shape):
 
 
 class OutcomeSerializer(Shape):
-    """What an act makes of RRsets."""
+    """What an act does to RRsets."""
 
     changed = serializers.IntegerField(help_text="RRsets.")
     changed_zones = serializers.IntegerField()
@@ -136,14 +136,14 @@ class OutcomeSerializer(Shape):
 
 
 class GuardedZoneSerializer(Shape):
-    """A zone of which so much changes that it must be confirmed."""
+    """A zone in which so much changes that it needs `confirm`."""
 
     zone = serializers.CharField()
     reasons = serializers.ListField(child=serializers.CharField())
 
 
 class ManyPreviewSerializer(OutcomeSerializer):
-    """What would be published; nothing was written."""
+    """What would be published. Nothing was changed."""
 
     examples = ExampleSerializer(many=True, help_text="At most ten.")
     violations = ViolationSerializer(many=True, help_text="At most the first 20; errors first.")
@@ -157,7 +157,7 @@ class ManyWrittenSerializer(WrittenSerializer):
 
 
 class ZonesActSerializer(Shape):
-    """What is to become of each zone."""
+    """What to do with each zone."""
 
     op = Choice(choices=list(MEMBERS_OF_ZONES))
     tags = serializers.ListField(child=Text(), required=False, min_length=1, max_length=50, help_text="For tags.")
@@ -167,7 +167,7 @@ class ZonesActSerializer(Shape):
 
 
 class ManyZonesSerializer(Shape):
-    """Zones, and what is to become of each of them."""
+    """Zones, and what to do with each."""
 
     where = Text(
         required=False,
@@ -194,7 +194,7 @@ class ZoneRefusalSerializer(Shape):
 
 
 class ZonesOutcomeSerializer(Shape):
-    """What an act makes of zones."""
+    """What an act does to zones."""
 
     changed = serializers.IntegerField(help_text="Zones.")
     changed_rrsets = serializers.IntegerField(help_text="How many RRsets they have.")
@@ -204,19 +204,19 @@ class ZonesOutcomeSerializer(Shape):
 
 
 class ManyZonesPreviewSerializer(ZonesOutcomeSerializer):
-    """What would be done; nothing was written."""
+    """What would be done. Nothing was changed."""
 
     examples = serializers.ListField(child=serializers.CharField(), help_text="Names of at most ten zones.")
 
 
 class ManyZonesWrittenSerializer(WrittenSerializer):
-    """What was done, and what was not; only a deletion is a publication."""
+    """What was done, and what was not. Only a deletion is a publication."""
 
     outcome = ZonesOutcomeSerializer()
 
 
 class RestorationsSerializer(Shape):
-    """Zones of the trash: those that fit everything that is given here; at least one of it is needed."""
+    """Which deleted zones to restore: those that match every given member. At least one is needed."""
 
     zones = serializers.ListField(
         child=ZoneName(),
@@ -243,4 +243,4 @@ class RestorationsSerializer(Shape):
 
 
 class RestorationsWrittenSerializer(ManyZonesWrittenSerializer):
-    """What came back, and what did not. `publication` is the last of `publications`."""
+    """Which zones were restored, and which were not. `publication` is the last of `publications`."""

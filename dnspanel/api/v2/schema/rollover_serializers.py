@@ -15,14 +15,14 @@ _STATES = [(word, word) for word in ("done", "current", "to come")]
 
 
 class RolloverStepSerializer(Shape):
-    """A step of the way that a rollover is on."""
+    """A step of a rollover."""
 
     step = serializers.ChoiceField(choices=_STEPS)
     state = serializers.ChoiceField(choices=_STATES)
 
 
 class RolloverSerializer(Shape):
-    """Keys of a zone that are exchanged, step by step."""
+    """A DNSSEC rollover and its state."""
 
     id = serializers.IntegerField()
     zone = serializers.CharField()
@@ -49,13 +49,13 @@ class RolloverSerializer(Shape):
 
 
 class RolloverWrittenSerializer(WrittenSerializer):
-    """What a change to a rollover published, and where the rollover stands."""
+    """What a change to a rollover published, and the state of the rollover."""
 
     rollover = RolloverSerializer()
 
 
 class RolloverKindSerializer(Shape):
-    """A kind of rollover, and whether the zone's keys allow it."""
+    """A kind of rollover, and whether the keys of the zone allow it."""
 
     kind = serializers.ChoiceField(choices=_KINDS)
     refusal = serializers.CharField(allow_null=True, help_text="Why there can be none; null: there can.")
@@ -63,7 +63,7 @@ class RolloverKindSerializer(Shape):
 
 
 class NewRolloverSerializer(Shape):
-    """A rollover that is to begin."""
+    """A rollover to start."""
 
     kind = Choice(choices=_KINDS)
     algorithm = Integer(
@@ -87,7 +87,7 @@ class NewRolloverSerializer(Shape):
 
 
 class RolloverCancelSerializer(Shape):
-    """The way back."""
+    """How to cancel a rollover."""
 
     withdrawn = Flag(
         default=False, help_text="A person says that no request for the new DS is under way to the parent any more."

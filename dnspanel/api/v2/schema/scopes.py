@@ -15,7 +15,7 @@ RIGHTS = [(str(right), str(right)) for right in Right]
 
 
 class ScopeSerializer(Shape):
-    """Rights over all zones, or over those named by name, tag or team; limited to some owner names and types."""
+    """Rights over all zones, or some by name, tag or team. They can be limited to owner names and types."""
 
     rights = serializers.ListField(child=Choice(choices=RIGHTS), min_length=1, max_length=len(RIGHTS))
     everywhere = Flag(default=False)

@@ -67,7 +67,7 @@ def _value_comments() -> serializers.DictField:
 
 
 class RRsetSerializer(Shape):
-    """Everything at one name and type."""
+    """An RRset: all records of one name and type."""
 
     name = serializers.CharField(help_text="Owner name, absolute.")
     type = serializers.CharField(help_text="Mnemonic, or TYPE and a number.")
@@ -82,7 +82,7 @@ class RRsetSerializer(Shape):
 
 
 class RRsetContentSerializer(Shape):
-    """What an RRset is to be."""
+    """The content of an RRset."""
 
     ttl = Integer(min_value=0, max_value=MOST_TTL)
     rdata = _texts(
@@ -95,7 +95,7 @@ class RRsetContentSerializer(Shape):
 
 
 class RRsetPatchSerializer(Shape):
-    """What is to change of an RRset that is there; what is left out stays. `add` and `remove` lose no other record."""
+    """Changes to an existing RRset. Members that are left out stay; `add` and `remove` keep other records."""
 
     ttl = Integer(required=False, min_value=0, max_value=MOST_TTL)
     rdata = _texts(required=False, min_length=1, max_length=MOST_RDATA)
@@ -115,7 +115,7 @@ class NewRRsetSerializer(RRsetContentSerializer):
 
 
 class ChangeOrderSerializer(Shape):
-    """What is to become of one RRset."""
+    """A change of one RRset."""
 
     op = Choice(choices=["replace", "delete", "extend", "prune"])
     name = Text(help_text="Absolute with a final dot, else relative to the zone; `@` is the zone itself.")
@@ -148,14 +148,14 @@ class ChangeTermsSerializer(TermsSerializer):
 
 
 class ZoneToDeleteSerializer(Shape):
-    """A zone that is to be deleted."""
+    """The deletion of a zone."""
 
     zone = Text(max_length=1100)
     at_revision = Integer(required=False, min_value=1, help_text="Only if the zone is at this revision still.")
 
 
 class DeletionsSerializer(Shape):
-    """Zones of which all are deleted or none."""
+    """Zones to delete: all of them or none."""
 
     zones = ZoneToDeleteSerializer(many=True, allow_empty=False, max_length=1000)
     reason = Text(required=False, allow_blank=True, default="", max_length=MOST_REASON)
@@ -163,13 +163,13 @@ class DeletionsSerializer(Shape):
 
 
 class ChangesSerializer(ChangeTermsSerializer):
-    """Changes of many RRsets of one zone, of which all are published or none."""
+    """Changes of RRsets of one zone: all are published or none."""
 
     changes = ChangeOrderSerializer(many=True)
 
 
 class ZoneChangesSerializer(Shape):
-    """What is to change in one of many zones."""
+    """The changes in one of several zones."""
 
     zone = Text()
     at_revision = Integer(required=False, min_value=0, help_text="Refuse all if the zone is at another one.")
@@ -177,7 +177,7 @@ class ZoneChangesSerializer(Shape):
 
 
 class BulkSerializer(ChangeTermsSerializer):
-    """Changes of many zones, of which all are published or none."""
+    """Changes of RRsets in several zones: all are accepted or none."""
 
     zones = ZoneChangesSerializer(many=True)
 
@@ -210,7 +210,7 @@ class ClonesSerializer(Shape):
 
 
 class ZonePatchSerializer(Shape):
-    """Settings of a zone; what is left out stays."""
+    """Settings of a zone. Members that are left out stay as they are."""
 
     tags = _texts(required=False, max_length=50)
     team = Integer(
@@ -272,7 +272,7 @@ class ViolationSerializer(Shape):
 
 
 class ConflictSerializer(Shape):
-    """An RRset that others changed meanwhile; null means absent."""
+    """An RRset that others changed since; null means absent."""
 
     zone = serializers.CharField()
     operation = serializers.IntegerField(allow_null=True)
@@ -293,7 +293,7 @@ class ChangeSerializer(Shape):
 
 
 class MovedSerializer(Shape):
-    """Where a publication took a zone."""
+    """What a write did to a zone."""
 
     zone = serializers.CharField()
     revision = serializers.IntegerField()
@@ -313,13 +313,13 @@ class PlanSerializer(MovedSerializer):
 
 
 class PlansSerializer(Shape):
-    """What a publication would do; nothing was written."""
+    """What a publication would do. Nothing was changed."""
 
     plans = PlanSerializer(many=True)
 
 
 class ReachSerializer(Shape):
-    """One node and one publication."""
+    """The state of one publication on one node."""
 
     node = serializers.CharField()
     state = serializers.ChoiceField(choices=["pending", "answers"])
@@ -354,7 +354,7 @@ class TakenBackSerializer(Shape):
 
 
 class ListedPublicationSerializer(Shape):
-    """One sequence of the log: everything that one act published."""
+    """A publication: everything that one write published together."""
 
     sequence = serializers.IntegerField()
     epoch = serializers.UUIDField()
@@ -389,7 +389,7 @@ class PublicationPageSerializer(page_of(FeedItemSerializer)):  # type: ignore[mi
 
 
 class PublicationSerializer(ListedPublicationSerializer):
-    """A publication and how far it has come."""
+    """A publication and its state on the nodes."""
 
     zones = PublishedZoneSerializer(many=True, help_text="At most the first 100.")
     everywhere = serializers.BooleanField(help_text="All nodes that take pushes have proved to answer with it.")
@@ -407,7 +407,7 @@ class PublicationSerializer(ListedPublicationSerializer):
 
 
 class ShadowedSerializer(Shape):
-    """An RRset of a publication that no node answers with, because another zone answers for its name."""
+    """An RRset that no node answers with, because another zone answers for its name."""
 
     zone = serializers.CharField()
     name = serializers.CharField()
@@ -416,7 +416,7 @@ class ShadowedSerializer(Shape):
 
 
 class WatchedPublicationSerializer(PublicationSerializer):
-    """A publication, how far it has come, and what of it is never answered."""
+    """A publication, its state on the nodes, and RRsets that nodes answer from another zone."""
 
     shadowed = ShadowedSerializer(many=True, help_text="At most the first 100, as things are now.")
 
@@ -465,7 +465,7 @@ class RevisionSerializer(Shape):
 
 
 class RevisionDiffSerializer(RevisionSerializer):
-    """A revision and what it changed, at most the first 1,000 RRsets; a zone's creation lists none."""
+    """A revision and its changes: at most the first 1,000 RRsets. The creation of a zone lists none."""
 
     changes = ChangeSerializer(many=True)
     left_out = serializers.IntegerField(help_text="How many more there are.")
@@ -478,7 +478,7 @@ class UndoSerializer(TermsSerializer):
 
 
 class OperationSerializer(Shape):
-    """An RRset as a draft wants it."""
+    """A change in a draft: an RRset as it is published and as the draft has it."""
 
     operation = serializers.IntegerField(allow_null=True, help_text="null: the draft says nothing about it.")
     zone = serializers.CharField()
@@ -492,14 +492,14 @@ class OperationSerializer(Shape):
 
 @extend_schema_serializer(component_name="Wanted")
 class DraftedSerializer(Shape):
-    """What a draft is to want of an RRset."""
+    """The RRset to put into a draft."""
 
     wanted = RRsetContentSerializer(allow_null=True, help_text="null: that it be deleted.")
     base_revision = Integer(required=False, min_value=0, help_text="The revision that you were looking at.")
 
 
 class DraftZoneSerializer(Shape):
-    """What a draft holds for one zone."""
+    """What a draft changes in one zone."""
 
     zone = serializers.CharField()
     added = serializers.IntegerField()
@@ -508,7 +508,7 @@ class DraftZoneSerializer(Shape):
 
 
 class DraftSerializer(Shape):
-    """A draft: the unpublished operations of the token's owner, as far as the token sees them."""
+    """The draft of the token's owner: its unpublished changes, as far as the token can see them."""
 
     zones = DraftZoneSerializer(many=True)
     operations = serializers.IntegerField()
@@ -524,7 +524,7 @@ class PublishDraftSerializer(TermsSerializer):
 
 
 class ResolveSerializer(Shape):
-    """Which side of a conflict to take."""
+    """How to resolve a conflict."""
 
     choice = Choice(choices=["theirs", "mine", "both"])
 
