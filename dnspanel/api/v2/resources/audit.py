@@ -26,10 +26,10 @@ class ActSerializer(serializers.Serializer):
     token = serializers.IntegerField(allow_null=True, help_text="Id of the token that acted for the person.")
     token_purpose = serializers.CharField(allow_null=True)
     action = serializers.CharField(help_text="Such as `token.create`; publications are `publish`.")
-    target = serializers.CharField()
+    target = serializers.CharField(help_text="What was changed, in words.")
     address = serializers.CharField(allow_null=True)
     request_id = serializers.CharField(allow_null=True, help_text="As in the answer's X-Request-ID.")
-    details = serializers.DictField()
+    details = serializers.DictField(help_text="More about it; the names depend on `action`.")
     number = serializers.IntegerField(
         allow_null=True, help_text="Its place in the chain of hashes; null for the seconds until it has one."
     )

@@ -39,7 +39,9 @@ class CatalogTermsSerializer(Shape):
         help_text="Names below which members may lie; empty: any. A member inside or above a zone that is not a member "
         "is taken only if that zone is named here.",
     )
-    most_members = Integer(default=1_000, min_value=1, max_value=set_up.MOST_MEMBERS)
+    most_members = Integer(
+        default=1_000, min_value=1, max_value=set_up.MOST_MEMBERS, help_text="A catalog with more members is refused."
+    )
     most_lost = Integer(
         default=20,
         min_value=0,
@@ -69,10 +71,16 @@ class CatalogSerializer(CatalogTermsSerializer):
     serial = serializers.IntegerField(read_only=True, allow_null=True, help_text="Null: nothing came yet.")
     listed = serializers.IntegerField(read_only=True, help_text="Zones that it names.")
     members = serializers.IntegerField(read_only=True, help_text="Those of them that are here by it.")
-    refused = serializers.IntegerField(read_only=True)
-    broken_since = serializers.DateTimeField(read_only=True, allow_null=True)
-    broken_reason = serializers.CharField(read_only=True)
-    kept_since = serializers.DateTimeField(read_only=True, allow_null=True)
+    refused = serializers.IntegerField(read_only=True, help_text="How many members are not zones here.")
+    broken_since = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="Since when the catalog cannot be read; null: it can."
+    )
+    broken_reason = serializers.CharField(read_only=True, help_text="Why it cannot be read.")
+    kept_since = serializers.DateTimeField(
+        read_only=True,
+        allow_null=True,
+        help_text="Since when removals wait for `confirmCatalogRemovals`; null: none wait.",
+    )
     kept = serializers.IntegerField(read_only=True, help_text="Members that left and wait for a yes.")
     kept_revision = serializers.IntegerField(read_only=True, allow_null=True, help_text="What a yes names.")
     created_at = serializers.DateTimeField(read_only=True)
@@ -81,7 +89,7 @@ class CatalogSerializer(CatalogTermsSerializer):
 class RuleSerializer(Shape):
     """What the members of a group of a catalog get."""
 
-    group = Text(max_length=set_up.LONGEST_GROUP)
+    group = Text(max_length=set_up.LONGEST_GROUP, help_text="The group of the catalog (RFC 9432) that the rule is for.")
     team = Integer(default=None, allow_null=True, help_text="Null: that of the catalog.")
     tags = serializers.ListField(child=Text(max_length=60), max_length=50, default=list, help_text="Besides its own.")
     primaries = PrimariesSerializer(
@@ -99,12 +107,14 @@ class CatalogListingSerializer(serializers.Serializer):
     """A member of a consumed catalog and its state."""
 
     zone = serializers.CharField()
-    label = serializers.CharField()
-    groups = serializers.ListField(child=serializers.CharField())
+    label = serializers.CharField(help_text="The member's label in the catalog zone.")
+    groups = serializers.ListField(
+        child=serializers.CharField(), help_text="Groups of the member, as the catalog names them."
+    )
     coo = serializers.CharField(help_text="The catalog that it may go to; empty: none.")
     state = Choice(choices=State.choices)
     reason = serializers.CharField(help_text="Why it is not taken.")
-    since = serializers.DateTimeField()
+    since = serializers.DateTimeField(help_text="Since when it has this state.")
     serial = serializers.IntegerField(allow_null=True, help_text="Of its primary; null: nothing came yet.")
 
 

@@ -58,7 +58,7 @@ _OPS: Mapping[str, str] = {ZoneAct.TEAM: SET_TEAM, ZoneAct.POLICY: SET_POLICY}  
 class RunActSerializer(ZonesActSerializer):
     """What to do with each zone."""
 
-    op = Choice(choices=list(_MEMBERS))
+    op = Choice(choices=list(_MEMBERS), help_text="What to do with each zone.")
     policy = Integer(
         required=False,
         allow_null=True,
@@ -87,7 +87,7 @@ class ChangeRunSerializer(RunProgress):
         max_length=MOST_REASON,
         help_text="Of a deletion or a restoration; for a dry run.",
     )
-    dry_run = serializers.BooleanField(read_only=True)
+    dry_run = serializers.BooleanField(read_only=True, help_text="Whether it only finds out what would change.")
     dry_run_of = Integer(
         required=False,
         allow_null=True,
@@ -125,7 +125,7 @@ class ChangeRunZoneSerializer(Shape):
 
     zone = serializers.CharField()
     outcome = serializers.ChoiceField(choices=[(outcome, outcome) for outcome in _OUTCOMES])
-    message = serializers.CharField()
+    message = serializers.CharField(help_text="Why, if the zone was refused or left alone.")
 
 
 class ChangeRuns(V2View):

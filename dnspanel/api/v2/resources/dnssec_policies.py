@@ -48,7 +48,7 @@ _DIGESTS = (1, 2, 4)
 class PolicyDenialSerializer(Shape):
     """Denial of existence: NSEC, or NSEC3 and its parameters."""
 
-    method = Choice(choices=[("nsec", "nsec"), ("nsec3", "nsec3")])
+    method = Choice(choices=[("nsec", "nsec"), ("nsec3", "nsec3")], help_text="`nsec` or `nsec3`.")
     opt_out = Flag(default=False, help_text="Unsigned delegations are not proved.")
     narrow = Flag(default=False, help_text="Proofs are made for each question.")
     iterations = Integer(default=0, min_value=0, max_value=MOST_ITERATIONS, help_text="0 is right (RFC 9276).")
@@ -80,7 +80,7 @@ class DnssecPolicySerializer(Shape):
     cds = serializers.ListField(
         child=Integer(), default=list, max_length=3, help_text="Digest types of the CDS records: 1, 2, 4."
     )
-    cdnskey = Flag(default=False)
+    cdnskey = Flag(default=False, help_text="Publish CDNSKEY records.")
     zsk_days = Integer(
         default=None, allow_null=True, min_value=1, max_value=MOST_DAYS, help_text="Lifetime of a ZSK; null: no end."
     )
@@ -121,29 +121,31 @@ class DnssecPolicySerializer(Shape):
 class PolicyReplacementSerializer(Shape):
     """The policy that replaces one that is deleted."""
 
-    replaced_by = Integer(required=False, min_value=1, max_value=LARGEST_ID)
+    replaced_by = Integer(
+        required=False, min_value=1, max_value=LARGEST_ID, help_text="Id of the policy that takes its place."
+    )
 
 
 class OwnPolicySerializer(Shape):
     """The policy of a zone."""
 
-    policy = Integer(min_value=1, max_value=LARGEST_ID)
+    policy = Integer(min_value=1, max_value=LARGEST_ID, help_text="Id of the policy.")
 
 
 class PolicyDifferenceSerializer(serializers.Serializer):
     """One difference between a zone and its policy."""
 
-    act = serializers.CharField()
+    act = serializers.CharField(help_text="What a run of policies would do about it.")
     rollover = serializers.CharField(allow_null=True, help_text="The kind of rollover that mends it, if one does.")
-    message = serializers.CharField()
+    message = serializers.CharField(help_text="The difference, in words.")
 
 
 class PolicyDueSerializer(serializers.Serializer):
     """Keys that are older than their policy says."""
 
     rollover = serializers.CharField()
-    keys = serializers.ListField(child=serializers.IntegerField())
-    since = serializers.DateTimeField()
+    keys = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the keys.")
+    since = serializers.DateTimeField(help_text="Since when they are due.")
 
 
 class ZonePolicySerializer(serializers.Serializer):

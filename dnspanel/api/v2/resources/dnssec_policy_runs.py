@@ -67,7 +67,7 @@ class PolicyRunZoneSerializer(serializers.Serializer):
 
     zone = serializers.CharField()
     act = serializers.ChoiceField(choices=[(act, act) for act in _ACTS])
-    message = serializers.CharField()
+    message = serializers.CharField(help_text="The reason, in words.")
 
 
 class PolicyRuns(V2View):

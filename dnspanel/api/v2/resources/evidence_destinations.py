@@ -35,12 +35,12 @@ class EvidenceProgressSerializer(serializers.Serializer):
     state = serializers.ChoiceField(choices=[(state, state) for state in _STATES])
     behind = serializers.IntegerField(help_text="Acts of the chain that it does not have.")
     sent_to = serializers.IntegerField(help_text="The number in the chain up to which it has confirmed all.")
-    sent_at = serializers.DateTimeField(allow_null=True)
-    failing_since = serializers.DateTimeField(allow_null=True)
+    sent_at = serializers.DateTimeField(allow_null=True, help_text="When something arrived last.")
+    failing_since = serializers.DateTimeField(allow_null=True, help_text="Since when nothing arrives; null: it works.")
     failures = serializers.IntegerField(help_text="Since it confirmed something last.")
-    error = serializers.CharField()
+    error = serializers.CharField(help_text="Why the last attempt failed.")
     rejected = serializers.CharField(help_text="What it said of acts that it took and would not keep.")
-    rejected_at = serializers.DateTimeField(allow_null=True)
+    rejected_at = serializers.DateTimeField(allow_null=True, help_text="When it last refused an entry.")
 
 
 class EvidenceDestinationSerializer(Shape):
@@ -72,8 +72,8 @@ class EvidenceDestinationSerializer(Shape):
     )
     from_beginning = Flag(default=False, write_only=True, help_text="The log is sent from its first act on.")
     active = Flag(default=True, help_text="Switched off, what is done waits.")
-    has_key = serializers.BooleanField(read_only=True)
-    has_headers = serializers.BooleanField(read_only=True)
+    has_key = serializers.BooleanField(read_only=True, help_text="Whether a private key is stored.")
+    has_headers = serializers.BooleanField(read_only=True, help_text="Whether headers are stored.")
     created_at = serializers.DateTimeField(read_only=True)
     progress = EvidenceProgressSerializer(read_only=True)
 
@@ -81,7 +81,7 @@ class EvidenceDestinationSerializer(Shape):
 class EvidenceTestSerializer(serializers.Serializer):
     """Whether a test message arrived."""
 
-    arrived = serializers.BooleanField()
+    arrived = serializers.BooleanField(help_text="Whether the destination took the message.")
     error = serializers.CharField(help_text="Why not; empty if it did.")
 
 

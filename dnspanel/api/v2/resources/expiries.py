@@ -28,7 +28,7 @@ class ExpirySerializer(Shape):
     zone = serializers.CharField()
     name = serializers.CharField()
     type = serializers.CharField()
-    remove_at = Moment()
+    remove_at = Moment(help_text="When the RRset is removed.")
     set_at = Moment()
     set_by = serializers.CharField(allow_null=True, help_text="In whose name it is removed.")
     refusal = serializers.CharField(allow_null=True, help_text="Why it stays though its time has come.")

@@ -36,11 +36,11 @@ class QueriesSerializer(Shape):
     """What a query file for dnsperf contains."""
 
     sample = Integer(default=0, min_value=0, max_value=MOST_SAMPLED, help_text="So many names and types; 0: all.")
-    each_zone_alike = Flag(default=False)
+    each_zone_alike = Flag(default=False, help_text="The same number of questions for each zone.")
     random_percent = Integer(
         default=0, min_value=0, max_value=MOST_RANDOM_PERCENT, help_text="Names that do not exist."
     )
-    seed = Integer(default=1, min_value=0, max_value=2**31 - 1)
+    seed = Integer(default=1, min_value=0, max_value=2**31 - 1, help_text="The same seed gives the same questions.")
 
 
 class ExportSerializer(Shape):
@@ -60,9 +60,9 @@ class ExportSerializer(Shape):
         "`export-keys` over each signed zone.",
     )
     state = serializers.ChoiceField(choices=RunState.choices, read_only=True)
-    failure = serializers.CharField(read_only=True)
-    zones_done = serializers.IntegerField(read_only=True)
-    zones_total = serializers.IntegerField(read_only=True)
+    failure = serializers.CharField(read_only=True, help_text="Why it failed; empty if it did not.")
+    zones_done = serializers.IntegerField(read_only=True, help_text="Zones that are in the file so far.")
+    zones_total = serializers.IntegerField(read_only=True, help_text="Zones that will be in the file.")
     records = serializers.IntegerField(read_only=True)
     keys = serializers.IntegerField(read_only=True, help_text="Private keys in the file, sealed.")
     size = serializers.IntegerField(read_only=True, help_text="Of the file, in bytes.")

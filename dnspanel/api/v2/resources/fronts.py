@@ -32,7 +32,7 @@ class FrontBackendSerializer(serializers.Serializer):
 
     name = serializers.CharField()
     address = serializers.CharField()
-    weight = serializers.IntegerField()
+    weight = serializers.IntegerField(help_text="Its share of the questions.")
     is_in = serializers.BooleanField(help_text="In rotation: dnsdist asks it.")
     is_up = serializers.BooleanField(help_text="It answers dnsdist's own check.")
     reason = serializers.CharField(help_text="Why it is in or out: a sentence without its name.")
@@ -59,15 +59,30 @@ class FrontSerializer(Shape):
         max_value=_most("minimum"),
         help_text="So many of the nodes that answer stay in rotation, however late.",
     )
-    most_behind = Integer(required=False, min_value=0, max_value=_most("most_behind"))
+    most_behind = Integer(
+        required=False,
+        min_value=0,
+        max_value=_most("most_behind"),
+        help_text="A node that lacks more publications for `behind_seconds` gets no questions.",
+    )
     behind_seconds = serializers.FloatField(
         required=False,
         min_value=RANGES["behind_seconds"][0],
         max_value=RANGES["behind_seconds"][1],
         help_text="How long a node may lack more than `most_behind` publications.",
     )
-    queries_per_second = Integer(required=False, min_value=0, max_value=_most("queries_per_second"))
-    cache_entries = Integer(required=False, min_value=0, max_value=_most("cache_entries"))
+    queries_per_second = Integer(
+        required=False,
+        min_value=0,
+        max_value=_most("queries_per_second"),
+        help_text="Questions a second of one address over UDP; 0: no limit.",
+    )
+    cache_entries = Integer(
+        required=False,
+        min_value=0,
+        max_value=_most("cache_entries"),
+        help_text="Answers that dnsdist keeps; 0: none.",
+    )
     nodes = FrontBackendSerializer(many=True, read_only=True, help_text="As the front's agent reported last.")
 
 

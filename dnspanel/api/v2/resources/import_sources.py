@@ -46,7 +46,11 @@ _COLUMNS = (
 class OptionsSerializer(Shape):
     """How an import reads zones, and what it does with new and existing ones."""
 
-    new = Choice(choices=[("create", "create"), ("skip", "skip")], required=False)
+    new = Choice(
+        choices=[("create", "create"), ("skip", "skip")],
+        required=False,
+        help_text="What to do with zones that do not exist here.",
+    )
     existing = Choice(
         choices=[
             ("union", "the values of both"),
@@ -55,16 +59,23 @@ class OptionsSerializer(Shape):
             ("skip", "skip"),
         ],
         required=False,
+        help_text="What to do with zones that exist here.",
     )
-    nameservers = Choice(choices=_APEX, required=False)
-    soa = Choice(choices=_APEX, required=False)
+    nameservers = Choice(choices=_APEX, required=False, help_text="Whose NS records at the apex count.")
+    soa = Choice(choices=_APEX, required=False, help_text="Whose SOA values count.")
     signatures = Choice(
-        choices=[("drop", "leave them out"), ("keep", "signed zones are served as they come")], required=False
+        choices=[("drop", "leave them out"), ("keep", "signed zones are served as they come")],
+        required=False,
+        help_text="What to do with DNSSEC signatures in the source.",
     )
     ttl = Integer(required=False, allow_null=True, min_value=0, max_value=MOST_TTL, help_text="One for all, or bounds:")
-    ttl_least = Integer(required=False, allow_null=True, min_value=0, max_value=MOST_TTL)
-    ttl_most = Integer(required=False, allow_null=True, min_value=0, max_value=MOST_TTL)
-    comments = Flag(required=False)
+    ttl_least = Integer(
+        required=False, allow_null=True, min_value=0, max_value=MOST_TTL, help_text="Lower TTLs are raised to this."
+    )
+    ttl_most = Integer(
+        required=False, allow_null=True, min_value=0, max_value=MOST_TTL, help_text="Higher TTLs are lowered to this."
+    )
+    comments = Flag(required=False, help_text="Whether comments in the source become comments of RRsets.")
 
 
 class PasteSerializer(Shape):
@@ -77,12 +88,16 @@ class PasteSerializer(Shape):
 class AxfrSerializer(Shape):
     """A name server that allows zone transfers. Name the zones, or a catalog zone (RFC 9432) that lists them."""
 
-    server = Text(max_length=253)
+    server = Text(max_length=253, help_text="Address or name of the server.")
     port = Integer(default=53, min_value=1, max_value=65535)
     zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_NAMED)
-    catalog = ZoneName(required=False)
-    tsig_name = ZoneName(required=False)
-    tsig_algorithm = Choice(choices=[(name, name) for name in tsig.ALGORITHMS], default="hmac-sha256")
+    catalog = ZoneName(required=False, help_text="Catalog zone that lists the zones.")
+    tsig_name = ZoneName(required=False, help_text="Name of the TSIG key.")
+    tsig_algorithm = Choice(
+        choices=[(name, name) for name in tsig.ALGORITHMS],
+        default="hmac-sha256",
+        help_text="Algorithm of the TSIG key.",
+    )
     tsig_secret = Text(default="", allow_blank=True, max_length=1000, write_only=True, help_text="Base64.")
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -104,8 +119,8 @@ class PowerdnsApiSerializer(Shape):
     """A PowerDNS server with its HTTP API."""
 
     url = Text(max_length=500)
-    key = Text(max_length=1000, write_only=True)
-    server_id = Text(default="localhost", max_length=100)
+    key = Text(max_length=1000, write_only=True, help_text="API key of the server.")
+    server_id = Text(default="localhost", max_length=100, help_text="Id of the server in its API.")
     zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_NAMED, help_text="Empty: all.")
 
     def validate_url(self, text: str) -> str:
@@ -122,7 +137,9 @@ class PowerdnsApiSerializer(Shape):
 class PowerdnsSqlSerializer(Shape):
     """The database of a PowerDNS server; a user that can only read is enough."""
 
-    kind = Choice(choices=[("postgresql", "PostgreSQL"), ("mysql", "MySQL, MariaDB")])
+    kind = Choice(
+        choices=[("postgresql", "PostgreSQL"), ("mysql", "MySQL, MariaDB")], help_text="Kind of the database."
+    )
     host = Text(max_length=253)
     port = Integer(required=False, min_value=1, max_value=65535)
     database = Text(default="powerdns", max_length=200)
@@ -137,16 +154,24 @@ class CsvSerializer(Shape):
     name = Integer(min_value=0, max_value=999)
     type = Integer(min_value=0, max_value=999)
     ttl = Integer(required=False, min_value=0, max_value=999)
-    value = Integer(min_value=0, max_value=999)
-    priority = Integer(required=False, min_value=0, max_value=999)
-    disabled = Integer(required=False, min_value=0, max_value=999)
+    value = Integer(min_value=0, max_value=999, help_text="Column of the value.")
+    priority = Integer(
+        required=False, min_value=0, max_value=999, help_text="Column of the priority of MX and SRV records."
+    )
+    disabled = Integer(
+        required=False, min_value=0, max_value=999, help_text="Column that says whether the record is disabled."
+    )
     comment = Integer(required=False, min_value=0, max_value=999)
-    value_comment = Integer(required=False, min_value=0, max_value=999)
+    value_comment = Integer(required=False, min_value=0, max_value=999, help_text="Column of the comment of a value.")
     tags = Integer(required=False, min_value=0, max_value=999)
-    rdclass = Integer(required=False, min_value=0, max_value=999)
-    fixed_zone = ZoneName(required=False)
+    rdclass = Integer(required=False, min_value=0, max_value=999, help_text="Column of the class.")
+    fixed_zone = ZoneName(required=False, help_text="Zone of all records.")
     zones = serializers.ListField(child=ZoneName(), required=False, max_length=MOST_NAMED)
-    delimiter = Choice(choices=[(",", "comma"), (";", "semicolon"), ("\t", "tab"), ("|", "bar")], default=",")
+    delimiter = Choice(
+        choices=[(",", "comma"), (";", "semicolon"), ("\t", "tab"), ("|", "bar")],
+        default=",",
+        help_text="Between columns.",
+    )
     header = Flag(default=True, help_text="Whether the first row is a header.")
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:

@@ -50,14 +50,14 @@ class ImportZoneSerializer(serializers.Serializer):
     records = serializers.IntegerField()
     rrsets = serializers.IntegerField()
     errors = serializers.IntegerField()
-    warnings = serializers.IntegerField()
-    choice = serializers.ChoiceField(choices=CHOICES)
+    warnings = serializers.IntegerField(help_text="Number of remarks about the zone.")
+    choice = serializers.ChoiceField(choices=CHOICES, help_text="What was chosen for this zone.")
     action = serializers.ChoiceField(
         choices=[("undecided", "before the dry run"), *Action.choices], help_text="What becomes of it."
     )
     added = serializers.IntegerField(help_text="RRsets.")
-    changed = serializers.IntegerField()
-    removed = serializers.IntegerField()
+    changed = serializers.IntegerField(help_text="Number of RRsets that change.")
+    removed = serializers.IntegerField(help_text="Number of RRsets that are removed.")
 
 
 class FaultSerializer(serializers.Serializer):
@@ -67,18 +67,18 @@ class FaultSerializer(serializers.Serializer):
     severity = serializers.ChoiceField(choices=[(word, word) for word in SEVERITIES])
     code = serializers.CharField(help_text="Names the kind of fault, and stays the same.")
     zone = serializers.CharField()
-    path = serializers.CharField()
+    path = serializers.CharField(help_text="File of the source.")
     line = serializers.IntegerField(help_text="From 1; 0: the file as a whole.")
-    column = serializers.IntegerField()
+    column = serializers.IntegerField(help_text="Column in the line, from 1.")
     source = serializers.CharField(help_text="The text at fault.")
-    reason = serializers.CharField()
+    reason = serializers.CharField(help_text="What is wrong, in words.")
     fix = serializers.CharField(help_text="What could stand in place of the line, or nothing.")
 
 
 class ChoicesSerializer(Shape):
     """A choice for some zones: those named, or all that match."""
 
-    choice = Choice(choices=CHOICES)
+    choice = Choice(choices=CHOICES, help_text="What to do with the zones; `default` follows the options.")
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=MOST_CHOSEN)
     search = Text(default="", allow_blank=True, max_length=200, help_text="Part of the name or of the path.")
     faulty = Flag(default=False, help_text="Only those with faults.")
@@ -88,7 +88,7 @@ class ChoicesSerializer(Shape):
 class ChosenSerializer(serializers.Serializer):
     """How many zones changed."""
 
-    changed = serializers.IntegerField()
+    changed = serializers.IntegerField(help_text="Number of zones whose choice changed.")
 
 
 class Csv(JSONOnly):

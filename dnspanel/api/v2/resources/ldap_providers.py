@@ -44,9 +44,13 @@ class LdapAttributesSerializer(Shape):
     mail = Text(**_ATTRIBUTE)
     first_name = Text(**_ATTRIBUTE, allow_blank=True)
     last_name = Text(**_ATTRIBUTE, allow_blank=True)
-    groups = Choice(choices=[each.value for each in tree.Groups], required=False)
+    groups = Choice(
+        choices=[each.value for each in tree.Groups],
+        required=False,
+        help_text="How the server says who is in which group.",
+    )
     group_base = Text(max_length=tree.LONGEST_DN, required=False, allow_blank=True, help_text="Empty: that of people.")
-    group_filter = Text(max_length=tree.LONGEST_FILTER, required=False)
+    group_filter = Text(max_length=tree.LONGEST_FILTER, required=False, help_text="LDAP filter that finds groups.")
 
 
 class LdapProviderSerializer(ProviderShape):

@@ -24,8 +24,10 @@ class OwnTokenSerializer(serializers.Serializer):
     prefix = serializers.CharField(help_text="The visible beginning of its secret.")
     expires_at = serializers.DateTimeField(allow_null=True)
     unused_days = serializers.IntegerField(allow_null=True, help_text="It dies when not used for so many days.")
-    networks = serializers.ListField(child=serializers.CharField())
-    needs_if_match = serializers.BooleanField()
+    networks = serializers.ListField(
+        child=serializers.CharField(), help_text="Networks from which it works; empty: all."
+    )
+    needs_if_match = serializers.BooleanField(help_text="Whether each write needs `If-Match` or `If-None-Match`.")
     requests_per_minute = serializers.IntegerField()
 
 

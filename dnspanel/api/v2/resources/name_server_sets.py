@@ -43,7 +43,12 @@ class NameServerSerializer(Shape):
     addresses = serializers.ListField(
         child=Text(max_length=64), default=list, max_length=MOST_ADDRESSES, help_text="For glue."
     )
-    nodes = serializers.ListField(child=Text(max_length=63), default=list, max_length=MOST_ADDRESSES)
+    nodes = serializers.ListField(
+        child=Text(max_length=63),
+        default=list,
+        max_length=MOST_ADDRESSES,
+        help_text="Names of nodes whose public addresses it has.",
+    )
 
 
 class NameServerSetSerializer(Shape):

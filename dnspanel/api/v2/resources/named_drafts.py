@@ -40,12 +40,12 @@ from dnspanel.zones.named_drafts import LONGEST_NAME, NamedDraft
 class NamedDraftSerializer(Shape):
     """A saved draft. Its numbers count only zones and RRsets that the token can see."""
 
-    key = serializers.UUIDField()
+    key = serializers.UUIDField(help_text="Id of the draft in paths.")
     name = serializers.CharField()
     owner = serializers.CharField(help_text="Whose it is.")
     in_hands_of = serializers.CharField(allow_null=True, help_text="Who works in it now; null: it is put aside.")
     may_edit = serializers.BooleanField(help_text="Whether it can be taken up and published.")
-    operations = serializers.IntegerField()
+    operations = serializers.IntegerField(help_text="Number of RRsets that it changes.")
     zones = serializers.IntegerField()
     changed_at = serializers.DateTimeField()
 

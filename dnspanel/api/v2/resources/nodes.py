@@ -62,21 +62,27 @@ class NodeSerializer(serializers.Serializer):
     )
     is_front = serializers.BooleanField(help_text="A dnsdist before nodes, which are at `…/front`.")
     is_ring0 = serializers.BooleanField(help_text="The canary, which gets publications first and serves no clients.")
-    state = serializers.ChoiceField(choices=NodeState.choices)
-    health = serializers.ChoiceField(choices=[(str(word), str(word)) for word in Word])
+    state = serializers.ChoiceField(
+        choices=NodeState.choices, help_text="Whether it has joined, and whether it gets changes."
+    )
+    health = serializers.ChoiceField(
+        choices=[(str(word), str(word)) for word in Word], help_text="How it is doing, in one word."
+    )
     sentence = serializers.CharField(help_text="Why, in words.")
-    dns_address = serializers.CharField()
-    dns_port = serializers.IntegerField()
-    agent_host = serializers.CharField()
-    agent_port = serializers.IntegerField()
-    schema = serializers.IntegerField()
+    dns_address = serializers.CharField(help_text="Address at which it answers DNS.")
+    dns_port = serializers.IntegerField(help_text="Port at which it answers DNS.")
+    agent_host = serializers.CharField(help_text="Name or address of its agent.")
+    agent_port = serializers.IntegerField(help_text="Port of its agent.")
+    schema = serializers.IntegerField(help_text="Version of its LMDB schema.")
     group = serializers.CharField(allow_null=True, help_text="Which group it gets publications with; null: the last.")
     tags = serializers.ListField(child=serializers.CharField())
     public_addresses = serializers.ListField(
         child=serializers.CharField(), help_text="By which resolvers reach it; empty: by `dns_address`."
     )
-    drain_reason = serializers.CharField()
-    drained_until = serializers.DateTimeField(allow_null=True)
+    drain_reason = serializers.CharField(help_text="Why updates are paused.")
+    drained_until = serializers.DateTimeField(
+        allow_null=True, help_text="When updates go on; null: when someone resumes it."
+    )
     powerdns = serializers.CharField(help_text="The release that runs; empty while unknown.")
     agent = serializers.CharField(help_text="The version of its agent; empty while unknown.")
     agent_is_older = serializers.BooleanField(
@@ -91,10 +97,12 @@ class NodeSerializer(serializers.Serializer):
     sequence = serializers.IntegerField(help_text="Up to where it proved to answer.")
     head = serializers.IntegerField(help_text="The newest publication.")
     lag = serializers.IntegerField(help_text="In publications.")
-    lag_seconds = serializers.FloatField()
-    contact_at = serializers.DateTimeField(allow_null=True)
-    acked_at = serializers.DateTimeField(allow_null=True)
-    certificate_expires_at = serializers.DateTimeField(allow_null=True)
+    lag_seconds = serializers.FloatField(help_text="How long it has been behind.")
+    contact_at = serializers.DateTimeField(allow_null=True, help_text="When it last answered the panel.")
+    acked_at = serializers.DateTimeField(allow_null=True, help_text="When it last proved a publication.")
+    certificate_expires_at = serializers.DateTimeField(
+        allow_null=True, help_text="When its client certificate expires."
+    )
     fingerprint = serializers.CharField(
         allow_null=True, help_text="Of the request that waits for approval; compare it with what the agent printed."
     )
@@ -116,13 +124,13 @@ class PointSerializer(serializers.Serializer):
     noerror = serializers.FloatField(allow_null=True)
     nxdomain = serializers.FloatField(allow_null=True)
     servfail = serializers.FloatField(allow_null=True)
-    other = serializers.FloatField(allow_null=True)
+    other = serializers.FloatField(allow_null=True, help_text="Answers with other response codes, per second.")
     latency_ms = serializers.FloatField(allow_null=True)
-    cache_hit = serializers.FloatField(allow_null=True)
+    cache_hit = serializers.FloatField(allow_null=True, help_text="Share of answers from the cache, from 0 to 1.")
     udp4 = serializers.FloatField(allow_null=True, help_text="Questions by UDP over IPv4.")
-    tcp4 = serializers.FloatField(allow_null=True)
-    udp6 = serializers.FloatField(allow_null=True)
-    tcp6 = serializers.FloatField(allow_null=True)
+    tcp4 = serializers.FloatField(allow_null=True, help_text="Questions by TCP over IPv4.")
+    udp6 = serializers.FloatField(allow_null=True, help_text="Questions by UDP over IPv6.")
+    tcp6 = serializers.FloatField(allow_null=True, help_text="Questions by TCP over IPv6.")
 
 
 class PointsSerializer(serializers.Serializer):
@@ -149,11 +157,11 @@ class NodePatchSerializer(Shape):
     """What can be changed in a node that has not joined. For one that has, use the panel's page."""
 
     name = Text(required=False, max_length=63)
-    dns_address = Text(required=False, max_length=45)
-    dns_port = Integer(required=False)
-    agent_host = Text(required=False, max_length=253)
-    agent_port = Integer(required=False)
-    schema = Integer(required=False)
+    dns_address = Text(required=False, max_length=45, help_text="Address at which it will answer DNS.")
+    dns_port = Integer(required=False, help_text="Port at which it will answer DNS.")
+    agent_host = Text(required=False, max_length=253, help_text="Name or address of its agent.")
+    agent_port = Integer(required=False, help_text="Port of its agent.")
+    schema = Integer(required=False, help_text="Version of its LMDB schema.")
     group = Text(required=False, allow_null=True, max_length=63, help_text="By name; null: the last.")
     tags = serializers.ListField(child=Text(max_length=32), required=False, max_length=100)
 

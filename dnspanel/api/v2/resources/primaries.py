@@ -42,7 +42,11 @@ class PrimariesSerializer(Shape):
         help_text="In the order in which they are asked: an IP address, with a port where it is not 53 (853 over TLS).",
     )
     tsig_name = Text(max_length=1100, default="", allow_blank=True, help_text="Of the key for all; empty: no key.")
-    tsig_algorithm = Choice(choices=[(name, name) for name in tsig.ALGORITHMS], default="hmac-sha256")
+    tsig_algorithm = Choice(
+        choices=[(name, name) for name in tsig.ALGORITHMS],
+        default="hmac-sha256",
+        help_text="Algorithm of the TSIG key.",
+    )
     tsig_secret = Text(
         max_length=1000,
         default=None,
@@ -97,20 +101,26 @@ class TransferredZoneSerializer(PrimariesSerializer):
     elsewhere = serializers.BooleanField(read_only=True, help_text="False: it was taken over, and can be given back.")
     is_served = serializers.BooleanField(read_only=True, help_text="False: nothing came yet, or it has expired.")
     serial = serializers.IntegerField(read_only=True, allow_null=True, help_text="Of the primary; null: nothing came.")
-    transferred_at = serializers.DateTimeField(read_only=True, allow_null=True)
-    transferred_how = serializers.ChoiceField(choices=["axfr", "ixfr", ""], read_only=True)
-    transferred_from = serializers.CharField(read_only=True)
-    transferred_bytes = serializers.IntegerField(read_only=True)
+    transferred_at = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="When the last transfer ended."
+    )
+    transferred_how = serializers.ChoiceField(
+        choices=["axfr", "ixfr", ""], read_only=True, help_text="By AXFR or IXFR."
+    )
+    transferred_from = serializers.CharField(read_only=True, help_text="Address of the primary of the last transfer.")
+    transferred_bytes = serializers.IntegerField(read_only=True, help_text="Size of the last transfer.")
     confirmed_at = serializers.DateTimeField(
         read_only=True, allow_null=True, help_text="When a primary last had nothing newer, or gave it."
     )
     expires_at = serializers.DateTimeField(read_only=True, allow_null=True)
     due_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="When a primary is asked next.")
-    failed_since = serializers.DateTimeField(read_only=True, allow_null=True)
-    failures = serializers.IntegerField(read_only=True)
+    failed_since = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="Since when transfers fail; null: they work."
+    )
+    failures = serializers.IntegerField(read_only=True, help_text="Failed attempts since the last transfer.")
     error = serializers.CharField(read_only=True, help_text="Why nothing came of the last turn.")
     noticed_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="When NOTIFY came last.")
-    notices_refused = serializers.IntegerField(read_only=True)
+    notices_refused = serializers.IntegerField(read_only=True, help_text="Number of NOTIFY messages that were refused.")
     authority = serializers.CharField(
         read_only=True,
         help_text="PEM of who signs the certificate that the panel shows; empty where it shows none, and in lists.",

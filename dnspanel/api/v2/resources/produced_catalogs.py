@@ -77,7 +77,7 @@ class CatalogMemberSerializer(serializers.Serializer):
         help_text="Of its record in the catalog: another one each time that it is put in anew."
     )
     group = serializers.CharField(help_text="Empty: it is in none.")
-    in_trash = serializers.BooleanField()
+    in_trash = serializers.BooleanField(help_text="Whether the zone is in the trash.")
 
 
 class CatalogPutInSerializer(Shape):

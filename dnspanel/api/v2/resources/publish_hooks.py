@@ -67,7 +67,9 @@ class HookHealthSerializer(serializers.Serializer):
 
     questioned_at = serializers.DateTimeField(allow_null=True, help_text="When it was asked last, by an example too.")
     ms = serializers.FloatField(allow_null=True, help_text="So long its last answer took.")
-    failing_since = serializers.DateTimeField(allow_null=True)
+    failing_since = serializers.DateTimeField(
+        allow_null=True, help_text="Since when it does not answer well; null: it does."
+    )
     failures = serializers.IntegerField(help_text="Questions without an answer since it answered last.")
     error = serializers.CharField(help_text="What was wrong with the last of them.")
     median_ms = serializers.FloatField(
@@ -78,13 +80,13 @@ class HookHealthSerializer(serializers.Serializer):
 class HookReplySerializer(serializers.Serializer):
     """What a publish hook answered."""
 
-    at = serializers.DateTimeField()
-    answer = serializers.ChoiceField(choices=HookReply.Word.choices)
+    at = serializers.DateTimeField(help_text="When it answered.")
+    answer = serializers.ChoiceField(choices=HookReply.Word.choices, help_text="What it answered.")
     reason = serializers.CharField(help_text="Its own; without an answer, what is wrong.")
-    ticket = serializers.CharField()
-    ms = serializers.FloatField()
+    ticket = serializers.CharField(help_text="Ticket that the answer named.")
+    ms = serializers.FloatField(help_text="Milliseconds to the answer.")
     zones = serializers.IntegerField(help_text="That it was asked about.")
-    test = serializers.BooleanField()
+    test = serializers.BooleanField(help_text="Whether the question was a test.")
 
 
 class HookHealthAndRepliesSerializer(HookHealthSerializer):
@@ -96,10 +98,10 @@ class HookHealthAndRepliesSerializer(HookHealthSerializer):
 class HookTestSerializer(serializers.Serializer):
     """What a publish hook answered to an example."""
 
-    answer = serializers.ChoiceField(choices=HookReply.Word.choices)
+    answer = serializers.ChoiceField(choices=HookReply.Word.choices, help_text="What it answered.")
     reason = serializers.CharField(help_text="Its own; without an answer, what is wrong.")
-    ticket = serializers.CharField()
-    ms = serializers.FloatField()
+    ticket = serializers.CharField(help_text="Ticket that the answer named.")
+    ms = serializers.FloatField(help_text="Milliseconds to the answer.")
 
 
 class HookSecretSerializer(serializers.Serializer):

@@ -47,12 +47,12 @@ class NewRequestSerializer(Shape):
 class ListedRequestSerializer(Shape):
     """A request."""
 
-    key = serializers.UUIDField()
+    key = serializers.UUIDField(help_text="Id of the request in paths.")
     name = serializers.CharField()
     state = serializers.CharField(help_text="open, published, declined, withdrawn or past-rules.")
     author = serializers.CharField(allow_null=True)
     asked_at = serializers.DateTimeField()
-    reason = serializers.CharField()
+    reason = serializers.CharField(help_text="Why, as its author wrote.")
     publish_at = serializers.DateTimeField(allow_null=True)
     refusal = serializers.CharField(allow_null=True, help_text="Why it was not published at its time.")
     ended_at = serializers.DateTimeField(allow_null=True)
@@ -66,7 +66,7 @@ class RequestNoteSerializer(Shape):
     """A comment or a decision on a request."""
 
     by = serializers.CharField(allow_null=True)
-    at = serializers.DateTimeField()
+    at = serializers.DateTimeField(help_text="When it was said.")
     verdict = serializers.CharField(help_text="approve, decline or comment.")
     text = serializers.CharField()
     stale = serializers.BooleanField(help_text="An approval of something that moved since.")
@@ -75,10 +75,10 @@ class RequestNoteSerializer(Shape):
 class DemandSerializer(Shape):
     """What one approval rule needs, and who has approved."""
 
-    rule = serializers.IntegerField()
-    reason = serializers.CharField()
-    needed = serializers.IntegerField()
-    given = serializers.IntegerField()
+    rule = serializers.IntegerField(help_text="Id of the approval rule.")
+    reason = serializers.CharField(help_text="Reason of the rule.")
+    needed = serializers.IntegerField(help_text="Number of approvals that it needs.")
+    given = serializers.IntegerField(help_text="Number of approvals so far.")
     who = serializers.CharField(help_text="Who may approve, in words.")
 
 
@@ -88,8 +88,8 @@ class RequestSerializer(ListedRequestSerializer):
     digest = serializers.CharField(allow_null=True, help_text="Of what it would do: an approval is of exactly this.")
     demands = DemandSerializer(many=True)
     notes = RequestNoteSerializer(many=True)
-    may_approve = serializers.BooleanField()
-    may_publish = serializers.BooleanField()
+    may_approve = serializers.BooleanField(help_text="Whether the token can approve it.")
+    may_publish = serializers.BooleanField(help_text="Whether the token can publish it.")
     plans = PlanSerializer(many=True)
 
 

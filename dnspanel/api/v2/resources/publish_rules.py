@@ -55,7 +55,7 @@ class ScopedSerializer(Shape):
     """The zones that a rule applies to: one, those with a tag, those of a team, or all."""
 
     zone = ZoneName(required=False, allow_null=True, default=None)
-    tag = Text(required=False, default="", allow_blank=True, max_length=40)
+    tag = Text(required=False, default="", allow_blank=True, max_length=40, help_text="Zones with this tag.")
     team = Integer(
         required=False, allow_null=True, default=None, min_value=1, max_value=LARGEST_ID, help_text="Its id."
     )
@@ -72,7 +72,14 @@ class NewApprovalRuleSerializer(ScopedSerializer):
     min_changes = Integer(
         required=False, default=1, min_value=1, max_value=MOST_CHANGES, help_text="From so many RRsets of a zone on."
     )
-    approver_team = Integer(required=False, allow_null=True, default=None, min_value=1, max_value=LARGEST_ID)
+    approver_team = Integer(
+        required=False,
+        allow_null=True,
+        default=None,
+        min_value=1,
+        max_value=LARGEST_ID,
+        help_text="Id of the team whose members approve; null: any team.",
+    )
     approver_role = Choice(
         choices=[("", ""), *Role.choices], required=False, default="", help_text="This role, or a higher one."
     )
@@ -86,7 +93,13 @@ class NewApprovalRuleSerializer(ScopedSerializer):
     ticket = Text(
         required=False, default="", allow_blank=True, max_length=LONGEST_TICKET, help_text="As `OPS-#`, in the reason."
     )
-    ticket_link = Text(required=False, default="", allow_blank=True, max_length=LONGEST_LINK)
+    ticket_link = Text(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_LINK,
+        help_text="Address of tickets; `{ticket}` stands for the ticket.",
+    )
 
 
 class ApprovalRuleSerializer(NewApprovalRuleSerializer):
@@ -101,8 +114,8 @@ class ApprovalRuleSerializer(NewApprovalRuleSerializer):
 class NewFreezeSerializer(ScopedSerializer):
     """When nothing is published."""
 
-    starts_at = Moment()
-    ends_at = Moment()
+    starts_at = Moment(help_text="Beginning of the freeze.")
+    ends_at = Moment(help_text="End of the freeze.")
     repeats = Text(
         required=False,
         default="",

@@ -24,7 +24,7 @@ from dnspanel.zones import access
 class QuotaSerializer(serializers.Serializer):
     """How much of one quota is used, and its limit."""
 
-    kind = serializers.ChoiceField(choices=[(str(kind), str(kind)) for kind in Kind])
+    kind = serializers.ChoiceField(choices=[(str(kind), str(kind)) for kind in Kind], help_text="What is counted.")
     used = serializers.IntegerField(
         allow_null=True,
         help_text="Null where each zone or draft has the limit for itself. Without a limit counted up to 100,000.",

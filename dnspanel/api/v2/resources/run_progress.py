@@ -15,7 +15,7 @@ class TakenBackBatchSerializer(Shape):
 
     sequence = serializers.IntegerField(read_only=True)
     zones = serializers.IntegerField(read_only=True, help_text="How many zones it had changed.")
-    reason = serializers.CharField(read_only=True)
+    reason = serializers.CharField(read_only=True, help_text="Why the canary could not answer with it.")
 
 
 class RunProgress(Shape):

@@ -28,7 +28,7 @@ class SecondFactorRuleSerializer(serializers.Serializer):
     role = serializers.CharField(allow_null=True, help_text="As in `roles`; null where it is about a team.")
     team = serializers.IntegerField(allow_null=True)
     since = serializers.DateTimeField(help_text="The grace begins then, or with the account if that is newer.")
-    grace_days = serializers.IntegerField()
+    grace_days = serializers.IntegerField(help_text="Days to set it up.")
 
 
 class SecondFactorRulesSerializer(Shape):

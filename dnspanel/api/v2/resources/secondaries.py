@@ -28,7 +28,7 @@ class SecondarySerializer(Shape):
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=set_up.LONGEST_NAME, help_text="Small letters, digits and dashes; its key is named by it.")
-    kind = Choice(choices=Kind.choices, default=Kind.OTHER)
+    kind = Choice(choices=Kind.choices, default=Kind.OTHER, help_text="Software of the server.")
     addresses = serializers.ListField(
         child=Text(max_length=47),
         min_length=1,
@@ -79,11 +79,13 @@ class SecondarySerializer(Shape):
     )
     active = Flag(default=True)
     key_name = serializers.CharField(read_only=True, help_text="Of its TSIG key.")
-    algorithm = serializers.CharField(read_only=True)
+    algorithm = serializers.CharField(read_only=True, help_text="Algorithm of its TSIG key.")
     catalog = serializers.CharField(read_only=True, help_text="Its catalog zone (RFC 9432).")
-    refusals = serializers.IntegerField(read_only=True)
-    refused_at = serializers.DateTimeField(read_only=True, allow_null=True)
-    refused_reason = serializers.CharField(read_only=True)
+    refusals = serializers.IntegerField(read_only=True, help_text="Number of transfers that were refused.")
+    refused_at = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="When a transfer was last refused."
+    )
+    refused_reason = serializers.CharField(read_only=True, help_text="Why it was refused.")
     created_at = serializers.DateTimeField(read_only=True)
 
 
@@ -105,7 +107,9 @@ class SecondaryZoneSerializer(serializers.Serializer):
     zone = serializers.CharField()
     serial = serializers.IntegerField(help_text="As it is published.")
     served_serial = serializers.IntegerField(allow_null=True, help_text="As the secondary answered last, over DNS.")
-    served_at = serializers.DateTimeField(allow_null=True)
+    served_at = serializers.DateTimeField(
+        allow_null=True, help_text="When the secondary was last asked for its serial."
+    )
     behind_since = serializers.DateTimeField(allow_null=True, help_text="Null: it has the published serial.")
     compared_at = serializers.DateTimeField(
         allow_null=True, help_text="When some of its answers were compared with the zone, besides the serial."
@@ -113,16 +117,18 @@ class SecondaryZoneSerializer(serializers.Serializer):
     difference = serializers.CharField(
         help_text="How its answers differ from the zone, though its serial is right; empty: they do not."
     )
-    differs_since = serializers.DateTimeField(allow_null=True)
+    differs_since = serializers.DateTimeField(
+        allow_null=True, help_text="Since when it answers otherwise than the panel; null: it does not."
+    )
     notified_at = serializers.DateTimeField(allow_null=True, help_text="When it answered NOTIFY last.")
-    notify_error = serializers.CharField()
-    question_error = serializers.CharField()
-    transferred_at = serializers.DateTimeField(allow_null=True)
-    transferred_serial = serializers.IntegerField(allow_null=True)
-    transferred_how = serializers.ChoiceField(choices=["AXFR", "IXFR", ""])
-    transferred_over_tls = serializers.BooleanField()
-    refused_at = serializers.DateTimeField(allow_null=True)
-    refused_reason = serializers.CharField()
+    notify_error = serializers.CharField(help_text="Why the last NOTIFY failed.")
+    question_error = serializers.CharField(help_text="Why it could not be asked.")
+    transferred_at = serializers.DateTimeField(allow_null=True, help_text="When the last transfer ended.")
+    transferred_serial = serializers.IntegerField(allow_null=True, help_text="Serial of the last transfer.")
+    transferred_how = serializers.ChoiceField(choices=["AXFR", "IXFR", ""], help_text="By AXFR or IXFR.")
+    transferred_over_tls = serializers.BooleanField(help_text="Whether the last transfer used TLS.")
+    refused_at = serializers.DateTimeField(allow_null=True, help_text="When a transfer was last refused.")
+    refused_reason = serializers.CharField(help_text="Why it was refused.")
 
 
 class Secondaries(OneSecretView):

@@ -30,7 +30,7 @@ _TERMS = tuple(providers.ProviderTerms.__dataclass_fields__)
 class SignInRuleSerializer(Shape):
     """Members of the group get this role: in the panel, in a team, or one created here (`role` is member then)."""
 
-    group = Text(max_length=LONGEST_GROUP)
+    group = Text(max_length=LONGEST_GROUP, help_text="Name of the group at the provider.")
     role = Choice(choices=Role.choices)
     team = Integer(allow_null=True, default=None, help_text="Id of a team.")
     own_role = Integer(allow_null=True, default=None, help_text="Id of a role that somebody made.")
@@ -49,7 +49,9 @@ class ProviderShape(Shape):
     )
     links_by_mail = Flag(default=False, help_text="A verified address opens the account that has it.")
     trusts_mail = Flag(default=False, help_text="It verifies every address, though it does not say so.")
-    session_hours = Integer(default=12, min_value=1, max_value=rows.LONGEST_SESSION)
+    session_hours = Integer(
+        default=12, min_value=1, max_value=rows.LONGEST_SESSION, help_text="Hours until people must sign in again."
+    )
     active = Flag(default=True, help_text="Switched off, it signs nobody in, and the sessions of its people end.")
     created_at = serializers.DateTimeField(read_only=True)
 
@@ -58,10 +60,10 @@ class SignInProviderSerializer(ProviderShape):
     """An OpenID Connect provider. `slug` and `issuer` cannot be changed later."""
 
     issuer = Text(max_length=rows.LONGEST_URL, help_text="Exactly as the provider writes it.")
-    client_id = Text(max_length=255)
+    client_id = Text(max_length=255, help_text="Id of the panel at the provider.")
     client_secret = Text(max_length=providers.LONGEST_SECRET, write_only=True, help_text="Never answered.")
-    scopes = Text(max_length=300, default=providers.DEFAULT_SCOPES)
-    group_claim = Text(max_length=100, default="groups")
+    scopes = Text(max_length=300, default=providers.DEFAULT_SCOPES, help_text="Scopes to ask for, with spaces between.")
+    group_claim = Text(max_length=100, default="groups", help_text="Claim that lists a person's groups.")
     redirect_uri = serializers.CharField(read_only=True, help_text="What the provider has to be told.")
 
 

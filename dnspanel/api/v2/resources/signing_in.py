@@ -28,8 +28,8 @@ class SecondFactorSerializer(serializers.Serializer):
     """The two-factor methods of a person."""
 
     app = serializers.BooleanField(help_text="Whether codes of an authenticator app are.")
-    passkeys = serializers.IntegerField()
-    recovery_codes_left = serializers.IntegerField()
+    passkeys = serializers.IntegerField(help_text="Number of passkeys.")
+    recovery_codes_left = serializers.IntegerField(help_text="Number of recovery codes that are not used.")
 
 
 class SessionSerializer(serializers.Serializer):
@@ -37,7 +37,7 @@ class SessionSerializer(serializers.Serializer):
 
     address = serializers.CharField(allow_null=True, help_text="Where it was seen last.")
     browser = serializers.CharField(help_text="As it calls itself.")
-    began_at = serializers.DateTimeField(allow_null=True)
+    began_at = serializers.DateTimeField(allow_null=True, help_text="When the person signed in.")
     seen_at = serializers.DateTimeField(allow_null=True, help_text="When somebody clicked or typed, to the minute.")
 
 

@@ -41,9 +41,9 @@ _OUTCOMES = [str(outcome) for outcome in Outcome]
 class TemplateRunSerializer(RunProgress):
     """A run that applies a template to the zones that follow it, or to those of a search."""
 
-    template = Integer(required=False, min_value=1, max_value=LARGEST_ID)
+    template = Integer(required=False, min_value=1, max_value=LARGEST_ID, help_text="Id of the template.")
     version = serializers.IntegerField(read_only=True)
-    dry_run = serializers.BooleanField(read_only=True)
+    dry_run = serializers.BooleanField(read_only=True, help_text="Whether it only finds out what would change.")
     dry_run_of = Integer(
         required=False,
         allow_null=True,
@@ -89,7 +89,7 @@ class TemplateRunZoneSerializer(serializers.Serializer):
 
     zone = serializers.CharField()
     outcome = serializers.ChoiceField(choices=[(outcome, outcome) for outcome in _OUTCOMES])
-    message = serializers.CharField()
+    message = serializers.CharField(help_text="Why, if the zone was refused or left alone.")
 
 
 class TemplateRuns(V2View):

@@ -58,7 +58,7 @@ class TemplateVariableSerializer(Shape):
     """A variable of a text."""
 
     name = Text(max_length=32)
-    label = Text(default="", allow_blank=True, max_length=LONGEST_LABEL)
+    label = Text(default="", allow_blank=True, max_length=LONGEST_LABEL, help_text="Name for people.")
     kind = Choice(choices=[(str(kind), str(kind)) for kind in VariableKind])
     default = Text(default="", allow_blank=True, max_length=LONGEST_VALUE, help_text="Empty: a value has to be given.")
 
@@ -76,7 +76,7 @@ class TemplateVersionSerializer(Shape):
     variables = TemplateVariableSerializer(many=True, default=list, max_length=MOST_VARIABLES)
     note = Text(default="", allow_blank=True, max_length=edit.LONGEST_NOTE)
     author = serializers.CharField(read_only=True, allow_null=True)
-    at = serializers.DateTimeField(read_only=True)
+    at = serializers.DateTimeField(read_only=True, help_text="When it was published.")
 
 
 class TemplateSerializer(Shape):
@@ -84,7 +84,7 @@ class TemplateSerializer(Shape):
 
     id = serializers.IntegerField(read_only=True)
     name = Text(max_length=edit.LONGEST_NAME)
-    kind = serializers.ChoiceField(choices=TemplateKind.choices, read_only=True)
+    kind = serializers.ChoiceField(choices=TemplateKind.choices, read_only=True, help_text="What it is for.")
     team = Integer(
         default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: of the whole panel."
     )
@@ -98,7 +98,7 @@ class NewTemplateSerializer(Shape):
     """A template with its first version."""
 
     name = Text(max_length=edit.LONGEST_NAME)
-    kind = Choice(choices=TemplateKind.choices, default=TemplateKind.ZONE)
+    kind = Choice(choices=TemplateKind.choices, default=TemplateKind.ZONE, help_text="What it is for.")
     team = Integer(
         default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: of the whole panel."
     )
@@ -110,7 +110,7 @@ class NewTemplateSerializer(Shape):
 class TemplateUseSerializer(TermsSerializer):
     """Which template to apply, and its values."""
 
-    template = Integer(min_value=1, max_value=LARGEST_ID)
+    template = Integer(min_value=1, max_value=LARGEST_ID, help_text="Id of the template or of the set of name servers.")
     version = Integer(default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="null: the newest.")
     values = Members(
         most=MOST_VARIABLES,
@@ -126,8 +126,10 @@ class TemplateUseSerializer(TermsSerializer):
 class TemplateStepSerializer(ChangeSerializer):
     """What a template does to an RRset. A conflict stays as it is unless it is overwritten."""
 
-    act = serializers.ChoiceField(choices=[(str(act), str(act)) for act in Act if act is not Act.SAME])
-    message = serializers.CharField()
+    act = serializers.ChoiceField(
+        choices=[(str(act), str(act)) for act in Act if act is not Act.SAME], help_text="What it does to the RRset."
+    )
+    message = serializers.CharField(help_text="Why it is a conflict.")
 
 
 class TemplateStepsSerializer(Shape):

@@ -60,7 +60,7 @@ class TokenSerializer(TermsSerializer):
     deletes_many = Flag(
         default=False, help_text="Whether it deletes any number of zones within minutes without being asked."
     )
-    state = serializers.ChoiceField(choices=STATES, read_only=True)
+    state = serializers.ChoiceField(choices=STATES, read_only=True, help_text="Whether it works.")
     created_at = serializers.DateTimeField(read_only=True)
     last_used_at = serializers.DateTimeField(read_only=True, allow_null=True)
     last_address = serializers.CharField(read_only=True, allow_null=True)
@@ -78,7 +78,12 @@ class NewTokenSerializer(TokenSerializer):
 class RotationSerializer(Shape):
     """How long the old token still works."""
 
-    overlap_seconds = Integer(default=86_400, min_value=0, max_value=int(verbs.LONGEST_OVERLAP.total_seconds()))
+    overlap_seconds = Integer(
+        default=86_400,
+        min_value=0,
+        max_value=int(verbs.LONGEST_OVERLAP.total_seconds()),
+        help_text="Seconds that the old token still works.",
+    )
 
 
 class Tokens(OneSecretView):

@@ -65,8 +65,8 @@ class UserSerializer(Shape):
         " approves what another asked for.",
     )
     active = Flag(help_text="Whether they may sign in; tokens of a closed account open nothing.")
-    last_sign_in_at = serializers.DateTimeField(read_only=True, allow_null=True)
-    joined_at = serializers.DateTimeField(read_only=True)
+    last_sign_in_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="null: never.")
+    joined_at = serializers.DateTimeField(read_only=True, help_text="When the account was created.")
 
 
 class ServiceAccountSerializer(Shape):
@@ -80,16 +80,22 @@ class HandOverSerializer(Shape):
     """What to hand over, and to which account."""
 
     to = Integer(help_text="Id of the account that gets it.")
-    tokens = serializers.ListField(child=Integer(), default=list, max_length=MOST_LISTED)
-    webhooks = serializers.ListField(child=Integer(), default=list, max_length=MOST_LISTED)
-    drafts = serializers.ListField(child=serializers.UUIDField(), default=list, max_length=MOST_LISTED)
-    publish_hooks = serializers.ListField(child=Integer(), default=list, max_length=MOST_LISTED)
+    tokens = serializers.ListField(child=Integer(), default=list, max_length=MOST_LISTED, help_text="Ids of tokens.")
+    webhooks = serializers.ListField(
+        child=Integer(), default=list, max_length=MOST_LISTED, help_text="Ids of webhooks."
+    )
+    drafts = serializers.ListField(
+        child=serializers.UUIDField(), default=list, max_length=MOST_LISTED, help_text="Keys of saved drafts."
+    )
+    publish_hooks = serializers.ListField(
+        child=Integer(), default=list, max_length=MOST_LISTED, help_text="Ids of publish hooks."
+    )
 
 
 class HandedOverSerializer(serializers.Serializer):
     """How many tokens, webhooks, drafts and publish hooks were handed over."""
 
-    handed_over = serializers.IntegerField()
+    handed_over = serializers.IntegerField(help_text="How many were handed over.")
 
 
 class InvitationSerializer(Shape):
@@ -107,14 +113,16 @@ class ReasonSerializer(serializers.Serializer):
 
     source = serializers.ChoiceField(choices=REASONS)
     id = serializers.IntegerField(allow_null=True, help_text="Of the team or the grant.")
-    words = serializers.CharField()
+    words = serializers.CharField(help_text="The same in words.")
 
 
 class VerdictSerializer(serializers.Serializer):
     """One right, and what gives it."""
 
-    right = serializers.ChoiceField(choices=[(str(right), str(right)) for right in Right])
-    allowed = serializers.BooleanField()
+    right = serializers.ChoiceField(
+        choices=[(str(right), str(right)) for right in Right], help_text="The right over the zone."
+    )
+    allowed = serializers.BooleanField(help_text="Whether the person has it.")
     because = ReasonSerializer(many=True)
 
 
@@ -122,18 +130,18 @@ class ActSinceSerializer(serializers.Serializer):
     """An entry of the audit log that may have changed the answer."""
 
     id = serializers.IntegerField()
-    at = serializers.DateTimeField()
-    action = serializers.CharField()
-    target = serializers.CharField()
+    at = serializers.DateTimeField(help_text="When it was done.")
+    action = serializers.CharField(help_text="Such as `grant.create`.")
+    target = serializers.CharField(help_text="What was changed, in words.")
     by = serializers.CharField(allow_null=True)
 
 
 class SinceSerializer(serializers.Serializer):
     """Whether the answer was the same at a time in the past."""
 
-    at = serializers.DateTimeField()
+    at = serializers.DateTimeField(help_text="The time that was asked about.")
     certain = serializers.BooleanField(help_text="Nothing that decides this was changed since.")
-    words = serializers.CharField()
+    words = serializers.CharField(help_text="The answer in words.")
     acts = ActSinceSerializer(many=True, help_text="The newest 20, for who may read the audit log.")
 
 

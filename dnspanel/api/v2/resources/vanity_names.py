@@ -27,9 +27,11 @@ class ParentPointSerializer(serializers.Serializer):
     """What the parent zone has, or what is still to do there."""
 
     code = serializers.CharField(help_text="parent: the delegation; glue.")
-    verdict = serializers.ChoiceField(choices=[(str(verdict), str(verdict)) for verdict in Verdict])
-    message = serializers.CharField()
-    lines = serializers.ListField(child=serializers.CharField())
+    verdict = serializers.ChoiceField(
+        choices=[(str(verdict), str(verdict)) for verdict in Verdict], help_text="Whether this is as it should be."
+    )
+    message = serializers.CharField(help_text="What is wrong, in words.")
+    lines = serializers.ListField(child=serializers.CharField(), help_text="Records to publish in the parent zone.")
 
 
 class VanityNameSerializer(serializers.Serializer):

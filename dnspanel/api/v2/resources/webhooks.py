@@ -68,8 +68,10 @@ class WebhookSerializer(Shape):
     active = Flag(default=True, help_text="Switched off after failing for days; switching on forgets the failures.")
     owner = serializers.IntegerField(read_only=True)
     token = serializers.IntegerField(read_only=True, allow_null=True, help_text="Id of the token that made it.")
-    failing_since = serializers.DateTimeField(read_only=True, allow_null=True)
-    disabled_reason = serializers.CharField(read_only=True)
+    failing_since = serializers.DateTimeField(
+        read_only=True, allow_null=True, help_text="Since when deliveries fail; null: they arrive."
+    )
+    disabled_reason = serializers.CharField(read_only=True, help_text="Why it was switched off.")
     created_at = serializers.DateTimeField(read_only=True)
 
 
@@ -92,13 +94,13 @@ class DeliverySerializer(serializers.Serializer):
     event = serializers.UUIDField(help_text="The `webhook-id` that the receiver got.")
     kind = serializers.ChoiceField(choices=EventKind.choices)
     state = serializers.ChoiceField(choices=DeliveryState.choices)
-    attempts = serializers.IntegerField()
-    next_at = serializers.DateTimeField(allow_null=True)
-    attempted_at = serializers.DateTimeField(allow_null=True)
+    attempts = serializers.IntegerField(help_text="Number of attempts so far.")
+    next_at = serializers.DateTimeField(allow_null=True, help_text="When it is tried next; null: not any more.")
+    attempted_at = serializers.DateTimeField(allow_null=True, help_text="When it was tried last.")
     status = serializers.IntegerField(allow_null=True, help_text="Of the receiver's answer.")
-    error = serializers.CharField()
-    ms = serializers.FloatField(allow_null=True)
-    replay_of = serializers.IntegerField(allow_null=True)
+    error = serializers.CharField(help_text="Why the last attempt failed.")
+    ms = serializers.FloatField(allow_null=True, help_text="Milliseconds to the answer.")
+    replay_of = serializers.IntegerField(allow_null=True, help_text="Id of the delivery that this one repeats.")
     created_at = serializers.DateTimeField()
 
 

@@ -27,19 +27,19 @@ class ParentCheckSerializer(Shape):
         allow_null=True, help_text="null: not known, or a zone of this panel that you may not read."
     )
     servers = ParentServerSerializer(many=True)
-    ds_ttl = serializers.IntegerField(allow_null=True)
+    ds_ttl = serializers.IntegerField(allow_null=True, help_text="TTL of the DS records there.")
     since = serializers.DateTimeField(allow_null=True, help_text="Since when it has this state.")
     known_at = serializers.DateTimeField(allow_null=True, help_text="When a look last came to something.")
-    checked_at = serializers.DateTimeField(allow_null=True)
+    checked_at = serializers.DateTimeField(allow_null=True, help_text="When it was asked last.")
     silent = serializers.CharField(help_text="Why the last look came to nothing; empty where it did not.")
-    silent_since = serializers.DateTimeField(allow_null=True)
+    silent_since = serializers.DateTimeField(allow_null=True, help_text="Since when no server answers.")
     waiting = serializers.BooleanField(help_text="Somebody wants to know now, and a worker is about to look.")
 
 
 class DnssecNodeSerializer(Shape):
     """What a node answers for a zone, asked over DNS for this request."""
 
-    node = serializers.CharField()
+    node = serializers.CharField(help_text="Name of the node.")
     has_last_change = serializers.BooleanField(
         allow_null=True, help_text="It has proved the last change of the signing; null: there was none."
     )
@@ -54,7 +54,7 @@ class UnprovenZoneSerializer(Shape):
     """A zone that does not validate on a node, although no publication broke it."""
 
     zone = serializers.CharField()
-    node = serializers.CharField()
+    node = serializers.CharField(help_text="Name of the node.")
     problem = serializers.CharField(help_text="What is wrong with its signatures or proofs there, for people.")
     since = serializers.DateTimeField(help_text="Since when changes of it are pushed there without that proof.")
     looked_at = serializers.DateTimeField(help_text="When the node was asked last; it is, all the time.")

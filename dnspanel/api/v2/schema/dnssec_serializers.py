@@ -20,7 +20,7 @@ _ROLES = [("ksk", "ksk"), ("zsk", "zsk"), ("csk", "csk")]
 class DenialSerializer(Shape):
     """Denial of existence: NSEC, or NSEC3 and its parameters."""
 
-    method = Choice(choices=_METHODS)
+    method = Choice(choices=_METHODS, help_text="`nsec` or `nsec3`.")
     opt_out = Flag(default=False, help_text="Unsigned delegations are not proved.")
     narrow = Flag(default=False, help_text="Proofs are made for each question.")
     iterations = Integer(default=0, min_value=0, max_value=MOST_ITERATIONS, help_text="0 is right (RFC 9276).")
@@ -65,7 +65,7 @@ class SigningPatchSerializer(Shape):
         max_length=4,
         help_text="Digest types of the CDS records (1, 2, 4); [0] asks the parent to delete its DS.",
     )
-    cdnskey = Flag(required=False)
+    cdnskey = Flag(required=False, help_text="Publish CDNSKEY records.")
     confirm = Flag(required=False, help_text="Ask the parent to delete its DS (`cds` [0]): needed for that.")
     signalling = Flag(
         required=False,
@@ -82,7 +82,7 @@ class BulkSigningSerializer(SigningPatchSerializer):
     """How to sign zones: all of them or none."""
 
     zones = serializers.ListField(child=Text(max_length=1100), min_length=1, max_length=MOST_ZONES)
-    reason = Text(default="", allow_blank=True, max_length=MOST_REASON)
+    reason = Text(default="", allow_blank=True, max_length=MOST_REASON, help_text="Why; the history shows it.")
 
 
 class KeySerializer(Shape):
@@ -91,10 +91,10 @@ class KeySerializer(Shape):
     id = serializers.IntegerField()
     role = serializers.ChoiceField(choices=_ROLES, help_text="What it signs, beside the other keys of its algorithm.")
     flags = serializers.IntegerField(help_text=f"{KSK_FLAGS} (KSK or CSK) or {ZSK_FLAGS} (ZSK).")
-    algorithm = serializers.IntegerField()
-    algorithm_name = serializers.CharField()
-    bits = serializers.IntegerField()
-    tag = serializers.IntegerField()
+    algorithm = serializers.IntegerField(help_text="Number of the algorithm, as in DNSKEY records.")
+    algorithm_name = serializers.CharField(help_text="Name of the algorithm.")
+    bits = serializers.IntegerField(help_text="Size of the key.")
+    tag = serializers.IntegerField(help_text="Key tag of the DNSKEY record.")
     active = serializers.BooleanField(help_text="It signs.")
     published = serializers.BooleanField(help_text="It is in the DNSKEY RRset.")
     dnskey = serializers.CharField(help_text="Rdata of its DNSKEY.")
@@ -107,10 +107,10 @@ class KeySerializer(Shape):
 class OtherKeySerializer(Shape):
     """A key with which another signer also signs the zone."""
 
-    tag = serializers.IntegerField()
+    tag = serializers.IntegerField(help_text="Key tag of the DNSKEY record.")
     flags = serializers.IntegerField(help_text=f"{KSK_FLAGS} (KSK or CSK) or {ZSK_FLAGS} (ZSK).")
-    algorithm = serializers.IntegerField()
-    algorithm_name = serializers.CharField()
+    algorithm = serializers.IntegerField(help_text="Number of the algorithm, as in DNSKEY records.")
+    algorithm_name = serializers.CharField(help_text="Name of the algorithm.")
     dnskey = serializers.CharField(help_text="Rdata of its DNSKEY.")
     ds = serializers.ListField(child=serializers.CharField(), help_text="Rdata of DS records; none for flags 256.")
     etag = serializers.CharField(help_text="For If-Match.")
@@ -138,7 +138,7 @@ class SigningChangeSerializer(Shape):
 
     revision = serializers.IntegerField()
     sequence = serializers.IntegerField()
-    at = serializers.DateTimeField()
+    at = serializers.DateTimeField(help_text="When it was published.")
     author = serializers.CharField(allow_null=True)
 
 
@@ -146,12 +146,14 @@ class SigningSerializer(Shape):
     """How a zone is signed."""
 
     zone = serializers.CharField()
-    signed = serializers.BooleanField()
+    signed = serializers.BooleanField(help_text="Whether the zone is signed.")
     presigned = serializers.BooleanField(help_text="It is served with the signatures that it came with.")
     signatures_end = serializers.DateTimeField(allow_null=True, help_text="Of a presigned zone: when the first ends.")
     denial = DenialSerializer(allow_null=True, help_text="null: the zone is not signed.")
-    cds = serializers.ListField(child=serializers.IntegerField())
-    cdnskey = serializers.BooleanField()
+    cds = serializers.ListField(
+        child=serializers.IntegerField(), help_text="Digest types of its CDS records; empty: none."
+    )
+    cdnskey = serializers.BooleanField(help_text="Whether it has CDNSKEY records.")
     polling = serializers.CharField(help_text="What a parent will do that looks for CDS and CDNSKEY, in words.")
     signalling = serializers.BooleanField(help_text="It has signalling names (RFC 9615) for other zones.")
     ds = ParentDsSerializer(many=True, help_text="Of keys that are published and for the parent.")
@@ -236,7 +238,7 @@ class ExportedKeySerializer(Shape):
     """A key with its private part."""
 
     id = serializers.IntegerField()
-    tag = serializers.IntegerField()
+    tag = serializers.IntegerField(help_text="Key tag of the DNSKEY record.")
     file_name = serializers.CharField(help_text="What BIND calls its files, without .key and .private.")
     private_key = serializers.CharField(
         allow_null=True, help_text="Private-key text; null when the request is repeated with its Idempotency-Key."

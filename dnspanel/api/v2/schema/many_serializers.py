@@ -57,7 +57,7 @@ MEMBERS_OF_ZONES = {
 class ActSerializer(Shape):
     """What to do with each RRset."""
 
-    op = Choice(choices=list(MEMBERS))
+    op = Choice(choices=list(MEMBERS), help_text="What to do with each RRset.")
     ttl = Integer(required=False, min_value=0, max_value=MOST_TTL, help_text="For set-ttl.")
     values = serializers.ListField(
         child=Text(max_length=LONGEST_TEXT),
@@ -119,14 +119,14 @@ class RefusalSerializer(Shape):
     zone = serializers.CharField()
     name = serializers.CharField()
     type = serializers.CharField()
-    reason = serializers.CharField()
+    reason = serializers.CharField(help_text="Why it stays as it is.")
 
 
 class OutcomeSerializer(Shape):
     """What an act does to RRsets."""
 
     changed = serializers.IntegerField(help_text="RRsets.")
-    changed_zones = serializers.IntegerField()
+    changed_zones = serializers.IntegerField(help_text="Number of zones with changes.")
     unchanged = serializers.IntegerField(help_text="RRsets that are so already.")
     refused = serializers.IntegerField(help_text="RRsets that stay as they are: no value any more, or not allowed.")
     refusals = RefusalSerializer(many=True, help_text="At most the first 20.")
@@ -139,7 +139,7 @@ class GuardedZoneSerializer(Shape):
     """A zone in which so much changes that it needs `confirm`."""
 
     zone = serializers.CharField()
-    reasons = serializers.ListField(child=serializers.CharField())
+    reasons = serializers.ListField(child=serializers.CharField(), help_text="Why it needs `confirm`.")
 
 
 class ManyPreviewSerializer(OutcomeSerializer):
@@ -159,7 +159,7 @@ class ManyWrittenSerializer(WrittenSerializer):
 class ZonesActSerializer(Shape):
     """What to do with each zone."""
 
-    op = Choice(choices=list(MEMBERS_OF_ZONES))
+    op = Choice(choices=list(MEMBERS_OF_ZONES), help_text="What to do with each zone.")
     tags = serializers.ListField(child=Text(), required=False, min_length=1, max_length=50, help_text="For tags.")
     team = Integer(
         required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="For set-team; null: of none."
@@ -190,7 +190,7 @@ class ZoneRefusalSerializer(Shape):
     """A zone that stays as it is, and why."""
 
     zone = serializers.CharField()
-    reason = serializers.CharField()
+    reason = serializers.CharField(help_text="Why it stays as it is.")
 
 
 class ZonesOutcomeSerializer(Shape):
@@ -239,7 +239,9 @@ class RestorationsSerializer(Shape):
         required=False, min_value=1, max_value=2**63 - 1, help_text="Sequence of the publication that deleted them."
     )
     deleted_since = Moment(required=False, help_text="Deleted then or later.")
-    reason = Text(required=False, allow_blank=True, default="", max_length=MOST_REASON)
+    reason = Text(
+        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Why; the history shows it."
+    )
 
 
 class RestorationsWrittenSerializer(ManyZonesWrittenSerializer):

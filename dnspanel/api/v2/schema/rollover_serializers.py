@@ -17,8 +17,8 @@ _STATES = [(word, word) for word in ("done", "current", "to come")]
 class RolloverStepSerializer(Shape):
     """A step of a rollover."""
 
-    step = serializers.ChoiceField(choices=_STEPS)
-    state = serializers.ChoiceField(choices=_STATES)
+    step = serializers.ChoiceField(choices=_STEPS, help_text="Name of the step.")
+    state = serializers.ChoiceField(choices=_STATES, help_text="Whether it is done, under way or still to come.")
 
 
 class RolloverSerializer(Shape):
@@ -26,12 +26,12 @@ class RolloverSerializer(Shape):
 
     id = serializers.IntegerField()
     zone = serializers.CharField()
-    kind = serializers.ChoiceField(choices=_KINDS)
-    emergency = serializers.BooleanField()
-    step = serializers.ChoiceField(choices=_STEPS)
+    kind = serializers.ChoiceField(choices=_KINDS, help_text="Which keys are replaced.")
+    emergency = serializers.BooleanField(help_text="Whether it skips waiting times.")
+    step = serializers.ChoiceField(choices=_STEPS, help_text="The step under way.")
     steps = RolloverStepSerializer(many=True)
     waits_for = serializers.CharField(help_text="What the next step waits for, in words; empty once it has ended.")
-    waits_since = serializers.DateTimeField()
+    waits_since = serializers.DateTimeField(help_text="Since when it waits in this step.")
     earliest = serializers.DateTimeField(allow_null=True, help_text="Of the next step, if only time is waited for.")
     stuck = serializers.BooleanField(help_text="It goes on only after somebody has acted.")
     late = serializers.ListField(child=serializers.CharField(), help_text="Nodes that do not answer with the step yet.")
@@ -40,12 +40,12 @@ class RolloverSerializer(Shape):
     )
     add_ds = serializers.ListField(child=serializers.CharField(), help_text="The parent has to have these.")
     remove_ds = serializers.ListField(child=serializers.CharField(), help_text="It may not have these any more.")
-    old_keys = serializers.ListField(child=serializers.IntegerField())
-    new_keys = serializers.ListField(child=serializers.IntegerField())
+    old_keys = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the keys that leave.")
+    new_keys = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the keys that take over.")
     started_at = serializers.DateTimeField()
     started_by = serializers.CharField(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
-    cancelled = serializers.BooleanField()
+    cancelled = serializers.BooleanField(help_text="Whether it goes back.")
 
 
 class RolloverWrittenSerializer(WrittenSerializer):
@@ -57,7 +57,7 @@ class RolloverWrittenSerializer(WrittenSerializer):
 class RolloverKindSerializer(Shape):
     """A kind of rollover, and whether the keys of the zone allow it."""
 
-    kind = serializers.ChoiceField(choices=_KINDS)
+    kind = serializers.ChoiceField(choices=_KINDS, help_text="Which keys it replaces.")
     refusal = serializers.CharField(allow_null=True, help_text="Why there can be none; null: there can.")
     emergency_breaks = serializers.CharField(allow_null=True, help_text="null: not possible as an emergency.")
 
@@ -65,7 +65,7 @@ class RolloverKindSerializer(Shape):
 class NewRolloverSerializer(Shape):
     """A rollover to start."""
 
-    kind = Choice(choices=_KINDS)
+    kind = Choice(choices=_KINDS, help_text="Which keys to replace.")
     algorithm = Integer(
         default=None, allow_null=True, min_value=0, max_value=255, help_text="Of the new keys, for kind algorithm only."
     )

@@ -18,7 +18,7 @@ class ScopeSerializer(Shape):
     """Rights over all zones, or some by name, tag or team. They can be limited to owner names and types."""
 
     rights = serializers.ListField(child=Choice(choices=RIGHTS), min_length=1, max_length=len(RIGHTS))
-    everywhere = Flag(default=False)
+    everywhere = Flag(default=False, help_text="All zones.")
     zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST)
     zones_hidden = serializers.IntegerField(
         read_only=True, help_text="How many more zones it is about that you may not see."

@@ -99,7 +99,7 @@ class RRsetPatchSerializer(Shape):
 
     ttl = Integer(required=False, min_value=0, max_value=MOST_TTL)
     rdata = _texts(required=False, min_length=1, max_length=MOST_RDATA)
-    disabled = _texts(required=False, max_length=MOST_RDATA)
+    disabled = _texts(required=False, max_length=MOST_RDATA, help_text="Values that are kept but not served.")
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
     tags = _tags()
     value_comments = _value_comments()
@@ -117,12 +117,15 @@ class NewRRsetSerializer(RRsetContentSerializer):
 class ChangeOrderSerializer(Shape):
     """A change of one RRset."""
 
-    op = Choice(choices=["replace", "delete", "extend", "prune"])
+    op = Choice(
+        choices=["replace", "delete", "extend", "prune"],
+        help_text="`replace` and `delete` act on the whole RRset, `extend` and `prune` on single values.",
+    )
     name = Text(help_text="Absolute with a final dot, else relative to the zone; `@` is the zone itself.")
     type = Text()
     ttl = Integer(required=False, min_value=0, max_value=MOST_TTL, help_text="For replace; for extend, of a new RRset.")
     rdata = _texts(required=False, max_length=MOST_RDATA, help_text="For all but delete.")
-    disabled = _texts(required=False, max_length=MOST_RDATA)
+    disabled = _texts(required=False, max_length=MOST_RDATA, help_text="Values that are kept but not served.")
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
     tags = _tags()
     value_comments = _value_comments()
@@ -131,7 +134,9 @@ class ChangeOrderSerializer(Shape):
 class TermsSerializer(Shape):
     """How to publish."""
 
-    reason = Text(required=False, allow_blank=True, default="", max_length=MOST_REASON)
+    reason = Text(
+        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Why; the history shows it."
+    )
     confirm = Flag(required=False, default=False, help_text="Do it though so much is deleted.")
     accept_warnings = Flag(required=False, default=True, help_text="false: warnings refuse the change.")
 
@@ -158,7 +163,9 @@ class DeletionsSerializer(Shape):
     """Zones to delete: all of them or none."""
 
     zones = ZoneToDeleteSerializer(many=True, allow_empty=False, max_length=1000)
-    reason = Text(required=False, allow_blank=True, default="", max_length=MOST_REASON)
+    reason = Text(
+        required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Why; the history shows it."
+    )
     confirm = Flag(required=False, default=False, help_text="Delete them though they are many.")
 
 
@@ -191,22 +198,22 @@ class NewZoneSerializer(Shape):
 
     name = Text()
     rrsets = NewRRsetSerializer(many=True, required=False)
-    nameservers = _texts(required=False, min_length=1, max_length=50)
+    nameservers = _texts(required=False, min_length=1, max_length=50, help_text="Names of its name servers.")
     name_server_set = Integer(
         required=False, min_value=1, max_value=LARGEST_ID, help_text="Id of a set, in place of `nameservers`."
     )
     hostmaster = Text(required=False, help_text="The mailbox of the SOA, as a name.")
     team = Integer(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
-    reason = Text(required=False, allow_blank=True, max_length=MOST_REASON)
+    reason = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="Why; the history shows it.")
 
 
 class ClonesSerializer(Shape):
     """Zones to create with the records of another one."""
 
-    names = _texts(min_length=1, max_length=1000)
+    names = _texts(min_length=1, max_length=1000, help_text="Names of the new zones.")
     team = Integer(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
     tags = Flag(required=False, default=False, help_text="Its tags too, for who may set them.")
-    reason = Text(required=False, allow_blank=True, max_length=MOST_REASON)
+    reason = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="Why; the history shows it.")
 
 
 class ZonePatchSerializer(Shape):
@@ -231,7 +238,7 @@ class ZoneSerializer(Shape):
     name = serializers.CharField()
     revision = serializers.IntegerField(help_text="Number of its newest published change.")
     serial = serializers.IntegerField()
-    rrset_count = serializers.IntegerField()
+    rrset_count = serializers.IntegerField(help_text="Number of RRsets.")
     tags = serializers.ListField(child=serializers.CharField())
     team = serializers.IntegerField(allow_null=True)
     default_ttl = serializers.IntegerField(allow_null=True, help_text="Of new RRsets; null: the TTL of the SOA.")
@@ -249,8 +256,8 @@ class TrashedZoneSerializer(Shape):
     name = serializers.CharField()
     revision = serializers.IntegerField()
     serial = serializers.IntegerField()
-    rrset_count = serializers.IntegerField()
-    deleted_at = serializers.DateTimeField()
+    rrset_count = serializers.IntegerField(help_text="Number of RRsets.")
+    deleted_at = serializers.DateTimeField(help_text="When it was deleted.")
     gone_at = serializers.DateTimeField(help_text="When it is gone for good.")
     url = serializers.CharField(help_text="POST to `/restore` below it brings it back.")
 
@@ -264,18 +271,20 @@ class ListedRRsetSerializer(RRsetSerializer):
 class ViolationSerializer(Shape):
     """A rule that a change breaks."""
 
-    severity = serializers.ChoiceField(choices=["error", "warning", "note"])
+    severity = serializers.ChoiceField(
+        choices=["error", "warning", "note"], help_text="Only an `error` keeps a change back."
+    )
     code = serializers.CharField()
     name = serializers.CharField()
     type = serializers.CharField()
-    message = serializers.CharField()
+    message = serializers.CharField(help_text="What is wrong, in words.")
 
 
 class ConflictSerializer(Shape):
     """An RRset that others changed since; null means absent."""
 
     zone = serializers.CharField()
-    operation = serializers.IntegerField(allow_null=True)
+    operation = serializers.IntegerField(allow_null=True, help_text="Id of the change in the draft.")
     name = serializers.CharField()
     type = serializers.CharField()
     base = RRsetSerializer(allow_null=True)
@@ -298,9 +307,9 @@ class MovedSerializer(Shape):
     zone = serializers.CharField()
     revision = serializers.IntegerField()
     serial = serializers.IntegerField()
-    added = serializers.IntegerField()
-    changed = serializers.IntegerField()
-    removed = serializers.IntegerField()
+    added = serializers.IntegerField(help_text="Number of RRsets that were added.")
+    changed = serializers.IntegerField(help_text="Number of RRsets that changed.")
+    removed = serializers.IntegerField(help_text="Number of RRsets that were removed.")
 
 
 class PlanSerializer(MovedSerializer):
@@ -321,9 +330,11 @@ class PlansSerializer(Shape):
 class ReachSerializer(Shape):
     """The state of one publication on one node."""
 
-    node = serializers.CharField()
-    state = serializers.ChoiceField(choices=["pending", "answers"])
-    reached_at = serializers.DateTimeField(allow_null=True)
+    node = serializers.CharField(help_text="Name of the node.")
+    state = serializers.ChoiceField(
+        choices=["pending", "answers"], help_text="Whether it answers with the publication."
+    )
+    reached_at = serializers.DateTimeField(allow_null=True, help_text="When it did first.")
     ms = serializers.FloatField(allow_null=True, help_text="From the publication to the proof.")
     detail = serializers.CharField(allow_blank=True, help_text="Why it is pending, as far as that is known.")
 
@@ -332,7 +343,7 @@ class PublishedByTokenSerializer(Shape):
     """The token by which somebody acted."""
 
     id = serializers.IntegerField()
-    prefix = serializers.CharField(allow_blank=True)
+    prefix = serializers.CharField(allow_blank=True, help_text="The visible beginning of its secret.")
     purpose = serializers.CharField()
 
 
@@ -342,27 +353,29 @@ class PublishedZoneSerializer(Shape):
     zone = serializers.CharField()
     revision = serializers.IntegerField()
     serial = serializers.IntegerField()
-    kind = serializers.ChoiceField(choices=["create", "change", "delete", "restore"])
+    kind = serializers.ChoiceField(
+        choices=["create", "change", "delete", "restore"], help_text="What happened to the zone."
+    )
 
 
 class TakenBackSerializer(Shape):
     """When and why a publication was taken back: the canary could not answer with it, and no other node got it."""
 
-    at = serializers.DateTimeField(allow_null=True)
+    at = serializers.DateTimeField(allow_null=True, help_text="When it was taken back.")
     sequence = serializers.IntegerField(allow_null=True, help_text="Of the publication that took it back.")
-    reason = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField(allow_blank=True, help_text="Why; empty if the token is not allowed to know.")
 
 
 class ListedPublicationSerializer(Shape):
     """A publication: everything that one write published together."""
 
     sequence = serializers.IntegerField()
-    epoch = serializers.UUIDField()
-    at = serializers.DateTimeField()
+    epoch = serializers.UUIDField(help_text="Changes when the panel is restored from a backup.")
+    at = serializers.DateTimeField(help_text="When it was published.")
     author = serializers.CharField(allow_null=True)
     token = PublishedByTokenSerializer(allow_null=True)
     channel = serializers.ChoiceField(choices=["web", "api", "import", "dynamic", "system"])
-    reason = serializers.CharField(allow_blank=True)
+    reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
     url = serializers.CharField()
     part_of = serializers.IntegerField(
         allow_null=True, help_text="The first publication of a write in several; null: the write was one publication."
@@ -453,15 +466,17 @@ class RevisionSerializer(Shape):
     zone = serializers.CharField()
     revision = serializers.IntegerField()
     sequence = serializers.IntegerField()
-    at = serializers.DateTimeField()
+    at = serializers.DateTimeField(help_text="When it was published.")
     author = serializers.CharField(allow_null=True)
     channel = serializers.ChoiceField(choices=["web", "api", "import", "dynamic", "system"])
-    kind = serializers.ChoiceField(choices=["create", "change", "delete", "restore"])
+    kind = serializers.ChoiceField(
+        choices=["create", "change", "delete", "restore"], help_text="What happened to the zone."
+    )
     serial = serializers.IntegerField()
-    added = serializers.IntegerField()
-    changed = serializers.IntegerField()
-    removed = serializers.IntegerField()
-    reason = serializers.CharField(allow_blank=True)
+    added = serializers.IntegerField(help_text="Number of RRsets that were added.")
+    changed = serializers.IntegerField(help_text="Number of RRsets that changed.")
+    removed = serializers.IntegerField(help_text="Number of RRsets that were removed.")
+    reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
 
 
 class RevisionDiffSerializer(RevisionSerializer):
@@ -474,7 +489,12 @@ class RevisionDiffSerializer(RevisionSerializer):
 class UndoSerializer(TermsSerializer):
     """How to undo."""
 
-    into = Choice(choices=["publication", "draft"], required=False, default="publication")
+    into = Choice(
+        choices=["publication", "draft"],
+        required=False,
+        default="publication",
+        help_text="`publication` publishes at once; `draft` puts the changes into your draft.",
+    )
 
 
 class OperationSerializer(Shape):
@@ -486,7 +506,11 @@ class OperationSerializer(Shape):
     type = serializers.CharField()
     published = RRsetSerializer(allow_null=True, help_text="null: absent.")
     wanted = RRsetSerializer(allow_null=True, help_text="null: to be deleted, or absent.")
-    mark = serializers.ChoiceField(choices=["added", "changed", "deleted"], allow_null=True)
+    mark = serializers.ChoiceField(
+        choices=["added", "changed", "deleted"],
+        allow_null=True,
+        help_text="How the draft changes the RRset; null: not at all.",
+    )
     conflict = serializers.BooleanField(help_text="Others published a change since this edit began.")
 
 
@@ -502,16 +526,16 @@ class DraftZoneSerializer(Shape):
     """What a draft changes in one zone."""
 
     zone = serializers.CharField()
-    added = serializers.IntegerField()
-    changed = serializers.IntegerField()
-    deleted = serializers.IntegerField()
+    added = serializers.IntegerField(help_text="Number of RRsets that it adds.")
+    changed = serializers.IntegerField(help_text="Number of RRsets that it changes.")
+    deleted = serializers.IntegerField(help_text="Number of RRsets that it deletes.")
 
 
 class DraftSerializer(Shape):
     """The draft of the token's owner: its unpublished changes, as far as the token can see them."""
 
     zones = DraftZoneSerializer(many=True)
-    operations = serializers.IntegerField()
+    operations = serializers.IntegerField(help_text="Number of RRsets that it changes.")
     digest = serializers.CharField(help_text="Differs when any of it does.")
 
 
@@ -526,13 +550,13 @@ class PublishDraftSerializer(TermsSerializer):
 class ResolveSerializer(Shape):
     """How to resolve a conflict."""
 
-    choice = Choice(choices=["theirs", "mine", "both"])
+    choice = Choice(choices=["theirs", "mine", "both"], help_text="Which records to keep.")
 
 
 class FoundSerializer(Shape):
     """A zone or an RRset that a search found."""
 
-    kind = serializers.ChoiceField(choices=["zone", "rrset"])
+    kind = serializers.ChoiceField(choices=["zone", "rrset"], help_text="Whether it is a zone or an RRset.")
     zone = serializers.CharField()
     rrset = RRsetSerializer(allow_null=True, help_text="null: it is the zone that was found.")
     url = serializers.CharField()
