@@ -44,7 +44,7 @@ class Audit(V2View):
         parameters=[
             OpenApiParameter("action", str, description="`token.create`, or `token.` for all about tokens."),
             OpenApiParameter("user", str, description="User name."),
-            OpenApiParameter("q", str, description="A text in what the act says, a name of a zone, or a request's id."),
+            OpenApiParameter("q", str, description="Text of the entry, name of a zone, or id of a request."),
             OpenApiParameter("since", _DATE_TIME, description="From then on."),
             OpenApiParameter("until", _DATE_TIME, description="Before then."),
             *PAGED,

@@ -46,7 +46,7 @@ class CatalogTermsSerializer(Shape):
         default=20,
         min_value=0,
         max_value=100,
-        help_text="Percent of the members that may leave at once; more are kept until that is confirmed.",
+        help_text="Percent of the members that can leave at once; more removals wait for `confirmCatalogRemovals`.",
     )
 
 
@@ -91,7 +91,9 @@ class RuleSerializer(Shape):
 
     group = Text(max_length=set_up.LONGEST_GROUP, help_text="The group of the catalog (RFC 9432) that the rule is for.")
     team = Integer(default=None, allow_null=True, help_text="Null: that of the catalog.")
-    tags = serializers.ListField(child=Text(max_length=60), max_length=50, default=list, help_text="Besides its own.")
+    tags = serializers.ListField(
+        child=Text(max_length=60), max_length=50, default=list, help_text="Tags in addition to its own."
+    )
     primaries = PrimariesSerializer(
         default=None, allow_null=True, help_text="Null: they come from where the catalog comes."
     )
@@ -121,7 +123,7 @@ class CatalogListingSerializer(serializers.Serializer):
 class ConfirmationSerializer(Shape):
     """The revision of a catalog whose removals are confirmed."""
 
-    revision = Integer(help_text="`kept_revision` as it was read.")
+    revision = Integer(help_text="`kept_revision` of the catalog, as you read it.")
 
 
 class Catalogs(V2View):

@@ -85,16 +85,20 @@ class DnssecPolicySerializer(Shape):
         default=None, allow_null=True, min_value=1, max_value=MOST_DAYS, help_text="Lifetime of a ZSK; null: no end."
     )
     ksk_days = Integer(
-        default=None, allow_null=True, min_value=1, max_value=MOST_DAYS, help_text="Of a KSK, or of the one key."
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=MOST_DAYS,
+        help_text="Lifetime of a KSK or CSK; null: no end.",
     )
     automatic = Flag(default=False, help_text="Rollovers that are due begin by themselves.")
-    signs_new_zones = Flag(default=False, help_text="New zones begin signed, but for those of imports.")
+    signs_new_zones = Flag(default=False, help_text="Sign new zones, except those of imports.")
     first_ds = Flag(
         default=False,
-        help_text="The rollover to the first DS of a signed zone begins by itself, where the parent is a zone here or "
-        "the zone has CDS or CDNSKEY records.",
+        help_text="Start the rollover to the first DS of a signed zone automatically, if the parent is a zone "
+        "here or the zone has CDS or CDNSKEY records.",
     )
-    default = Flag(default=False, help_text="Of all zones that have no other; the one before is not it any more.")
+    default = Flag(default=False, help_text="For all zones that have no other policy. Only one policy is the default.")
     tags = serializers.ListField(
         child=Text(max_length=40),
         required=False,
@@ -136,7 +140,7 @@ class PolicyDifferenceSerializer(serializers.Serializer):
     """One difference between a zone and its policy."""
 
     act = serializers.CharField(help_text="What a run of policies would do about it.")
-    rollover = serializers.CharField(allow_null=True, help_text="The kind of rollover that mends it, if one does.")
+    rollover = serializers.CharField(allow_null=True, help_text="The kind of rollover that fixes it, if there is one.")
     message = serializers.CharField(help_text="The difference, in words.")
 
 

@@ -39,7 +39,7 @@ _ACTS = [str(act) for act in Act]
 class PolicyRunSerializer(RunProgress):
     """A run of DNSSEC policies over the zones of one policy or of a search."""
 
-    dry_run = Flag(default=True, help_text="Nothing changes; what would is counted and listed.")
+    dry_run = Flag(default=True, help_text="Only find out what would change.")
     dry_run_of = Integer(
         required=False,
         allow_null=True,

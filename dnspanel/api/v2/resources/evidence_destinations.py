@@ -39,7 +39,7 @@ class EvidenceProgressSerializer(serializers.Serializer):
     failing_since = serializers.DateTimeField(allow_null=True, help_text="Since when nothing arrives; null: it works.")
     failures = serializers.IntegerField(help_text="Since it confirmed something last.")
     error = serializers.CharField(help_text="Why the last attempt failed.")
-    rejected = serializers.CharField(help_text="What it said of acts that it took and would not keep.")
+    rejected = serializers.CharField(help_text="Why it last refused entries.")
     rejected_at = serializers.DateTimeField(allow_null=True, help_text="When it last refused an entry.")
 
 
@@ -54,14 +54,14 @@ class EvidenceDestinationSerializer(Shape):
         max_length=LONGEST_PEM, default="", allow_blank=True, help_text="PEM. Empty: those that the system knows."
     )
     certificate = Text(
-        max_length=LONGEST_PEM, default="", allow_blank=True, help_text="PEM, by which the panel shows who it is there."
+        max_length=LONGEST_PEM, default="", allow_blank=True, help_text="Client certificate of the panel (PEM)."
     )
     key = Text(
         max_length=LONGEST_PEM,
         default="",
         allow_blank=True,
         write_only=True,
-        help_text="Its private key. Never answered; what is stored stays where none is sent.",
+        help_text="Private key of the certificate. Never in answers; without it the stored one stays.",
     )
     headers = Text(
         max_length=LONGEST_HEADERS,
@@ -71,7 +71,7 @@ class EvidenceDestinationSerializer(Shape):
         help_text="Of OpenTelemetry: lines `Name: value`. Never answered; sent empty, those that are stored are gone.",
     )
     from_beginning = Flag(default=False, write_only=True, help_text="The log is sent from its first act on.")
-    active = Flag(default=True, help_text="Switched off, what is done waits.")
+    active = Flag(default=True, help_text="While it is off, entries wait.")
     has_key = serializers.BooleanField(read_only=True, help_text="Whether a private key is stored.")
     has_headers = serializers.BooleanField(read_only=True, help_text="Whether headers are stored.")
     created_at = serializers.DateTimeField(read_only=True)

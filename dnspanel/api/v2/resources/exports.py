@@ -35,7 +35,7 @@ MOST_ZONES = 10_000
 class QueriesSerializer(Shape):
     """What a query file for dnsperf contains."""
 
-    sample = Integer(default=0, min_value=0, max_value=MOST_SAMPLED, help_text="So many names and types; 0: all.")
+    sample = Integer(default=0, min_value=0, max_value=MOST_SAMPLED, help_text="Number of names and types; 0: all.")
     each_zone_alike = Flag(default=False, help_text="The same number of questions for each zone.")
     random_percent = Integer(
         default=0, min_value=0, max_value=MOST_RANDOM_PERCENT, help_text="Names that do not exist."

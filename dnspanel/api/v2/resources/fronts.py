@@ -57,7 +57,7 @@ class FrontSerializer(Shape):
         required=False,
         min_value=1,
         max_value=_most("minimum"),
-        help_text="So many of the nodes that answer stay in rotation, however late.",
+        help_text="At least this many nodes that answer stay in rotation, however late they are.",
     )
     most_behind = Integer(
         required=False,

@@ -45,7 +45,7 @@ class ImportZoneSerializer(serializers.Serializer):
 
     id = serializers.IntegerField()
     name = serializers.CharField(help_text="Empty where not even that could be found out.")
-    path = serializers.CharField(help_text="The file that it stands in.")
+    path = serializers.CharField(help_text="File of the source.")
     serial = serializers.IntegerField()
     records = serializers.IntegerField()
     rrsets = serializers.IntegerField()
@@ -53,7 +53,7 @@ class ImportZoneSerializer(serializers.Serializer):
     warnings = serializers.IntegerField(help_text="Number of remarks about the zone.")
     choice = serializers.ChoiceField(choices=CHOICES, help_text="What was chosen for this zone.")
     action = serializers.ChoiceField(
-        choices=[("undecided", "before the dry run"), *Action.choices], help_text="What becomes of it."
+        choices=[("undecided", "before the dry run"), *Action.choices], help_text="What the import does with it."
     )
     added = serializers.IntegerField(help_text="RRsets.")
     changed = serializers.IntegerField(help_text="Number of RRsets that change.")

@@ -70,7 +70,7 @@ class ProgressSerializer(serializers.Serializer):
     records = serializers.IntegerField()
     errors = serializers.IntegerField(help_text="Zones that cannot be imported.")
     applied = serializers.IntegerField(help_text="Zones that were published.")
-    per_second = serializers.FloatField(help_text="Records in a second, lately.")
+    per_second = serializers.FloatField(help_text="Records in a second, recently.")
     seconds = serializers.FloatField(help_text="Since the phase began.")
     seconds_left = serializers.FloatField(allow_null=True, help_text="Estimated seconds to the end.")
 
@@ -79,7 +79,7 @@ class DryRunSerializer(serializers.Serializer):
     """What publishing would do: numbers of zones, then of RRsets."""
 
     creates = serializers.IntegerField(help_text="Zones that would be created.")
-    unions = serializers.IntegerField(help_text="Get the values of the source besides their own.")
+    unions = serializers.IntegerField(help_text="Zones that would get the source's values in addition to their own.")
     rrset_replaces = serializers.IntegerField(help_text="Have RRsets replaced by those of the source.")
     replaces = serializers.IntegerField(help_text="Become what the source says.")
     unchanged = serializers.IntegerField(help_text="Zones that would not change.")

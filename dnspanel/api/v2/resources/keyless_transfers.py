@@ -44,11 +44,11 @@ class KeylessTransfersSerializer(Shape):
     addresses = serializers.ListField(
         child=Text(max_length=47),
         max_length=MOST_ADDRESSES,
-        help_text="That get NOTIFY besides secondaries, unsigned, with a port where it is not 53.",
+        help_text="Addresses that get NOTIFY in addition to secondaries, unsigned; with a port if it is not 53.",
     )
-    set_by = serializers.CharField(read_only=True, allow_null=True, help_text="Who named the networks.")
+    set_by = serializers.CharField(read_only=True, allow_null=True, help_text="Who set the networks.")
     set_at = serializers.DateTimeField(read_only=True, allow_null=True)
-    notices = NoticeSerializer(many=True, read_only=True, help_text="How each of the addresses stands.")
+    notices = NoticeSerializer(many=True, read_only=True, help_text="State of NOTIFY for each address.")
 
 
 class KeylessTransfers(V2View):

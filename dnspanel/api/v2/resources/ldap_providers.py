@@ -37,7 +37,9 @@ class LdapAttributesSerializer(Shape):
     """Where people and groups are in the server, and the names of their attributes."""
 
     base = Text(max_length=tree.LONGEST_DN, required=False, help_text="Search base of people.")
-    person_filter = Text(max_length=tree.LONGEST_FILTER, required=False, help_text="Who may sign in.")
+    person_filter = Text(
+        max_length=tree.LONGEST_FILTER, required=False, help_text="LDAP filter that finds people who can sign in."
+    )
     login = Text(**_ATTRIBUTE, help_text="Attributes with the name that people type, with commas between them.")
     subject = Text(**_ATTRIBUTE, help_text="Never changes: entryUUID, or objectGUID. It stays once made.")
     username = Text(**_ATTRIBUTE)
@@ -62,7 +64,7 @@ class LdapProviderSerializer(ProviderShape):
     )
     bind_dn = Text(max_length=tree.LONGEST_DN, default="", allow_blank=True, help_text="The panel's name there.")
     secret = Text(
-        max_length=ldap.LONGEST_SECRET, default="", allow_blank=True, write_only=True, help_text="Never answered."
+        max_length=ldap.LONGEST_SECRET, default="", allow_blank=True, write_only=True, help_text="Never in answers."
     )
     group_claim = Text(max_length=100, default=tree.DEFAULT_MEMBERS, help_text="The attribute of `groups`.")
     attributes = LdapAttributesSerializer()

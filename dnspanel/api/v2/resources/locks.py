@@ -33,8 +33,10 @@ class NewLockSerializer(Shape):
         help_text="Relative to the zone, or absolute. Empty: the whole zone.",
     )
     type = Text(default="", allow_blank=True, max_length=20, help_text="Empty: every type at the name.")
-    reason = Text(max_length=LONGEST_REASON, help_text="Who tries to change it reads this.")
-    mine = serializers.BooleanField(default=False, help_text="Whether it lets this token through; else nobody.")
+    reason = Text(max_length=LONGEST_REASON, help_text="Shown to people whose change it refuses.")
+    mine = serializers.BooleanField(
+        default=False, help_text="true: only this token can still change it; false: nobody can."
+    )
 
 
 class LockSerializer(Shape):
@@ -44,7 +46,7 @@ class LockSerializer(Shape):
     name = serializers.CharField(allow_null=True, help_text="Null: the whole zone.")
     type = serializers.CharField(allow_null=True, help_text="Null: every type.")
     reason = serializers.CharField()
-    manager = serializers.CharField(allow_null=True, help_text="Whom it lets through, in words. Null: nobody.")
+    manager = serializers.CharField(allow_null=True, help_text="Who can still change it, in words; null: nobody.")
     placed_by = serializers.CharField(allow_null=True)
     placed_at = serializers.DateTimeField()
 

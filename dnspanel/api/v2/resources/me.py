@@ -23,7 +23,7 @@ class OwnTokenSerializer(serializers.Serializer):
     purpose = serializers.CharField()
     prefix = serializers.CharField(help_text="The visible beginning of its secret.")
     expires_at = serializers.DateTimeField(allow_null=True)
-    unused_days = serializers.IntegerField(allow_null=True, help_text="It dies when not used for so many days.")
+    unused_days = serializers.IntegerField(allow_null=True, help_text="Expires after this many days without use.")
     networks = serializers.ListField(
         child=serializers.CharField(), help_text="Networks from which it works; empty: all."
     )

@@ -78,7 +78,11 @@ class NameServerSetSerializer(Shape):
     )
     ttl = Integer(default=DEFAULT_TTL, min_value=LEAST_TTL, max_value=MOST_TTL)
     note = Text(
-        default="", allow_blank=True, write_only=True, max_length=edit.LONGEST_NOTE, help_text="What is new in it."
+        default="",
+        allow_blank=True,
+        write_only=True,
+        max_length=edit.LONGEST_NOTE,
+        help_text="What is new in this version.",
     )
     version = serializers.IntegerField(read_only=True)
     created_at = serializers.DateTimeField(read_only=True)

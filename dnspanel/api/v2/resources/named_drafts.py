@@ -43,7 +43,7 @@ class NamedDraftSerializer(Shape):
     key = serializers.UUIDField(help_text="Id of the draft in paths.")
     name = serializers.CharField()
     owner = serializers.CharField(help_text="Whose it is.")
-    in_hands_of = serializers.CharField(allow_null=True, help_text="Who works in it now; null: it is put aside.")
+    in_hands_of = serializers.CharField(allow_null=True, help_text="Who works in it now; null: nobody.")
     may_edit = serializers.BooleanField(help_text="Whether it can be taken up and published.")
     operations = serializers.IntegerField(help_text="Number of RRsets that it changes.")
     zones = serializers.IntegerField()

@@ -58,7 +58,7 @@ class NodeSerializer(serializers.Serializer):
 
     name = serializers.CharField()
     slug = serializers.CharField(
-        help_text="What a path has for it: its name; of a retired node with `_` and its number, as names return."
+        help_text="Its name in paths. A retired node has `_` and its number added, because names can be used again."
     )
     is_front = serializers.BooleanField(help_text="A dnsdist before nodes, which are at `…/front`.")
     is_ring0 = serializers.BooleanField(help_text="The canary, which gets publications first and serves no clients.")
@@ -77,7 +77,7 @@ class NodeSerializer(serializers.Serializer):
     group = serializers.CharField(allow_null=True, help_text="Which group it gets publications with; null: the last.")
     tags = serializers.ListField(child=serializers.CharField())
     public_addresses = serializers.ListField(
-        child=serializers.CharField(), help_text="By which resolvers reach it; empty: by `dns_address`."
+        child=serializers.CharField(), help_text="Addresses at which resolvers reach it; empty: `dns_address`."
     )
     drain_reason = serializers.CharField(help_text="Why updates are paused.")
     drained_until = serializers.DateTimeField(
@@ -104,7 +104,8 @@ class NodeSerializer(serializers.Serializer):
         allow_null=True, help_text="When its client certificate expires."
     )
     fingerprint = serializers.CharField(
-        allow_null=True, help_text="Of the request that waits for approval; compare it with what the agent printed."
+        allow_null=True,
+        help_text="Fingerprint of the request that waits for approval. Compare it with what the agent printed.",
     )
     live = LiveSerializer(allow_null=True)
 
@@ -149,7 +150,7 @@ class NodeActSerializer(Shape):
     reason = Text(required=False, max_length=200, help_text="For `drain`: why.")
     until = serializers.DateTimeField(
         required=False,
-        help_text="For `drain`: when it takes pushes again; without it, when somebody resumes it.",
+        help_text="For `drain`: when updates go on; without it, when someone resumes it.",
     )
 
 

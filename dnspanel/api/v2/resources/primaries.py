@@ -54,7 +54,7 @@ class PrimariesSerializer(Shape):
         write_only=True,
         help_text="Base64. Null: the one that the key of this name has stays.",
     )
-    uses_tls = Flag(default=False, help_text="Over TLS 1.3 alone (RFC 9103): nothing is sent in clear text.")
+    uses_tls = Flag(default=False, help_text="Only over TLS 1.3 (RFC 9103).")
     tls_names = serializers.ListField(
         child=Text(max_length=253),
         max_length=set_up.MOST_PRIMARIES,
@@ -65,11 +65,11 @@ class PrimariesSerializer(Shape):
         max_length=LONGEST_PEM,
         default="",
         allow_blank=True,
-        help_text="PEM. With a name: who signs their certificates; empty: an authority that the system knows. Without "
-        "a name: their own certificates.",
+        help_text="PEM. With a name: the authority that signs their certificates; empty: those that the system "
+        "knows. Without a name: their own certificates.",
     )
     shows_certificate = Flag(default=False, help_text="The panel shows its own certificate where a primary asks.")
-    uses_ixfr = Flag(default=True, help_text="Ask for what changed where that is possible; else always for all of it.")
+    uses_ixfr = Flag(default=True, help_text="Use IXFR where possible; false: always AXFR.")
 
 
 class PastRulesSerializer(Shape):
@@ -79,7 +79,7 @@ class PastRulesSerializer(Shape):
     past_rules = Flag(
         default=False,
         write_only=True,
-        help_text="Go past rules of approval and freezes of the zone: for who may govern it, with a reason.",
+        help_text="Skip approval rules and freezes of the zone. Needs the right `govern` and a reason.",
     )
 
 
@@ -123,7 +123,7 @@ class TransferredZoneSerializer(PrimariesSerializer):
     notices_refused = serializers.IntegerField(read_only=True, help_text="Number of NOTIFY messages that were refused.")
     authority = serializers.CharField(
         read_only=True,
-        help_text="PEM of who signs the certificate that the panel shows; empty where it shows none, and in lists.",
+        help_text="CA certificate (PEM) for the panel's client certificate; empty if it has none, and in lists.",
     )
 
 

@@ -62,7 +62,8 @@ class ProducedCatalogSerializer(CatalogGroupsSerializer):
     )
     leaving = serializers.IntegerField(
         read_only=True,
-        help_text="Zones that went to another catalog of ours: it names them for an hour, and says where.",
+        help_text="Zones that moved to another produced catalog. For an hour this one still names them and says "
+        "where they are.",
     )
     in_step = serializers.BooleanField(read_only=True, help_text="Whether it says already which zones are in it.")
     created_at = serializers.DateTimeField(read_only=True)
@@ -74,7 +75,7 @@ class CatalogMemberSerializer(serializers.Serializer):
 
     zone = serializers.CharField()
     label = serializers.CharField(
-        help_text="Of its record in the catalog: another one each time that it is put in anew."
+        help_text="Label of its record in the catalog. It changes each time the zone is added again."
     )
     group = serializers.CharField(help_text="Empty: it is in none.")
     in_trash = serializers.BooleanField(help_text="Whether the zone is in the trash.")
@@ -85,7 +86,7 @@ class CatalogPutInSerializer(Shape):
 
     zones = serializers.ListField(child=ZoneName(), max_length=produce.MOST_MEMBERS, default=list)
     tag = Text(max_length=60, default="", allow_blank=True, help_text="All zones that have it.")
-    team = Integer(default=None, allow_null=True, help_text="Id of a team: all of its zones.")
+    team = Integer(default=None, allow_null=True, help_text="Id of a team: all its zones.")
 
 
 class CatalogTakeOutSerializer(Shape):

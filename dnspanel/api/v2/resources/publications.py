@@ -52,7 +52,7 @@ _FEED = [
     OpenApiParameter(
         "expand",
         {"type": "string", "enum": ["zones"]},
-        description="`zones` gives each publication its zones: the first 100, all at `/publications/{sequence}/zones`.",
+        description="`zones` adds the first 100 zones to each publication; `listPublicationZones` has all.",
     ),
     OpenApiParameter(
         "wait",

@@ -33,7 +33,7 @@ class NewPublishHookSerializer(ScopedSerializer):
         default="",
         allow_blank=True,
         max_length=LONGEST_NAME,
-        help_text="Who publishes reads this, and never the URL.",
+        help_text="Shown to people whose change it refuses; they never see the URL.",
     )
     url = Text(max_length=LONGEST_URL, help_text="It is asked by a signed POST.")
     seconds = Integer(
@@ -47,7 +47,7 @@ class NewPublishHookSerializer(ScopedSerializer):
         choices=WhenSilent.choices,
         required=False,
         default=WhenSilent.REFUSE,
-        help_text="What becomes of a publication where no answer that counts comes.",
+        help_text="What happens to a publication without a valid answer.",
     )
 
 
@@ -82,7 +82,7 @@ class HookReplySerializer(serializers.Serializer):
 
     at = serializers.DateTimeField(help_text="When it answered.")
     answer = serializers.ChoiceField(choices=HookReply.Word.choices, help_text="What it answered.")
-    reason = serializers.CharField(help_text="Its own; without an answer, what is wrong.")
+    reason = serializers.CharField(help_text="The hook's own reason; without an answer, what is wrong.")
     ticket = serializers.CharField(help_text="Ticket that the answer named.")
     ms = serializers.FloatField(help_text="Milliseconds to the answer.")
     zones = serializers.IntegerField(help_text="That it was asked about.")
@@ -99,7 +99,7 @@ class HookTestSerializer(serializers.Serializer):
     """What a publish hook answered to an example."""
 
     answer = serializers.ChoiceField(choices=HookReply.Word.choices, help_text="What it answered.")
-    reason = serializers.CharField(help_text="Its own; without an answer, what is wrong.")
+    reason = serializers.CharField(help_text="The hook's own reason; without an answer, what is wrong.")
     ticket = serializers.CharField(help_text="Ticket that the answer named.")
     ms = serializers.FloatField(help_text="Milliseconds to the answer.")
 
@@ -107,13 +107,13 @@ class HookTestSerializer(serializers.Serializer):
 class HookSecretSerializer(serializers.Serializer):
     """The new secret. The old one works for a day more."""
 
-    secret = serializers.CharField(allow_null=True, help_text="Told this once.")
+    secret = serializers.CharField(allow_null=True, help_text="Shown only now.")
 
 
 class PlacedPublishHookSerializer(PublishHookSerializer):
     """A new publish hook; its secret is shown only now."""
 
-    secret = serializers.CharField(allow_null=True, help_text="Signs questions and answers. Told this once.")
+    secret = serializers.CharField(allow_null=True, help_text="Signs questions and answers. Shown only now.")
 
 
 class PublishHooks(OneSecretView):

@@ -79,13 +79,15 @@ class DemandSerializer(Shape):
     reason = serializers.CharField(help_text="Reason of the rule.")
     needed = serializers.IntegerField(help_text="Number of approvals that it needs.")
     given = serializers.IntegerField(help_text="Number of approvals so far.")
-    who = serializers.CharField(help_text="Who may approve, in words.")
+    who = serializers.CharField(help_text="Who can approve, in words.")
 
 
 class RequestSerializer(ListedRequestSerializer):
     """A request with its comments; an open one also has its changes."""
 
-    digest = serializers.CharField(allow_null=True, help_text="Of what it would do: an approval is of exactly this.")
+    digest = serializers.CharField(
+        allow_null=True, help_text="Digest of its changes. `approve` approves exactly these."
+    )
     demands = DemandSerializer(many=True)
     notes = RequestNoteSerializer(many=True)
     may_approve = serializers.BooleanField(help_text="Whether the token can approve it.")
@@ -104,7 +106,12 @@ class RequestActSerializer(Shape):
         max_length=LONGEST_TEXT,
         help_text="A comment; for `decline` and `past-rules` the reason.",
     )
-    publish_at = Moment(required=False, allow_null=True, default=None, help_text="For `plan`; null: not by itself.")
+    publish_at = Moment(
+        required=False,
+        allow_null=True,
+        default=None,
+        help_text="For `plan`: when it publishes itself; null: only when someone publishes it.",
+    )
 
 
 class RequestList(V2View):

@@ -59,7 +59,7 @@ class ScopedSerializer(Shape):
     team = Integer(
         required=False, allow_null=True, default=None, min_value=1, max_value=LARGEST_ID, help_text="Its id."
     )
-    reason = Text(max_length=LONGEST_REASON, help_text="Who is refused reads this.")
+    reason = Text(max_length=LONGEST_REASON, help_text="Shown to people whose change is kept back.")
 
 
 class NewApprovalRuleSerializer(ScopedSerializer):
@@ -70,7 +70,11 @@ class NewApprovalRuleSerializer(ScopedSerializer):
         child=RecordType(), required=False, default=list, max_length=100, help_text="Only if one changes. Empty: any."
     )
     min_changes = Integer(
-        required=False, default=1, min_value=1, max_value=MOST_CHANGES, help_text="From so many RRsets of a zone on."
+        required=False,
+        default=1,
+        min_value=1,
+        max_value=MOST_CHANGES,
+        help_text="Only changes of at least this many RRsets of a zone.",
     )
     approver_team = Integer(
         required=False,
@@ -106,7 +110,7 @@ class ApprovalRuleSerializer(NewApprovalRuleSerializer):
     """An approval rule."""
 
     id = serializers.IntegerField()
-    approvers = serializers.CharField(help_text="Who may approve, in words.")
+    approvers = serializers.CharField(help_text="Who can approve, in words.")
     placed_by = serializers.CharField(allow_null=True)
     placed_at = serializers.DateTimeField()
 

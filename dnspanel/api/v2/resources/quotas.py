@@ -45,7 +45,7 @@ class LimitsSerializer(Shape):
     limits = Members(
         most=len(Kind),
         child=Integer(min_value=0, max_value=MOST, allow_null=True),
-        help_text="By kind; null: any number. What is left out is as in the settings.",
+        help_text="Limit of each kind; null: no limit. Kinds that are left out have the limit of the settings.",
     )
 
     def validate_limits(self, value: dict[str, int | None]) -> dict[Kind, int | None]:

@@ -38,15 +38,17 @@ class ScimDirectorySerializer(Shape):
     team_role = Choice(
         choices=[("", "nothing"), *((str(role), role.label) for role in MEMBER_ROLES)],
         default="",
-        help_text="What members of a group without a rule are in the team of its name; empty: it is no team.",
+        help_text="Role in the team of the same name for members of a group without a rule; empty: no team.",
     )
     teams = serializers.ListField(
         child=Integer(),
         default=list,
         max_length=MOST_TEAMS,
-        help_text="Ids of teams that were here before, and that its groups of the same names may be.",
+        help_text="Ids of existing teams that its groups of the same name are allowed to take over.",
     )
-    takes_over = Flag(default=False, help_text="It may keep accounts that are here already, but of administrators.")
+    takes_over = Flag(
+        default=False, help_text="It is allowed to take over existing accounts, except those of administrators."
+    )
     account = serializers.CharField(read_only=True, help_text="The service account as which it acts.")
     url = serializers.CharField(read_only=True, help_text="Where it calls SCIM.")
     created_at = serializers.DateTimeField(read_only=True)
@@ -61,7 +63,7 @@ class NewScimDirectorySerializer(ScimDirectorySerializer):
 class ScimSecretSerializer(serializers.Serializer):
     """The new secret. The old one has stopped working."""
 
-    secret = serializers.CharField(allow_null=True, help_text="Told this once.")
+    secret = serializers.CharField(allow_null=True, help_text="Shown only now.")
 
 
 class ScimDirectories(OneSecretView):

@@ -39,7 +39,7 @@ class SecondarySerializer(Shape):
         child=Text(max_length=49),
         max_length=set_up.MOST_NETWORKS,
         default=list,
-        help_text="From where it transfers, as CIDR; empty: from its addresses alone.",
+        help_text="Networks from which it transfers, as CIDR; empty: only from its addresses.",
     )
     transport = Choice(
         choices=Transport.choices,
@@ -50,7 +50,7 @@ class SecondarySerializer(Shape):
         max_length=certificates.LONGEST,
         default="",
         allow_blank=True,
-        help_text="PEM of the one or two certificates by which its server is known, without private keys.",
+        help_text="One or two certificates of the server (PEM), without private keys.",
     )
     tls_port = Integer(
         default=None,
@@ -112,7 +112,7 @@ class SecondaryZoneSerializer(serializers.Serializer):
     )
     behind_since = serializers.DateTimeField(allow_null=True, help_text="Null: it has the published serial.")
     compared_at = serializers.DateTimeField(
-        allow_null=True, help_text="When some of its answers were compared with the zone, besides the serial."
+        allow_null=True, help_text="When some of its answers were last compared with the zone."
     )
     difference = serializers.CharField(
         help_text="How its answers differ from the zone, though its serial is right; empty: they do not."

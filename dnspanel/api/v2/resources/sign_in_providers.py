@@ -33,38 +33,41 @@ class SignInRuleSerializer(Shape):
     group = Text(max_length=LONGEST_GROUP, help_text="Name of the group at the provider.")
     role = Choice(choices=Role.choices)
     team = Integer(allow_null=True, default=None, help_text="Id of a team.")
-    own_role = Integer(allow_null=True, default=None, help_text="Id of a role that somebody made.")
+    own_role = Integer(allow_null=True, default=None, help_text="Id of a role from `listRoles`.")
 
 
 class ProviderShape(Shape):
     """What providers of every kind have."""
 
     id = serializers.IntegerField(read_only=True)
-    name = Text(max_length=40, help_text="On the button.")
-    slug = Text(max_length=40, help_text="Small letters, digits and dashes; in the URLs that the provider is told.")
+    name = Text(max_length=40, help_text="Name on the sign-in button.")
+    slug = Text(max_length=40, help_text="Small letters, digits and dashes; part of the panel's URLs for the provider.")
     rules = SignInRuleSerializer(many=True, default=list, max_length=MOST_RULES)
-    makes_people = Flag(default=False, help_text="Who signs in for the first time gets an account.")
+    makes_people = Flag(default=False, help_text="Create an account at a person's first sign-in.")
     mail_domains = serializers.ListField(
-        child=Text(max_length=253), default=list, max_length=rows.MOST_DOMAINS, help_text="Of first sign-ins."
+        child=Text(max_length=253),
+        default=list,
+        max_length=rows.MOST_DOMAINS,
+        help_text="Mail domains of people who get an account at their first sign-in.",
     )
-    links_by_mail = Flag(default=False, help_text="A verified address opens the account that has it.")
-    trusts_mail = Flag(default=False, help_text="It verifies every address, though it does not say so.")
+    links_by_mail = Flag(default=False, help_text="Link to the account that has the same verified address.")
+    trusts_mail = Flag(default=False, help_text="Treat every address of the provider as verified.")
     session_hours = Integer(
         default=12, min_value=1, max_value=rows.LONGEST_SESSION, help_text="Hours until people must sign in again."
     )
-    active = Flag(default=True, help_text="Switched off, it signs nobody in, and the sessions of its people end.")
+    active = Flag(default=True, help_text="While it is off, nobody can sign in by it, and sessions of its people end.")
     created_at = serializers.DateTimeField(read_only=True)
 
 
 class SignInProviderSerializer(ProviderShape):
     """An OpenID Connect provider. `slug` and `issuer` cannot be changed later."""
 
-    issuer = Text(max_length=rows.LONGEST_URL, help_text="Exactly as the provider writes it.")
+    issuer = Text(max_length=rows.LONGEST_URL, help_text="Issuer, exactly as the provider writes it.")
     client_id = Text(max_length=255, help_text="Id of the panel at the provider.")
-    client_secret = Text(max_length=providers.LONGEST_SECRET, write_only=True, help_text="Never answered.")
+    client_secret = Text(max_length=providers.LONGEST_SECRET, write_only=True, help_text="Never in answers.")
     scopes = Text(max_length=300, default=providers.DEFAULT_SCOPES, help_text="Scopes to ask for, with spaces between.")
     group_claim = Text(max_length=100, default="groups", help_text="Claim that lists a person's groups.")
-    redirect_uri = serializers.CharField(read_only=True, help_text="What the provider has to be told.")
+    redirect_uri = serializers.CharField(read_only=True, help_text="Redirect URI to configure at the provider.")
 
 
 class SignInProviders(V2View):

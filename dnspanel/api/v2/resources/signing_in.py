@@ -27,7 +27,7 @@ from dnspanel.zones import access
 class SecondFactorSerializer(serializers.Serializer):
     """The two-factor methods of a person."""
 
-    app = serializers.BooleanField(help_text="Whether codes of an authenticator app are.")
+    app = serializers.BooleanField(help_text="Whether an authenticator app is set up.")
     passkeys = serializers.IntegerField(help_text="Number of passkeys.")
     recovery_codes_left = serializers.IntegerField(help_text="Number of recovery codes that are not used.")
 
@@ -38,7 +38,7 @@ class SessionSerializer(serializers.Serializer):
     address = serializers.CharField(allow_null=True, help_text="Where it was seen last.")
     browser = serializers.CharField(help_text="As it calls itself.")
     began_at = serializers.DateTimeField(allow_null=True, help_text="When the person signed in.")
-    seen_at = serializers.DateTimeField(allow_null=True, help_text="When somebody clicked or typed, to the minute.")
+    seen_at = serializers.DateTimeField(allow_null=True, help_text="When it was last used, to the minute.")
 
 
 class SessionsSerializer(serializers.Serializer):

@@ -65,7 +65,7 @@ class TemplateRunSerializer(RunProgress):
         help_text="By variable, for zones that the search finds.",
     )
     keep = Flag(default=False, help_text="Zones that the search finds are kept in step from then on.")
-    overwrite = Flag(default=False, help_text="Of a dry run that is carried out: what was edited by hand too.")
+    overwrite = Flag(default=False, help_text="With `dry_run_of`: overwrite records that were edited by hand.")
     counts = serializers.DictField(
         child=serializers.IntegerField(), read_only=True, help_text=f"Zones by outcome: {', '.join(_OUTCOMES)}."
     )

@@ -60,7 +60,12 @@ class TemplateVariableSerializer(Shape):
     name = Text(max_length=32)
     label = Text(default="", allow_blank=True, max_length=LONGEST_LABEL, help_text="Name for people.")
     kind = Choice(choices=[(str(kind), str(kind)) for kind in VariableKind])
-    default = Text(default="", allow_blank=True, max_length=LONGEST_VALUE, help_text="Empty: a value has to be given.")
+    default = Text(
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_VALUE,
+        help_text="Value if none is given; empty: one must be given.",
+    )
 
     def validate_name(self, value: str) -> str:
         if not is_name(value):

@@ -43,7 +43,11 @@ class TermsSerializer(Shape):
     )
     expires_at = Moment(required=False, allow_null=True, help_text="Left out: in 90 days. null: never.")
     unused_days = Integer(
-        default=None, allow_null=True, min_value=1, max_value=3650, help_text="Dies when not used for so many days."
+        default=None,
+        allow_null=True,
+        min_value=1,
+        max_value=3650,
+        help_text="Expires after this many days without use.",
     )
 
 
@@ -52,7 +56,7 @@ class TokenSerializer(TermsSerializer):
 
     id = serializers.IntegerField(read_only=True)
     owner = Integer(
-        required=False, help_text="Id of whom it acts for: whoever makes it, or a service account if that is given."
+        required=False, help_text="Id of its owner; without it, the owner of this token. A service account is possible."
     )
     prefix = serializers.CharField(read_only=True, help_text="The visible beginning of its secret.")
     needs_if_match = Flag(default=False, help_text="Whether its writes must say what they change.")

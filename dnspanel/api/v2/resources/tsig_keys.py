@@ -45,7 +45,7 @@ class TsigKeySerializer(TermsSerializer):
 
     id = serializers.IntegerField(read_only=True)
     owner = serializers.IntegerField(read_only=True)
-    name = Text(max_length=1100, help_text="The key's name in DNS messages; nobody else's key has it.")
+    name = Text(max_length=1100, help_text="Name of the key in DNS messages; unique in the panel.")
     algorithm = Choice(choices=ALGORITHMS, default="hmac-sha256", help_text="TSIG algorithm.")
     state = serializers.ChoiceField(choices=STATES, read_only=True, help_text="Whether it works.")
     created_at = serializers.DateTimeField(read_only=True)

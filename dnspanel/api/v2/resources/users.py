@@ -57,14 +57,18 @@ class UserSerializer(Shape):
     email = serializers.CharField(read_only=True, allow_null=True, help_text="null for a service account.")
     service = serializers.BooleanField(read_only=True, help_text="Whether it is an account of programs.")
     role = Choice(choices=Role.choices)
-    own_role = Integer(allow_null=True, required=False, help_text="Id of a role of `/roles`; then `role` is member.")
+    own_role = Integer(
+        allow_null=True, required=False, help_text="Id of a role from `listRoles`; `role` must be `member` then."
+    )
     same_person_as = Integer(
         allow_null=True,
         required=False,
-        help_text="Id of another account of the same person, or of who a service account works for: none of them"
-        " approves what another asked for.",
+        help_text="Id of another account of the same person, or of the person behind a service account. None of "
+        "these accounts can approve requests of another.",
     )
-    active = Flag(help_text="Whether they may sign in; tokens of a closed account open nothing.")
+    active = Flag(
+        help_text="Whether the account is open. With a closed account nobody can sign in, and its tokens do not work."
+    )
     last_sign_in_at = serializers.DateTimeField(read_only=True, allow_null=True, help_text="null: never.")
     joined_at = serializers.DateTimeField(read_only=True, help_text="When the account was created.")
 
@@ -142,7 +146,7 @@ class SinceSerializer(serializers.Serializer):
     at = serializers.DateTimeField(help_text="The time that was asked about.")
     certain = serializers.BooleanField(help_text="Nothing that decides this was changed since.")
     words = serializers.CharField(help_text="The answer in words.")
-    acts = ActSinceSerializer(many=True, help_text="The newest 20, for who may read the audit log.")
+    acts = ActSinceSerializer(many=True, help_text="The newest 20 entries; needs the permission `audit`.")
 
 
 class RightsSerializer(serializers.Serializer):

@@ -38,7 +38,7 @@ class WebhookSerializer(Shape):
     """A webhook: a URL that gets events."""
 
     id = serializers.IntegerField(read_only=True)
-    format = Choice(choices=Format.choices, default=Format.EVENTS, help_text="It stays what it is once made.")
+    format = Choice(choices=Format.choices, default=Format.EVENTS, help_text="Cannot be changed later.")
     url = Text(
         max_length=2000,
         default="",

@@ -13,7 +13,9 @@ _VERDICTS = [(str(each), str(each)) for each in Verdict]
 class ParentServerSerializer(Shape):
     """A name server of the parent zone and the DS records that it has."""
 
-    server = serializers.CharField(help_text="Its name and address; of a zone of this panel: this panel.")
+    server = serializers.CharField(
+        help_text="Name and address of the server; `this panel` for a parent zone that is here."
+    )
     ds = serializers.ListField(child=serializers.CharField(), help_text="Rdata of DS records.")
 
 
@@ -24,7 +26,8 @@ class ParentCheckSerializer(Shape):
     state = serializers.ChoiceField(choices=_STATES, help_text="As of the last look that came to something.")
     message = serializers.CharField(help_text="The same for people.")
     parent = serializers.CharField(
-        allow_null=True, help_text="null: not known, or a zone of this panel that you may not read."
+        allow_null=True,
+        help_text="Name of the parent zone; null: unknown, or a zone of this panel that the token cannot read.",
     )
     servers = ParentServerSerializer(many=True)
     ds_ttl = serializers.IntegerField(allow_null=True, help_text="TTL of the DS records there.")
@@ -33,7 +36,7 @@ class ParentCheckSerializer(Shape):
     checked_at = serializers.DateTimeField(allow_null=True, help_text="When it was asked last.")
     silent = serializers.CharField(help_text="Why the last look came to nothing; empty where it did not.")
     silent_since = serializers.DateTimeField(allow_null=True, help_text="Since when no server answers.")
-    waiting = serializers.BooleanField(help_text="Somebody wants to know now, and a worker is about to look.")
+    waiting = serializers.BooleanField(help_text="Whether a check was asked for and is not done yet.")
 
 
 class DnssecNodeSerializer(Shape):

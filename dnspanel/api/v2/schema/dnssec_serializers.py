@@ -56,7 +56,7 @@ class SigningPatchSerializer(Shape):
 
     signed = Flag(required=False, help_text="true: new keys, if none signs. false: all keys go.")
     new_keys = NewKeysSerializer(
-        required=False, help_text="For a zone that becomes signed; left out: one of algorithm 13."
+        required=False, help_text="Keys for a zone that becomes signed; without it, one key of algorithm 13."
     )
     denial = DenialSerializer(required=False)
     cds = serializers.ListField(
@@ -148,7 +148,9 @@ class SigningSerializer(Shape):
     zone = serializers.CharField()
     signed = serializers.BooleanField(help_text="Whether the zone is signed.")
     presigned = serializers.BooleanField(help_text="It is served with the signatures that it came with.")
-    signatures_end = serializers.DateTimeField(allow_null=True, help_text="Of a presigned zone: when the first ends.")
+    signatures_end = serializers.DateTimeField(
+        allow_null=True, help_text="For a presigned zone: when its first signature expires."
+    )
     denial = DenialSerializer(allow_null=True, help_text="null: the zone is not signed.")
     cds = serializers.ListField(
         child=serializers.IntegerField(), help_text="Digest types of its CDS records; empty: none."
@@ -193,8 +195,8 @@ class NewKeySerializer(Shape):
         max_value=KSK_FLAGS,
         help_text=f"{KSK_FLAGS} (the default) or {ZSK_FLAGS}; with `public_key` what that says.",
     )
-    algorithm = Integer(required=False, min_value=0, max_value=255, help_text="Of a key that is made; 13 by default.")
-    bits = Integer(required=False, min_value=1, max_value=MOST_NUMBER, help_text="Of an RSA key that is made.")
+    algorithm = Integer(required=False, min_value=0, max_value=255, help_text="Algorithm of a new key.")
+    bits = Integer(required=False, min_value=1, max_value=MOST_NUMBER, help_text="Size of a new RSA key.")
     private_key = Text(
         required=False,
         max_length=MOST_TEXT,

@@ -24,7 +24,9 @@ LARGEST_ID = 2**31 - 1
 _MOST_UNKNOWN = 100
 _WITH_MEMBERS = (serializers.BaseSerializer, serializers.ListField, serializers.DictField)
 PAGED = [
-    OpenApiParameter("limit", {"type": "integer", "minimum": 1, "maximum": 1000}, description="Items of a page."),
+    OpenApiParameter(
+        "limit", {"type": "integer", "minimum": 1, "maximum": 1000}, description="Number of items of a page."
+    ),
     OpenApiParameter("cursor", str, description="Where the page begins; from `next` of the page before."),
 ]
 

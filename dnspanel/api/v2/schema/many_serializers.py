@@ -131,7 +131,7 @@ class OutcomeSerializer(Shape):
     refused = serializers.IntegerField(help_text="RRsets that stay as they are: no value any more, or not allowed.")
     refusals = RefusalSerializer(many=True, help_text="At most the first 20.")
     left_out_zones = serializers.IntegerField(
-        help_text="Of so many zones or more, what was published last is not looked through yet."
+        help_text="Number of zones whose last publication has not been searched yet."
     )
 
 
@@ -181,7 +181,7 @@ class ManyZonesSerializer(Shape):
         allow_blank=True,
         default="",
         max_length=MOST_REASON,
-        help_text="Of a deletion.",
+        help_text="Why; for a deletion.",
     )
     confirm = Flag(required=False, default=False, help_text="Delete them though they are many.")
 

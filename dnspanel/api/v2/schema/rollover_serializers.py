@@ -33,13 +33,18 @@ class RolloverSerializer(Shape):
     waits_for = serializers.CharField(help_text="What the next step waits for, in words; empty once it has ended.")
     waits_since = serializers.DateTimeField(help_text="Since when it waits in this step.")
     earliest = serializers.DateTimeField(allow_null=True, help_text="Of the next step, if only time is waited for.")
-    stuck = serializers.BooleanField(help_text="It goes on only after somebody has acted.")
+    stuck = serializers.BooleanField(help_text="Whether it goes on only after someone has acted.")
     late = serializers.ListField(child=serializers.CharField(), help_text="Nodes that do not answer with the step yet.")
     late_secondaries = serializers.ListField(
-        child=serializers.CharField(), help_text="Secondaries that do not; nobody looks at them in an emergency."
+        child=serializers.CharField(),
+        help_text="Secondaries that do not have the step yet; not checked in an emergency.",
     )
-    add_ds = serializers.ListField(child=serializers.CharField(), help_text="The parent has to have these.")
-    remove_ds = serializers.ListField(child=serializers.CharField(), help_text="It may not have these any more.")
+    add_ds = serializers.ListField(
+        child=serializers.CharField(), help_text="DS records that the parent zone must have."
+    )
+    remove_ds = serializers.ListField(
+        child=serializers.CharField(), help_text="DS records that the parent zone must not have any more."
+    )
     old_keys = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the keys that leave.")
     new_keys = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the keys that take over.")
     started_at = serializers.DateTimeField()

@@ -21,7 +21,7 @@ class ScopeSerializer(Shape):
     everywhere = Flag(default=False, help_text="All zones.")
     zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST)
     zones_hidden = serializers.IntegerField(
-        read_only=True, help_text="How many more zones it is about that you may not see."
+        read_only=True, help_text="Number of further zones that the token cannot see."
     )
     tags = serializers.ListField(child=Text(max_length=64), default=list, max_length=MOST)
     teams = serializers.ListField(

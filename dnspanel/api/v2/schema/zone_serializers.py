@@ -27,13 +27,16 @@ WAIT = OpenApiParameter(
 WAIT_FOR = OpenApiParameter(
     "wait_for",
     {"type": "string", "enum": ["nodes", "all"]},
-    description="For whom `wait` waits: `all` are secondaries besides nodes, as far as they have the zones.",
+    description="Whom `wait` waits for: `nodes`, or `all` (nodes and the secondaries that have the zones).",
 )
 IF_MATCH = OpenApiParameter(
-    "If-Match", str, OpenApiParameter.HEADER, description="ETag of what is to be changed, or `*`: else 412."
+    "If-Match",
+    str,
+    OpenApiParameter.HEADER,
+    description="`ETag` of what you read, or `*`. 412 if it has changed since.",
 )
 IF_NONE_MATCH = OpenApiParameter(
-    "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: only if there is none yet, else 412."
+    "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: write only if it does not exist yet, else 412."
 )
 IF_CHANGED = OpenApiParameter(
     "If-None-Match", str, OpenApiParameter.HEADER, description="ETag of the version that you have: then 304."
@@ -103,7 +106,7 @@ class RRsetPatchSerializer(Shape):
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
     tags = _tags()
     value_comments = _value_comments()
-    add = _texts(required=False, max_length=MOST_RDATA, help_text="Records to have besides.")
+    add = _texts(required=False, max_length=MOST_RDATA, help_text="Records to add.")
     remove = _texts(required=False, max_length=MOST_RDATA, help_text="Records not to have.")
 
 
@@ -123,7 +126,12 @@ class ChangeOrderSerializer(Shape):
     )
     name = Text(help_text="Absolute with a final dot, else relative to the zone; `@` is the zone itself.")
     type = Text()
-    ttl = Integer(required=False, min_value=0, max_value=MOST_TTL, help_text="For replace; for extend, of a new RRset.")
+    ttl = Integer(
+        required=False,
+        min_value=0,
+        max_value=MOST_TTL,
+        help_text="Needed for `replace`, and for `extend` of a new RRset.",
+    )
     rdata = _texts(required=False, max_length=MOST_RDATA, help_text="For all but delete.")
     disabled = _texts(required=False, max_length=MOST_RDATA, help_text="Values that are kept but not served.")
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
@@ -212,7 +220,7 @@ class ClonesSerializer(Shape):
 
     names = _texts(min_length=1, max_length=1000, help_text="Names of the new zones.")
     team = Integer(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
-    tags = Flag(required=False, default=False, help_text="Its tags too, for who may set them.")
+    tags = Flag(required=False, default=False, help_text="Copy the tags too. Needs the right `settings`.")
     reason = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="Why; the history shows it.")
 
 
@@ -221,14 +229,14 @@ class ZonePatchSerializer(Shape):
 
     tags = _texts(required=False, max_length=50)
     team = Integer(
-        required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team; null: of none."
+        required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team; null: no team."
     )
     default_ttl = Integer(
         required=False,
         allow_null=True,
         min_value=0,
         max_value=MOST_TTL,
-        help_text="The TTL that the editor gives new RRsets; null: that of the SOA.",
+        help_text="TTL of new RRsets in the editor; null: that of the SOA.",
     )
 
 
@@ -408,14 +416,15 @@ class PublicationSerializer(ListedPublicationSerializer):
     everywhere = serializers.BooleanField(help_text="All nodes that take pushes have proved to answer with it.")
     reached = serializers.IntegerField(help_text="How many nodes have.")
     of = serializers.IntegerField(help_text="How many nodes take pushes.")
-    nodes = ReachSerializer(many=True, allow_null=True, help_text="null: the token may not see nodes.")
+    nodes = ReachSerializer(many=True, allow_null=True, help_text="null without the permission `fleet`.")
     at_secondaries = serializers.BooleanField(
         allow_null=True, help_text="All secondaries that have its zones answer with it; null: without `wait_for=all`."
     )
     secondaries_lacking = serializers.ListField(
         child=serializers.CharField(),
         allow_null=True,
-        help_text="Those that do not, in words; null: without `wait_for=all`, or for who may not see nodes.",
+        help_text="Secondaries that do not have it yet, in words; null without `wait_for=all` or without the "
+        "permission `fleet`.",
     )
 
 
@@ -431,7 +440,7 @@ class ShadowedSerializer(Shape):
 class WatchedPublicationSerializer(PublicationSerializer):
     """A publication, its state on the nodes, and RRsets that nodes answer from another zone."""
 
-    shadowed = ShadowedSerializer(many=True, help_text="At most the first 100, as things are now.")
+    shadowed = ShadowedSerializer(many=True, help_text="At most the first 100, as of now.")
 
 
 class WrittenSerializer(Shape):
@@ -442,7 +451,8 @@ class WrittenSerializer(Shape):
     )
     publications = serializers.ListField(
         child=serializers.IntegerField(),
-        help_text="Sequences of all: more than 2,000 RRsets go out in several. To undo one of them undoes all.",
+        help_text="Sequences of all publications of this write; more than 2,000 RRsets take several. Undoing one "
+        "of them undoes all.",
     )
     zones = MovedSerializer(many=True)
     warnings = ViolationSerializer(many=True)
