@@ -20,9 +20,9 @@ _LONGEST_PAUSE = 0.25
 
 # Written out, because it runs for every write and at every look of those who wait.
 _PROOFS = """
-SELECT p.failed_reason <> '' OR EXISTS (  -- or an earlier piece of the same large change was taken back
-    SELECT FROM zones_publication f WHERE f.failed_at IS NOT NULL AND f.sequence <= p.sequence AND f.epoch = p.epoch
-    AND f.at = p.at AND f.channel = p.channel AND f.request_id = p.request_id
+SELECT p.failed_reason <> '' OR EXISTS (  -- or an earlier part of the same write was taken back
+    SELECT FROM zones_publication f
+    WHERE f.part_of = p.part_of AND f.sequence < p.sequence AND f.failed_at IS NOT NULL
 ), n.id IS NOT NULL, n.id IS NOT NULL AND EXISTS (
     SELECT FROM fleet_ack a WHERE a.node_id = n.id AND a.epoch = p.epoch AND a.sequence >= p.sequence
 )

@@ -33,7 +33,7 @@ from dnspanel.zones.plan import plan_zones
 from dnspanel.zones.publish_hooks import after_hooks
 from dnspanel.zones.restore import restorations
 from dnspanel.zones.rules import Severity, check_zone, names_below
-from dnspanel.zones.sequence_log import Alongside, append_publication, nothing, publication_of_form
+from dnspanel.zones.sequence_log import Alongside, append_publication, join_parts, nothing, publication_of_form
 from dnspanel.zones.server_sets import ServerSet
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Change, RRset, make
@@ -128,10 +128,17 @@ def create_zone(
         return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside, then, kind)
     if len(content) <= pieces.PIECE_RRSETS:
         return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside, then)
+
+    def then_fill() -> Publication:
+        created = Zone.objects.filter(name=zone_name, deleted_at=None)
+        last = Publication.objects.get(pk__in=created.values("sequence")) if then is None else then()
+        join_parts([last])
+        return last
+
     quotas.refuse_rrsets(author, team, [(zone_name, len(content))])
     try:
         first = [rrset for rrset in content if rrset.name == zone_name]
-        created = _create([(zone_name, first)], author, team, channel, now, reason, None, begin, then)
+        created = _create([(zone_name, first)], author, team, channel, now, reason, None, begin, then_fill)
     except ZoneError as refusal:
         return publication_of_form(form_id, otherwise=refusal)
     zone = Zone.objects.get(name=zone_name, deleted_at=None, sequence=created.sequence)
@@ -144,7 +151,7 @@ def create_zone(
         reason=reason,
         form_id=form_id,
         alongside=alongside,
-        fills_new_zone=True,
+        fills=created,
     )
     return filled.publication or created
 
@@ -357,7 +364,12 @@ def _create(
                 form_id=form_id,
                 under=under,
             )
-            return publication if then is None else then()
+            if then is None:
+                return publication
+            last = then()
+            if last.sequence != publication.sequence:
+                join_parts([publication, last])
+            return last
     except NamesRefused as refused:
         raise (refused.first if len(zones) == 1 else refused) from None
     except QuotaExceeded as refusal:

@@ -6,7 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from django.db import transaction
-from django.db.models import Exists, OuterRef, QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from dnspanel.accounts.actors import SystemRight
 from dnspanel.texts import gettext, in_english
@@ -129,7 +129,7 @@ def take_back_signing(
 def raise_if_taken_back(publication: Publication) -> None:
     """Raise TakenBack if the publication was taken back by now, whatever it was when it was read.
 
-    Or if an earlier piece of the same large change was.
+    Or if an earlier part of the same write was.
     """
     publication.refresh_from_db(fields=["failed_reason", "failed_at", "taken_back_in"])
     failed = publication if publication.failed_reason else failed_pieces([publication.sequence]).first()
@@ -138,19 +138,10 @@ def raise_if_taken_back(publication: Publication) -> None:
 
 
 def failed_pieces(sequences: Collection[int]) -> "QuerySet[Publication]":
-    """Those of these publications that were taken back, and earlier pieces of theirs (`pieces`), the first one first.
-
-    Pieces of one change have one time, to the microsecond, and one author.
-    """
-    later = Publication.objects.filter(
-        pk__in=sequences,
-        pk__gte=OuterRef("pk"),
-        epoch=OuterRef("epoch"),
-        at=OuterRef("at"),
-        channel=OuterRef("channel"),
-        request_id=OuterRef("request_id"),
-    )
-    return Publication.objects.filter(Exists(later), failed_at__isnull=False).order_by("pk")
+    """Return those of these publications that were taken back, and earlier parts of their writes, in their order."""
+    later = Publication.objects.filter(pk__in=sequences, pk__gt=OuterRef("pk"), part_of=OuterRef("part_of"))
+    failed = Publication.objects.filter(failed_at__isnull=False)
+    return failed.filter(Q(pk__in=sequences) | Exists(later)).order_by("pk")
 
 
 def _mark(sequence: int, inverse: Publication, reason: str, now: datetime) -> None:

@@ -26,6 +26,7 @@ from dnspanel.zones.merge import Edit
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan import ZonePlan, plan_zones
 from dnspanel.zones.publish_hooks import after_hooks
+from dnspanel.zones.sequence_log import join_parts
 from dnspanel.zones.signals import room_requested
 from replication.dns.rrset import Change
 
@@ -59,26 +60,26 @@ def publish_in_pieces(
     form_id: UUID | None,
     alongside: Callable[[], object],
     expected: Mapping[int, int] | None = None,
-    fills_new_zone: bool = False,
+    fills: Publication | None = None,
     under: SystemRight | None = None,
 ) -> Published:
     """Everything that these plans change is published, in several publications; `form_id` is that of the last one.
 
     The plans have been refused if they are to be (`revision.refuse`): here only what others published since is looked
     at, and whether the author may still do it. `expected` has the revision of zones that nobody else may change
-    meanwhile. `alongside` runs in the transaction of the last piece. Who may create a zone may fill it
-    (`fills_new_zone`), whether or not they may add to it later.
+    meanwhile. `alongside` runs in the transaction of the last piece. `fills` created the zone that the plans fill: it
+    is the first part of this write, and who may create a zone may fill it, whether or not they may add to it later.
 
     Raises Unknown, RevisionMoved, RightMissing, QuotaExceeded or Conflicts if that happens before the first piece is
     published, and PublishedInPart if it happens after it: nothing that is published is taken back.
     """
     pieces = list(_cut(plans))
-    first: int | None = None
+    first = fills
     revisions = dict(expected or {})
     outcome = Published(None, tuple(plans))
     has_room = True
     for number, piece in enumerate(pieces, 1):
-        has_room = has_room and _make_room()
+        has_room = has_room and make_room()
         is_last = number == len(pieces)
 
         @after_hooks
@@ -86,20 +87,19 @@ def publish_in_pieces(
             piece: Mapping[int, Sequence[Change]] = piece,
             at: Mapping[int, int] = revisions,
             is_last: bool = is_last,
-            first: int | None = first,
+            first: Publication | None = first,
         ) -> tuple[tuple[ZonePlan, ...], Publication | None]:
             with transaction.atomic(durable=True):
                 of_piece = _plan(piece, at, now)
-                for plan in () if fills_new_zone else of_piece:
+                for plan in () if fills is not None else of_piece:
                     access.refuse_changes(author, plan.zone, plan.changes, under)
                 quotas.refuse_growth(author, of_piece)
                 if is_last:
                     alongside()
                 id = form_id if is_last else None
                 publication = revision.carry_out(of_piece, author, channel, now, reason, id, under=under)
-                if publication is not None and len(pieces) > 1:
-                    publication.part_of = first or publication.sequence
-                    publication.save(update_fields=["part_of"])
+                if publication is not None and (first is not None or len(pieces) > 1):
+                    join_parts([publication] if first is None else [first, publication])
                 return of_piece, publication
 
         try:
@@ -108,7 +108,7 @@ def publish_in_pieces(
             if outcome.publication is None:
                 raise
             raise PublishedInPart(pieces=number - 1, of=len(pieces), last=outcome.publication.sequence) from refusal
-        first = first or (publication.sequence if publication else None)
+        first = first or publication
         moved = [plan.zone for plan in of_piece if plan.changes and plan.zone.pk in revisions]
         revisions |= {zone.pk: zone.revision + 1 for zone in moved}
         outcome = Published(publication or outcome.publication, _after(outcome.plans, of_piece))
@@ -123,7 +123,7 @@ def parts_of(publication: Publication) -> list[Publication]:
     return list(parts.order_by("sequence"))
 
 
-def _make_room() -> bool:
+def make_room() -> bool:
     """Return when the nodes can take another piece beside edits; False if that is not to be expected soon."""
     return all(answer for _, answer in room_requested.send(sender=Publication))
 

@@ -18,7 +18,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext
-from dnspanel.zones import access, bulk, governing, nesting, quotas, soa, store_rrsets
+from dnspanel.zones import access, bulk, governing, nesting, pieces, quotas, soa, store_rrsets
 from dnspanel.zones.bulk import Beside, nothing
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import Forbidden, NamesRefused, NameTaken, RightMissing, ZoneError
@@ -29,8 +29,7 @@ from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone, gon
 from dnspanel.zones.parts import Part
 from dnspanel.zones.queries import found_zones
 from dnspanel.zones.selection import TooMany
-from dnspanel.zones.sequence_log import NewRevision, append_publication, publication_of_form
-from dnspanel.zones.signals import room_requested
+from dnspanel.zones.sequence_log import NewRevision, append_publication, join_parts, publication_of_form
 from replication.dns import rdtypes
 from replication.dns.rrset import Change
 
@@ -129,27 +128,36 @@ def restore_zones(
     reason: str = "",
     form_id: UUID | None = None,
     beside: Beside = nothing,
+    joins: Publication | None = None,
 ) -> Restored:
     """Bring these zones back as they were, with higher serials: in one publication, or one for each piece of many.
 
     The outcome names each zone that stays in the trash, and why; one that is back already is unchanged. `beside` runs
     in the transaction of each publication, and `form_id` is that of the last one: the same form sent twice publishes
-    once. Raise PublishingOnHold or another ZoneError before the first piece; later ones leave the rest in the trash.
+    once. The publications are parts of one write, that of `joins` if there is one. Raise PublishingOnHold or another
+    ZoneError before the first piece; later ones leave the rest in the trash.
     """
     if (first := _published_by(form_id)) is not None:
         return first
-    pieces = list(_pieces(zones))
+    cut = list(_pieces(zones))
     done = Restored()
     has_room = True
-    for number, piece in enumerate(pieces, 1):
-        id = form_id if number == len(pieces) else None
-        has_room = has_room and (number == 1 or _make_room())
+
+    def join_and_go_on(publication: Publication) -> None:
+        if joins is not None or len(cut) > 1:
+            first = joins or next(iter(done.publications), None)
+            join_parts([publication] if first is None else [first, publication])
+        beside(publication)
+
+    for number, piece in enumerate(cut, 1):
+        id = form_id if number == len(cut) else None
+        has_room = has_room and (number == 1 or pieces.make_room())
         try:
-            publication, outcome = _restore_piece(piece, author, channel, now, reason, id, beside)
+            publication, outcome = _restore_piece(piece, author, channel, now, reason, id, join_and_go_on)
         except ZoneError as exc:
             if not done.publications:
                 raise
-            done.outcome.refused += [(zone, str(exc)) for each in pieces[number - 1 :] for zone in each]
+            done.outcome.refused += [(zone, str(exc)) for each in cut[number - 1 :] for zone in each]
             break
         _join(done.outcome, outcome)
         if publication is not None:
@@ -217,11 +225,6 @@ def _pieces(zones: Iterable[Zone]) -> Iterator[list[Zone]]:
         rrsets += zone.rrset_count
     if piece:
         yield piece
-
-
-def _make_room() -> bool:
-    """Return when the nodes can take another piece beside edits; False if that is not to be expected soon."""
-    return all(answer for _, answer in room_requested.send(sender=Publication))
 
 
 def _restore_piece(
@@ -328,8 +331,10 @@ def _published_by(form_id: UUID | None) -> Restored | None:
     first = Publication.objects.filter(form_id=form_id).first() if form_id else None
     if first is None:
         return None
-    back = Zone.objects.filter(pk__in=Revision.objects.filter(publication=first).values("zone"))
-    return Restored([first], ZonesOutcome(list(back.order_by("name"))))
+    parts = pieces.parts_of(first)
+    revisions = Revision.objects.filter(publication__in=parts, kind__in=(RevisionKind.RESTORE, RevisionKind.AWAIT))
+    back = Zone.objects.filter(pk__in=revisions.values("zone"))
+    return Restored(parts, ZonesOutcome(list(back.order_by("name"))))
 
 
 def _join(total: ZonesOutcome, part: ZonesOutcome) -> None:

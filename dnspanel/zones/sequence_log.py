@@ -8,6 +8,7 @@ from typing import Any
 from uuid import UUID, uuid4
 
 from django.db import connection, transaction
+from django.db.models import Q
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, SystemRight, passes_rules, token_of, user_of
@@ -203,6 +204,19 @@ def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | Non
         cursor.execute(_APPEND_ONE if zones == 1 else _APPEND, parameters)
         appended: tuple[int, UUID] | None = cursor.fetchone()
         return appended
+
+
+def join_parts(publications: Sequence[Publication]) -> None:
+    """Store that these publications, in their order, are parts of one write; so are parts that they already have.
+
+    Call it in the transaction of the newest one, with one publication too where others are to follow.
+    """
+    first = publications[0].part_of or publications[0].sequence
+    joined = {publication.part_of for publication in publications} - {None, first}
+    parts = Publication.objects.filter(Q(pk__in=[each.sequence for each in publications]) | Q(part_of__in=joined))
+    parts.update(part_of=first)
+    for publication in publications:
+        publication.part_of = first
 
 
 def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Publication:

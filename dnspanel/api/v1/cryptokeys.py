@@ -86,9 +86,10 @@ class Cryptokeys(PowerdnsView):
             if new.private_text is None:
                 raise
             raise Refusal(422, f"Key could not be parsed. Make sure your key format is correct. {exc}") from exc
-        act_on_kept(zone=zone, before=before, acting=acting)
         zone.refresh_from_db(fields=["sequence"])
-        wait_for_all(request, Publication.objects.get(sequence=zone.sequence), wait)
+        added = Publication.objects.get(sequence=zone.sequence)
+        for publication in (added, *act_on_kept(zone=zone, before=before, acting=acting)):
+            wait_for_all(request, publication, wait)
         return answer(_with_private(request, zone, made.pk), 201)
 
 
@@ -109,8 +110,8 @@ class Cryptokey(PowerdnsView):
             raise Refusal(422, "Key 'active' not present or not a Bool")
         published, acting = _flag(body, "published", True), _acting(request)
         publications = sign.set_key(zone=zone, key_id=key.id, active=active, published=published, acting=acting)
-        publications += act_on_kept(zone=zone, before=before, acting=acting)
-        wait_for_all(request, publications[-1] if publications else None, wait)
+        for publication in (*publications, *act_on_kept(zone=zone, before=before, acting=acting)):
+            wait_for_all(request, publication, wait)
         return done()
 
     def delete(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:

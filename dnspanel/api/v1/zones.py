@@ -224,8 +224,8 @@ def _settle(
         publications = sign.settle(zone=zone, requested=signing, acting=acting, alongside=keep_the_rest)
     except NotSigned as exc:
         raise not_secured(zone.name) from exc
-    publications += act_on_kept(zone=zone, before=before, acting=acting)
-    wait_for_all(request, publications[-1] if publications else None, wait)
+    for publication in (*publications, *act_on_kept(zone=zone, before=before, acting=acting)):
+        wait_for_all(request, publication, wait)
 
 
 def _chosen(request: Request) -> tuple[str | None, int | None]:

@@ -160,7 +160,7 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
         "only": revisions[0] if len(revisions) == 1 else None,
         "shadowed": [DisplayShadowed(each) for each in nesting.shadowed_by_publication(revisions)[:MOST_SHADOWED]],
         "may_undo": not found.failed_reason
-        and (any(_can_undo(request, each) for each in revisions) or _deleted(request, found)),
+        and (any(_can_undo(request, each) for each in _undone_alone(found, revisions)) or _deleted(request, found)),
         "may_restore": _deleted(request, found),
         "gone": restore.gone_for_good(found)[:MOST_LACKING] if _sees_all(request) else [],
         "may_draft_again": bool(found.failed_reason) and any(_can_undo(request, each) for each in revisions),
@@ -196,6 +196,15 @@ def _sees_all(request: PanelRequest) -> bool:
 def _can_undo(request: PanelRequest, each: Revision) -> bool:
     is_live = each.kind == RevisionKind.CHANGE and each.zone.deleted_at is None
     return is_live and access.may_edit_here(request.user, each.zone)
+
+
+def _undone_alone(found: Publication, revisions: Sequence[Revision]) -> list[Revision]:
+    """Return those of these revisions that did not fill a zone which the same write created: they go with that zone."""
+    if found.part_of is None:
+        return list(revisions)
+    created = Revision.objects.filter(publication__part_of=found.part_of, kind=RevisionKind.CREATE)
+    new = set(created.values_list("zone_id", flat=True))
+    return [each for each in revisions if each.kind == RevisionKind.CREATE or each.zone_id not in new]
 
 
 def _deleted(request: PanelRequest, found: Publication) -> bool:
@@ -283,7 +292,7 @@ def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
     found = _publication(request, sequence)
     undone: dict[str, None] = {}
     revisions = [each for part in pieces.parts_of(found) for each in _revisions(request, part)]
-    for each in revisions:
+    for each in _undone_alone(found, revisions):
         if each.kind == RevisionKind.DELETE:
             continue
         if not access.may_edit_here(request.user, each.zone):

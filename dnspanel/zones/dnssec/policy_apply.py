@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from uuid import uuid4
 
 from django.db import connection
 
@@ -47,8 +48,9 @@ def follow_policies(
 ) -> tuple[list[Publication], Findings]:
     """Zones are signed as their policies say, as far as that needs no rollover; the policies are by the zones' ids.
 
-    Returned besides the publications are the differences that there were, by the zones' ids: of those that are refused
-    nothing changed. `beside` gets them in the transaction of the last publication, also where nothing changes. Raises
+    Returned besides the publications, those of rollovers first, are the differences that there were, by the zones'
+    ids: of those that are refused nothing changed. `beside` gets them in the transaction of the last publication, also
+    where nothing changes. Raises
     Unknown for a zone that is gone, RightMissing.
     """
     work = _Work(zones, applied, applying, beside)
@@ -64,7 +66,7 @@ def follow_policies(
         decided=work.decided,
         form_id=applying.acting.form_id,
     )
-    return publications, work.findings
+    return [*work.begun, *publications], work.findings
 
 
 class _Work:
@@ -75,6 +77,7 @@ class _Work:
     ) -> None:
         self._zones, self._applied, self._applying, self._beside = zones, applied, applying, beside
         self.findings: dict[int, list[Difference]] = {}
+        self.begun: list[Publication] = []  # those of rollovers
         self._rolled: set[int] = set()
         self._rolling = rolling_zones([zone.pk for zone in zones])
         self._awaiting = awaiting_first_ds(zones, {pk: each.terms for pk, each in applied.items()})
@@ -100,10 +103,12 @@ class _Work:
         begin, kind = self._applying.begin_rollover, difference.kind
         assert begin is not None
         assert kind is not None
+        acting = replace(self._applying.acting, form_id=uuid4())
         try:
-            begin(zone, kind, self._applying.acting, terms.algorithm if kind is Kind.ALGORITHM else None)
+            begin(zone, kind, acting, terms.algorithm if kind is Kind.ALGORITHM else None)
         except DnssecRefused as refusal:
             return Difference(Act.REFUSED, str(refusal))
+        self.begun += Publication.objects.filter(form_id=acting.form_id)
         return replace(difference, message=gettext("{message} It has begun.").format(message=difference.message))
 
     def decide(self, zone: Zone, state: SigningState) -> SigningState:

@@ -22,7 +22,14 @@ from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState, steps_between
 from dnspanel.zones.errors import DnssecRefused, Unknown
 from dnspanel.zones.models import Publication, RevisionKind, Signing, SigningChange, Zone, ZoneKey
-from dnspanel.zones.sequence_log import Alongside, NewRevision, append_publication, nothing, publication_of_form
+from dnspanel.zones.sequence_log import (
+    Alongside,
+    NewRevision,
+    append_publication,
+    join_parts,
+    nothing,
+    publication_of_form,
+)
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key, RRset
 
@@ -52,8 +59,9 @@ def change_signing(
     """Each zone is signed as `decide` says, given the zone, locked, and how it is signed: published and audited.
 
     `decide` may be asked more than once, and may create and delete keys. Returns the publications, none where nothing
-    changes; of a form that was sent before, its last one. `alongside` runs in the transaction of the first one, also
-    where nothing changes; `decided` in the transaction of each one, when `decide` was asked for all zones. Raises
+    changes; of a form that was sent before, its last one. Several are parts of one write. `alongside` runs in the
+    transaction of the first one, also where nothing changes; `decided` in the transaction of each one, when `decide`
+    was asked for all zones. Raises
     Unknown for a zone that is gone, RightMissing, and what `decide` raises.
     """
     published: list[Publication] = []
@@ -70,6 +78,8 @@ def change_signing(
                 publication = step.publish("" if published else action, form_id if is_last else None)
                 if publication is None:
                     return published
+                if published or not is_last:
+                    join_parts([*published, publication])
                 published.append(publication)
         except (IntegrityError, DnssecRefused) as refusal:
             return [publication_of_form(form_id, otherwise=refusal)]

@@ -86,6 +86,16 @@ def test_it_is_said_of_the_last_piece_of_a_large_change_that_an_earlier_one_was_
     failed.raise_if_taken_back(other)
 
 
+def test_what_was_published_at_the_same_time_is_no_part_of_what_was_taken_back() -> None:
+    # Publications of one request with one time were taken for parts of one write.
+    now = timezone.now()
+    bad, other = change({WWW: "192.0.2.2"}), change({MAIL: "192.0.2.3"})
+    Publication.objects.filter(pk__in=[bad.pk, other.pk]).update(at=now)
+    take_back(bad)
+    failed.raise_if_taken_back(other)
+    assert is_everywhere(other) is None
+
+
 def test_what_others_changed_since_stays() -> None:
     bad = change({WWW: "192.0.2.2", MAIL: "192.0.2.3"})
     change({WWW: "192.0.2.9"})

@@ -242,6 +242,12 @@ def test_thousands_come_back_in_pieces_and_the_answer_names_each(
     assert done.last is not None
     assert Publication.objects.get(form_id=form_id) == done.last
     assert len(done.outcome.changed) == 5
+    # They are parts of one write, and the same form sent again has them all.
+    assert {each.part_of for each in Publication.objects.filter(pk__in=[each.pk for each in done.publications])} == {
+        done.publications[0].pk
+    }
+    again = restored(zones, bob, form_id=form_id)
+    assert (again.publications, len(again.outcome.changed)) == (done.publications, 5)
 
 
 def test_a_large_zone_is_a_piece_of_its_own(three: list[Zone], bob: User, monkeypatch: pytest.MonkeyPatch) -> None:

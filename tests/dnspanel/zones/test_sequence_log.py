@@ -14,7 +14,7 @@ from dnspanel.zones import draft, edit, revision, sequence_log
 from dnspanel.zones.discarded import discard
 from dnspanel.zones.errors import Conflicts, NameTaken, NothingToPublish, Unknown
 from dnspanel.zones.models import LogHead, Publication, Revision, RRset, Zone
-from dnspanel.zones.sequence_log import append_publication, open_log, publication_of_form
+from dnspanel.zones.sequence_log import append_publication, join_parts, open_log, publication_of_form
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW, make_person
 
@@ -50,6 +50,20 @@ def test_the_log_has_a_head_after_migrate_and_keeps_it(db: None) -> None:
     open_log()
     assert LogHead.objects.get() == head
     assert LogHead.objects.get().epoch == head.epoch != head.cluster
+
+
+def test_parts_that_join_a_write_bring_their_own_parts(db: None, make_zone: MakeZone) -> None:
+    one, two, three, four = (
+        Publication.objects.get(sequence=make_zone(name=f"z{number}.test.").sequence) for number in range(4)
+    )
+    join_parts([two])
+    join_parts([two, three])
+    join_parts([one, three])
+    assert (one.part_of, three.part_of) == (one.pk, one.pk)
+    parts = Publication.objects.filter(part_of=one.pk).order_by("pk")
+    assert list(parts.values_list("pk", flat=True)) == [one.pk, two.pk, three.pk]
+    four.refresh_from_db()
+    assert four.part_of is None
 
 
 def test_a_form_that_never_published_raises_what_stood_in_its_way(db: None) -> None:

@@ -200,9 +200,9 @@ def published(
     if not publications and form_id is not None:
         # Everything is so already: perhaps because an earlier sending of this request made it so.
         publications = list(Publication.objects.filter(form_id=form_id))
-    moved = {each["zone"]: each for one in publications for each in moved_by(one, actor_in(request))}
-    body = {"zones": list(moved.values()), "warnings": [], **more}
-    return accepted(request, publications[-1] if publications else None, body, status=status, headers=headers)
+    last = publications[-1] if publications else None
+    zones = [] if last is None else moved_by(last, actor_in(request))
+    return accepted(request, last, {"zones": zones, "warnings": [], **more}, status=status, headers=headers)
 
 
 @contextmanager

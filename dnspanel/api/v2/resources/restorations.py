@@ -10,7 +10,7 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
-from dnspanel.api.v2.http.accepted import accepted, moved_by, sequences_of
+from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_value
@@ -109,18 +109,12 @@ def selected(selection: TrashSelection, actor: Actor) -> list[Zone]:
 
 
 def restored(
-    request: Request, done: Restored, unknown: Refusals = (), others: Sequence[Publication] = ()
+    request: Request, done: Restored, unknown: Refusals = (), before: Publication | None = None
 ) -> HttpResponse:
-    """Answer with what came back, and what did not. `others` are publications that belong to the same request."""
-    publications = [*others, *done.publications]
-    last = max(publications, key=lambda each: each.sequence, default=None)
-    zones = [moved for each in publications for moved in moved_by(each, actor_in(request))]
-    body = {
-        "publications": [sequence for each in publications for sequence in sequences_of(each)],
-        "zones": zones,
-        "warnings": [],
-        "outcome": _outcome_json(done.outcome, unknown),
-    }
+    """Answer with what came back, and what did not. `before` is the part of the same write that was published first."""
+    last = done.last or before
+    zones = [] if last is None else moved_by(last, actor_in(request))
+    body = {"zones": zones, "warnings": [], "outcome": _outcome_json(done.outcome, unknown)}
     return accepted(request, last, body)
 
 

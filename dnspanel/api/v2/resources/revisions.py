@@ -286,11 +286,10 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
     unknown = gone(publication, actor)
     if not zones and not changes and restore.is_out_of_trash(publication, timezone.now()):
         raise CannotUndo(f"The zones of publication {publication.sequence} have left the trash for good.")
-    others = []
+    undone = None
     if changes:
         patches = patches_of_undo(actor, [_editable(actor, one) for one in changes])
-        undone = publish(request, patches, _terms(body))
-        others = [undone.publication] if undone.publication is not None else []
+        undone = publish(request, patches, _terms(body)).publication
     done = restore.restore_zones(
         zones=zones,
         author=actor,
@@ -298,8 +297,9 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
         now=timezone.now(),
         reason=body["reason"],
         form_id=None if changes else form_id_of(request),
+        joins=undone,
     )
-    return restored(request, done, unknown, others)
+    return restored(request, done, unknown, undone)
 
 
 def _patch_of_state(zone: Zone, number: int) -> Patch:

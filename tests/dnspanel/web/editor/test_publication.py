@@ -11,12 +11,12 @@ from dnspanel.fleet.models import Ack, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.publish import stall
 from dnspanel.publish.models import Segment
-from dnspanel.zones import edit, failed, queries
-from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones import edit, failed, pieces, queries
+from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
-from tests.people import make_person
+from tests.people import NOW, make_person
 from tests.publishing import change_rrsets
 
 
@@ -135,6 +135,20 @@ def test_what_cannot_be_undone_by_a_draft_says_what_to_do_instead(zone: Zone, br
     client = browser(bob)
     assert "Undo this" not in client.get(url(created)).content.decode()
     assert "delete the zone instead" in client.post(url(created) + "undo/", follow=True).content.decode()
+
+
+def test_the_records_of_a_large_new_zone_go_with_the_zone(
+    browser: Browser, alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Undo of what filled the zone left an empty zone.
+    monkeypatch.setattr(pieces, "PIECE_RRSETS", 2)
+    rrsets = [rr(f"n{number} 300 A 192.0.2.1", origin="large.test.") for number in range(5)]
+    filled = edit.create_zone(name="large.test.", author=alice, channel="web", now=NOW, rrsets=rrsets)
+    assert filled.part_of is not None
+    assert "Undo this" not in browser(alice).get(url(filled)).content.decode()
+    page = browser(alice).post(url(filled) + "undo/", follow=True).content.decode()
+    assert page.count("delete the zone instead") == 1
+    assert not Operation.objects.exists()
 
 
 def test_without_script_the_page_says_to_reload_it(

@@ -349,6 +349,20 @@ def test_rollovers_begin_by_themselves_where_the_policy_says_so(
     assert (run.state, run.counts) == (RunState.DONE, {"rollover": 2, "refused": 1})
 
 
+def test_what_rollovers_publish_that_a_run_begins_is_published_by_the_run(
+    zone: Zone, policy: DnssecPolicy, alice: User
+) -> None:
+    # The run is told when the canary takes one of its publications back.
+    sign.sign(zones=[zone], acting=Acting(alice, Channel.WEB, NOW), algorithm=15)
+    terms = Terms(automatic=True)
+    policies.change_policy(policy=policy, name="auto", terms=terms, is_default=True, by=alice, now=NOW)
+    run = begin(alice)
+    assert not policy_runs.work_on_run(run.pk, begin_rollover=automatic.begin_rollover)
+    run.refresh_from_db()
+    zone.refresh_from_db()
+    assert run.sequences == [zone.sequence]
+
+
 def test_zones_follow_their_policies_without_a_run_too(zone: Zone, policy: DnssecPolicy, alice: User) -> None:
     applied = policy_queries.applied_to_zones([zone])
     applying = policy_apply.Applying(Acting(alice, Channel.WEB, NOW, form_id=uuid4()))

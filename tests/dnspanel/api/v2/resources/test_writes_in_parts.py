@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.zones import pieces
+from dnspanel.zones import pieces, restore
 from dnspanel.zones.models import Publication, RRset, Zone
 from tests.dnspanel.api.v2.conftest import Caller, MakeZone
 
@@ -77,7 +77,34 @@ def test_a_new_zone_with_many_rrsets_names_all_parts(call: Caller) -> None:
     written = call.good("POST", "/zones", {"name": "large.test.", "rrsets": rrsets, "nameservers": nameservers})
     parts = Publication.objects.filter(part_of=written["publications"][0])
     assert [part.sequence for part in parts.order_by("sequence")] == written["publications"]
-    assert len(written["publications"]) > 1
+    # The first one is that which created the zone: it was missing, and undo took the content and left the zone.
+    assert [part.revisions.get().number for part in parts.order_by("sequence")] == [1, 2, 3, 4]
+    problem = call.problem(409, "POST", f"/publications/{written['publications'][-1]}/undo", {"confirm": True})
+    assert "Revision 1" in problem["detail"]
+    assert len(call.all("/zones/large.test./rrsets")) == 2 + len(NAMES)
+
+
+def test_zones_that_come_back_in_pieces_are_one_write(
+    call: Caller, make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(restore, "PIECE_ZONES", 2)
+    names = [make_zone(name=f"z{number}.test.").name for number in range(5)]
+    call.good("POST", "/bulk/deletions", {"zones": [{"zone": name} for name in names], "confirm": True})
+    body = {"zones": names}
+    done = call.good("POST", "/trash/restore", body, idempotency_key="once")
+    assert len(done["publications"]) == 3
+    parts = Publication.objects.filter(part_of=done["publications"][0])
+    assert [part.sequence for part in parts.order_by("sequence")] == done["publications"]
+    assert sorted(moved["zone"] for moved in done["zones"]) == names
+
+
+def test_zones_that_are_signed_in_two_steps_are_one_write(call: Caller, zone: Zone) -> None:
+    path = f"/zones/{zone.name}/dnssec"
+    call.good("PATCH", path, {"signed": True, "denial": {"method": "nsec3"}})
+    written = call.good("PATCH", path, {"denial": {"method": "nsec3", "salt": "ab"}})
+    assert len(written["publications"]) == 2
+    parts = Publication.objects.filter(part_of=written["publications"][0])
+    assert [part.sequence for part in parts.order_by("sequence")] == written["publications"]
 
 
 def test_a_small_write_is_one_publication(call: Caller, zone: Zone) -> None:
