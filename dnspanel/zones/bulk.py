@@ -33,6 +33,7 @@ from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
 from dnspanel.zones.natural_order import natural_text
 from dnspanel.zones.parts import Part
 from dnspanel.zones.publish_hooks import after_hooks
+from dnspanel.zones.readable import unreadable_in
 from dnspanel.zones.sequence_log import NewRevision, append_publication
 from dnspanel.zones.store_rrsets import copy_rows as copy_rows
 from dnspanel.zones.store_rrsets import rrsets_of_zones as rrsets_of_zones
@@ -421,10 +422,10 @@ def undo_zone_changes(
 
     Returned besides are the RRsets (zone name, name, type) that were kept: those that are not any more what that
     publication left, those at names where taking back would put a CNAME beside other data, DS that would break a zone
-    here, what is locked, and all those of zones that a rule of approval or a freeze is about, that are in the trash,
-    that have their primary elsewhere (but for the panel itself), or that are served with the signatures that they
-    came with. An RRset that is already as it was before is not touched, so undoing twice changes nothing. Zones that
-    it created or deleted are not looked at.
+    here, values that some node cannot read by now, what is locked, and all those of zones that a rule of approval, a
+    freeze or a quota is about, that are in the trash, that have their primary elsewhere (but for the panel itself), or
+    that are served with the signatures that they came with. An RRset that is already as it was before is not touched,
+    so undoing twice changes nothing. Zones that it created or deleted are not looked at.
     """
 
     def undo(left: Mapping[int, str]) -> tuple[Publication | None, list[tuple[str, str, int]]]:
@@ -448,11 +449,15 @@ def undo_zone_changes(
                 else:
                     stay = [change.key for change in of_zone.changes]
                 kept += [(of_zone.name, *key) for key in stay]
-            for id, key in _breaking(inverse, current):
-                del inverse[id][key]
-                kept.append((zones[id].name, *key))
+            refused_keys = _breaking(inverse, current)
+            if not passes_rules(under):
+                refused_keys += _unreadable(zones, inverse)
+            for id, key in refused_keys:
+                if inverse[id].pop(key, None) is not None:
+                    kept.append((zones[id].name, *key))
             moves = _moves(zones, current, inverse, now)
             refused = _refused_by_rules(moves, author, reason, now, under).union(left)
+            refused |= quotas.growing_too_large(author, [(move.zone, move.growth) for move in moves]).keys()
             kept += [(zones[id].name, *key) for id in refused for key in inverse.get(id, ())]
             moves = [move for move in moves if move.zone.pk not in refused]
             publication = _carry_out(moves, author, channel, now, reason, beside, under)
@@ -495,6 +500,17 @@ def _breaking(decided: Mapping[int, Changes], current: Mapping[int, Mapping[Key,
     before = {name: found.served for (name, type), (id, _) in at.items() if (found := current[id].get((name, type)))}
     broken = newly_broken(before, {name: rrset.served for (name, _), (_, rrset) in at.items()}) if at else {}
     return [(id, key) for key, (id, _) in at.items() if key[0] in broken]
+
+
+def _unreadable(zones: Mapping[int, Zone], decided: Mapping[int, Changes]) -> list[tuple[int, Key]]:
+    """The zones and keys of RRsets with values that some node cannot read."""
+    coming = (
+        (id, zones[id].name, rrset)
+        for id, changes in decided.items()
+        for rrset in changes.values()
+        if rrset is not None
+    )
+    return [(id, (violation.name, violation.type)) for id, violation in unreadable_in(coming)]
 
 
 def prefer_indexes() -> None:

@@ -12,7 +12,7 @@ from dnspanel.accounts.actors import Author, SystemRight
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
-from dnspanel.zones import access, bulk, nesting, pieces, quotas, server_sets, soa, store_rrsets
+from dnspanel.zones import access, bulk, nesting, pieces, quotas, readable, server_sets, soa, store_rrsets
 from dnspanel.zones.computed_types import COMPUTED, reasons_against
 from dnspanel.zones.dnssec.first_signing import sign_new_zones
 from dnspanel.zones.errors import (
@@ -182,7 +182,7 @@ def create_zones(
 
     For bulk: RRsets must be such as `rrset.make` returns. Refused is only what
     the database refuses (duplicates, a CNAME beside other data), names outside
-    of the zone, and the types that not every node answers. Missing SOA and apex
+    of the zone, and the types and values that not every node answers. Missing SOA and apex
     NS are made from `server_set`, as of `create_zone`; zones with its name
     servers are kept in step with it. `alongside` runs in the same transaction, when
     the zones are in their table. With `awaits_transfer` it is as with `create_zone`.
@@ -199,6 +199,7 @@ def create_zones(
     for name, rrsets in content:
         if any(rrset.type in COMPUTED or not rrset.name.endswith(name) for rrset in rrsets):
             _refuse_errors(name, rrsets)
+    readable.refuse_unreadable(content)
 
     def beside() -> None:
         _follow(server_set, content, now)
@@ -287,8 +288,9 @@ def restore_zone(
     """The zone is back from the trash as it was, with a higher serial.
 
     A DS that it holds for a zone here, and that leads to no key of that zone by now, is disabled. Raises NotInTrash,
-    RightMissing, QuotaExceeded or NameRefused: the name may be taken by now, zones of others may stand above or below
-    it, or the zone above may hold a DS that leads to no key of it.
+    RightMissing, QuotaExceeded, RuleViolations for values that nodes cannot read by now, or NameRefused: the name may
+    be taken by now, zones of others may stand above or below it, or the zone above may hold a DS that leads to no key
+    of it.
     """
     try:
         with transaction.atomic(durable=True):
@@ -301,6 +303,9 @@ def restore_zone(
                 raise NameTaken(trashed.name)
             if author is not None:
                 quotas.refuse_zone_of(creator=trashed.created_by, team=trashed.team)
+            quotas.refuse_rrsets(author, trashed.team, [(trashed.name, trashed.rrset_count)])
+            if unreadable := readable.refusals_of_stored([trashed]):
+                raise unreadable[trashed.pk]
             Zone.objects.filter(pk=trashed.pk).update(deleted_at=None)
             revisions = restorations([trashed], now)
             nesting.refuse_names(zone_names=[trashed.name], own=[trashed.pk], author=author)

@@ -46,19 +46,21 @@ def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -
     refuse_beyond((*own, *of_team), Kind.ZONES, added=added, count=zone_count, refusal=QuotaExceeded)
 
 
-def without_room(zones: Sequence[Zone]) -> dict[int, str]:
-    """Return why some of these zones, which come back from the trash, do not fit their creator or team; by their ids.
+def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
+    """Return why some of these zones, which the author brings back from the trash, are too many or too large.
 
-    The first ones fit. Until the transaction ends, others cannot add zones for the same people and teams. Creators and
-    teams must be loaded with the zones.
+    By their ids. Too many they are for their creator or team: the first ones fit. Until the transaction ends, others
+    cannot add zones for the same people and teams. Creators and teams must be loaded with the zones.
     """
     holders = {
         zone.pk: [holder_of(each) for each in (zone.created_by, zone.team) if each is not None] for zone in zones
     }
     distinct = {(holder.team, holder.pk): holder for of_zone in holders.values() for holder in of_zone}
     rooms = {key: room_beyond(holder, Kind.ZONES, count=zone_count) for key, holder in sorted(distinct.items())}
-    refused: dict[int, str] = {}
+    refused = _too_large(author, ((zone, 0, zone.rrset_count) for zone in zones))
     for zone in zones:
+        if zone.pk in refused:
+            continue
         limited = [(holder, room) for holder in holders[zone.pk] if (room := rooms[holder.team, holder.pk]) is not None]
         full = next(((holder, room) for holder, room in limited if room.left <= 0), None)
         if full is not None:
@@ -103,7 +105,8 @@ def refuse_rrsets(author: Author, team: Team | None, counts: Iterable[tuple[str,
     """Raise QuotaExceeded for the first of these new zones (name, number of RRsets) that is too large."""
     limits = _limits(author, None if team is None else holder_of(team)) if author is not None else ()
     for name, count in counts:
-        _refuse_size(limits, name, 0, count)
+        if reason := _size_refusal(limits, name, 0, count):
+            raise QuotaExceeded(reason)
 
 
 def refuse_growth(author: Author, plans: Sequence[ZonePlan]) -> None:
@@ -112,18 +115,31 @@ def refuse_growth(author: Author, plans: Sequence[ZonePlan]) -> None:
 
 
 def refuse_larger(author: Author, growth: Iterable[tuple[Zone, int]]) -> None:
-    """Raise QuotaExceeded for the first of these zones that would be larger than it may, by so many more RRsets.
+    """Raise QuotaExceeded for the first of these zones that would be larger than it may, by so many more RRsets."""
+    for reason in growing_too_large(author, growth).values():
+        raise QuotaExceeded(reason)
 
-    The count of a zone's RRsets stands in its row; a query is needed only for teams that the author is not in
-    and that were not loaded with their zones.
+
+def growing_too_large(author: Author, growth: Iterable[tuple[Zone, int]]) -> dict[int, str]:
+    """Return why some of these zones may not have so many more RRsets, by their ids."""
+    return _too_large(author, ((zone, zone.rrset_count, added) for zone, added in growth))
+
+
+def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[int, str]:
+    """Return why some of these zones, with so many RRsets and so many more, would be too large, by their ids.
+
+    A query is needed only for teams that the author is not in and that were not loaded with their zones.
     """
-    growing = [(zone, added) for zone, added in growth if added > 0]
+    growing = [(zone, used, added) for zone, used, added in sizes if added > 0]
     if not growing or author is None:
-        return
-    teams = _teams_of(author, [zone for zone, _ in growing])
-    for zone, added in growing:
+        return {}
+    teams = _teams_of(author, [zone for zone, _, _ in growing])
+    found = {}
+    for zone, used, added in growing:
         team = None if zone.team_id is None else teams.get(zone.team_id)
-        _refuse_size(_limits(author, team), zone.name, zone.rrset_count, added)
+        if reason := _size_refusal(_limits(author, team), zone.name, used, added):
+            found[zone.pk] = reason
+    return found
 
 
 def rrset_limit(author: Author, team: Team | None) -> int | None:
@@ -194,9 +210,11 @@ def _teams_of(author: Author, zones: Iterable[Zone]) -> Mapping[int, Holder]:
     return {pk: holder_of(team) for pk, team in teams.items()}
 
 
-def _refuse_size(holders: Iterable[Holder], name: str, used: int, added: int) -> None:
+def _size_refusal(holders: Iterable[Holder], name: str, used: int, added: int) -> str:
+    """Return which quota a zone with so many RRsets would exceed with so many more; empty if none."""
     for holder in holders:
         limit = holder.limits[Kind.RRSETS]
         if limit is not None and used + added > limit:
             message = refusal_message(holder, Kind.RRSETS, limit=limit, used=used, added=added)
-            raise QuotaExceeded(f"{name}: {message}")
+            return f"{name}: {message}"
+    return ""

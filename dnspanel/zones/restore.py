@@ -18,7 +18,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext
-from dnspanel.zones import access, bulk, governing, nesting, pieces, quotas, soa, store_rrsets
+from dnspanel.zones import access, bulk, governing, nesting, pieces, quotas, readable, soa, store_rrsets
 from dnspanel.zones.bulk import Beside, nothing
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import Forbidden, NamesRefused, NameTaken, RightMissing, ZoneError
@@ -296,6 +296,7 @@ def _coming(
     kept = {
         **{zone.pk: over[zone.name] for zone in trashed if zone.name in over},
         **governing.reasons_against(trashed, parts, author=author, reason=reason, now=now),
+        **{pk: str(refusal) for pk, refusal in readable.refusals_of_stored(trashed).items()},
         **left,
     }
     taken = bulk.existing_zones([zone.name for zone in trashed])
@@ -305,7 +306,7 @@ def _coming(
             outcome.refused.append((zone, refusal))
         else:
             coming[zone.name] = zone
-    without_room = {} if author is None else quotas.without_room(list(coming.values()))
+    without_room = {} if author is None else quotas.without_room(list(coming.values()), author)
     outcome.refused += [(zone, without_room[zone.pk]) for zone in coming.values() if zone.pk in without_room]
     return [zone for zone in coming.values() if zone.pk not in without_room]
 

@@ -596,11 +596,18 @@ def _values(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
 
 
-def _unreadable(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    """Values that would make every type at the name SERVFAIL, where no release of the nodes' PowerDNS reads them."""
+def unreadable_values(zone: str, rrset: RRset, unanswered: Mapping[int, str]) -> Iterator[Violation]:
+    """Yield an error for each value that makes every type at the name SERVFAIL, because some node cannot read it.
+
+    `unanswered` has the reasons against the kinds that some node does not read (`computed_types.reasons_against`).
+    """
     for text in rrset.served:
-        if reason := unreadable.reason_against(rrset.type, text, near.unanswered):
-            yield _error(rrset, "value-unanswered", f"{_what(near.zone, rrset)}: {reason}")
+        if reason := unreadable.reason_against(rrset.type, text, unanswered):
+            yield _error(rrset, "value-unanswered", f"{_what(zone, rrset)}: {reason}")
+
+
+def _unreadable(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    return unreadable_values(near.zone, rrset, near.unanswered)
 
 
 def _at_signs(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:

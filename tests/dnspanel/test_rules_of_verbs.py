@@ -219,7 +219,7 @@ ACTS: dict[str, Act] = {
     "publish a draft": Act(_publish_draft, ALL),
     "change records directly (APIs, DNS UPDATE, dyndns, runs)": Act(_add, ALL),
     "change many zones (imports)": Act(_change_many, ALL),
-    "undo a publication": Act(_undo, NO_QUOTA, lambda zone, author: _remove_www(zone, author)),
+    "undo a publication": Act(_undo, ALL, lambda zone, author: _remove_www(zone, author)),
     "records that expire": Act(_expire, NO_QUOTA, _set_expiry),
     "nobody changes records": Act(lambda zone, author: _add(zone, None), NO_QUOTA),
     "delete a zone": Act(_delete, NO_QUOTA),
@@ -311,6 +311,17 @@ def test_an_act_is_refused_by_the_rules_that_are_asked_about_it(name: str, rule:
     refusal: type[Exception] = QuotaExceeded if rule == "quota" else ruled.REFUSAL[rule]
     with pytest.raises((refusal, LeftAlone, NamesRefused, NameRefused)):
         act.act(zone, author)
+
+
+@pytest.mark.parametrize("name", ["restore a zone", "restore many zones"])
+def test_a_zone_that_is_larger_than_the_quota_by_now_stays_in_the_trash(name: str, zone: Zone, author: User) -> None:
+    _delete(zone, author)
+    set_quotas(of=author, quotas={Kind.RRSETS: zone.rrset_count - 1}, by=None, now=NOW)
+    zone = Zone.objects.get(pk=zone.pk)
+    with pytest.raises((QuotaExceeded, LeftAlone)):
+        ACTS[name].act(zone, author)
+    set_quotas(of=author, quotas={Kind.RRSETS: zone.rrset_count}, by=None, now=NOW)
+    ACTS[name].act(zone, author)
 
 
 def test_every_function_that_appends_a_publication_has_a_row() -> None:

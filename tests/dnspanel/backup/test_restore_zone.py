@@ -12,6 +12,7 @@ from dnspanel.accounts.models import AuditEntry, Role, Team, User
 from dnspanel.backup import archived_zone
 from dnspanel.backup.archived_zone import read_zone
 from dnspanel.backup.make import back_up_to_file
+from dnspanel.fleet.models import Node
 from dnspanel.zones import direct, edit
 from dnspanel.zones.dnssec import sign
 from dnspanel.zones.dnssec.guarded import Acting
@@ -20,6 +21,7 @@ from dnspanel.zones.models import Channel, Publication, RRset, Zone
 from dnspanel.zones.settings_of_zone import change_settings
 from dnspanel.zones.store_rrsets import rrsets_of_zones
 from replication.dns import rdtypes
+from tests.dnspanel.fleet.nodes.test_readable_values import EMPTY, runs
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.docs.runbooks import commands_of
@@ -123,6 +125,26 @@ def test_a_zone_that_is_gone_for_good_is_created_again_with_keys_tags_and_team(z
     assert (others_than_soa(back), [key.ds for key in keys_of(back)]) == (then, ds)
     assert (back.tags, back.team, back.serial) == (["eu", "shop"], zone.team, zone.serial + 41)
     assert signing_of(back).is_signed
+
+
+def test_values_that_a_node_of_today_cannot_read_are_refused_wherever_the_zone_is_now(
+    make_zone: MakeZone, tmp_path: Path
+) -> None:
+    node = runs("ns1", "4.9.17")
+    zone = make_zone(EMPTY, name="caa.test.")
+    path = str(tmp_path / "panel.tar")
+    back_up_to_file(path=Path(path), now=NOW)
+    patch = direct.patch_of_steps(zone, [(("www.caa.test.", rdtypes.CAA), direct.removed)])
+    direct.publish_patches(patches=[patch], author=None, channel=Channel.API, now=NOW)
+    Node.objects.filter(pk=node.pk).update(report={"versions": {"powerdns": "4.7.3"}})
+    last = Publication.objects.latest("sequence")
+    with pytest.raises(CommandError, match=r"PowerDNS 4\.7"):
+        manage("caa.test", "--from", path)
+    assert Publication.objects.latest("sequence") == last
+    Zone.objects.filter(pk=zone.pk).delete()
+    with pytest.raises(CommandError, match=r"PowerDNS 4\.7"):
+        manage("caa.test", "--from", path)
+    assert not Zone.objects.exists()
 
 
 def test_who_may_not_change_the_zone_does_not_restore_it(zone: Zone, archive: Path) -> None:
