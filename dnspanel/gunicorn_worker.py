@@ -3,8 +3,12 @@
 All threads of a web process can wait at once, for a PostgreSQL that hangs or for nodes. Whoever asks then whether the
 process lives must not wait behind them, or a supervisor kills a process that is well, and a load balancer takes out a
 panel that is only busy. So requests for these paths go to threads of their own, known by the first bytes that arrived.
+
+What gunicorn refuses before the panel sees it is answered in the words of the APIs (`malformed`), not in HTML: browsers
+do not send such requests, programs do.
 """
 
+import json
 import selectors
 import socket
 import time
@@ -12,12 +16,24 @@ from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import Any
 
+from gunicorn import util  # type: ignore[import-untyped]
+from gunicorn.http import errors  # type: ignore[import-untyped]
 from gunicorn.workers.gthread import TConn, ThreadWorker  # type: ignore[import-untyped]
 
 HEALTH_PATHS = ("/livez", "/readyz", "/healthz")
 _THREADS = 2
 _STARTS = tuple(f"{method} {path}{end}".encode() for method in ("GET", "HEAD") for path in HEALTH_PATHS for end in " ?")
 _LONGEST = max(map(len, _STARTS))
+# What gunicorn refuses, with the status that it gives it; the first that fits.
+_REFUSED: tuple[tuple[type[Exception], int, str], ...] = (
+    (errors.LimitRequestLine, 414, "URI Too Long"),
+    (errors.LimitRequestHeaders, 431, "Request Header Fields Too Large"),
+    (errors.ExpectationFailed, 417, "Expectation Failed"),
+    (errors.UnsupportedTransferCoding, 501, "Not Implemented"),
+    (errors.ParseException, 400, "Bad Request"),
+)
+_NOT_REFUSED = (errors.InvalidResponseHeader, errors.InvalidResponseHeaderName, errors.ConfigurationProblem)
+_LONGEST_DETAIL = 300
 
 
 class Worker(ThreadWorker):  # type: ignore[misc]
@@ -43,8 +59,37 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         pool = self._health_pool if first.startswith(_STARTS) else self.tpool
         pool.submit(self.handle, conn).add_done_callback(partial(self._finish, conn))
 
+    def handle_error(self, req: Any, client: socket.socket, addr: Any, exc: Exception) -> None:
+        """Answer a request that cannot be read with a problem; leave what is no fault of the client to gunicorn."""
+        found = next(((status, reason) for kind, status, reason in _REFUSED if isinstance(exc, kind)), None)
+        if found is None or isinstance(exc, _NOT_REFUSED):
+            super().handle_error(req, client, addr, exc)
+            return
+        self.log.warning("Invalid request from ip=%s: %s", addr[0] if addr else "", exc)
+        try:
+            util.write_nonblock(client, _problem(*found, str(exc)))
+        except OSError:
+            self.log.debug("Failed to send error message.")
+
     def _finish(self, conn: TConn, future: Any) -> None:
         self.method_queue.defer(self.finish_request, conn, future)
+
+
+def _problem(status: int, reason: str, fault: str) -> bytes:
+    """Return a whole answer, as `api.v2.http.problems` makes them; `error` is for clients of API v1."""
+    detail = f"The request is not valid HTTP: {fault[:_LONGEST_DETAIL]}"
+    problem = {
+        "type": "/api/v2/problems/malformed",
+        "title": "The request cannot be read",
+        "status": status,
+        "detail": detail,
+        "code": "malformed",
+        "errors": [],
+        "error": detail,
+    }
+    body = json.dumps(problem).encode()
+    head = f"HTTP/1.1 {status} {reason}\r\nConnection: close\r\nContent-Type: application/problem+json\r\n"
+    return f"{head}Cache-Control: no-store\r\nContent-Length: {len(body)}\r\n\r\n".encode() + body
 
 
 def _first_bytes(conn: TConn) -> bytes | None:

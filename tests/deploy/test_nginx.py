@@ -92,8 +92,12 @@ class Running:
         return self.send("\r\n".join([*lines, *(f"{name}: {value}" for name, value in headers.items()), "", ""]))
 
     def send(self, text: str) -> tuple[int, Message, bytes]:
+        return self.send_bytes(text.encode())
+
+    def send_bytes(self, sent: bytes) -> tuple[int, Message, bytes]:
         with self.connect() as sock:
-            sock.sendall(text.encode())
+            with contextlib.suppress(OSError):  # nginx may have answered and closed before it has read all
+                sock.sendall(sent)
             answer = http.client.HTTPResponse(sock)
             answer.begin()
             return answer.status, answer.headers, answer.read()
@@ -224,6 +228,18 @@ def test_what_nginx_refuses_is_said_in_the_same_ways(nginx: Running, accept: str
     limit = re.search(r"client_max_body_size (\d+)m;", (NGINX / "proxy.conf").read_text())
     assert limit
     assert f"{limit[1]} MiB".encode() in sent[413][1][2]
+
+
+def test_a_body_that_is_too_large_is_a_problem_however_it_comes(nginx: Running) -> None:
+    """Review A13: 30 MB were answered with HTML, to a program that reads problems."""
+    whole = b"x" * (17 * 1024 * 1024)
+    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(whole), whole)
+    for path in ("/api/v2/bulk", "/api/v1/servers/localhost/zones"):
+        for header, body in ((f"Content-Length: {len(whole)}", whole), ("Transfer-Encoding: chunked", chunked)):
+            head = f"POST {path} HTTP/1.1\r\nHost: dns.example.net\r\nConnection: close\r\n{header}\r\n\r\n"
+            status, headers, answer = nginx.send_bytes(head.encode() + body)
+            assert (status, headers["Content-Type"]) == (413, "application/problem+json"), header
+            assert json.loads(answer)["code"] == "too-large"
 
 
 def test_the_pages_of_nginx_are_not_pages_of_the_panel(nginx: Running) -> None:

@@ -1,6 +1,8 @@
-"""That questions about health are answered while all threads of a web process wait."""
+"""Questions about health are answered while all threads wait; what gunicorn refuses is a problem, not a page."""
 
 import http.client
+import json
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -8,6 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
+from dnspanel.api.v2.http.problems import ROOT_URL
 from tests.stack import ROOT, until
 
 APPLICATION = """
@@ -83,3 +87,31 @@ def test_a_connection_that_says_nothing_yet_holds_no_thread(port: int) -> None:
     assert ask(silent, "/late") == (200, b"/late")
     for connection in (silent, other):
         connection.close()
+
+
+@pytest.mark.parametrize(
+    ("lines", "status"),
+    [
+        (("POST /api/v2/zones HTTP/1.1", "Content-Type: application/json", "Content-Type: text/plain"), 400),
+        (("POST /api/v2/zones HTTP/1.1", "Content-Length: many"), 400),
+        (("POST /api/v2/zones HTTP/1.1", "Content-Length: 1", "Transfer-Encoding: chunked"), 400),
+        (("POST /api/v2/zones HTTP/1.1", "Transfer-Encoding: brotli"), 501),
+        (("GET /api/v2/zones HTTP/1.1", "Expect: a-cake"), 417),
+        (("GET /api/v2/zones HTTP/1.1", f"X-Long: {'x' * 9_000}"), 431),
+        ((f"GET /api/v2/zones?q={'x' * 9_000} HTTP/1.1",), 414),
+        (("GET /api/v2/zones HTTP/9.9",), 400),
+        (("<b>nonsense</b>",), 400),
+    ],
+)
+def test_what_gunicorn_refuses_is_a_problem(port: int, lines: tuple[str, ...], status: int) -> None:
+    """Review A13: two Content-Type were answered with HTML, to a program that reads problems."""
+    with socket.create_connection(("127.0.0.1", port), timeout=30) as sock:
+        sock.sendall("\r\n".join([*lines, "Host: panel.test", "", ""]).encode())
+        answer = http.client.HTTPResponse(sock)
+        answer.begin()
+        body = answer.read()
+    problem, kind = json.loads(body), PROBLEM_TYPES["malformed"]
+    assert (answer.status, answer.headers["Content-Type"]) == (status, "application/problem+json")
+    assert (problem["status"], problem["code"], problem["type"]) == (status, kind.code, f"{ROOT_URL}/{kind.code}")
+    assert (problem["title"], problem["errors"]) == (kind.title, [])
+    assert problem["error"] == problem["detail"]
