@@ -30,17 +30,34 @@ def small_cache(*, entries: int, longest: int) -> Callable[[Callable[..., _Answe
     """
 
     def decorate(function: Callable[..., _Answer]) -> Cached[_Answer]:
-        kept = lru_cache(maxsize=entries)(function)
+        def measured(*args: Any) -> _Answer:
+            answer = function(*args)
+            # Only what is not kept yet is measured: an import asks for one text a hundred thousand times.
+            if sum(map(_length, args)) > longest:
+                raise _NotKept(answer)
+            return answer
+
+        kept = lru_cache(maxsize=entries)(measured)
 
         @wraps(function)
         def call(*args: Any) -> _Answer:
-            return kept(*args) if sum(map(_length, args)) <= longest else function(*args)
+            try:
+                return kept(*args)
+            except _NotKept as result:
+                return result.answer  # type: ignore[no-any-return]
 
         call.most_bytes = entries * (2 * longest + _OVERHEAD)  # type: ignore[attr-defined]
         call.cache_clear = kept.cache_clear  # type: ignore[attr-defined]
         return call  # type: ignore[return-value]
 
     return decorate
+
+
+class _NotKept(Exception):
+    """Carries the answer about texts that are too long past `lru_cache`, which keeps whatever is returned."""
+
+    def __init__(self, answer: Any) -> None:
+        self.answer = answer
 
 
 def _length(argument: Any) -> int:

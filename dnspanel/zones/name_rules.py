@@ -5,6 +5,7 @@ All of them are valid names, so they are kept as they are, as BIND keeps them.
 
 from collections.abc import Callable, Iterator
 
+from dnspanel.small_cache import small_cache
 from dnspanel.texts import gettext
 from dnspanel.zones.value_rules import Finding, is_host, looks_like_address
 from replication.dns import names, rdtypes
@@ -13,6 +14,7 @@ from replication.dns.rrset import RRset
 SOA_PRIMARY, SOA_MAILBOX = "soa-primary", "soa-mailbox"
 SOA_CODES = (SOA_PRIMARY, SOA_MAILBOX)  # in the order of the fields
 AT_SIGN = "at-in-name"
+_NO_ZONE = "\0"  # no name is below it
 # A name below the zone with so many labels was probably meant to be one of another zone.
 _LABELS_OF_OTHERS = 2
 # Types whose first name is a mailbox.
@@ -69,7 +71,17 @@ def names_of_soa(text: str) -> tuple[str, str]:
 
 def is_doubtful_soa(text: str, zone: str) -> bool:
     """Whether the rules may have something to say of a SOA; quick, since every zone has one."""
+    primary, mailbox = names_of_soa(text)
+    at = f".{zone}"
+    if not primary.endswith(at) and not mailbox.endswith(at) and _are_plain(primary, mailbox):
+        return False
     return any(True for _ in _findings(text, zone, lambda name: False))
+
+
+@small_cache(entries=4096, longest=512)
+def _are_plain(primary: str, mailbox: str) -> bool:
+    """Whether nothing can be said of the names of a SOA outside of its zone; many zones have the same."""
+    return not any(True for _ in _findings(f"{primary} {mailbox} ", _NO_ZONE, lambda name: True))
 
 
 def check_soa(rrset: RRset, zone: str, exists: Callable[[str], bool]) -> Iterator[Finding]:
