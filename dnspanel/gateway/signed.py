@@ -19,11 +19,14 @@ from dnspanel.gateway.ixfr import Transfer
 from dnspanel.secondaries import signed
 from dnspanel.texts import gettext
 from dnspanel.transfer.errors import SourceAway
+from dnspanel.transfer.signed_chains import SignedChains
 from dnspanel.transfer.sources.axfr import Broken, NotGiven, Server
 from dnspanel.transfer.sources.dns_wire import BadMessage, Record
 from dnspanel.zones.dnssec.queries import last_change_of, signing_of
 from dnspanel.zones.models import RRset, Zone
-from replication.dns import rdtypes
+from replication.codec.dnssec import Nsec3
+from replication.codec.keys import APEX, name_from_relative_key, relative_key
+from replication.dns import rdata, rdtypes
 from replication.dns.rrset import Serial
 from replication.dns.signed_ttls import SignedTtls
 
@@ -49,8 +52,11 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
         if since is not None and not Serial(since) < Serial(serial):
             yield Transfer(ixfr.NOTHING, serial, [soa])
         else:
-            if signing_of(zone).presigned:
+            state = signing_of(zone)
+            if state.presigned:
                 records = _with_ttls_of_signer(records, zone)
+            if state.other_nsec3:
+                records = with_chains(records, zone.name, tuple(filter(None, (state.nsec3, *state.other_nsec3))))
             yield Transfer(ixfr.AXFR, serial, _all(soa, records, zone))
     finally:
         server.connections.cut()
@@ -122,6 +128,26 @@ def _with_ttls_of_signer(records: Iterator[Record], zone: Zone) -> Iterator[Reco
     ttls = SignedTtls(_signatures_of(zone))
     for record in records:
         yield record._replace(ttl=ttls.ttl_of(*record))
+
+
+def with_chains(records: Iterator[Record], zone: str, chains: Sequence[Nsec3]) -> Iterator[Record]:
+    """Yield the records of a zone that has several NSEC3 chains, and behind them these chains.
+
+    PowerDNS gives one, and takes the owners of the signatures over the others for names of that: so it is made anew.
+    """
+    made = SignedChains(zone, chains)
+    made.add(APEX, rdtypes.SOA)  # it is not among the records
+    for record in records:
+        if record.type in (rdtypes.NSEC3, rdtypes.NSEC3PARAM):
+            continue
+        yield record
+        if record.type != rdtypes.NSEC:
+            owner = relative_key(record.name, zone)
+            made.add(owner, record.type)
+            if record.type == rdtypes.RRSIG:
+                made.add_signature(owner, int.from_bytes(record.rdata[:2]), record.ttl)
+    for owner, type, ttl, text in made.records():
+        yield Record(name_from_relative_key(owner, zone), type, ttl, rdata.to_wire(type, text))
 
 
 def _signatures_of(zone: Zone) -> Iterator[tuple[str, Sequence[str]]]:

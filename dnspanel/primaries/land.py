@@ -183,7 +183,7 @@ def _signing(before: SigningState, arrived: Arrived) -> SigningState:
     brought = arrived.signatures
     if brought is None:
         return SigningState(row_ids=before.row_ids) if before.presigned else before
-    return SigningState((), brought.nsec3, row_ids=before.row_ids, presigned=True)
+    return SigningState((), brought.nsec3, row_ids=before.row_ids, presigned=True, other_nsec3=brought.other_nsec3)
 
 
 def _refuse_bogus(zone: Zone, before: SigningState, after: SigningState) -> None:

@@ -102,13 +102,14 @@ class BroughtSignatures:
     """How a zone is signed by the signatures that it brings: `entries` are the rdata of its DNSKEY records.
 
     `end` is when the first signature ends, as YYYYMMDDHHMMSS in UTC; `nsec3` is None for NSEC, and where its parameters
-    are not in the records (`nsec3_elsewhere`): a PowerDNS has them beside.
+    are not in the records (`nsec3_elsewhere`): a PowerDNS has them beside. `other_nsec3` are its further chains.
     """
 
     nsec3: Nsec3 | None
     entries: tuple[str, ...]
     end: str
     nsec3_elsewhere: bool = False
+    other_nsec3: tuple[Nsec3, ...] = ()
 
     def chain(self, elsewhere: Nsec3 | None) -> Nsec3 | None:
         """The parameters of its NSEC3, given those that its source has beside the records; None for NSEC."""

@@ -41,7 +41,7 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
     """The zone's file: `$ORIGIN`, then each RRset as one string of complete lines."""
     yield f"$ORIGIN {zone.name}\n"
     cut = -1 if zone.name == names.ROOT else -1 - len(zone.name)
-    chain = Chain(zone.name, zone.presigned.denial) if zone.presigned is not None else None
+    chain = Chain(zone.name, zone.presigned) if zone.presigned is not None else None
     for row in zone.rows:
         if chain is not None:
             chain.take(row)

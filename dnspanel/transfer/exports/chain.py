@@ -6,19 +6,21 @@ PowerDNS makes them, so that they are not among the zone's RRsets. Each has the 
 from collections.abc import Iterator, Sequence
 
 from dnspanel.transfer.exports.rows import Row
-from replication.codec.dnssec import Nsec3
+from dnspanel.transfer.signed_chains import SignedChains
+from dnspanel.zones.dnssec.signing_state import SigningState
 from replication.codec.keys import APEX, name_from_relative_key, relative_key
 from replication.compile.chain import ChainMaker
 from replication.dns import names, rdata, rdtypes
 
 
 class Chain:
-    """The chain of one zone; `nsec3` is None for NSEC. What it keeps is a few hundred bytes for each name."""
+    """The chain of one zone that is signed so, and others that it has. A few hundred bytes are kept for each name."""
 
-    def __init__(self, zone: str, nsec3: Nsec3 | None) -> None:
-        self._zone, self._nsec3 = zone, nsec3
-        self._maker = ChainMaker(zone, nsec3)
-        self._type = "NSEC" if nsec3 is None else "NSEC3"
+    def __init__(self, zone: str, state: SigningState) -> None:
+        self._zone, self._nsec3 = zone, state.denial
+        self._maker = ChainMaker(zone, self._nsec3)
+        self._others = SignedChains(zone, state.other_nsec3)
+        self._type = "NSEC" if self._nsec3 is None else "NSEC3"
         self._ttls: dict[bytes, int] = {}
         self._ttl_of_parameters: int | None = None
 
@@ -30,11 +32,17 @@ class Chain:
             return
         key = relative_key(name, self._zone)
         self._maker.add(key, type_)
+        self._others.add(key, type_)
         if type_ == rdtypes.RRSIG:
             self._take_ttls(key, served)
 
     def lines(self) -> Iterator[str]:
         """The records, one a line; of NSEC3 the parameters first."""
+        yield from self._own_lines()
+        for record in self._others.records():
+            yield f"{self._owner(record.owner)} {record.ttl} IN {rdata.type_to_text(record.type)} {record.text}\n"
+
+    def _own_lines(self) -> Iterator[str]:
         if self._nsec3 is None:
             for link in self._maker.links():
                 after = name_from_relative_key(link.next, self._zone)
@@ -56,6 +64,8 @@ class Chain:
                 self._ttls[key] = int(ttl)
             elif covered == "NSEC3PARAM" and key == APEX:
                 self._ttl_of_parameters = int(ttl)
+            if covered.startswith("NSEC3"):
+                self._others.add_signature(key, rdata.type_from_text(covered), int(ttl))
 
     def _ttl(self, owner: bytes) -> int:
         return self._ttls.get(owner, 0)

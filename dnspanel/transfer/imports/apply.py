@@ -200,7 +200,7 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
             )
             renew_presigned(
                 zones=[
-                    Renewed(zone_id, numbers[zone_id], chains[zone_id], end_of(brought.end))
+                    Renewed(zone_id, numbers[zone_id], chains[zone_id], end_of(brought.end), brought.other_nsec3)
                     for zone_id, (_, brought) in signed.items()
                     if zone_id in numbers
                 ],

@@ -74,7 +74,14 @@ def keep_signatures(*, job: ImportJob, found: Mapping[str, BroughtSignatures | N
 def signing_by(brought: BroughtSignatures, nsec3: Nsec3 | None = None) -> BroughtSigning:
     """How a zone with these signatures is signed; `nsec3` is what its source says where the records do not."""
     entries = tuple(map(read_dnskey, brought.entries))
-    return BroughtSigning((), brought.chain(nsec3), presigned=True, entries=entries, end=end_of(brought.end))
+    return BroughtSigning(
+        (),
+        brought.chain(nsec3),
+        presigned=True,
+        entries=entries,
+        end=end_of(brought.end),
+        other_nsec3=brought.other_nsec3,
+    )
 
 
 def source_nsec3(job: ImportJob, zone_names: Collection[str]) -> dict[str, Nsec3]:
@@ -97,12 +104,15 @@ def _presigned(job: ImportJob, zone_names: Collection[str]) -> dict[str, Brought
 
 def _to_json(brought: BroughtSignatures) -> bytes:
     nsec3 = None if brought.nsec3 is None else nsec3param_text(brought.nsec3)
-    return json.dumps([nsec3, brought.entries, brought.end, brought.nsec3_elsewhere]).encode()
+    others = list(map(nsec3param_text, brought.other_nsec3))
+    return json.dumps([nsec3, brought.entries, brought.end, brought.nsec3_elsewhere, others]).encode()
 
 
 def _from_json(value: bytes) -> BroughtSignatures:
-    nsec3, entries, end, elsewhere = json.loads(value)
-    return BroughtSignatures(nsec3 and read_nsec3param(nsec3, narrow=False), tuple(entries), end, elsewhere)
+    nsec3, entries, end, elsewhere, others = json.loads(value)
+    chain = nsec3 and read_nsec3param(nsec3, narrow=False)
+    other_nsec3 = tuple(read_nsec3param(each, narrow=False) for each in others)
+    return BroughtSignatures(chain, tuple(entries), end, elsewhere, other_nsec3)
 
 
 def _brought(kept: _Kept) -> BroughtSigning | str:

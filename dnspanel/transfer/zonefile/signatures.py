@@ -5,6 +5,7 @@ them, with the parameters that the file names, so that the signatures are right.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from dnspanel.texts import gettext
@@ -21,6 +22,8 @@ from dnspanel.zones.errors import BadPublicKey, DnssecRefused
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 
+# Each costs a hash of every name. A signer has two chains at most, while it goes from one to the other.
+_MOST_OTHERS = 3
 _TAIL = type_tail(rdtypes.RRSIG)
 _AT_APEX = APEX + _TAIL
 
@@ -74,11 +77,20 @@ def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[Read
             )
             continue
         if not (reason := chain_fault(reader.zone, rrsets, nsec3, reader.chain)):
-            return replace(brought, nsec3=nsec3)
+            return replace(brought, nsec3=nsec3, other_nsec3=_others(reader, nsec3))
         fault = fault or Unreadable(reason, "signatures-chain")
     if fault is not None:
         reader.report(None, fault)
     return brought
+
+
+def _others(reader: Reader, chosen: Nsec3 | None) -> tuple[Nsec3, ...]:
+    """The chains of its other NSEC3PARAM records, as far as they could be served too."""
+    found = []
+    for candidate in filter(None, reader.chain.candidates()):
+        with suppress(ValueError, DnssecRefused):
+            found.append(_served(*candidate))
+    return tuple(each for each in found if each != chosen)[:_MOST_OTHERS]
 
 
 def _served(iterations: str, salt: str, opt_out: bool) -> Nsec3:

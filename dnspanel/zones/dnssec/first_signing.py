@@ -47,6 +47,7 @@ class BroughtSigning:
     presigned: bool = False
     entries: tuple[OtherKey, ...] = ()
     end: datetime | None = None
+    other_nsec3: tuple[Nsec3, ...] = ()
 
     def is_named_by(self, zone: str, ds: Sequence[str]) -> bool:
         """Whether one of these DS leads to a key that signs and can be seen."""
@@ -79,6 +80,7 @@ def record_first_signings(
                 signing.cds,
                 signing.cdnskey,
                 presigned=signing.presigned,
+                other_nsec3=signing.other_nsec3,
             )
             for zone_id, signing in zones
         }

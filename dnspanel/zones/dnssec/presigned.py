@@ -38,6 +38,7 @@ class Renewed:
     revision: int
     nsec3: Nsec3 | None
     end: datetime
+    other_nsec3: tuple[Nsec3, ...] = ()
 
 
 def signatures_end(zone: Zone) -> datetime | None:
@@ -54,7 +55,10 @@ def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
     """Zones that came signed have other signatures. In the transaction that publishes them, with their RRsets."""
     before = signing_of_zones([each.zone_id for each in zones])
     after = with_row_ids(
-        {each.zone_id: replace(before[each.zone_id], nsec3=each.nsec3, paused=False) for each in zones}
+        {
+            each.zone_id: replace(before[each.zone_id], nsec3=each.nsec3, other_nsec3=each.other_nsec3, paused=False)
+            for each in zones
+        }
     )
     changed = [each for each in zones if after[each.zone_id] != before[each.zone_id]]
     record_states(

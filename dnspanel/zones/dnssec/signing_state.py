@@ -55,7 +55,8 @@ class KeyState:
 class SigningState:
     """How a zone is signed; without keys it is not, unless it is `presigned`: served with the signatures that it came
     with, and then it has no keys here. `nsec3` is None for NSEC. One that is `paused` denies nothing (`paused_denial`).
-    From one NSEC3 chain to another the way leads over NSEC: on it, `due_nsec3` is the other one (`due_denial`).
+    From one NSEC3 chain to another the way leads over NSEC: on it, `due_nsec3` is the other one (`due_denial`). A
+    signer elsewhere may have several: PowerDNS serves that of `nsec3`, and `other_nsec3` leave only with the whole zone.
 
     `cds` lists digest types of the CDS records; DELETE asks the parent to delete its DS (RFC 8078), and CDNSKEY does so
     too then; empty: none.
@@ -70,6 +71,7 @@ class SigningState:
     presigned: bool = False
     paused: bool = False
     due_nsec3: Nsec3 | None = None
+    other_nsec3: tuple[Nsec3, ...] = ()
 
     @property
     def is_signed(self) -> bool:
@@ -139,7 +141,9 @@ class SigningState:
         }
         for word, nsec3 in (("nsec3", self.nsec3), (DUE_NSEC3, self.due_nsec3)):
             if nsec3 is not None:
-                found[word] = [nsec3.iterations, nsec3.salt.hex(), nsec3.opt_out, nsec3.narrow]
+                found[word] = _nsec3_json(nsec3)
+        if self.other_nsec3:
+            found["other_nsec3"] = list(map(_nsec3_json, self.other_nsec3))
         if self.cds:
             found["cds"] = self.cds
         if self.cdnskey:
@@ -165,7 +169,12 @@ class SigningState:
             stored.get("presigned", False),
             stored.get("paused", False),
             _nsec3_in(stored.get(DUE_NSEC3)),
+            tuple(found for each in stored.get("other_nsec3", ()) if (found := _nsec3_in(each))),
         )
+
+
+def _nsec3_json(nsec3: Nsec3) -> list[Any]:
+    return [nsec3.iterations, nsec3.salt.hex(), nsec3.opt_out, nsec3.narrow]
 
 
 def _nsec3_in(stored: Sequence[Any] | None) -> Nsec3 | None:

@@ -16,12 +16,14 @@ from dnspanel.primaries import turn
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind, Zone
+from replication.codec.dnssec import Nsec3
 from tests.dnspanel.primaries.conftest import KEY, TEXT, ZONE, Primary, awaited, records_here, row_of, take_turn
 from tests.dnspanel.primaries.knot import running_knot
 from tests.dnspanel.transfer.running import needed, sqlite_powerdns
 from tests.dnspanel.transfer.sources.test_axfr import named
 from tests.people import NOW
 from tests.ports import free_port
+from tests.signzone import text_with_two_chains
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -167,6 +169,16 @@ def test_of_knot_comes_the_zone_then_what_changed_and_signed_once_it_signs(
         assert take_turn(zone) == "axfr"
         assert signing_of(zone).presigned
         assert {"RRSIG", "DNSKEY"} <= {kind for _, _, kind, _ in records_here(zone)}
+
+
+def test_of_a_zone_with_two_chains_both_are_known(tmp_path: Path, alice: User, settings: Any) -> None:
+    settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
+    chains = (Nsec3(), Nsec3(2, b"\xab\xcd"))
+    with named(tmp_path, {ZONE: text_with_two_chains(ZONE, f"$ORIGIN {ZONE}\n{TEXT}", chains)}) as port:
+        zone = awaited(f"127.0.0.1:{port}", alice)
+        assert take_turn(zone) == "axfr"
+    state = signing_of(zone)
+    assert {state.denial, *state.other_nsec3} == set(chains)
 
 
 def test_of_powerdns_comes_the_zone_and_signed_once_it_signs(tmp_path: Path, alice: User, settings: Any) -> None:

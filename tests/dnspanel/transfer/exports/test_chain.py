@@ -11,11 +11,12 @@ from dnspanel.transfer.exports.rows import snapshot
 from dnspanel.zones import edit
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import Channel, Zone
+from replication.codec.dnssec import Nsec3
 from tests.dnspanel.transfer.conftest import lines_of, zone_text
 from tests.dnspanel.transfer.running import needed, run
 from tests.people import NOW
 from tests.people import alice as alice
-from tests.signzone import DENIALS, LINES, signed_text
+from tests.signzone import DENIALS, LINES, signed_text, text_with_two_chains
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -49,6 +50,23 @@ def came_back(mode: str, exported: Path, alice: User, *options: str) -> None:
     assert lines_of(ZONE) == before
     assert (found.presigned, found.denial, found.denial) == (True, state.denial, DENIALS[mode][0])
     assert again.serial == zone.serial
+
+
+def test_a_zone_with_two_chains_has_both_in_its_file(tmp_path: Path, alice: User) -> None:
+    # One of two NSEC3PARAM records was lost, and the signature is over both.
+    # ldns and Knot know zones with one chain only.
+    needed("dnssec-verify", "named-checkzone")
+    source, path = tmp_path / "source", tmp_path / "exported"
+    source.write_text(text_with_two_chains(ZONE, zone_text(ZONE, *ALL_LINES), (Nsec3(2, b"\xab\xcd"), Nsec3())))
+    run("dnssec-verify", "-z", "-o", ZONE, source)
+    import_kept(source)
+    state = signing_of(Zone.objects.get(name=ZONE))
+    assert (state.denial, state.other_nsec3) == (Nsec3(2, b"\xab\xcd"), (Nsec3(),))
+    with path.open("wb") as file, snapshot() as moment:
+        export_file.write_zone_file(moment, Zone.objects.filter(name=ZONE), file)
+    assert path.read_text().count(" IN NSEC3PARAM ") == 2
+    run("named-checkzone", "-i", "local", ZONE, path)
+    run("dnssec-verify", "-z", "-o", ZONE, path)
 
 
 def test_the_zone_file_is_a_signed_zone(mode: str, tmp_path: Path, alice: User) -> None:

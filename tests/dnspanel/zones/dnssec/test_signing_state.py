@@ -53,6 +53,8 @@ def test_a_state_survives_being_stored(nsec3: Nsec3 | None) -> None:
         (KSK, KeyState(9, 15, 256, active=False, published=False)), nsec3, "0", True, {"NSEC3PARAM": 7}
     )
     assert SigningState.from_json(state.to_json()) == state
+    of_others = SigningState((), nsec3, presigned=True, other_nsec3=tuple(filter(None, CHAINS[:2])))
+    assert SigningState.from_json(of_others.to_json()) == of_others
     assert SigningState.from_json(None) == SigningState.from_json({}) == UNSIGNED
 
 

@@ -1,0 +1,61 @@
+"""The NSEC3 chains of a zone that somebody else signs, where it has several. Pure.
+
+A signer that goes from one NSEC3 chain to another has both for a while, with an NSEC3PARAM record for each. PowerDNS
+serves one of them, that of its metadata; what leaves as a whole zone has all, since a signature is over both NSEC3PARAM
+records, and each of them says that its chain is complete (RFC 5155 section 7.3).
+"""
+
+from collections.abc import Iterator, Sequence
+from typing import NamedTuple
+
+from replication.codec.dnssec import Nsec3
+from replication.codec.keys import APEX
+from replication.compile.chain import ChainMaker
+from replication.dns import rdata, rdtypes
+
+
+class ChainRecord(NamedTuple):
+    """A record of a chain: the relative key of its owner, type, TTL and presentation format."""
+
+    owner: bytes
+    type: int
+    ttl: int
+    text: str
+
+
+class SignedChains:
+    """The records of these chains. What it keeps is a few hundred bytes for each name, where there are any."""
+
+    def __init__(self, zone: str, chains: Sequence[Nsec3]) -> None:
+        self._zone, self._chains = zone, chains
+        self._types: dict[bytes, set[int]] = {}
+        self._ttls: dict[bytes, int] = {}
+        self._ttl_of_parameters = 0
+
+    def add(self, owner: bytes, type: int) -> None:
+        """Take an RRset by the relative key of its owner; not those of a chain."""
+        if self._chains:
+            self._types.setdefault(owner, set()).add(type)
+
+    def add_signature(self, owner: bytes, covered: int, ttl: int) -> None:
+        """Take a signature by what it covers, and the TTL that it was made for (RFC 4034 section 3.1.4)."""
+        if covered == rdtypes.NSEC3PARAM and owner == APEX:
+            self._ttl_of_parameters = ttl
+        elif covered == rdtypes.NSEC3 and self._chains:
+            self._ttls[owner] = ttl
+
+    def records(self) -> Iterator[ChainRecord]:
+        """The records of the chains, as far as they are signed, each chain behind its parameters."""
+        for nsec3 in self._chains:
+            parameters = f"{nsec3.iterations} {nsec3.salt.hex() or '-'}"
+            yield ChainRecord(APEX, rdtypes.NSEC3PARAM, self._ttl_of_parameters, f"1 0 {parameters}")
+            maker = ChainMaker(self._zone, nsec3)
+            for owner in sorted(self._types):
+                for type in self._types[owner]:
+                    maker.add(owner, type)
+            for link in maker.links():
+                if (ttl := self._ttls.get(link.owner)) is not None:
+                    types = " ".join(map(rdata.type_to_text, sorted(link.types)))
+                    after = link.next[:-1].decode("ascii")
+                    text = f"1 {int(nsec3.opt_out)} {parameters} {after} {types}".rstrip()
+                    yield ChainRecord(link.owner, rdtypes.NSEC3, ttl, text)
