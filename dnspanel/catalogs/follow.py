@@ -341,7 +341,7 @@ def _members_here(turn: _Turn) -> set[int]:
 
 def _refusals_near(turn: _Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
     """Return why some of these names are not taken: zones near them are of others, or rules of a zone above."""
-    kept = governing.reasons_over(new, author=None, reason="", now=turn.now, own=own)
+    kept = governing.reasons_over([Zone(name=name) for name in new], author=None, reason="", now=turn.now, own=own)
     return kept | _others_near(turn, new, own)
 
 

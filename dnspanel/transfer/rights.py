@@ -53,7 +53,7 @@ class ImportRights:
         In a few queries for all.
         """
         refused = nesting.refusals_by_others(zone_names=new_names, author=self.actor)
-        kept = reasons_over(new_names, author=self.author, reason="", now=timezone.now())
+        kept = reasons_over([Zone(name=name) for name in new_names], author=self.author, reason="", now=timezone.now())
         return {name: _fault(name, str(refusal)) for name, refusal in (kept | refused).items()}
 
     def refusal(

@@ -229,8 +229,8 @@ def create_ready_zones(
 
 def _refuse_over(zones: Sequence[BulkZone], author: Author, reason: str, now: datetime) -> None:
     """Raise NamesRefused with all of these new zones that rules of the zones above keep from the author."""
-    own = [zone.id for zone in zones]
-    kept = reasons_over([zone.name for zone in zones], author=author, reason=reason, now=now, own=own)
+    coming = [Zone(pk=zone.id, name=zone.name) for zone in zones]
+    kept = reasons_over(coming, author=author, reason=reason, now=now)
     if kept:
         raise NamesRefused({name: NameRefused(name, reason_against) for name, reason_against in kept.items()})
 

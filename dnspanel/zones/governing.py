@@ -18,7 +18,7 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Membership, Role, User
 from dnspanel.accounts.roles import is_below
 from dnspanel.texts import gettext
-from dnspanel.zones import access, freeze_times, nesting, publish_hooks, ticket_patterns
+from dnspanel.zones import access, freeze_times, nesting, publish_hooks, store_rrsets, ticket_patterns
 from dnspanel.zones.errors import ApprovalNeeded, Attempt, Frozen, KeptBack, Locked, RightMissing
 from dnspanel.zones.lock_rules import lock_against_taking, refuse_locked
 from dnspanel.zones.models import (
@@ -32,9 +32,14 @@ from dnspanel.zones.models import (
     Zone,
     ZoneRule,
 )
-from dnspanel.zones.parts import REPLACE, TAKE, Part, types_changed
+from dnspanel.zones.parts import REPLACE, TAKE, TAKE_DELEGATED, Part, types_changed
 from dnspanel.zones.publish_hooks import Given
+from replication.dns import rdtypes
 from replication.dns.names import before_full_stop
+
+# Nobody approves these: who governs the zone lifts the rule, or goes past it.
+_ONLY_LIFTED = (RevisionKind.DELETE, REPLACE, TAKE, TAKE_DELEGATED)
+_DELEGATION = Counter({rdtypes.NS: 1})
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +172,7 @@ def refuse(
             (zone, each) for each in refusals(rules.of(zone), zone, part, author, reason, people, now)
         ]
         if (above := over.get(zone.pk)) is not None:
-            found += [(above, each) for each in _refusals_over(rules, above, zone.name, author, reason, now)]
+            found += [(above, each) for each in _refusals_over(rules, above, zone, author, reason, now)]
         for governed, refusal in found:
             if isinstance(refusal, Locked):
                 raise refusal
@@ -189,21 +194,23 @@ def refuse(
 
 
 def reasons_over(
-    zone_names: Collection[str], *, author: Author, reason: str, now: datetime, own: Collection[int] = ()
+    zones_coming: Iterable[Zone], *, author: Author, reason: str, now: datetime, own: Collection[int] = ()
 ) -> dict[str, str]:
-    """Return why rules of the closest zones above keep the author from zones of some of these names, by name.
+    """Return why rules of the closest zones above keep the author from some of these zones, by their names.
 
-    `own` are the ids of these zones, where they have any by now. For verbs that leave such zones alone. Hooks are not
-    asked.
+    Those without an id are not stored yet. `own` are the ids of further ones that come. For verbs that leave such zones
+    alone. Hooks are not asked.
     """
-    above = nesting.zones_above(zone_names) if zone_names else {}
-    zones = Zone.objects.in_bulk({each.id for each in above.values()} - set(own)) if above else {}
+    coming = {zone.name: zone for zone in zones_coming}
+    above = nesting.zones_above(list(coming)) if coming else {}
+    others = {each.id for each in above.values()} - {*own, *(zone.pk for zone in coming.values())}
+    zones = Zone.objects.in_bulk(others) if above else {}
     rules = rules_about(zones.values())
     found: dict[str, str] = {}
     for name, each in above.items():
         if (zone := zones.get(each.id)) is None:
             continue
-        refusal = next(_refusals_over(rules, zone, name, author, reason, now), None)
+        refusal = next(_refusals_over(rules, zone, coming[name], author, reason, now), None)
         if refusal is not None:
             found[name] = str(refusal)
     return found
@@ -217,12 +224,29 @@ def _zones_over(coming: Collection[Zone]) -> dict[int, Zone]:
 
 
 def _refusals_over(
-    rules: Rules, above: Zone, name: str, author: Author, reason: str, now: datetime
+    rules: Rules, above: Zone, zone: Zone, author: Author, reason: str, now: datetime
 ) -> Iterator[KeptBack | Locked]:
-    """Yield what keeps the author from a zone of this name below another one, locks first."""
-    if lock := lock_against_taking(author, above, name):
+    """Yield what keeps the author from a zone below another one, locks first."""
+    if lock := lock_against_taking(author, above, zone.name):
         yield Locked(above.name, lock)
-    yield from refusals(rules.of(above), above, Part(above.pk, TAKE, ()), author, reason, (), now)
+    of_above = rules.of(above)
+    kind = TAKE_DELEGATED if of_above.approval and _is_delegated(zone, above) else TAKE
+    yield from refusals(of_above, above, Part(above.pk, kind, ()), author, reason, (), now)
+
+
+def _is_delegated(zone: Zone, above: Zone) -> bool:
+    """Return whether the zone above delegates this one to exactly the servers that the zone names itself.
+
+    That was published under the rules of the zone above. For other servers it would be another decision.
+    """
+    if zone.pk is None:
+        return False
+    wanted = {above.pk: (above.name, {zone.name}), zone.pk: (zone.name, {zone.name})}
+    found = store_rrsets.rrsets_at_names(wanted)
+    delegation, servers = (found[pk].get((zone.name, rdtypes.NS)) for pk in (above.pk, zone.pk))
+    if delegation is None or servers is None or not delegation.served:
+        return False
+    return set(delegation.folded.served) == set(servers.folded.served)
 
 
 def refuse_act(
@@ -305,7 +329,9 @@ def refusals(
                 ),
             )
         given = approvals_given(rule, approvers)
-        if rule.needed and (given < rule.needed or part.kind in (RevisionKind.DELETE, REPLACE, TAKE)):
+        if part.kind == TAKE_DELEGATED and is_concerned(rule, _DELEGATION):
+            continue
+        if rule.needed and (given < rule.needed or part.kind in _ONLY_LIFTED):
             yield ApprovalNeeded(zone.name, _asks(rule, zone, part.kind))
 
 
@@ -420,10 +446,11 @@ def _asks(rule: ZoneRule, zone: Zone, kind: str) -> str:
         return gettext(
             "{name} is not deleted while its changes need approval: {reason} Who may lift the rule does that first."
         ).format(name=name, reason=_with_stop(rule.reason))
-    if kind == TAKE:
+    if kind in (TAKE, TAKE_DELEGATED):
         return gettext(
-            "Names of {name} cannot become a zone of their own while its changes need approval: {reason} Ask somebody "
-            "who is allowed to govern {name}: they lift the rule first."
+            "Names of {name} cannot become a zone of their own while its changes need approval: {reason} Draft the NS "
+            "records of the new zone in {name} and ask for approval. Once they are published, you can create the zone "
+            "with the same name servers."
         ).format(name=name, reason=_with_stop(rule.reason))
     if kind == REPLACE:
         return gettext(

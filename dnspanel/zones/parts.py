@@ -11,6 +11,8 @@ from replication.dns.rrset import Change
 REPLACE = "replace"
 # The kind of what a new zone does to the closest zone above it: the names at and below its apex are no more of that.
 TAKE = "take"
+# The same where that zone delegates the new one to exactly the servers that the new one names itself.
+TAKE_DELEGATED = "take delegated"
 
 
 @dataclass(frozen=True, slots=True)

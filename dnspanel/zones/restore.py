@@ -292,7 +292,7 @@ def _coming(
     outcome.unchanged = len(found) - len(trashed)
     outcome.refused += [(zone, gettext("It has left the trash for good.")) for zone in zones if zone.pk not in found]
     parts = {zone.pk: Part(zone.pk, RevisionKind.RESTORE, ()) for zone in trashed}
-    over = governing.reasons_over([zone.name for zone in trashed], author=author, reason=reason, now=now)
+    over = governing.reasons_over(trashed, author=author, reason=reason, now=now)
     kept = {
         **{zone.pk: over[zone.name] for zone in trashed if zone.name in over},
         **governing.reasons_against(trashed, parts, author=author, reason=reason, now=now),

@@ -56,7 +56,7 @@ class SigningState:
     """How a zone is signed; without keys it is not, unless it is `presigned`: served with the signatures that it came
     with, and then it has no keys here. `nsec3` is None for NSEC. One that is `paused` denies nothing (`paused_denial`).
     From one NSEC3 chain to another the way leads over NSEC: on it, `due_nsec3` is the other one (`due_denial`). A
-    signer elsewhere may have several: PowerDNS serves that of `nsec3`, and `other_nsec3` leave only with the whole zone.
+    signer elsewhere may have several: PowerDNS serves that of `nsec3`; `other_nsec3` leave only with the whole zone.
 
     `cds` lists digest types of the CDS records; DELETE asks the parent to delete its DS (RFC 8078), and CDNSKEY does so
     too then; empty: none.

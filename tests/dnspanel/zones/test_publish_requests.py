@@ -12,7 +12,7 @@ from dnspanel.accounts.roles import PERMISSIONS, Permission
 from dnspanel.accounts.same_person import set_same_person
 from dnspanel.accounts.service_accounts import create_service_account
 from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token
-from dnspanel.zones import draft, named_drafts, publish_requests, publish_rules, revision
+from dnspanel.zones import draft, edit, named_drafts, publish_requests, publish_rules, revision
 from dnspanel.zones.direct import patch_of_steps, publish_patches, replaced
 from dnspanel.zones.errors import (
     ApprovalNeeded,
@@ -496,3 +496,37 @@ def test_a_token_without_the_permission_approves_and_declines_nothing(
     able = actor_of_token(create_token(owner=erin, terms=EVERYTHING, by=erin, now=NOW).token)
     assert able is not None
     approve(request, able)
+
+
+@pytest.mark.usefixtures("rule")
+def test_a_zone_below_is_created_once_its_delegation_is_approved(zone: Zone, alice: User, erin: User) -> None:
+    # Before, somebody had to lift the rule.
+    def create(*servers: str) -> Publication:
+        terms: dict[str, Any] = {
+            "name": "shop.example.test.",
+            "nameservers": servers,
+            "rrsets": [rr("shop 300 A 192.0.2.7")],
+        }
+        return edit.create_zone(author=alice, channel=Channel.WEB, now=NOW, **terms)
+
+    with pytest.raises(ApprovalNeeded, match="ask for approval"):
+        create("ns1.example.net.", "ns2.example.net.")
+    request = ask(alice, zone, "shop 300 NS ns1.example.net. | ns2.example.net.")
+    with pytest.raises(ApprovalNeeded):
+        create("ns1.example.net.", "ns2.example.net.")
+    approve(request, erin)
+    publish(request, alice)
+    with pytest.raises(ApprovalNeeded):  # other servers were not approved
+        create("ns1.example.net.", "ns3.example.net.")
+    made = create("NS2.example.net.", "ns1.example.net.")
+    edit.delete_zone(zone=Zone.objects.get(sequence=made.sequence), author=alice, channel=Channel.WEB, now=NOW)
+    edit.restore_zone(zone=Zone.objects.get(sequence=made.sequence + 1), author=alice, channel=Channel.WEB, now=NOW)
+
+
+def test_a_rule_that_is_not_about_delegations_is_not_passed_by_one(zone: Zone, alice: User, adam: User) -> None:
+    add_rule(adam, zone, types=(16,))
+    others_publish(zone, "shop 300 NS ns1.example.net.")
+    with pytest.raises(ApprovalNeeded):
+        edit.create_zone(
+            name="shop.example.test.", nameservers=["ns1.example.net."], author=alice, channel=Channel.WEB, now=NOW
+        )
