@@ -1,12 +1,13 @@
-"""A server that has a zone's serial and another content is found: BIND answers, from files as they are said here."""
+"""A server that has a zone's serial and another content is found.
 
-from base64 import b64encode
+BIND, Knot and NSD answer, from files as they are said here.
+"""
+
 from collections.abc import Sequence
 from datetime import timedelta
 from pathlib import Path
 from typing import Any
 
-import dns.tsig
 import pytest
 
 from dnspanel.accounts.models import User
@@ -19,8 +20,8 @@ from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Zone
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import Key, RRset
+from tests.dnspanel.secondaries.compared import SERVERS, Serving
 from tests.dnspanel.secondaries.conftest import MakeSecondary
-from tests.dnspanel.transfer.sources.test_axfr import named
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW
 from tests.signzone import signed_text
@@ -75,16 +76,16 @@ def text_of(zone: Zone, other: dict[Key, Sequence[str]] | None = None) -> str:
     )
 
 
-def key_file(folder: Path, key: dns.tsig.Key) -> str:
-    """A file that lets BIND know the key."""
-    algorithm, secret = str(key.algorithm).rstrip("."), b64encode(key.secret).decode()
-    (folder / "key.conf").write_text(f'key "{key.name}" {{ algorithm {algorithm}; secret "{secret}"; }};\n')
-    return "key.conf"
+@pytest.fixture(params=SERVERS)
+def serving(request: pytest.FixtureRequest) -> Serving:
+    return SERVERS[request.param]
 
 
-def difference(zone: Zone, text: str, folder: Path, secondary: Secondary, place: str = "w") -> str | None:
+def difference(
+    zone: Zone, text: str, folder: Path, secondary: Secondary, serving: Serving, place: str = "w"
+) -> str | None:
     key = keys.key_of(secondary)
-    with named(folder, {ZONE: text}, include=key_file(folder, key)) as port:
+    with serving(folder, ZONE, text, key) as port:
         return samples.difference_of(
             zone,
             lambda messages: exchange.exchange(messages, address=f"127.0.0.1:{port}", key=key, seconds=5),
@@ -94,9 +95,9 @@ def difference(zone: Zone, text: str, folder: Path, secondary: Secondary, place:
 
 @pytest.mark.parametrize("place", ["a", "ns", "w", "zz"])
 def test_a_server_with_the_same_content_does_not_differ(
-    place: str, zone: Zone, tmp_path: Path, make_secondary: MakeSecondary
+    place: str, zone: Zone, tmp_path: Path, make_secondary: MakeSecondary, serving: Serving
 ) -> None:
-    assert difference(zone, text_of(zone), tmp_path, make_secondary(), place) == ""
+    assert difference(zone, text_of(zone), tmp_path, make_secondary(), serving, place) == ""
 
 
 @pytest.mark.parametrize(
@@ -112,54 +113,60 @@ def test_a_server_with_the_same_content_does_not_differ(
     ],
 )
 def test_another_content_under_the_same_serial_is_found(
-    other: dict[Key, Sequence[str]], expected: str, zone: Zone, tmp_path: Path, make_secondary: MakeSecondary
+    other: dict[Key, Sequence[str]],
+    expected: str,
+    zone: Zone,
+    tmp_path: Path,
+    make_secondary: MakeSecondary,
+    serving: Serving,
 ) -> None:
-    found = difference(zone, text_of(zone, other), tmp_path, make_secondary())
+    found = difference(zone, text_of(zone, other), tmp_path, make_secondary(), serving)
     assert found
     assert expected in found
 
 
 def test_signatures_of_a_zone_that_is_signed_no_more_are_found(
-    zone: Zone, tmp_path: Path, make_secondary: MakeSecondary
+    zone: Zone, tmp_path: Path, make_secondary: MakeSecondary, serving: Serving
 ) -> None:
     """BIND, Knot and NSD kept DNSKEY, RRSIG and NSEC for ever, and the panel said that they were in sync."""
     text = signed_text(ZONE, text_of(zone), tmp_path)
-    found = difference(zone, text, tmp_path, make_secondary())
+    found = difference(zone, text, tmp_path, make_secondary(), serving)
     assert found == "It answers with signatures, and the zone is not signed."
 
 
 def test_a_server_without_the_signatures_of_a_signed_zone_is_found(
-    zone: Zone, tmp_path: Path, make_secondary: MakeSecondary
+    zone: Zone, tmp_path: Path, make_secondary: MakeSecondary, serving: Serving
 ) -> None:
     secondary = make_secondary()
     sign.sign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))
     zone = Zone.objects.get(pk=zone.pk)
-    found = difference(zone, text_of(zone), tmp_path, secondary)
+    found = difference(zone, text_of(zone), tmp_path, secondary, serving)
     assert found == "It answers without signatures, and the zone is signed."
     foreign = signed_text(ZONE, text_of(zone), tmp_path)
-    found = difference(zone, foreign, tmp_path, secondary)
+    found = difference(zone, foreign, tmp_path, secondary, serving)
     assert found
     assert found.startswith("example.test. DNSKEY: it answers 257 3 13")
 
 
 def test_nothing_is_known_of_another_serial_of_silence_and_of_a_zone_that_moved(
-    zone: Zone, alice: User, tmp_path: Path, make_secondary: MakeSecondary
+    zone: Zone, alice: User, tmp_path: Path, make_secondary: MakeSecondary, serving: Serving
 ) -> None:
     secondary, old = make_secondary(), text_of(zone)
     newer = change(zone, alice, {WWW: rr("www 300 A 192.0.2.6")})
-    assert difference(newer, old, tmp_path, secondary) is None
-    assert difference(zone, old, tmp_path, secondary) is None, "as it was loaded, before it moved"
+    assert difference(newer, old, tmp_path, secondary, serving) is None
+    assert difference(zone, old, tmp_path, secondary, serving) is None, "as it was loaded, before it moved"
     assert samples.difference_of(newer, lambda messages: [exchange.unanswered()] * len(messages), place="a") is None
 
 
-def test_a_difference_is_noted_told_and_forgotten(zone: Zone, tmp_path: Path, make_secondary: MakeSecondary) -> None:
+def test_a_difference_is_noted_told_and_forgotten(
+    zone: Zone, tmp_path: Path, make_secondary: MakeSecondary, serving: Serving
+) -> None:
     secondary = make_secondary()
     key = keys.key_of(secondary)
-    include = key_file(tmp_path, key)
 
     def ask(text: str, at: Any) -> Member:
         Member.objects.update(question_at=at)
-        with named(tmp_path, {ZONE: text}, include=include) as port:
+        with serving(tmp_path, ZONE, text, key) as port:
             Secondary.objects.update(addresses=[f"127.0.0.1:{port}"])
             questions.ask_due(secondary_id=secondary.pk, clock=lambda: at)
         return Member.objects.select_related("secondary").get()
