@@ -113,9 +113,9 @@ REFUSED = {
     "glued.test.": (
         Nsec3(opt_out=True),
         ("-3", "-", "-H", "0", "-A"),
-        "sub 60 NS sub\nsub 60 A 192.0.2.1\n",
+        "ns.sub 60 NS ns.sub\nns.sub 60 A 192.0.2.1\n",
         "sub",
-        "DS",
+        "A",
     ),
     "capitals.test.": (None, (), "a 60 A 192.0.2.1\nZebra 60 A 192.0.2.1\n", "b", "A"),
 }
