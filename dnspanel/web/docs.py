@@ -37,6 +37,7 @@ GUIDES = (
     Guide("idempotency", gettext_lazy("Idempotency key")),
     Guide("limits", gettext_lazy("Limits")),
     Guide("webhooks", gettext_lazy("Webhooks")),
+    Guide("compatibility", gettext_lazy("Compatibility")),
     Guide("powerdns", gettext_lazy("PowerDNS-compatible API")),
     Guide("dyndns2", "dyndns2"),
     Guide("rfc2136", gettext_lazy("DNS UPDATE (RFC 2136)")),

@@ -20,6 +20,7 @@ from dnspanel.api.v2.http.answers import JSON as JSON
 from dnspanel.api.v2.http.answers import actor_in as actor_in
 from dnspanel.api.v2.http.answers import answer as answer
 from dnspanel.api.v2.http.answers import done as done
+from dnspanel.api.v2.http.deprecation import say_deprecated
 from dnspanel.api.v2.http.json_body import MergePatchParser, StrictJSONParser
 from dnspanel.api.v2.http.parameters import refuse_unknown_parameters
 from dnspanel.api.v2.http.problems import Problem, RequestFault
@@ -99,6 +100,7 @@ class V2View(APIView):
         final = cast(HttpResponseBase, super().finalize_response(request, response, *args, **kwargs))
         patch_vary_headers(cast(HttpResponse, final), ("Authorization", "X-API-Key"))
         final.headers.setdefault("Cache-Control", "private, no-cache")
+        say_deprecated(self, request, final)
         if self._claim is not None:
             self._remember(self._claim, cast(HttpResponse, final))
         return final

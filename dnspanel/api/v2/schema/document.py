@@ -13,6 +13,7 @@ from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
+from dnspanel.api.v2.http.deprecation import deprecation_of
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.schema.texts import answer_text, variable_text
 from dnspanel.api.v2.schema.zone_serializers import IDEMPOTENCY_KEY, IF_MATCH
@@ -86,6 +87,20 @@ class Operations(AutoSchema):
         if self.method == "GET":
             return []
         return [IDEMPOTENCY_KEY] if self.view.unconditional else [IDEMPOTENCY_KEY, IF_MATCH]
+
+    def is_deprecated(self) -> bool:
+        """Whether the view says so: then its answers do as well."""
+        found = deprecation_of(self.view, self.method)
+        return found is not None and not found.parameters
+
+    def get_operation(self, *args: Any, **kwargs: Any) -> Schema | None:
+        """Mark the parameters that the view calls deprecated."""
+        operation: Schema | None = super().get_operation(*args, **kwargs)
+        found = deprecation_of(self.view, self.method)
+        for parameter in (operation or {}).get("parameters", []) if found else []:
+            if found and parameter["name"] in found.parameters:
+                parameter["deprecated"] = True
+        return operation
 
     def map_renderers(self, attribute: str) -> list[str]:
         """Good answers are no problems, though who accepts problems alone is served."""

@@ -1,0 +1,76 @@
+"""Operations and parameters of API v2 that will go: said in the document and in two headers of each answer.
+
+`Deprecation` (RFC 9745) says since when, `Sunset` (RFC 8594) from when on it may be gone, and a link leads to the page
+about compatibility, which promises the time between the two.
+
+    @deprecated(since=date(2027, 3, 1), sunset=date(2028, 3, 1))
+    def get(self, request): …
+
+    @deprecated(since=date(2027, 3, 1), sunset=date(2028, 3, 1), parameters=("sort",))
+
+The document is marked by this and by nothing else, so what it calls deprecated always sends both headers.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import UTC, date, datetime, time, timedelta
+from typing import Any, TypeVar
+
+from django.http.response import HttpResponseBase
+from django.utils.http import http_date
+from rest_framework.request import Request
+
+LEAST_NOTICE = timedelta(days=365)
+PAGE = "/docs/api/compatibility/"
+View = TypeVar("View", bound=Callable[..., Any])
+
+
+@dataclass(frozen=True, slots=True)
+class Deprecation:
+    """Since when something should not be used any more, and from when on it may be gone; of all, or of parameters."""
+
+    since: date
+    sunset: date
+    parameters: tuple[str, ...] = ()
+
+    @property
+    def headers(self) -> dict[str, str]:
+        """The headers that say so."""
+        return {
+            "Deprecation": f"@{_seconds(self.since)}",
+            "Sunset": http_date(_seconds(self.sunset)),
+            "Link": f'<{PAGE}>; rel="deprecation"; type="text/html"',
+        }
+
+
+def deprecated(*, since: date, sunset: date, parameters: tuple[str, ...] = ()) -> Callable[[View], View]:
+    """Mark a method of a view, or parameters of it. Raise ValueError where less than LEAST_NOTICE is between."""
+    if sunset - since < LEAST_NOTICE:
+        raise ValueError(f"{sunset} is less than {LEAST_NOTICE.days} days after {since}.")
+
+    def mark(method: View) -> View:
+        method.deprecation = Deprecation(since, sunset, parameters)  # type: ignore[attr-defined]
+        return method
+
+    return mark
+
+
+def deprecation_of(view: object, method: str) -> Deprecation | None:
+    """Return what is said of this method of the view."""
+    found: Deprecation | None = getattr(getattr(view, method.lower(), None), "deprecation", None)
+    return found
+
+
+def say_deprecated(view: object, request: Request, response: HttpResponseBase) -> None:
+    """Set the headers, where the operation or a parameter of the request is deprecated."""
+    found = deprecation_of(view, request.method or "")
+    if found is None or (found.parameters and not set(found.parameters) & set(request.query_params)):
+        return
+    for name, value in found.headers.items():
+        if name == "Link" and response.has_header("Link"):
+            value = f"{response.headers['Link']}, {value}"
+        response.headers[name] = value
+
+
+def _seconds(day: date) -> int:
+    return int(datetime.combine(day, time(), UTC).timestamp())
