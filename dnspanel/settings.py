@@ -217,6 +217,7 @@ MIDDLEWARE = [
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dnspanel.web.compressed_pages.CompressedPagesMiddleware",
+    "dnspanel.api.compressed_answers.CompressedAnswersMiddleware",
     "dnspanel.accounts.request_origin.RequestOriginMiddleware",
     "dnspanel.statement_time.StatementTimeMiddleware",
     "dnspanel.database_away.WritesMiddleware",

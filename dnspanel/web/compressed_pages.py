@@ -1,7 +1,7 @@
 """Middleware: pages travel compressed, with bytes of random number beside them.
 
-Files and answers of the APIs are left as they are: files have their own length and form, and compression would make
-the ETags weak by which clients say what they have seen.
+Files are left as they are: they have their own length and form. Answers of the APIs are compressed by
+`api.compressed_answers`, which needs no random bytes, and leaves alone the ETags that clients send back.
 
 BREACH guesses a secret of a page by the length of its compressed answers, sending its guesses along. Here it finds
 nothing to guess: the token against CSRF is masked anew in each page, other secrets are shown once, cookies do not

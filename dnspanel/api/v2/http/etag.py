@@ -28,7 +28,7 @@ from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 
 _TAGS = re.compile(r'\s*(?:W/)?"[\x21\x23-\x7e]*"\s*(?:,\s*(?:W/)?"[\x21\x23-\x7e]*"\s*)*')
-_TAG = re.compile(r'(W/)?"([\x21\x23-\x7e]*)"')
+_TAG = re.compile(r'(?:W/)?"([\x21\x23-\x7e]*)"')
 _VERSIONED = re.compile(r"([0-9]{1,9})-([0-9a-f]{16})")
 
 
@@ -64,7 +64,7 @@ class Condition:
 def condition_in(request: Request) -> Condition:
     """The condition of a request. Raises Problem for headers that are not tags."""
     match_any, match = _read(request, "If-Match")
-    none_match_any, none_match = _read(request, "If-None-Match", weak=True)
+    none_match_any, none_match = _read(request, "If-None-Match")
     return Condition(match_any, match, none_match_any, none_match)
 
 
@@ -84,11 +84,14 @@ def rrset_tag(rrset: RRset, revision: int) -> str:
 
 
 def require(condition: Condition, tag: str | None, *, theirs: Any = None, mine: Any = None) -> None:
-    """Raise a Problem (412) with what there is, unless the condition holds. Lock what others may change meanwhile."""
+    """Raise a Problem (412) with what there is, unless the condition holds. Lock what others may change meanwhile.
+
+    `theirs` may be a function that returns it.
+    """
     if not condition.holds(tag):
         detail = "It exists already." if condition.none_match_any and tag else "It is not what If-Match says."
         base = None if condition.revision is None else {"revision": condition.revision}
-        states = {"base": base, "theirs": theirs, "mine": mine}
+        states = {"base": base, "theirs": theirs() if callable(theirs) else theirs, "mine": mine}
         raise Problem("precondition-failed", detail, headers={"ETag": tag} if tag else {}, extensions=states)
 
 
@@ -156,8 +159,12 @@ def _digest(value: Any) -> str:
     return hashlib.blake2s(text.encode(), digest_size=8).hexdigest()
 
 
-def _read(request: Request, header: str, *, weak: bool = False) -> tuple[bool, tuple[str, ...]]:
-    """Whether the header is a star, and its tags; weak ones never match for a write."""
+def _read(request: Request, header: str) -> tuple[bool, tuple[str, ...]]:
+    """Whether the header is a star, and its tags.
+
+    A weak one is the same tag without `W/`, in If-Match too, where RFC 9110 would have it match nothing: proxies that
+    compress make tags weak (nginx, CDNs), and a tag of ours names a state of the resource, whatever the bytes are.
+    """
     text = request.headers.get(header, "").strip()
     if text in {"", "*"}:
         return text == "*", ()
@@ -166,6 +173,4 @@ def _read(request: Request, header: str, *, weak: bool = False) -> tuple[bool, t
             "invalid", 'Send the ETag as it was given, with its quotation marks, or "*".', header=header
         )
         raise Problem("bad-header", f"{header} cannot be read.", [fault])
-    tags = tuple(tag for is_weak, tag in _TAG.findall(text) if weak or not is_weak)
-    # Only weak tags: there is a condition, and nothing fulfils it.
-    return False, tags or ("",)
+    return False, tuple(_TAG.findall(text))
