@@ -58,7 +58,7 @@ def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
     wrong, over = _split(messages)
     kind = "alerts" if wrong or over else "test"
     data = {"raised": [_alert_json(message) for message in wrong], "over": [_alert_json(message) for message in over]}
-    message = {"type": kind, "timestamp": moment(now), "data": data}
+    message = {"event": kind, "timestamp": moment(now), "data": data}
     return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode()
 
 

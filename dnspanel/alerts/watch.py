@@ -170,7 +170,7 @@ def _told_of(alert: Alert) -> dict[str, object]:
     """What webhooks are told of an alert."""
     return {
         "id": alert.pk,
-        "about": alert.key,
+        "key": alert.key,
         "kind": alert.kind,
         "severity": alert.severity,
         "sentence": alert.sentence,

@@ -23,7 +23,7 @@ _GRANTS = (
     Column("WHERE", lambda row: _where(row)),
     Column("NAMES", lambda row: " ".join(row["names"]) or "all"),
     Column("TYPES", lambda row: " ".join(row["types"]) or "all"),
-    Column("BY", lambda row: row["given_by"] or ""),
+    output.by("created_by"),
 )
 _VERDICTS = (
     Column("RIGHT", "right"),
@@ -93,7 +93,13 @@ def may(session: Session, who: str, zone: str, name: str | None, type: str | Non
 @pass_session
 def tokens(session: Session, zone: str) -> None:
     """List the tokens that may do something in a zone."""
-    _show(session, zone, "tokens", Column("TOKEN", "purpose"), Column("OWNER", "owner"))
+    _show(
+        session,
+        zone,
+        "tokens",
+        Column("TOKEN", lambda row: row["token"]["purpose"]),
+        Column("OWNER", lambda row: row["owned_by"]["user"]),
+    )
 
 
 @access.command()

@@ -11,8 +11,7 @@ from dnspanel.cli.session import Session, pass_session, shared_options
 
 _LISTED = (
     Column("AT", lambda row: output.moment(row["at"])),
-    Column("BY", lambda row: row["user"] or "the panel"),
-    Column("TOKEN", "token_purpose"),
+    output.by(),
     Column("FROM", "address"),
     Column("ACT", "action"),
     Column("TARGET", "target"),

@@ -78,7 +78,7 @@ def show(session: Session, zone: str) -> None:
         "signalling": found["signalling"],
         "presigned": output.moment(found["signatures_end"]) if found["presigned"] else None,
         "changed": output.moment(changed["at"]) if changed else None,
-        "by": changed["author"] if changed else None,
+        "by": output.actor(changed["actor"]) if changed else None,
     }
     session.show(found, details)
 

@@ -26,7 +26,7 @@ KEY_COLUMNS = (
     Column("SIGNS", "active"),
     Column("PUBLISHED", "published"),
     Column("MADE", lambda row: output.moment(row["created_at"])),
-    Column("BY", "created_by"),
+    output.by("created_by"),
 )
 _ID = click.argument("number", metavar="ID", type=click.IntRange(min=1))
 _ZSK = click.option("--zsk", is_flag=True, help="For the records (flags 256), not for the DS at the parent (257).")

@@ -68,7 +68,7 @@ def show(session: Session, zone: str) -> None:
         "DS to add": found["add_ds"] or None,
         "DS to remove": found["remove_ds"] or None,
         "begun": output.moment(found["started_at"]),
-        "by": found["started_by"],
+        "by": output.actor(found["started_by"]),
         "ended": output.moment(found["ended_at"]) if found["ended_at"] else None,
         "cancelled": found["cancelled"],
     }

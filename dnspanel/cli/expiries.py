@@ -14,7 +14,7 @@ _LISTED = (
     Column("ZONE", "zone"),
     Column("NAME", "name"),
     Column("TYPE", "type"),
-    Column("BY", lambda row: row["set_by"] or ""),
+    output.by("set_by"),
     Column("STAYS BECAUSE", lambda row: row["refusal"] or ""),
 )
 

@@ -27,7 +27,7 @@ _LISTED = (
     Column("RECORDS", "records", right=True),
     Column("ERRORS", "errors", right=True),
     Column("PUBLISHED", "published", right=True),
-    Column("BY", "author"),
+    output.by("created_by"),
     Column("AT", lambda row: output.moment(row["created_at"])),
 )
 _ACTIVE = {"scanning": "reading", "planning": "dry run", "applying": "publishing", "undoing": "taking back"}

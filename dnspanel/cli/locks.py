@@ -13,7 +13,7 @@ _LISTED = (
     Column("TYPE", lambda row: row["type"] or ""),
     Column("LETS THROUGH", lambda row: row["manager"] or "nobody"),
     Column("WHY", "reason"),
-    Column("BY", lambda row: row["placed_by"] or ""),
+    output.by("placed_by"),
     Column("SINCE", lambda row: output.moment(row["placed_at"])),
 )
 

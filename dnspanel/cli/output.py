@@ -21,6 +21,20 @@ class Column:
         return plain(row.get(self.of) if isinstance(self.of, str) else self.of(row))
 
 
+def by(member: str = "actor") -> Column:
+    """The column of who acted, from the actor of that name."""
+    return Column("BY", lambda row: actor(row[member]))
+
+
+def actor(who: Mapping[str, Any] | None) -> str | None:
+    """Who acted, in words; None for who is not known, or not told."""
+    if who is None:
+        return None
+    if who["token"] is not None:
+        return f"{who['user']} ({who['token']['purpose']})"
+    return str(who["user"] or {"system": "the panel", "anonymous": "a visitor"}[who["kind"]])
+
+
 def plain(value: Any) -> str:
     """A value as a cell shows it."""
     if value is None:

@@ -15,7 +15,7 @@ _LISTED = (
     Column("KEY", "key"),
     Column("NAME", "name"),
     Column("STATE", "state"),
-    Column("BY", lambda row: row["author"] or ""),
+    output.by("asked_by"),
     Column("SINCE", lambda row: output.moment(row["asked_at"])),
     Column("PUBLISHES", lambda row: output.moment(row["publish_at"])),
     Column("REASON", "reason"),
@@ -169,7 +169,7 @@ def _details(found: Mapping[str, Any]) -> dict[str, Any]:
         "key": found["key"],
         "name": found["name"],
         "state": found["state"],
-        "by": found["author"],
+        "by": output.actor(found["asked_by"]),
         "reason": found["reason"],
         "publishes": output.moment(found["publish_at"]),
         "not published because": found["refusal"],
@@ -182,6 +182,6 @@ def _details(found: Mapping[str, Any]) -> dict[str, Any]:
         details[f"rule {number}"] = f"{given}: {demand['reason']}"
     for number, note in enumerate(found["notes"], 1):
         stale = ", of what has moved since" if note["stale"] else ""
-        about = f"{note['by'] or 'somebody'}, {output.moment(note['at'])}: {note['verdict']}{stale}"
+        about = f"{output.actor(note['actor']) or 'somebody'}, {output.moment(note['at'])}: {note['verdict']}{stale}"
         details[f"note {number}"] = f"{about}. {note['text']}".strip()
     return {name: value for name, value in details.items() if value not in (None, "")}

@@ -13,7 +13,7 @@ _NOTICES = (
     Column("ADDRESS", "address"),
     Column("TOLD", lambda row: output.moment(row["notified_at"])),
     Column("SET", lambda row: output.moment(row["set_at"])),
-    Column("BY", lambda row: row["set_by"] or ""),
+    output.by("set_by"),
     Column("ERROR", "error"),
 )
 
@@ -80,7 +80,7 @@ def _show(session: Session, found: Any) -> None:
         found,
         {
             "from": " ".join(found["networks"]) or "nobody",
-            "set": " ".join(filter(None, [output.moment(found["set_at"]), found["set_by"]])),
+            "set": " ".join(filter(None, [output.moment(found["set_at"]), output.actor(found["set_by"])])),
             "NOTIFY to": " ".join(found["addresses"]) or "secondaries alone",
         },
     )

@@ -15,7 +15,7 @@ from dnspanel.cli.zone_restore import show_restored
 _HISTORY = (
     Column("REVISION", "revision", right=True),
     Column("AT", lambda row: output.moment(row["at"])),
-    Column("BY", "author"),
+    output.by(),
     Column("VIA", "channel"),
     Column("ACT", "kind"),
     Column("ADDED", "added", right=True),
@@ -53,7 +53,7 @@ def history(session: Session, zone: str, limit: int, name: str | None, changes: 
         output.tell("No revision.")
     for row in rows:
         reason = f": {row['reason']}" if row["reason"] else ""
-        by = row["author"] or "the panel"
+        by = output.actor(row["actor"]) or "somebody"
         click.echo(f"{row['revision']}  {output.moment(row['at'])}  {by} ({row['channel']}) {row['kind']}{reason}")
         for change in row["changes"]:
             show_change(change)

@@ -22,7 +22,7 @@ _LISTED = (
     Column("REVISION", "revision", right=True),
     Column("RRSETS", "rrset_count", right=True),
     Column("CHANGED", lambda row: output.moment(row["changed_at"])),
-    Column("BY", "changed_by"),
+    output.by("changed_by"),
     Column("TAGS", "tags"),
 )
 _RUNS = "/change-runs"

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dnspanel.zones.audit_trail import GONE, Act, row_of
+from dnspanel.zones.audit_trail import GONE, Act, document_of
 
 APP = "dnspanel"
 SD_ID = "dnspanel@32473"
@@ -86,13 +86,13 @@ def logs_request(records: Sequence[dict[str, Any]], sender: Sender) -> bytes:
 
 def json_line(act: Act, most: int) -> bytes:
     """The act as an export has it, on one line of ASCII; without its details, and then cut, where it has more bytes."""
-    line = _json(row_of(act))
+    line = _json(document_of(act))
     if len(line) > most:
         act = replace(act, details={"left_out_bytes": len(_json(act.details))})
-        line = _json(row_of(act))
+        line = _json(document_of(act))
     if len(line) > most:
         short = replace(act, target=act.target[:_LONGEST_TEXT], token=act.token[:_LONGEST_TEXT])
-        line = _json(row_of(replace(short, action=act.action[:_LONGEST_TEXT], user=act.user[:_LONGEST_TEXT])))
+        line = _json(document_of(replace(short, action=act.action[:_LONGEST_TEXT], user=act.user[:_LONGEST_TEXT])))
     return line
 
 

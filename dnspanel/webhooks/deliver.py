@@ -2,6 +2,9 @@
 
 At least once: an attempt is recorded after it was made, and whoever is killed
 in between has sent something that will be sent again, under the same `webhook-id`.
+
+Of what is due for a webhook, the lowest number goes first, one after another. What
+failed waits for its next attempt and holds nothing up: later numbers overtake it.
 """
 
 import hashlib
@@ -88,7 +91,7 @@ def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post =
     if webhook is None or (webhook.resting_until is not None and webhook.resting_until > now):
         return False
     waiting = Delivery.objects.filter(webhook=webhook, state=DeliveryState.WAITING)
-    waiting = waiting.select_related("event").order_by("next_at", "pk")
+    waiting = waiting.select_related("event").order_by("number", "pk")
     delivery = waiting.filter(next_at__lte=now).first()
     if delivery is None:
         return False
@@ -101,7 +104,7 @@ def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post =
         soon = waiting.filter(next_at__lte=now + SOON)[:MOST_TOGETHER]
         _tell_people(webhook, list(soon), told, clock, send, mail)
         return True
-    body = payload(delivery.event, told)
+    body = payload(delivery.event, told, number=delivery.number)
     if body is None:
         record_attempt(webhook=webhook, delivery=delivery, attempt=_not_seen(), now=clock(), sent=False)
     else:

@@ -33,6 +33,7 @@ from dnspanel.webhooks.models import (
     Format,
     Webhook,
 )
+from dnspanel.webhooks.numbers import next_numbers
 from dnspanel.webhooks.pace import GATHERED
 from dnspanel.webhooks.sign import new_secret
 from dnspanel.webhooks.signals import due
@@ -182,21 +183,27 @@ def send_ping(*, webhook: Webhook, by: Author, now: datetime) -> Delivery:
     with transaction.atomic():
         _refuse_inactive(_locked(webhook))
         event = Event.objects.create(uid=uid, kind=EventKind.PING, subject=f"ping:{uid}", at=now, facts={})
-        delivery = Delivery.objects.create(webhook=webhook, event=event, created_at=now, next_at=now)
+        [number] = next_numbers(webhook.pk, 1)
+        delivery = Delivery.objects.create(webhook=webhook, event=event, number=number, created_at=now, next_at=now)
         _record("webhook.ping", webhook, by=by, now=now)
         _wake_on_commit(webhook)
     return delivery
 
 
 def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Delivery:
-    """The same event, with the same `webhook-id`, waits to be sent again. Raises WebhookRefused if the webhook is off.
+    """The same event, with the same `webhook-id` and number, waits to be sent again.
 
-    It holds what the webhook's owner may see by then.
+    Raises WebhookRefused if the webhook is off. It holds what the webhook's owner may see by then.
     """
     with transaction.atomic():
         _refuse_inactive(_locked(delivery.webhook))
         replay = Delivery.objects.create(
-            webhook=delivery.webhook, event=delivery.event, created_at=now, next_at=now, replay_of=delivery
+            webhook=delivery.webhook,
+            event=delivery.event,
+            number=delivery.number,
+            created_at=now,
+            next_at=now,
+            replay_of=delivery,
         )
         _record("webhook.replay", delivery.webhook, by=by, now=now, delivery=delivery.pk)
         _wake_on_commit(delivery.webhook)

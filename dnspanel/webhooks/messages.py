@@ -58,7 +58,8 @@ def chat_body(format: str, lines: Sequence[Line]) -> bytes:
 def _saved(facts: Mapping[str, Any]) -> str:
     count, zones = facts["zone_count"], facts["zones"]
     changes = sum(zone["added"] + zone["changed"] + zone["removed"] for zone in zones)
-    who, token = facts["author"] or gettext("The panel"), facts["token"]
+    actor = facts["actor"]
+    who, token = actor["user"] or gettext("The panel"), actor["token"] and actor["token"]["purpose"]
     if changes and count == len(zones):
         message = ngettext("{who} changed {count} RRset in {zones}", "{who} changed {count} RRsets in {zones}", changes)
         if token:
@@ -105,7 +106,7 @@ def _with_stop(sentence: str) -> str:
 
 
 def _named(zones: Sequence[Mapping[str, Any]], count: int) -> str:
-    return _listed([zone["name"] for zone in zones], count)
+    return _listed([zone["zone"] for zone in zones], count)
 
 
 def _listed(names: Sequence[str], count: int) -> str:
@@ -121,7 +122,7 @@ def _listed(names: Sequence[str], count: int) -> str:
 def _opened(facts: Mapping[str, Any]) -> str:
     named = _listed(facts["zones"], facts["zone_count"])
     message = gettext("{who} asks for approval of “{name}” in {zones}").format(
-        who=facts["author"] or gettext("Somebody"), name=facts["name"], zones=named
+        who=_person(facts["asked_by"]) or gettext("Somebody"), name=facts["name"], zones=named
     )
     return _with_reason(message, facts)
 
@@ -150,8 +151,13 @@ _ENDED = {
 def _ended(facts: Mapping[str, Any]) -> str:
     message = _ENDED.get(facts["state"], _ENDED["past-rules"])
     named = _listed(facts["zones"], facts["zone_count"])
-    said = gettext(message[bool(facts["by"])]).format(name=facts["name"], zones=named, by=facts["by"])
+    by = _person(facts["ended_by"])
+    said = gettext(message[bool(by)]).format(name=facts["name"], zones=named, by=by)
     return _with_reason(said, facts)
+
+
+def _person(actor: Mapping[str, Any] | None) -> str:
+    return (actor["user"] or "") if actor else ""
 
 
 def _node(facts: Mapping[str, Any]) -> str:
@@ -161,7 +167,7 @@ def _node(facts: Mapping[str, Any]) -> str:
         else gettext("Node {name} is {state}. {sentence}")
     )
     return message.format(
-        name=facts["name"],
+        name=facts["node"],
         state=gettext(facts["state"]),
         was=gettext(facts["was"]) if facts["was"] else "",
         sentence=spoken(facts["sentence"]),
@@ -174,7 +180,7 @@ def _import(facts: Mapping[str, Any]) -> str:
     ).format(
         title=facts["title"],
         state=gettext(facts["state"]),
-        zones=facts["zones"],
+        zones=facts["zone_count"],
         records=facts["records"],
         errors=facts["errors"],
     )

@@ -13,7 +13,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class EventKind(models.TextChoices):
-    """What a webhook can be told about; the value is the `type` of its payload."""
+    """What a webhook can be told about; the value is the `event` of its payload."""
 
     SAVED = "publication.saved", gettext_lazy("A publication was saved")
     EVERYWHERE = "publication.everywhere", gettext_lazy("Every node answers with a publication")
@@ -81,6 +81,7 @@ class Webhook(models.Model):
     old_secret = SecretField(null=True)
     old_secret_until = models.DateTimeField(null=True)
     active = models.BooleanField(default=True)
+    last_number = models.BigIntegerField(default=0, db_default=0)  # of its deliveries; `numbers` counts it up
     created_at = models.DateTimeField()
     # Since its last success: when it began to fail, how often, and until when it is left alone.
     failing_since = models.DateTimeField(null=True)
@@ -126,6 +127,7 @@ class Delivery(models.Model):
 
     webhook = models.ForeignKey(Webhook, on_delete=models.CASCADE, related_name="deliveries", db_index=False)
     event = models.ForeignKey(Event, on_delete=models.CASCADE, related_name="deliveries")
+    number = models.BigIntegerField()  # 1, 2, 3 … for each webhook; a replay has that of the first
     state = models.CharField(max_length=9, choices=DeliveryState, default=DeliveryState.WAITING)
     created_at = models.DateTimeField()
     attempts = models.IntegerField(default=0)
@@ -140,7 +142,7 @@ class Delivery(models.Model):
     class Meta:
         indexes = [
             models.Index(fields=["webhook", "-id"], name="delivery_of_webhook"),
-            models.Index(fields=["webhook", "next_at"], name="delivery_waiting", condition=Q(state="waiting")),
+            models.Index(fields=["webhook", "number"], name="delivery_waiting", condition=Q(state="waiting")),
             models.Index(fields=["created_at"], name="delivery_age"),
         ]
 

@@ -13,6 +13,7 @@ from uuid import uuid4
 from django.db import transaction
 from django.db.models import QuerySet
 
+from dnspanel.accounts.actor_form import actor_form, person_form
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.fleet.health import WELL, Word
 from dnspanel.fleet.models import Ack, Node, NodeState
@@ -22,6 +23,7 @@ from dnspanel.transfer.imports import queries
 from dnspanel.transfer.models import ENDED_STATES, ImportJob
 from dnspanel.webhooks.access import listener
 from dnspanel.webhooks.models import Delivery, Event, EventKind, NodeWatch, Watch, Webhook
+from dnspanel.webhooks.numbers import next_numbers
 from dnspanel.webhooks.pace import due_at
 from dnspanel.webhooks.payload import listener_of, moment, told_of
 from dnspanel.zones.models import Publication, PublishRequest, RequestState
@@ -62,7 +64,7 @@ def notice(*, now: datetime) -> int:
         watch = Watch.objects.select_for_update(skip_locked=True).first()
         if watch is None:
             return 0
-        webhooks = list(Webhook.objects.filter(active=True).select_related("owner", "token"))
+        webhooks = list(Webhook.objects.filter(active=True).select_related("owner", "token").order_by("pk"))
         subscribed = {kind for webhook in webhooks for kind in webhook.events}
         events = [
             *_saved(watch, EventKind.SAVED in subscribed),
@@ -92,19 +94,26 @@ class Told:
 def tell(happened: Collection[Told], *, now: datetime) -> None:
     """Each of these waits for each webhook that subscribed to it and may see it; in the caller's transaction."""
     webhooks = Webhook.objects.filter(active=True, events__overlap=list({each.kind for each in happened}))
-    listening = list(webhooks.select_related("owner", "token")) if happened else []
+    listening = list(webhooks.select_related("owner", "token").order_by("pk")) if happened else []
     if listening:
         events = _fresh(_event(each.kind, each.subject, now, each.facts) for each in happened)
         _tell(listening, Event.objects.bulk_create(events), now)
 
 
 def _tell(webhooks: Iterable[Webhook], events: Collection[Event], now: datetime) -> None:
-    """Each event waits for each webhook that subscribed to it and may see it."""
-    Delivery.objects.bulk_create(
-        Delivery(webhook=webhook, event=event, created_at=now, next_at=due_at(webhook, now))
-        for webhook in webhooks
-        for event in _of_interest(webhook, events, now)
-    )
+    """Each event waits for each webhook that subscribed to it and may see it; `webhooks` by their ids.
+
+    Two who tell at once take the rows of webhooks in the same order.
+    """
+    deliveries = []
+    for webhook in webhooks:
+        found = _of_interest(webhook, events, now)
+        due = due_at(webhook, now)
+        deliveries += [
+            Delivery(webhook=webhook, event=event, number=number, created_at=now, next_at=due)
+            for number, event in zip(next_numbers(webhook.pk, len(found)), found, strict=True)
+        ]
+    Delivery.objects.bulk_create(deliveries)
 
 
 def _of_interest(webhook: Webhook, events: Collection[Event], now: datetime) -> list[Event]:
@@ -162,8 +171,8 @@ def _everywhere_event(publication: Publication, proofs: dict[str, Callable[[int]
         "everywhere_at": moment(last),
         "nodes": [
             {
-                "name": name,
-                "at": moment(at) if at else None,
+                "node": name,
+                "reached_at": moment(at) if at else None,
                 "ms": round((at - publication.at).total_seconds() * 1000, 1) if at else None,
             }
             for name, at in acked.items()
@@ -225,7 +234,7 @@ def _node_states(now: datetime, subscribed: bool) -> list[Event]:
 
 def _node_event(node: Node, word: str, watch: NodeWatch, status: NodeStatus | None, now: datetime) -> Event:
     details = {
-        "name": node.name,
+        "node": node.name,
         "state": word,
         "was": watch.told or None,
         "since": moment(watch.seen_since),
@@ -260,7 +269,7 @@ def _ended(watch: Watch) -> list[Event]:
 
 
 def _with_people(requests: "QuerySet[PublishRequest]") -> "QuerySet[PublishRequest]":
-    return requests.select_related("author", "ended_by").order_by("pk")[:BATCH]
+    return requests.select_related("author", "token", "ended_by").order_by("pk")[:BATCH]
 
 
 def _request_event(kind: EventKind, request: PublishRequest, at: datetime) -> Event:
@@ -268,8 +277,8 @@ def _request_event(kind: EventKind, request: PublishRequest, at: datetime) -> Ev
         "key": str(request.key),
         "name": request.name,
         "state": request.state if kind == EventKind.ENDED else RequestState.OPEN,
-        "author": request.author.username if request.author else None,
-        "by": request.ended_by.username if kind == EventKind.ENDED and request.ended_by else None,
+        "asked_by": actor_form(request.author.username, request.token) if request.author else None,
+        "ended_by": person_form(request.ended_by) if kind == EventKind.ENDED else None,
         "reason": request.reason,
         "publish_at": moment(request.publish_at) if request.publish_at else None,
         "zone_ids": request.zone_ids,
@@ -285,7 +294,7 @@ def _fresh(events: Iterable[Event]) -> list[Event]:
 
 
 def _imports(watch: Watch) -> list[Event]:
-    ended = ImportJob.objects.select_related("author").filter(
+    ended = ImportJob.objects.select_related("author", "token").filter(
         state__in=ENDED_STATES, ended_at__gte=watch.looked_at - _COMMIT_TIME
     )
     return _fresh(_import_event(job) for job in ended)
@@ -299,11 +308,11 @@ def _import_event(job: ImportJob) -> Event:
         "title": job.title,
         "source": job.source,
         "state": job.state,
-        "author": job.author.username if job.author else None,
+        "created_by": actor_form(job.author.username, job.token) if job.author else None,
         "author_id": job.author_id,
         "created_at": moment(job.created_at),
         "ended_at": moment(job.ended_at),
-        "zones": progress.zones,
+        "zone_count": progress.zones,
         "records": progress.records,
         "errors": progress.errors,
         "published": progress.applied,

@@ -1,9 +1,13 @@
 """What a webhook is sent about an event, as far as its listener may see it: a stable form of JSON.
 
-    {"type": "publication.saved", "number": 12, "timestamp": "2026-11-21T12:00:00.000Z", "data": {…}}
+    {"event": "publication.saved", "event_id": "evt_10f5…", "number": 12, "timestamp": "2026-11-21T12:00:00.000Z",
+     "panel": "https://panel.example.net", "data": {…}}
 
-It is made anew for each attempt from what is durable, so that a right taken
-away since is not told of any more; otherwise every attempt says the same.
+`event_id` is the header `webhook-id`. `number` counts the events of one webhook: 1, 2, 3 and so on. Addresses in `data`
+are relative, as in the API; `panel` says to what. Actors, zones and nodes have the form that the API gives them.
+
+The body is made again for each attempt from what is durable, so that a right taken away since is not told of any more;
+otherwise every attempt says the same.
 """
 
 import json
@@ -15,6 +19,7 @@ from typing import Any
 from django.conf import settings
 from django.db.models import Q, QuerySet
 
+from dnspanel.accounts.actor_form import actor_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
@@ -53,12 +58,19 @@ def listener_of(webhook: Webhook, actor: Actor) -> Listener:
     return Listener(actor, webhook.zones, webhook.tags, webhook.teams)
 
 
-def payload(event: Event, listener: Listener) -> bytes | None:
-    """The body for this listener; None when it may see nothing of the event."""
+def payload(event: Event, listener: Listener, *, number: int) -> bytes | None:
+    """The body for this listener; None when it may see nothing of the event. `number` is that of its delivery."""
     data = contents(event, listener)
     if data is None:
         return None
-    body = {"type": event.kind, "number": event.pk, "timestamp": moment(event.at), "data": data}
+    body = {
+        "event": event.kind,
+        "event_id": event.message_id,
+        "number": number,
+        "timestamp": moment(event.at),
+        "panel": settings.PANEL_URL,
+        "data": data,
+    }
     return json.dumps(body, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace")
 
 
@@ -112,12 +124,13 @@ def _publication(event: Event, listener: Listener) -> dict[str, Any] | None:
     revisions = _revisions(listener, [sequence])
     data = {
         "sequence": sequence,
+        "epoch": str(publication.epoch),
         "at": moment(publication.at),
-        "author": publication.author.username if publication.author else None,
-        "token": publication.token.purpose if publication.token else None,
+        "actor": actor_form(publication.author.username if publication.author else None, publication.token),
         "channel": publication.channel,
         "reason": publication.reason,
-        "url": f"{settings.PANEL_URL}/api/v2/publications/{sequence}",
+        "url": f"/api/v2/publications/{sequence}",
+        "part_of": publication.part_of,
         "zone_count": revisions.count(),
         "zones": _zones(revisions),
     }
@@ -140,7 +153,7 @@ def _request(event: Event, listener: Listener) -> dict[str, Any]:
     zone_ids = event.facts["zone_ids"]
     names = sorted(_zones_heard_of(listener, zone_ids).values())
     told = {name: value for name, value in event.facts.items() if name != "zone_ids"}
-    url = f"{settings.PANEL_URL}/api/v2/requests/{told['key']}"
+    url = f"/api/v2/requests/{told['key']}"
     return told | {"url": url, "zone_count": len(names), "zones": names[:MOST_ZONES]}
 
 
@@ -158,7 +171,7 @@ def _zones(revisions: "QuerySet[Revision]") -> list[dict[str, Any]]:
     columns = ("zone__name", "kind", "number", "serial", "added", "changed", "removed")
     return [
         {
-            "name": name,
+            "zone": name,
             "kind": kind,
             "revision": number,
             "serial": serial,

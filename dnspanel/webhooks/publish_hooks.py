@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 from django.db import transaction
 from django.db.models import Q
 
-from dnspanel.accounts.actors import Author, Person, actor_of, user_of
+from dnspanel.accounts.actors import Author, Person, actor_of
 from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.texts import gettext
 from dnspanel.webhooks.ask_hooks import ask_hooks
@@ -139,8 +139,7 @@ def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> 
     """
     with transaction.atomic(durable=True):
         found = publish_rules.governed(PublishHook, hook_id, author)
-    user = user_of(actor_of(author))
-    question = example_question(found, user.username if user else "")
+    question = example_question(found, actor_of(author))
     (answer,) = ask_hooks(questions=[question])
     now = clock()
     note_replies([Reply(question, answer)], now=now, is_test=True)
@@ -156,7 +155,7 @@ def ask_quiet_hooks(*, clock: Callable[[], datetime]) -> int:
     now = clock()
     quiet = Q(questioned_at=None) | Q(questioned_at__lte=now - QUIET_FOR)
     silent = Q(failing_since__isnull=False, questioned_at__lte=now - SILENT_FOR)
-    questions = [example_question(hook, "") for hook in PublishHook.objects.filter(quiet | silent).order_by("pk")]
+    questions = [example_question(hook, None) for hook in PublishHook.objects.filter(quiet | silent).order_by("pk")]
     if questions:
         answers = ask_hooks(questions=questions)
         replies = [Reply(*each) for each in zip(questions, answers, strict=True)]

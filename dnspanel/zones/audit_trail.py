@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
+from dnspanel.accounts.actor_form import actor_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.find_people import named
 from dnspanel.accounts.models import AuditEntry
@@ -65,6 +66,14 @@ class Act:
     details: dict[str, Any] = field(default_factory=dict)
     number: int | None = None  # its place in the chain; None while it waits for one
     hash: str = ""  # of the chain up to it
+    token_prefix: str = ""
+
+    @property
+    def actor(self) -> dict[str, Any]:
+        """Who did it, as the API says it; an address without a person is a visitor."""
+        token = {"id": self.token_id, "prefix": self.token_prefix, "purpose": self.token}
+        is_anonymous = self.kind == ENTRY and bool(self.address)
+        return actor_form(self.user, None if self.token_id is None else token, is_anonymous=is_anonymous)
 
     @property
     def changes(self) -> tuple["ValueChange", ...]:
@@ -149,9 +158,15 @@ def all_acts(actor: Actor, *, filters: Filters, most: int) -> Iterator[Act]:
 
 
 def row_of(act: Act) -> dict[str, Any]:
-    """The act as a row of an export."""
+    """Return the act as a row of a table."""
     row = {name: getattr(act, name) for name in COLUMNS}
     return row | {"at": act.at.isoformat()}
+
+
+def document_of(act: Act) -> dict[str, Any]:
+    """Return the act as JSON has it: as a row of a table has it, but for who acted, who is said as in the API."""
+    row = {name: value for name, value in row_of(act).items() if name not in ("user", "token", "token_id")}
+    return row | {"actor": act.actor}
 
 
 def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
@@ -308,6 +323,7 @@ def _acts(entries: "QuerySet[AuditEntry]") -> Iterator[Act]:
             entry.address or "",
             entry.request_id,
             entry.details,
+            token_prefix=entry.token.prefix if entry.token else "",
         )
 
 
@@ -328,6 +344,7 @@ def _published(publications: "QuerySet[Publication]") -> Iterator[Act]:
             row.address or "",
             row.request_id,
             {"channel": row.channel, "reason": row.reason, "zones": found.zones},
+            token_prefix=row.token.prefix if row.token else "",
         )
 
 

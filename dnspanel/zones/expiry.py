@@ -89,7 +89,7 @@ def expiries_at(zone: Zone, owner_names: Collection[str], *, type: int | None = 
     if not owner_names:
         return {}
     keys = {relative_key(name, zone.name) for name in owner_names}
-    found = Expiry.objects.filter(zone=zone, owner_key__in=keys).select_related("set_by")
+    found = Expiry.objects.filter(zone=zone, owner_key__in=keys).select_related("set_by", "token")
     found = found if type is None else found.filter(type=type)
     return {(expiry.name, expiry.type): expiry for expiry in found}
 
@@ -102,7 +102,7 @@ def expiring(
     `after` is time and id of the last one of the page before. A token may not know of all of them: `visibility_of`.
     """
     visible = access.zones_visible_to(person)
-    found = Expiry.objects.filter(zone__in=visible.values("pk")).select_related("zone", "set_by")
+    found = Expiry.objects.filter(zone__in=visible.values("pk")).select_related("zone", "set_by", "token")
     if until is not None:
         found = found.filter(remove_at__lte=until)
     if after is not None:

@@ -4,11 +4,13 @@ import heapq
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Literal
+from typing import Any, Literal
 
 from django.db.models import Exists, OuterRef, Q
 
 from dnspanel.accounts.find_people import named
+from dnspanel.accounts.models import Token
+from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.zones import soa
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Revision, Zone
@@ -57,7 +59,12 @@ class HistoryRow:
     removed: int
     reason: str
     sequence: int
-    token_id: int | None  # of the token that published it
+    token: Token | None  # that published it
+
+    @property
+    def token_id(self) -> int | None:
+        """The id of the token that published it."""
+        return self.token.pk if self.token else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -184,6 +191,23 @@ def rrsets_at(*, zone: Zone, number: int) -> Iterator[RRset]:
         yield rrset
 
 
+_TOKENS = """
+SELECT publication.sequence, token.id, token.prefix, token.purpose FROM unnest(%s::bigint[]) AS wanted (sequence)
+CROSS JOIN LATERAL (SELECT * FROM zones_publication WHERE sequence = wanted.sequence LIMIT 1) AS publication
+JOIN accounts_token token ON token.id = publication.token_id
+"""
+
+
+def tokens_of_publications(sequences: Collection[int]) -> dict[int, dict[str, Any]]:
+    """Return by which tokens these were published, by sequence and as `token_form`; only of those that have one."""
+    with prepared_cursor() as cursor:
+        cursor.execute(_TOKENS, [list(set(sequences))])
+        return {
+            sequence: {"id": pk, "prefix": prefix, "purpose": purpose}
+            for sequence, pk, prefix, purpose in cursor.fetchall()
+        }
+
+
 def history_row(revision: Revision) -> HistoryRow:
     """The revision as a list shows it; its publication, author and token must be loaded."""
     publication = revision.publication
@@ -201,5 +225,5 @@ def history_row(revision: Revision) -> HistoryRow:
         removed=revision.removed,
         reason=publication.reason,
         sequence=publication.sequence,
-        token_id=publication.token_id,
+        token=publication.token,
     )

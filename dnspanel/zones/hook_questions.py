@@ -1,7 +1,8 @@
 """What a publish hook is asked about a publication: a stable form of JSON, and a digest of all of it. Pure.
 
-    {"type": "publication.ask", "digest": "…", "author": "alice", "token": null, "channel": "web", "reason": "…",
-     "complete": true, "zones": [{"zone": "example.com.", "kind": "change", "revision": 8, "count": 1, "changes": [
+    {"event": "publication.ask", "digest": "…", "actor": {"kind": "user", "user": "alice", "token": null},
+     "channel": "web", "reason": "…", "complete": true, "zones": [
+       {"zone": "example.com.", "kind": "change", "revision": 8, "count": 1, "changes": [
         {"name": "www.example.com.", "type": "A", "before": null, "after": {"ttl": 300, …}}]}]}
 
 That of a test has `"test": true` besides. The digest is of all of it, also of what a long question leaves out; not of
@@ -14,6 +15,8 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import Any
 
+from dnspanel.accounts.actor_form import actor_form_of
+from dnspanel.accounts.actors import Author
 from dnspanel.zones import soa
 from dnspanel.zones.models import PublishHook, RevisionKind, Zone
 from dnspanel.zones.parts import Part
@@ -58,8 +61,7 @@ class HookAnswer:
 class Publisher:
     """Who publishes, by which way and why."""
 
-    author: str
-    token: str | None
+    actor: Mapping[str, Any]  # `actor_form`
     channel: str
     reason: str
 
@@ -68,7 +70,7 @@ def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher
     """What this hook is asked about these parts, which it is about."""
     told: list[dict[str, Any]] = []
     full = sha256()
-    full.update(_json([publisher.author, publisher.token, publisher.channel, publisher.reason]).encode())
+    full.update(_json([publisher.actor, publisher.channel, publisher.reason]).encode())
     room, characters, complete = MOST_CHANGES, MOST_CHARACTERS, True
     for zone, part in parts:
         number = 1 if part.kind == RevisionKind.CREATE else zone.revision + 1
@@ -88,10 +90,9 @@ def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher
         told.append({**head, "count": count, "changes": listed})
     digest = full.hexdigest()
     body = {
-        "type": "publication.ask",
+        "event": "publication.ask",
         "digest": digest,
-        "author": publisher.author,
-        "token": publisher.token,
+        "actor": publisher.actor,
         "channel": publisher.channel,
         "reason": publisher.reason,
         "complete": complete,
@@ -101,16 +102,15 @@ def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher
     return Question(hook, digest, _json(body).encode("utf-8", "replace"), zones)
 
 
-def example_question(hook: PublishHook, author: str) -> Question:
+def example_question(hook: PublishHook, author: Author) -> Question:
     """A question that is marked as a test, about a zone that nobody has: for whether the hook answers at all."""
     after = {"ttl": 300, "rdata": ["192.0.2.1"], "disabled": [], "comment": ""}
     change = {"name": "www.example.com.", "type": "A", "before": None, "after": after}
     body = {
-        "type": "publication.ask",
+        "event": "publication.ask",
         "test": True,
         "digest": sha256(b"dnspanel: a test of a publish hook").hexdigest(),
-        "author": author,
-        "token": None,
+        "actor": actor_form_of(author),
         "channel": "test",
         "reason": "A test: nothing is published.",
         "complete": True,

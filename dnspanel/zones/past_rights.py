@@ -71,7 +71,7 @@ def rights_since(*, reader: Actor, person: User, zone: Zone, at: datetime) -> Si
     concerning |= Q(action__in=_OF_GRANT, target__in=[name, *(f"team {team}" for team in teams)])
     if person.own_role_id is not None:
         concerning |= Q(action="role.change", details__role=person.own_role_id)
-    found = list(then.filter(concerning).select_related("user").order_by("-pk")[: MOST + 1])
+    found = list(then.filter(concerning).select_related("user", "token").order_by("-pk")[: MOST + 1])
     named = found[:MOST] if Permission.AUDIT in reader.permissions else []
     return Since(at, _too_young(person, zone, at), len(found), tuple(named))
 

@@ -15,7 +15,8 @@ from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
 from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.accounts.actor_form import actor_form_of
+from dnspanel.accounts.actors import Author
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import Attempt, HookRefused, HookUnasked, KeptBack, PublishedInPart, ZoneError
 from dnspanel.zones.hook_health import Reply, note_replies
@@ -82,8 +83,7 @@ def refuse(
 
     Raises HookRefused for a hook that says no, or nothing where that refuses; HookUnasked for what is not answered.
     """
-    user, token = user_of(author), token_of(author)
-    publisher = Publisher(user.username if user else "", token.purpose if token else None, channel, reason)
+    publisher = Publisher(actor_form_of(author), channel, reason)
     known, given, unanswered = _answers.get() or {}, [], []
 
     def is_about(hook: PublishHook, zone_id: int) -> bool:

@@ -438,7 +438,9 @@ def notes_of(request: PublishRequest) -> list[RequestNote]:
 
 def requests_of(reader: Drafter, *, before: int | None = None, limit: int = 50) -> list[PublishRequest]:
     """The reader's own, the newest first; a token's are those of its owner's last ones that it may know."""
-    found = PublishRequest.objects.filter(author=person(reader)).select_related("draft", "author", "publication")
+    found = PublishRequest.objects.filter(author=person(reader)).select_related(
+        "draft", "author", "token", "ended_by", "publication"
+    )
     if before is not None:
         found = found.filter(pk__lt=before)
     if token_of(reader) is not None:
@@ -455,7 +457,7 @@ def waiting_for(reader: Drafter) -> list[PublishRequest]:
     found = list(
         PublishRequest.objects.filter(state=RequestState.OPEN, draft__isnull=False)
         .exclude(author=user)
-        .select_related("draft", "author")
+        .select_related("draft", "author", "token", "ended_by")
         .order_by("pk")[:MOST_LOOKED_AT]
     )
     if not found:
@@ -488,7 +490,7 @@ def waiting_for(reader: Drafter) -> list[PublishRequest]:
 def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishRequest]:
     """What went past rules since then, the newest first, where this reader sees a zone of it."""
     found = PublishRequest.objects.filter(state=RequestState.PAST_RULES, ended_at__gte=since)
-    listed = list(found.select_related("ended_by", "publication").order_by("-pk")[:MOST_LOOKED_AT])
+    listed = list(found.select_related("author", "token", "ended_by", "publication").order_by("-pk")[:MOST_LOOKED_AT])
     seen = (
         set(
             access.zones_visible_to(reader)

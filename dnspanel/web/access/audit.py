@@ -33,6 +33,7 @@ from dnspanel.zones.audit_trail import (
     act_of,
     acts_page,
     all_acts,
+    document_of,
     row_of,
     rrset_changes,
 )
@@ -203,7 +204,7 @@ def _write_json(file: TextIOWrapper, acts: Iterable[Act]) -> None:
     """One array, written as it is read."""
     separator = "[\n"
     for act in acts:
-        file.write(separator + json.dumps(row_of(act), ensure_ascii=False, sort_keys=True))
+        file.write(separator + json.dumps(document_of(act), ensure_ascii=False, sort_keys=True))
         separator = ",\n"
     file.write("\n]\n" if separator == ",\n" else "[]\n")
 

@@ -108,7 +108,11 @@ def descriptions_of_changes(zone: Zone, numbers: Collection[int]) -> dict[int, l
 def last_change_of(zone: Zone) -> Revision | None:
     """The revision that changed the zone's signing last, with its publication."""
     newest = SigningChange.objects.filter(zone=zone).order_by("-revision_number").values("revision_number")[:1]
-    return Revision.objects.select_related("publication").filter(zone=zone, number__in=newest).first()
+    return (
+        Revision.objects.select_related("publication__author", "publication__token")
+        .filter(zone=zone, number__in=newest)
+        .first()
+    )
 
 
 def private_text(*, zone: Zone, key_id: int, person: Person) -> str:

@@ -58,7 +58,7 @@ def test_a_test_says_that_it_is_one() -> None:
     assert subject_of(test) == "[dnspanel] A test message"
     assert "Nothing is wrong" in text_of(test, panel_url=URL)
     assert json.loads(payload_of(test, now=NOW)) == {
-        "type": "test",
+        "event": "test",
         "timestamp": "2026-11-21T12:00:00.000Z",
         "data": {"raised": [], "over": []},
     }
@@ -66,7 +66,7 @@ def test_a_test_says_that_it_is_one() -> None:
 
 def test_a_webhook_gets_facts_that_programs_can_use() -> None:
     body = json.loads(payload_of([message(1), message(2, is_over=True)], now=NOW))
-    assert body["type"] == "alerts"
+    assert body["event"] == "alerts"
     assert body["data"]["raised"] == [
         {
             "id": 1,

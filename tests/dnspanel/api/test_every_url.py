@@ -178,7 +178,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     ours = produce.create_catalog(name="ours.catalog.", author=alice, channel=Channel.API, now=NOW)
     produce.take_in(catalog=ours, zone_ids=[zone.pk], author=alice, now=NOW)
     event = Event.objects.create(uid=uuid4(), kind=EventKind.PING, subject="ping:x", at=NOW)
-    delivery = Delivery.objects.create(webhook=hook, event=event, created_at=NOW)
+    delivery = Delivery.objects.create(webhook=hook, event=event, number=1, created_at=NOW)
     acting = Acting(None, Channel.API, NOW)
     dnssec_key = sign.add_key(zone=zone, acting=acting, active=False)
     signed = [make_zone(name=f"{label}.test.") for label in ("rolled", "signed")]

@@ -14,7 +14,11 @@ def test_who_did_what_is_listed_with_the_reason_and_from_where(run: Run) -> None
     assert ("new customer" in listed.out, "127.0.0.1" in listed.out) == (True, True)
     assert "other.test" not in listed.out
     (row,) = run("audit", "example.test", "--output", "json").json
-    assert (row["user"], row["token_purpose"], row["action"]) == ("erin", "command line", "publish")
+    assert (row["actor"]["user"], row["actor"]["token"]["purpose"], row["action"]) == (
+        "erin",
+        "command line",
+        "publish",
+    )
     assert len(run("audit", "--user", "erin", "--action", "publish", "--output", "json").json) == 2
 
 

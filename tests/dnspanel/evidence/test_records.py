@@ -17,13 +17,13 @@ from dnspanel.evidence.records import (
     logs_request,
     syslog_message,
 )
-from dnspanel.zones.audit_trail import GONE, Act, row_of
+from dnspanel.zones.audit_trail import GONE, Act, document_of
 
 AT = datetime(2026, 2, 3, 4, 5, 6, 7, tzinfo=UTC)
 SENDER = Sender("panel.test", "0b6b5e0c-6a3e-4b32-9c7f-5a3f0a0a0a0a", "1.2.3")
 ACT = Act(
     "entry", 77, AT, "alice", "watch", 9, "team.change", "Ours", "192.0.2.7", "req-1", {"role": "reader"}, 412,
-    "ab" * 32,
+    "ab" * 32, "dnsp_w1",
 )  # fmt: skip
 
 
@@ -35,7 +35,8 @@ def test_a_message_has_the_fields_of_rfc_5424() -> None:
         f'dnspanel@32473 number="412" hash="{"ab" * 32}" kind="entry" id="77" action="team.change" user="alice"'
         ' token_id="9" address="192.0.2.7" request_id="req-1"'
     )
-    assert json.loads(line) == row_of(ACT)
+    assert json.loads(line) == document_of(ACT)
+    assert json.loads(line)["actor"]["token"] == {"id": 9, "prefix": "dnsp_w1", "purpose": "watch"}
     assert framed(b"<110>1 -") == b"8 <110>1 -"
 
 
@@ -138,7 +139,7 @@ def test_a_request_has_the_fields_of_otlp() -> None:
     [record] = of_resource["scopeLogs"][0]["logRecords"]
     assert (record["timeUnixNano"], record["observedTimeUnixNano"]) == ("1770091506000007000", "1770091508000000000")
     assert record["eventName"] == "dnspanel.audit.team.change"
-    assert json.loads(record["body"]["stringValue"]) == row_of(ACT)
+    assert json.loads(record["body"]["stringValue"]) == document_of(ACT)
     found = attributes(record["attributes"])
     assert (found["dnspanel.audit.number"], found["dnspanel.audit.hash"]) == ("412", ACT.hash)
     assert {"key": "dnspanel.audit.token_id", "value": {"intValue": "9"}} in record["attributes"]

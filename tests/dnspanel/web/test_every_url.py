@@ -698,7 +698,7 @@ def things_of(alice: User) -> dict[str, int]:
         secret=encrypt_secret(b"whsec_eA=="), created_at=NOW,
     )  # fmt: skip
     event = Event.objects.create(uid=uuid4(), kind="ping", subject="ping", at=NOW)
-    delivery = Delivery.objects.create(webhook=webhook, event=event, created_at=NOW, state="failed")
+    delivery = Delivery.objects.create(webhook=webhook, event=event, number=1, created_at=NOW, state="failed")
     route = Route.objects.create(
         name="on call", kind="webhook", address="https://hooks.example.test/", secret=encrypt_secret(b"whsec_eA=="),
         created_at=NOW,

@@ -20,7 +20,7 @@ from tests.dnspanel.webhooks.receiver import Received, is_signed
 
 pytestmark = pytest.mark.django_db  # which key encrypts, the database says
 
-BODY = json.dumps({"type": "publication.ask", "digest": "d1"}).encode()
+BODY = json.dumps({"event": "publication.ask", "digest": "d1"}).encode()
 
 
 def question(answering: Answering, seconds: int = 5, url: str = "") -> Question:

@@ -42,7 +42,7 @@ def test_an_event_arrives_signed(bob: User, webhook: MakeWebhook, receiver: Rece
     assert is_signed(received, made.secret, at=NOW)
     assert not is_signed(received, "whsec_AAAA", at=NOW)
     assert received.headers["webhook-id"] == Event.objects.get().message_id
-    assert b'"type":"publication.saved"' in received.body
+    assert b'"event":"publication.saved"' in received.body
     found = only()
     assert (found.state, found.status, found.answer, found.error, found.attempts) == ("delivered", 200, "ok", "", 1)
     assert found.next_at is None
@@ -57,6 +57,29 @@ def test_events_arrive_in_their_order(bob: User, webhook: MakeWebhook, receiver:
     assert send_all(made.webhook) == 5
     ids = [f"evt_{uid.hex}" for uid in Event.objects.order_by("pk").values_list("uid", flat=True)]
     assert [received.headers["webhook-id"] for received in receiver.received] == ids
+
+
+def test_what_failed_comes_later_with_the_same_number_and_so_the_receiver_sees_a_gap_until_then(
+    bob: User, webhook: MakeWebhook, receiver: Receiver
+) -> None:
+    """Review A14: a 500 for one event, and two others came first; `number` was in no document, and had gaps anyway."""
+    made = webhook(bob, receiver.url, "publication.saved").webhook
+    for number in range(3):
+        publish(f"n{number}.test.", bob)
+    notice_all()
+    receiver.answer(500)
+    assert send_all(made) == 3
+    assert send_all(made, later(5)) == 1
+    sent = [json.loads(received.body) for received in receiver.received]
+    assert [(body["number"], body["data"]["sequence"]) for body in sent] == [(1, 1), (2, 2), (3, 3), (1, 1)]
+    assert [received.headers["webhook-id"] for received in receiver.received] == [body["event_id"] for body in sent]
+    hooks.replay_delivery(delivery=Delivery.objects.get(webhook=made, number=2), by=bob, now=later(6))
+    other = webhook(bob, receiver.url, "publication.saved").webhook
+    publish("n3.test.", bob, now=later(6))
+    notice_all(later(6))
+    send_all(made, later(6))
+    assert [json.loads(received.body)["number"] for received in receiver.received[4:]] == [2, 4]
+    assert list(Delivery.objects.filter(webhook=other).values_list("number", flat=True)) == [1]
 
 
 def test_after_a_rotation_either_secret_checks_the_signature(
@@ -259,7 +282,7 @@ def test_nothing_is_sent_of_what_the_owner_may_not_see_any_more(
     give(member, "mine.test.")
     made = webhook(member, receiver.url, "publication.saved").webhook
     Event.objects.create(uid=uuid4(), kind="publication.saved", subject="x", at=NOW, facts={"sequence": 1})
-    Delivery.objects.create(webhook=made, event=Event.objects.get(), created_at=NOW, next_at=NOW)
+    Delivery.objects.create(webhook=made, event=Event.objects.get(), number=1, created_at=NOW, next_at=NOW)
     GrantRow.objects.all().delete()
     assert send_all(made) == 1
     assert receiver.received == []

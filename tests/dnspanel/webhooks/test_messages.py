@@ -11,18 +11,24 @@ EVIL = "<!channel> @all [x](https://evil.test) *b* & `c`"
 
 
 def saved(*names: str, count: int = 0, **facts: Any) -> dict[str, Any]:
-    zones = [{"name": name, "added": 1, "changed": 0, "removed": 1} for name in names]
-    return {"zones": zones, "zone_count": count or len(zones), "author": "alice", "token": None, "reason": ""} | facts
+    zones = [{"zone": name, "added": 1, "changed": 0, "removed": 1} for name in names]
+    return {"zones": zones, "zone_count": count or len(zones), "actor": by("alice"), "reason": ""} | facts
+
+
+def by(user: str | None, purpose: str = "") -> dict[str, Any]:
+    return {"user": user, "token": {"purpose": purpose} if purpose else None}
 
 
 def test_a_publication_is_a_sentence() -> None:
     assert line_of("publication.saved", saved("a.test.")).text == "alice changed 2 RRsets in a.test."
     many = line_of("publication.saved", saved("a.test.", "b.test.", "c.test.", "d.test.", count=2000)).text
     assert many == "alice changed a.test., b.test., c.test. and 1,997 more zones."
-    by_token = line_of("publication.saved", saved("a.test.", token="CI", reason="moved to a new rack")).text
+    by_token = line_of(
+        "publication.saved", saved("a.test.", actor=by("alice", "CI"), reason="moved to a new rack")
+    ).text
     assert by_token == "alice changed 2 RRsets in a.test. with the token “CI”: moved to a new rack"
     assert line_of("publication.saved", saved("a.test.", reason="x" * 5000)).text.endswith(f": {'x' * 300}…")
-    assert line_of("publication.saved", saved("a.test.", author=None)).text.startswith("The panel changed ")
+    assert line_of("publication.saved", saved("a.test.", actor=by(None))).text.startswith("The panel changed ")
 
 
 def test_what_was_taken_back_says_why() -> None:
@@ -63,9 +69,9 @@ def test_a_mail_says_how_it_is_stopped() -> None:
 
 def test_a_sentence_speaks_the_language_of_who_gets_it() -> None:
     late = gettext("It has left the fleet.")
-    node = {"name": "ns<1>", "state": "live", "was": "offline", "sentence": late}
+    node = {"node": "ns<1>", "state": "live", "was": "offline", "sentence": late}
     with speaking("de"):
-        assert line_of("publication.saved", saved("a.test.", token="{CI}")).text == (
+        assert line_of("publication.saved", saved("a.test.", actor=by("alice", "{CI}"))).text == (
             "alice hat 2 RRsets in a.test. mit dem Token „{CI}“ geändert."
         )
         told = line_of("node.state", node)

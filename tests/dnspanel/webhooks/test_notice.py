@@ -107,8 +107,8 @@ def test_everywhere_is_when_the_last_node_has_proved_it(bob: User, webhook: Make
         "sequence": 2,
         "everywhere_at": "2026-11-21T12:00:00.090Z",
         "nodes": [
-            {"name": "ns1", "at": "2026-11-21T12:00:00.020Z", "ms": 20.0},
-            {"name": "ns2", "at": "2026-11-21T12:00:00.090Z", "ms": 90.0},
+            {"node": "ns1", "reached_at": "2026-11-21T12:00:00.020Z", "ms": 20.0},
+            {"node": "ns2", "reached_at": "2026-11-21T12:00:00.090Z", "ms": 90.0},
         ],
     }
 
@@ -156,7 +156,7 @@ def test_the_state_of_the_canary_is_told_as_any_node_s(bob: User, webhook: MakeW
     Node.objects.update(refusal="its disk is full")
     assert notice_all(later(10)) == []
     [(_, facts)] = notice_all(later(20))
-    assert (facts["name"], facts["state"]) == ("ring0", "rejecting")
+    assert (facts["node"], facts["state"]) == ("ring0", "rejecting")
 
 
 def test_a_node_s_state_is_told_when_it_has_lasted(bob: User, webhook: MakeWebhook, active_node: MakeNode) -> None:
@@ -168,7 +168,7 @@ def test_a_node_s_state_is_told_when_it_has_lasted(bob: User, webhook: MakeWebho
     assert notice_all(later(2)) == []
     assert notice_all(later(20)) == []  # offline, for the first time
     [(kind, facts)] = notice_all(later(27))
-    assert (kind, facts["name"], facts["state"], facts["was"]) == (NODE, "ns1", "offline", "live")
+    assert (kind, facts["node"], facts["state"], facts["was"]) == (NODE, "ns1", "offline", "live")
     assert "No contact" in facts["sentence"]
     assert notice_all(later(60)) == []
     hear(node, now=later(61))
@@ -200,7 +200,7 @@ def test_a_node_that_comes_and_one_that_leaves_are_told_of(
     enroll.drain(node=old, now=NOW, by=None)
     enroll.retire(node=Node.objects.get(name="ns1"), now=NOW, by=None)
     notice_all(later(1))
-    found = {facts["name"]: (facts["state"], facts["was"]) for _, facts in notice_all(later(8))}
+    found = {facts["node"]: (facts["state"], facts["was"]) for _, facts in notice_all(later(8))}
     assert found["ns1"][0] == "retired"
     assert found["ns2"] == ("waiting for approval", None)
     assert notice_all(later(60)) == []
@@ -211,7 +211,7 @@ def test_an_import_that_ended_is_told_of_once_each_time_it_ends(bob: User, webho
     job = import_ended(bob, now=later(1))
     [(kind, facts)] = notice_all(later(2))
     assert kind == IMPORT
-    assert (facts["id"], facts["state"], facts["zones"], facts["records"], facts["published"]) == (
+    assert (facts["id"], facts["state"], facts["zone_count"], facts["records"], facts["published"]) == (
         job.pk,
         "done",
         3,
@@ -327,11 +327,11 @@ def test_a_request_is_told_once_to_who_sees_one_of_its_zones_and_so_is_what_beca
     replace_rrset(author=bob, zone=other, rrset=rrset, now=NOW)
     request = publish_requests.ask(author=bob, name="Move", now=NOW, reason="new rack")
     [(kind, facts)] = notice_all()
-    assert (kind, facts["name"], facts["author"]) == (EventKind.OPENED, "Move", "bob")
+    assert (kind, facts["name"], facts["asked_by"]["user"]) == (EventKind.OPENED, "Move", "bob")
     assert told() == [("alice", EventKind.OPENED)]
     publish_requests.withdraw(request=request, by=bob, now=later(5))
     [(kind, facts)] = notice_all(later(5))
-    assert (kind, facts["state"], facts["by"]) == (EventKind.ENDED, "withdrawn", "bob")
+    assert (kind, facts["state"], facts["ended_by"]["user"]) == (EventKind.ENDED, "withdrawn", "bob")
     assert notice_all(later(6)) == []
     actor = actor_of(alice)
     assert actor is not None

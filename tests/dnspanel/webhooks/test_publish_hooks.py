@@ -79,9 +79,8 @@ def test_a_hook_is_asked_about_exactly_what_is_published_before_it_is(
     question = answering.questions[0]
     assert len(question.pop("digest")) == 64
     assert question == {
-        "type": "publication.ask",
-        "author": "alice",
-        "token": None,
+        "event": "publication.ask",
+        "actor": {"kind": "user", "user": "alice", "token": None},
         "channel": "api",
         "reason": "A move",
         "complete": True,

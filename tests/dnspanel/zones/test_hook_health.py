@@ -74,7 +74,11 @@ def test_a_test_asks_a_marked_example_and_says_what_came_of_it(alice: User, plac
     assert told.ms > 0
     (question,) = answering.questions
     assert is_signed(answering.received[0], made.secret, at=answering.now)
-    assert (question["test"], question["author"], question["zones"][0]["zone"]) == (True, "alice", "example.com.")
+    assert (question["test"], question["actor"]["user"], question["zones"][0]["zone"]) == (
+        True,
+        "alice",
+        "example.com.",
+    )
     (reply,) = publish_hooks.replies_of(made.hook)
     assert (reply.word, reply.is_test) == ("no", True)
     entry = AuditEntry.objects.get(action="hook.test")
@@ -116,7 +120,7 @@ def test_who_is_silent_is_asked_again_and_is_a_trouble_until_it_answers(place: P
 
 def test_the_newest_replies_are_kept_and_those_of_another_version_count_for_nothing(alice: User, place: Place) -> None:
     hook = place().hook
-    question = example_question(hook, "alice")
+    question = example_question(hook, alice)
     for number in range(KEPT + 3):
         note_replies([Reply(question, HookAnswer(True, f"{number}"))], now=NOW)
     replies = publish_hooks.replies_of(hook)

@@ -12,6 +12,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import actor_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
@@ -152,13 +153,12 @@ def publication_json(
 def listed_publication_json(publication: Publication, actor: Actor) -> dict[str, Any]:
     """A publication in a list; author and token must be loaded, and are told with the reason to who may know them."""
     knows = may_know_author(actor, publication.token_id)
-    token = publication.token if knows else None
+    username = publication.author.username if publication.author else None
     return {
         "sequence": publication.sequence,
         "epoch": str(publication.epoch),
         "at": time_json(publication.at),
-        "author": publication.author.username if publication.author and knows else None,
-        "token": {"id": token.pk, "prefix": token.prefix, "purpose": token.purpose} if token else None,
+        "actor": actor_form(username, publication.token) if knows else None,
         "channel": str(publication.channel),
         "reason": publication.reason if knows else "",
         "url": publication_url(publication.sequence),
@@ -205,7 +205,7 @@ def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]
     found = nesting.shadowed_by_publication(revisions)
     visible = {one.zone.pk: visibility_of(actor, one.zone) for one in found}
     return [
-        {"zone": one.zone.name, "name": one.name, "type": rdata.type_to_text(one.type), "answered_by": one.by}
+        {"zone": one.zone.name, "name": one.name, "type": rdata.type_to_text(one.type), "answering_zone": one.by}
         for one in found
         if seen([one], visible[one.zone.pk])
     ][:MOST_ZONES]

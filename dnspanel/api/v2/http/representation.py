@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
+from dnspanel.accounts.actor_form import actor_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.v2.http.visibility import seen
 from dnspanel.zones.access import Visibility, may_know_author
@@ -132,7 +133,7 @@ def revision_json(zone_name: str, row: HistoryRow, actor: Actor) -> dict[str, An
         "revision": row.number,
         "sequence": row.sequence,
         "at": time_json(row.at),
-        "author": (row.author or None) if knows else None,
+        "actor": actor_form(row.username, row.token) if knows else None,
         "channel": row.channel,
         "kind": row.kind,
         "serial": row.serial,

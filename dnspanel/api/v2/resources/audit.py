@@ -10,6 +10,7 @@ from rest_framework.request import Request
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, moment_parameter, page_of, stamp, text_parameter
 from dnspanel.zones.audit_trail import Act, Filters, Place, acts_page
 
@@ -22,9 +23,7 @@ class ActSerializer(serializers.Serializer):
     kind = serializers.ChoiceField(choices=[("entry", "an act"), ("publication", "a publication")])
     id = serializers.IntegerField(help_text="Of a publication, its sequence.")
     at = serializers.DateTimeField()
-    user = serializers.CharField(allow_null=True, help_text="null: the panel itself, or nobody who signed in.")
-    token = serializers.IntegerField(allow_null=True, help_text="Id of the token that acted for the person.")
-    token_purpose = serializers.CharField(allow_null=True)
+    actor = ActorSerializer()
     action = serializers.CharField(help_text="Such as `token.create`; publications are `publish`.")
     target = serializers.CharField(help_text="What was changed, in words.")
     address = serializers.CharField(allow_null=True)
@@ -80,9 +79,7 @@ def _json(act: Act) -> dict[str, Any]:
         "kind": act.kind,
         "id": act.id,
         "at": stamp(act.at),
-        "user": act.user or None,
-        "token": act.token_id,
-        "token_purpose": act.token or None,
+        "actor": act.actor,
         "action": act.action,
         "target": act.target,
         "address": act.address or None,

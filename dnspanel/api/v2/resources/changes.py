@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
@@ -73,7 +74,7 @@ class ZoneChanges(V2View):
         require(
             condition,
             zone_tag(zone.revision, zone.tags, zone.team_id, zone.default_ttl),
-            theirs=zone_json(zone, actor_in(request)),
+            theirs=partial(zone_json, zone, actor_in(request)),
             mine=request.data,
         )
         faults = Faults()

@@ -9,6 +9,7 @@ from django.utils import timezone
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import actor_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import accepted, moved_by
@@ -258,7 +259,7 @@ def key_json(key: KeyView, actor: Actor) -> dict[str, Any]:
         "dnskey": key.dnskey,
         "ds": list(key.ds),
         "created_at": time_json(key.created_at),
-        "created_by": (key.created_by or None) if access.may_know_author(actor) else None,
+        "created_by": actor_form(key.created_by) if key.created_by and access.may_know_author(actor) else None,
         "etag": key_tag(key),
     }
 
@@ -274,12 +275,13 @@ def _changed_json(zone: Zone, actor: Actor) -> dict[str, Any] | None:
     if last is None:
         return None
     publication = last.publication
-    knows = access.may_know_author(actor, publication.token_id) and publication.author is not None
+    knows = access.may_know_author(actor, publication.token_id)
+    username = publication.author.username if publication.author else None
     return {
         "revision": last.number,
         "sequence": publication.sequence,
         "at": time_json(publication.at),
-        "author": publication.author.username if knows and publication.author else None,
+        "actor": actor_form(username, publication.token) if knows else None,
     }
 
 

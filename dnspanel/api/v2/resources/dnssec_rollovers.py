@@ -8,6 +8,7 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import person_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
@@ -176,7 +177,7 @@ class RolloverCancel(V2View):
 
 def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
     """Where the rollover stands."""
-    knows = access.may_know_author(actor) and row.started_by is not None
+    knows = access.may_know_author(actor)
     return {
         "id": row.pk,
         "zone": row.zone.name,
@@ -195,7 +196,7 @@ def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
         "old_keys": row.old_keys,
         "new_keys": row.new_keys,
         "started_at": stamp(row.started_at),
-        "started_by": row.started_by.username if knows and row.started_by else None,
+        "started_by": person_form(row.started_by) if knows else None,
         "ended_at": stamp(row.ended_at),
         "cancelled": row.is_cancelled,
     }

@@ -8,10 +8,12 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import actor_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Moment, Shape, moment_parameter, page_of, stamp
 from dnspanel.zones.access import may_know_author, visibility_of
 from dnspanel.zones.expiry import expiring
@@ -30,7 +32,7 @@ class ExpirySerializer(Shape):
     type = serializers.CharField()
     remove_at = Moment(help_text="When the RRset is removed.")
     set_at = Moment()
-    set_by = serializers.CharField(allow_null=True, help_text="In whose name it is removed.")
+    set_by = ActorSerializer(allow_null=True, help_text="In whose name it is removed.")
     refusal = serializers.CharField(allow_null=True, help_text="Why it stays though its time has come.")
 
 
@@ -79,6 +81,6 @@ def _json(expiry: Expiry, actor: Actor) -> dict[str, Any]:
         "type": rdata.type_to_text(expiry.type),
         "remove_at": stamp(expiry.remove_at),
         "set_at": stamp(expiry.set_at),
-        "set_by": expiry.set_by.username if expiry.set_by and knows else None,
+        "set_by": actor_form(expiry.set_by.username, expiry.token) if expiry.set_by and knows else None,
         "refusal": expiry.refusal if expiry.refusal and knows else None,
     }

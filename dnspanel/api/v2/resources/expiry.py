@@ -9,11 +9,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import actor_form
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.rrsets import at_path, require_published
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Moment, Shape, read, stamp
 from dnspanel.api.v2.schema.zone_serializers import CHANGING, IF_CHANGED
 from dnspanel.zones.access import may_know_author
@@ -33,7 +35,7 @@ class RRsetExpirySerializer(Shape):
 
     remove_at = Moment(allow_null=True, help_text="Null: it stays.")
     set_at = Moment(allow_null=True)
-    set_by = serializers.CharField(allow_null=True, help_text="In whose name it is removed.")
+    set_by = ActorSerializer(allow_null=True, help_text="In whose name it is removed.")
     refusal = serializers.CharField(allow_null=True, help_text="Why it stays though its time has come.")
 
 
@@ -97,6 +99,6 @@ def _json(request: Request, expiry: Expiry | None) -> dict[str, Any]:
     return {
         "remove_at": stamp(expiry.remove_at),
         "set_at": stamp(expiry.set_at),
-        "set_by": expiry.set_by.username if expiry.set_by and knows else None,
+        "set_by": actor_form(expiry.set_by.username, expiry.token) if expiry.set_by and knows else None,
         "refusal": expiry.refusal if expiry.refusal and knows else None,
     }

@@ -10,6 +10,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts import grant_edit, people, teams
+from dnspanel.accounts.actor_form import person_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import GrantUnknown
 from dnspanel.accounts.grants import Grant
@@ -19,6 +20,7 @@ from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Integer, id_parameter, page_of, read, stamp
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
 from dnspanel.zones import access
@@ -32,7 +34,7 @@ class GrantSerializer(ScopeSerializer):
     id = serializers.IntegerField(read_only=True)
     user = Integer(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="Id of the person, or")
     team = Integer(min_value=1, max_value=LARGEST_ID, default=None, allow_null=True, help_text="id of the team.")
-    given_by = serializers.CharField(read_only=True, allow_null=True)
+    created_by = ActorSerializer(allow_null=True)
     created_at = serializers.DateTimeField(read_only=True)
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -119,7 +121,7 @@ def grants_json(actor: Actor, rows: list[GrantRow]) -> list[dict[str, Any]]:
             "user": row.user_id,
             "team": row.team_id,
             **scope,
-            "given_by": row.created_by.username if row.created_by else None,
+            "created_by": person_form(row.created_by),
             "created_at": stamp(row.created_at),
         }
         for row, scope in zip(rows, scopes, strict=True)

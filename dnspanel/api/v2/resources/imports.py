@@ -9,6 +9,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import actor_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
@@ -19,6 +20,7 @@ from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources import import_sources as sources
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import ServerRefused
@@ -104,7 +106,7 @@ class ImportSerializer(Shape):
     state = serializers.ChoiceField(choices=State.choices, read_only=True)
     paused = serializers.BooleanField(read_only=True, help_text="Whether someone paused it.")
     failure = serializers.CharField(read_only=True, help_text="Why it failed, or what it waits for.")
-    author = serializers.CharField(read_only=True, allow_null=True)
+    created_by = ActorSerializer(allow_null=True)
     options = sources.OptionsSerializer(required=False)
     progress = ProgressSerializer(read_only=True)
     plan = DryRunSerializer(read_only=True, allow_null=True, help_text="Once there was a dry run.")
@@ -150,7 +152,7 @@ class ListedImportSerializer(serializers.Serializer):
     source = serializers.ChoiceField(choices=SourceKind.choices)
     state = serializers.ChoiceField(choices=State.choices)
     paused = serializers.BooleanField(help_text="Whether someone paused it.")
-    author = serializers.CharField(allow_null=True)
+    created_by = ActorSerializer(allow_null=True)
     zones = serializers.IntegerField()
     records = serializers.IntegerField()
     errors = serializers.IntegerField()
@@ -296,7 +298,7 @@ def import_json(job: ImportJob) -> dict[str, Any]:
         "state": job.state,
         "paused": job.paused,
         "failure": job.failure,
-        "author": job.author.username if job.author else None,
+        "created_by": actor_form(job.author.username, job.token) if job.author else None,
         "options": Options.from_json(job.options).to_json(),
         "progress": {name: getattr(progress, name) for name in members},
         "plan": None if plan is None else {name: getattr(plan, name) for name in _COUNTS},
@@ -318,7 +320,7 @@ def _listed(row: queries.JobRow) -> dict[str, Any]:
         "source": job.source,
         "state": job.state,
         "paused": job.paused,
-        "author": job.author.username if job.author else None,
+        "created_by": actor_form(job.author.username, job.token) if job.author else None,
         "zones": row.zones,
         "records": row.records,
         "errors": row.errors,

@@ -8,12 +8,14 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import person_form
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Shape, Text, read, stamp
 from dnspanel.secondaries import keyless
 from dnspanel.secondaries.errors import KeylessRefused
@@ -27,7 +29,7 @@ class NoticeSerializer(serializers.Serializer):
     """An address that gets NOTIFY."""
 
     address = serializers.CharField()
-    set_by = serializers.CharField(allow_null=True)
+    set_by = ActorSerializer(allow_null=True)
     set_at = serializers.DateTimeField(allow_null=True)
     notified_at = serializers.DateTimeField(allow_null=True, help_text="When NOTIFY was answered there last.")
     error = serializers.CharField(help_text="Why the last one was not; empty if it was.")
@@ -46,7 +48,7 @@ class KeylessTransfersSerializer(Shape):
         max_length=MOST_ADDRESSES,
         help_text="Addresses that get NOTIFY in addition to secondaries, unsigned; with a port if it is not 53.",
     )
-    set_by = serializers.CharField(read_only=True, allow_null=True, help_text="Who set the networks.")
+    set_by = ActorSerializer(allow_null=True, help_text="Who set the networks.")
     set_at = serializers.DateTimeField(read_only=True, allow_null=True)
     notices = NoticeSerializer(many=True, read_only=True, help_text="State of NOTIFY for each address.")
 
@@ -108,6 +110,7 @@ def _told(zone: Zone) -> HttpResponse:
     return answer(body, headers={"ETag": tag_of(_set(found))})
 
 
-def _who(row: OpenZone | NoticeAddress | None) -> dict[str, str | None]:
-    username = row.set_by.username if row is not None and row.set_by is not None else None
-    return {"set_by": username, "set_at": stamp(row.set_at if row is not None else None)}
+def _who(row: OpenZone | NoticeAddress | None) -> dict[str, Any]:
+    if row is None:
+        return {"set_by": None, "set_at": None}
+    return {"set_by": person_form(row.set_by), "set_at": stamp(row.set_at)}

@@ -8,12 +8,14 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import person_form
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Shape, Text, page_of, read, stamp
 from dnspanel.zones import access
 from dnspanel.zones.lock_rules import lock_in
@@ -47,7 +49,7 @@ class LockSerializer(Shape):
     type = serializers.CharField(allow_null=True, help_text="Null: every type.")
     reason = serializers.CharField()
     manager = serializers.CharField(allow_null=True, help_text="Who can still change it, in words; null: nobody.")
-    placed_by = serializers.CharField(allow_null=True)
+    placed_by = ActorSerializer(allow_null=True)
     placed_at = serializers.DateTimeField()
 
 
@@ -127,6 +129,6 @@ def _json(lock: Lock) -> dict[str, Any]:
         "type": None if lock.type is None else rdata.type_to_text(lock.type),
         "reason": lock.reason,
         "manager": lock.manager or None,
-        "placed_by": lock.placed_by.username if lock.placed_by else None,
+        "placed_by": person_form(lock.placed_by),
         "placed_at": stamp(lock.placed_at),
     }

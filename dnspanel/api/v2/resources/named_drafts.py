@@ -13,6 +13,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import person_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.accepted import accepted, moved_by
@@ -22,6 +23,7 @@ from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.representation import plan_json, time_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.drafts import publish_seen
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Shape, Text, page_of, read
 from dnspanel.api.v2.schema.zone_serializers import (
     CHANGING,
@@ -42,8 +44,8 @@ class NamedDraftSerializer(Shape):
 
     key = serializers.UUIDField(help_text="Id of the draft in paths.")
     name = serializers.CharField()
-    owner = serializers.CharField(help_text="Whose it is.")
-    in_hands_of = serializers.CharField(allow_null=True, help_text="Who works in it now; null: nobody.")
+    owned_by = ActorSerializer(allow_null=True, help_text="Whose it is.")
+    held_by = ActorSerializer(allow_null=True, help_text="Who works in it now; null: nobody.")
     may_edit = serializers.BooleanField(help_text="Whether it can be taken up and published.")
     operations = serializers.IntegerField(help_text="Number of RRsets that it changes.")
     zones = serializers.IntegerField()
@@ -241,8 +243,8 @@ def _json(named: NamedDraft) -> dict[str, Any]:
     return {
         "key": str(draft.key),
         "name": draft.name,
-        "owner": draft.owner.username if draft.owner else "",
-        "in_hands_of": draft.author.username if draft.author else None,
+        "owned_by": person_form(draft.owner),
+        "held_by": person_form(draft.author),
         "may_edit": named.may_edit,
         "operations": named.changes,
         "zones": named.zones,

@@ -15,6 +15,7 @@ from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publish_rules import ScopedSerializer, page_of_rules, scope_in, scoped
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.zone_serializers import IF_MATCH
 from dnspanel.webhooks import publish_hooks
@@ -55,7 +56,7 @@ class PublishHookSerializer(NewPublishHookSerializer):
     """A publish hook."""
 
     id = serializers.IntegerField()
-    placed_by = serializers.CharField(allow_null=True)
+    placed_by = ActorSerializer(allow_null=True)
     placed_at = serializers.DateTimeField()
     failing_since = serializers.DateTimeField(
         allow_null=True, help_text="Since then it has not answered; null: it does."

@@ -10,6 +10,7 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import actor_form, person_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in
@@ -18,6 +19,7 @@ from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import plan_json, time_json
 from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Moment, Shape, Text, choice_parameter, page_of, read, stamp
 from dnspanel.api.v2.schema.zone_serializers import IDEMPOTENCY_KEY, IF_MATCH, PlanSerializer
 from dnspanel.zones import access, named_drafts, publish_requests
@@ -50,12 +52,13 @@ class ListedRequestSerializer(Shape):
     key = serializers.UUIDField(help_text="Id of the request in paths.")
     name = serializers.CharField()
     state = serializers.CharField(help_text="open, published, declined, withdrawn or past-rules.")
-    author = serializers.CharField(allow_null=True)
+    asked_by = ActorSerializer(allow_null=True)
     asked_at = serializers.DateTimeField()
     reason = serializers.CharField(help_text="Why, as its author wrote.")
     publish_at = serializers.DateTimeField(allow_null=True)
     refusal = serializers.CharField(allow_null=True, help_text="Why it was not published at its time.")
     ended_at = serializers.DateTimeField(allow_null=True)
+    ended_by = ActorSerializer(allow_null=True)
     publication = serializers.IntegerField(allow_null=True)
     taken_back = serializers.CharField(
         allow_null=True, help_text="Why the publication was taken back: the canary could not answer with it."
@@ -65,7 +68,7 @@ class ListedRequestSerializer(Shape):
 class RequestNoteSerializer(Shape):
     """A comment or a decision on a request."""
 
-    by = serializers.CharField(allow_null=True)
+    actor = ActorSerializer(allow_null=True)
     at = serializers.DateTimeField(help_text="When it was said.")
     verdict = serializers.CharField(help_text="approve, decline or comment.")
     text = serializers.CharField()
@@ -269,12 +272,13 @@ def _listed(found: PublishRequest) -> dict[str, Any]:
         "key": str(found.key),
         "name": found.name,
         "state": found.state,
-        "author": found.author.username if found.author else None,
+        "asked_by": actor_form(found.author.username, found.token) if found.author else None,
         "asked_at": time_json(found.asked_at),
         "reason": found.reason,
         "publish_at": stamp(found.publish_at),
         "refusal": found.refusal or None,
         "ended_at": stamp(found.ended_at),
+        "ended_by": person_form(found.ended_by),
         "publication": found.publication_id,
         "taken_back": (found.publication.failed_reason or None) if found.publication else None,
     }
@@ -314,7 +318,7 @@ def _status(actor: Actor, status: RequestStatus | None) -> dict[str, Any]:
 
 def _note(note: RequestNote, *, is_stale: bool) -> dict[str, Any]:
     return {
-        "by": note.by.username if note.by else None,
+        "actor": actor_form(note.by.username, note.token) if note.by else None,
         "at": time_json(note.at),
         "verdict": note.verdict,
         "text": note.text,

@@ -9,6 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import person_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import Role, Team
 from dnspanel.accounts.tokens import tokens_visible_to
@@ -17,6 +18,7 @@ from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
     LARGEST_ID,
     PAGED,
@@ -111,7 +113,7 @@ class ApprovalRuleSerializer(NewApprovalRuleSerializer):
 
     id = serializers.IntegerField()
     approvers = serializers.CharField(help_text="Who can approve, in words.")
-    placed_by = serializers.CharField(allow_null=True)
+    placed_by = ActorSerializer(allow_null=True)
     placed_at = serializers.DateTimeField()
 
 
@@ -134,7 +136,7 @@ class FreezeSerializer(NewFreezeSerializer):
     """A freeze."""
 
     id = serializers.IntegerField()
-    placed_by = serializers.CharField(allow_null=True)
+    placed_by = ActorSerializer(allow_null=True)
     placed_at = serializers.DateTimeField()
 
 
@@ -329,6 +331,6 @@ def scoped(rule: ZoneRule) -> dict[str, Any]:
         "tag": rule.tag,
         "team": rule.team_id,
         "reason": rule.reason,
-        "placed_by": rule.placed_by.username if rule.placed_by else None,
+        "placed_by": person_form(rule.placed_by),
         "placed_at": stamp(rule.placed_at),
     }

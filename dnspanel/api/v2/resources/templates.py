@@ -9,6 +9,7 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import person_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
@@ -21,6 +22,7 @@ from dnspanel.api.v2.http.representation import change_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.changes import DRY_RUN
 from dnspanel.api.v2.resources.publishing import flag_in
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
     LARGEST_ID,
     PAGED,
@@ -80,7 +82,7 @@ class TemplateVersionSerializer(Shape):
     text = Text(max_length=LONGEST_TEXT)
     variables = TemplateVariableSerializer(many=True, default=list, max_length=MOST_VARIABLES)
     note = Text(default="", allow_blank=True, max_length=edit.LONGEST_NOTE)
-    author = serializers.CharField(read_only=True, allow_null=True)
+    actor = ActorSerializer(allow_null=True)
     at = serializers.DateTimeField(read_only=True, help_text="When it was published.")
 
 
@@ -351,7 +353,7 @@ def version_json(version: TemplateVersion) -> dict[str, Any]:
         "text": version.text,
         "variables": version.variables,
         "note": version.note,
-        "author": version.author.username if version.author else None,
+        "actor": person_form(version.author),
         "at": stamp(version.at),
     }
 

@@ -11,6 +11,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts import tokens as verbs
+from dnspanel.accounts.actor_form import person_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import TokenDead, TokenUnknown
 from dnspanel.accounts.grant_edit import MOST_GRANTS
@@ -24,6 +25,7 @@ from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Moment, Shape, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names, permissions_of
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
@@ -58,6 +60,7 @@ class TokenSerializer(TermsSerializer):
     owner = Integer(
         required=False, help_text="Id of its owner; without it, the owner of this token. A service account is possible."
     )
+    owned_by = ActorSerializer()
     prefix = serializers.CharField(read_only=True, help_text="The visible beginning of its secret.")
     needs_if_match = Flag(default=False, help_text="Whether its writes must say what they change.")
     requests_per_minute = Integer(default=None, allow_null=True, min_value=1, max_value=1_000_000)
@@ -217,6 +220,7 @@ def _json(token: Token, scope: list[dict[str, Any]], now: datetime) -> dict[str,
     return {
         "id": token.pk,
         "owner": token.owner_id,
+        "owned_by": person_form(token.owner),
         "purpose": token.purpose,
         "prefix": token.prefix,
         "scope": scope,

@@ -12,6 +12,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts import explain_rights, invite, people
+from dnspanel.accounts.actor_form import actor_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.errors import AccountRefused, PersonUnknown
 from dnspanel.accounts.grants import Right
@@ -27,6 +28,7 @@ from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.zone_access import ABOUT_RRSET, subject_in
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
     PAGED,
     Choice,
@@ -137,7 +139,7 @@ class ActSinceSerializer(serializers.Serializer):
     at = serializers.DateTimeField(help_text="When it was done.")
     action = serializers.CharField(help_text="Such as `grant.create`.")
     target = serializers.CharField(help_text="What was changed, in words.")
-    by = serializers.CharField(allow_null=True)
+    actor = ActorSerializer()
 
 
 class SinceSerializer(serializers.Serializer):
@@ -387,7 +389,7 @@ def _since(since: Since) -> dict[str, Any]:
                 "at": stamp(act.at),
                 "action": act.action,
                 "target": act.target,
-                "by": act.user.username if act.user else None,
+                "actor": actor_form(act.user.username if act.user else None, act.token),
             }
             for act in since.acts
         ],

@@ -8,11 +8,13 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import person_form
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Shape, stamp
 from dnspanel.fleet.lookups.turns import Busy
 from dnspanel.transfer.cutover.delegation import Verdict
@@ -47,7 +49,7 @@ class VanityPlaceSerializer(Shape):
     zone = serializers.CharField()
     names = VanityNameSerializer(many=True)
     kept = serializers.BooleanField(help_text="Whether their A and AAAA are kept those of the nodes.")
-    kept_by = serializers.CharField(allow_null=True)
+    kept_by = ActorSerializer(allow_null=True)
     refusal = serializers.CharField(help_text="Why they could not be brought into step; empty in normal work.")
     asked_at = serializers.DateTimeField(allow_null=True)
     parent = ParentPointSerializer(many=True, help_text="What was found when the parent was asked last.")
@@ -146,7 +148,7 @@ def place_json(place: Place) -> dict[str, Any]:
         "zone": place.zone.name,
         "names": [{"name": name, "addresses": list(found)} for name, found in place.addresses.items()],
         "kept": kept is not None,
-        "kept_by": kept.set_by.username if kept is not None and kept.set_by is not None else None,
+        "kept_by": None if kept is None else person_form(kept.set_by),
         "refusal": "" if kept is None else kept.refusal,
         "asked_at": None if kept is None or kept.asked_at is None else stamp(kept.asked_at),
         "parent": [

@@ -8,11 +8,13 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import actor_form
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
     PAGED,
     Choice,
@@ -67,7 +69,7 @@ class WebhookSerializer(Shape):
     quiet_until = serializers.TimeField(allow_null=True, default=None)
     active = Flag(default=True, help_text="Switched off after failing for days; switching on forgets the failures.")
     owner = serializers.IntegerField(read_only=True)
-    token = serializers.IntegerField(read_only=True, allow_null=True, help_text="Id of the token that made it.")
+    created_by = ActorSerializer(help_text="Whose it is, and the token that made it; it ends with that.")
     failing_since = serializers.DateTimeField(
         read_only=True, allow_null=True, help_text="Since when deliveries fail; null: they arrive."
     )
@@ -91,8 +93,11 @@ class DeliverySerializer(serializers.Serializer):
     """One event for one webhook, and the result of the last attempt."""
 
     id = serializers.IntegerField()
-    event = serializers.UUIDField(help_text="The `webhook-id` that the receiver got.")
-    kind = serializers.ChoiceField(choices=EventKind.choices)
+    event = serializers.ChoiceField(choices=EventKind.choices)
+    event_id = serializers.CharField(help_text="The `webhook-id` that the receiver gets, in every attempt and replay.")
+    number = serializers.IntegerField(
+        help_text="1, 2, 3 and so on for each webhook, as the receiver gets it; a replay has that of the first."
+    )
     state = serializers.ChoiceField(choices=DeliveryState.choices)
     attempts = serializers.IntegerField(help_text="Number of attempts so far.")
     next_at = serializers.DateTimeField(allow_null=True, help_text="When it is tried next; null: not any more.")
@@ -274,7 +279,7 @@ def webhook_json(webhook: Webhook) -> dict[str, Any]:
         "quiet_until": webhook.quiet_until and webhook.quiet_until.isoformat(),
         "active": webhook.active,
         "owner": webhook.owner_id,
-        "token": webhook.token_id,
+        "created_by": actor_form(webhook.owner.username, webhook.token),
         "failing_since": stamp(webhook.failing_since),
         "disabled_reason": webhook.disabled_reason,
         "created_at": stamp(webhook.created_at),
@@ -285,8 +290,9 @@ def delivery_json(delivery: Delivery) -> dict[str, Any]:
     """A delivery as it is answered."""
     return {
         "id": delivery.pk,
-        "event": str(delivery.event.uid),
-        "kind": delivery.event.kind,
+        "event": delivery.event.kind,
+        "event_id": delivery.event.message_id,
+        "number": delivery.number,
         "state": delivery.state,
         "attempts": delivery.attempts,
         "next_at": stamp(delivery.next_at),

@@ -9,11 +9,13 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import person_form, token_form
 from dnspanel.accounts.explain_rights import Subject
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.view import V2View
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer, TokenNameSerializer
 from dnspanel.api.v2.schema.fields import PAGED, RecordType, Shape, page_of, text_parameter, type_number
 from dnspanel.zones import access
 from dnspanel.zones.models import Zone
@@ -49,9 +51,8 @@ class PersonHereSerializer(Shape):
 class TokenHereSerializer(Shape):
     """A token with rights over the zone: those of its scope that its owner has, too."""
 
-    token = serializers.IntegerField()
-    purpose = serializers.CharField()
-    owner = serializers.CharField()
+    token = TokenNameSerializer()
+    owned_by = ActorSerializer()
     by = RightsHereSerializer(many=True)
 
 
@@ -97,7 +98,7 @@ class ZoneTokens(V2View):
         found = tokens_here(actor, zone, now=timezone.now(), before=before, limit=page.limit + 1)
         listed, more = cut(found, page.limit)
         rows = [
-            {"token": e.token.pk, "purpose": e.token.purpose, "owner": e.token.owner.username, "by": _by_json(e.by)}
+            {"token": token_form(e.token), "owned_by": person_form(e.token.owner), "by": _by_json(e.by)}
             for e in listed
             if e.by
         ]

@@ -1,6 +1,7 @@
 """Zones: listed, created, read, set, deleted, and brought back from the trash."""
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from typing import Any
 
 from django.db import transaction
@@ -10,6 +11,7 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
+from dnspanel.accounts.actor_form import actor_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
@@ -41,6 +43,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
 from dnspanel.statement_time import searching_for
 from dnspanel.transfer.zone_templates.access import templates_visible_to
 from dnspanel.zones import access, clone, edit, queries
+from dnspanel.zones.history import tokens_of_publications
 from dnspanel.zones.models import Channel, Publication, Zone, gone_at
 from dnspanel.zones.name_rules import mailbox_text
 from dnspanel.zones.search.terms import Filter, parse
@@ -95,11 +98,10 @@ class ZoneList(V2View):
             zones = _filtered(request, zones_to_search(actor, search)).values_list(*_COLUMNS)
             found = zones_fitting(zones, parse(search), now=timezone.now(), after=after, limit=requested.limit + 1)
             rows, more = cut(found.rows, requested.limit)
-        knows_authors = access.may_know_author(actor)
         behind = rows[-1][0] if more else found.looked_to
         return page_answer(
             request,
-            [_row_json(row, knows_authors=knows_authors) for row in rows],
+            _rows_json(rows, actor),
             (behind,) if behind else None,
         )
 
@@ -165,7 +167,7 @@ class ZoneDetail(V2View):
             current = (
                 Zone.objects.select_for_update(of=("self",), no_key=True).select_related("changed_by").get(pk=zone.pk)
             )
-            require(condition_in(request), _tag(current), theirs=zone_json(current, actor), mine=request.data)
+            require(condition_in(request), _tag(current), theirs=partial(zone_json, current, actor), mine=request.data)
             team = chosen_team(actor, body["team"], current.team_id) if "team" in body else current.team
             tags = body.get("tags", current.tags)
             if "default_ttl" in body:
@@ -191,7 +193,7 @@ class ZoneDetail(V2View):
         terms = terms_of_query(request)
         zone = access.zone_for(actor, zone_name, Right.DELETE_ZONE)
         condition = condition_in(request)
-        require(condition, _tag(zone), theirs=zone_json(zone, actor))
+        require(condition, _tag(zone), theirs=partial(zone_json, zone, actor))
         publication = edit.delete_zone(
             zone=zone,
             author=actor,
@@ -380,27 +382,37 @@ def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
 
 
 def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:
-    """A zone; who changed it last must be loaded, and is told to who may know it."""
+    """A zone; who changed it last must be loaded, and is told to who may know it. One query."""
     changed_by = zone.changed_by.username if zone.changed_by else None
-    return _row_json(
-        (
-            zone.name,
-            zone.revision,
-            zone.serial,
-            zone.rrset_count,
-            zone.tags,
-            zone.team_id,
-            zone.default_ttl,
-            zone.changed_at,
-            changed_by,
-            zone.sequence,
-        ),
-        knows_authors=access.may_know_author(actor),
-    )
+    return _rows_json(
+        [
+            (
+                zone.name,
+                zone.revision,
+                zone.serial,
+                zone.rrset_count,
+                zone.tags,
+                zone.team_id,
+                zone.default_ttl,
+                zone.changed_at,
+                changed_by,
+                zone.sequence,
+            )
+        ],
+        actor,
+    )[0]
 
 
-def _row_json(row: Any, *, knows_authors: bool) -> dict[str, Any]:
-    name, revision, serial, rrset_count, tags, team, default_ttl, changed_at, changed_by, sequence = row
+def _rows_json(rows: Sequence[Any], actor: Actor) -> list[dict[str, Any]]:
+    """The zones, with who changed each last for who may know it."""
+    if not access.may_know_author(actor):
+        return [_row_json(row, None) for row in rows]
+    tokens = tokens_of_publications([row[-1] for row in rows])
+    return [_row_json(row, actor_form(row[-2], tokens.get(row[-1]))) for row in rows]
+
+
+def _row_json(row: Any, changed_by: dict[str, Any] | None) -> dict[str, Any]:
+    name, revision, serial, rrset_count, tags, team, default_ttl, changed_at, _, sequence = row
     return {
         "name": name,
         "revision": revision,
@@ -410,7 +422,7 @@ def _row_json(row: Any, *, knows_authors: bool) -> dict[str, Any]:
         "team": team,
         "default_ttl": default_ttl,
         "changed_at": time_json(changed_at),
-        "changed_by": changed_by if knows_authors else None,
+        "changed_by": changed_by,
         "sequence": sequence,
         "url": zone_url(name),
         "etag": zone_tag(revision, tags, team, default_ttl),

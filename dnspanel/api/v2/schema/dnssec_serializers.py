@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON, WrittenSerializer
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
@@ -100,7 +101,7 @@ class KeySerializer(Shape):
     dnskey = serializers.CharField(help_text="Rdata of its DNSKEY.")
     ds = serializers.ListField(child=serializers.CharField(), help_text="Rdata of DS records; SHA-256 first.")
     created_at = serializers.DateTimeField()
-    created_by = serializers.CharField(allow_null=True)
+    created_by = ActorSerializer(allow_null=True)
     etag = serializers.CharField(help_text="For If-Match.")
 
 
@@ -139,7 +140,7 @@ class SigningChangeSerializer(Shape):
     revision = serializers.IntegerField()
     sequence = serializers.IntegerField()
     at = serializers.DateTimeField(help_text="When it was published.")
-    author = serializers.CharField(allow_null=True)
+    actor = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
 
 
 class SigningSerializer(Shape):

@@ -4,6 +4,7 @@ from typing import Any
 
 from rest_framework import serializers
 
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.dnssec_serializers import MOST_NUMBER, made_algorithm
 from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape
 from dnspanel.api.v2.schema.zone_serializers import WrittenSerializer
@@ -48,7 +49,7 @@ class RolloverSerializer(Shape):
     old_keys = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the keys that leave.")
     new_keys = serializers.ListField(child=serializers.IntegerField(), help_text="Ids of the keys that take over.")
     started_at = serializers.DateTimeField()
-    started_by = serializers.CharField(allow_null=True)
+    started_by = ActorSerializer(allow_null=True)
     ended_at = serializers.DateTimeField(allow_null=True)
     cancelled = serializers.BooleanField(help_text="Whether it goes back.")
 

@@ -10,6 +10,7 @@ from typing import Any
 from drf_spectacular.utils import OpenApiParameter, extend_schema_serializer
 from rest_framework import serializers
 
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, Members, Shape, Text, page_of
 from dnspanel.zones.rrset_notes import LONGEST_COMMENT, MOST_COMMENTS, MOST_TAGS
 
@@ -251,7 +252,7 @@ class ZoneSerializer(Shape):
     team = serializers.IntegerField(allow_null=True)
     default_ttl = serializers.IntegerField(allow_null=True, help_text="Of new RRsets; null: the TTL of the SOA.")
     changed_at = serializers.DateTimeField()
-    changed_by = serializers.CharField(allow_null=True)
+    changed_by = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
     sequence = serializers.IntegerField(help_text="Of the publication that changed it last.")
     url = serializers.CharField()
     etag = serializers.CharField(help_text="For If-Match.")
@@ -347,14 +348,6 @@ class ReachSerializer(Shape):
     detail = serializers.CharField(allow_blank=True, help_text="Why it is pending, as far as that is known.")
 
 
-class PublishedByTokenSerializer(Shape):
-    """The token by which somebody acted."""
-
-    id = serializers.IntegerField()
-    prefix = serializers.CharField(allow_blank=True, help_text="The visible beginning of its secret.")
-    purpose = serializers.CharField()
-
-
 class PublishedZoneSerializer(Shape):
     """A zone of a publication."""
 
@@ -380,8 +373,7 @@ class ListedPublicationSerializer(Shape):
     sequence = serializers.IntegerField()
     epoch = serializers.UUIDField(help_text="Changes when the panel is restored from a backup.")
     at = serializers.DateTimeField(help_text="When it was published.")
-    author = serializers.CharField(allow_null=True)
-    token = PublishedByTokenSerializer(allow_null=True)
+    actor = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
     channel = serializers.ChoiceField(choices=["web", "api", "import", "dynamic", "system"])
     reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
     url = serializers.CharField()
@@ -434,7 +426,7 @@ class ShadowedSerializer(Shape):
     zone = serializers.CharField()
     name = serializers.CharField()
     type = serializers.CharField()
-    answered_by = serializers.CharField(help_text="The zone inside `zone` that answers for this name.")
+    answering_zone = serializers.CharField(help_text="The zone inside `zone` that answers for this name.")
 
 
 class WatchedPublicationSerializer(PublicationSerializer):
@@ -477,7 +469,7 @@ class RevisionSerializer(Shape):
     revision = serializers.IntegerField()
     sequence = serializers.IntegerField()
     at = serializers.DateTimeField(help_text="When it was published.")
-    author = serializers.CharField(allow_null=True)
+    actor = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
     channel = serializers.ChoiceField(choices=["web", "api", "import", "dynamic", "system"])
     kind = serializers.ChoiceField(
         choices=["create", "change", "delete", "restore"], help_text="What happened to the zone."

@@ -43,6 +43,7 @@ def failed(webhook: Webhook) -> Delivery:
     return Delivery.objects.create(
         webhook=webhook,
         event=event,
+        number=1,
         created_at=NOW,
         state=DeliveryState.FAILED,
         attempts=9,
@@ -98,7 +99,9 @@ def test_deliveries_are_listed_and_replayed(browser: Browser, bob: User, failed:
 def test_older_deliveries_are_a_page_away(browser: Browser, bob: User, failed: Delivery) -> None:
     for number in range(51):
         event = Event.objects.create(uid=uuid4(), kind="ping", subject=f"older:{number}", at=NOW)
-        Delivery.objects.create(webhook=failed.webhook, event=event, created_at=NOW, state=DeliveryState.DELIVERED)
+        Delivery.objects.create(
+            webhook=failed.webhook, event=event, number=number + 2, created_at=NOW, state=DeliveryState.DELIVERED
+        )
     client, url = browser(bob), f"/webhooks/{failed.webhook_id}/"
     first = client.get(url)
     assert b"It answered 500." not in first.content

@@ -12,8 +12,9 @@ def test_acts_say_who_by_which_token_from_where_and_in_which_request(api: MakeAp
     made = admin.post("/api/v2/teams", {"name": "Web"})
     act = admin.get(AUDIT, action="team.").json()["items"][0]
     me = admin.get("/api/v2/me").json()
-    assert (act["user"], act["action"], act["target"]) == ("alice", "team.create", "Web")
-    assert (act["token"], act["token_purpose"]) == (me["token"]["id"], "everything")
+    assert (act["actor"]["user"], act["action"], act["target"]) == ("alice", "team.create", "Web")
+    named = {name: me["token"][name] for name in ("id", "prefix", "purpose")}
+    assert act["actor"] == {"kind": "token", "user": "alice", "token": named}
     assert act["address"] == "192.0.2.10"
     assert act["request_id"] == made.headers["X-Request-ID"]
 
@@ -44,7 +45,7 @@ def test_who_may_not_read_the_log_sees_the_tokens_own_acts(api: MakeApi) -> None
     reading = [{"rights": ["read"], "everywhere": True}]
     api(Caller.EDITOR).post("/api/v2/tokens", {"purpose": "mine", "scope": reading})
     items = api(Caller.EDITOR).get(AUDIT).json()["items"]
-    assert [(act["user"], act["action"]) for act in items] == [("bob", "token.create")]
+    assert [(act["actor"]["user"], act["action"]) for act in items] == [("bob", "token.create")]
     assert api(Caller.MONITORING).get(AUDIT).json()["items"] == []
 
 

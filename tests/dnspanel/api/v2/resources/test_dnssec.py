@@ -57,7 +57,7 @@ def test_a_zone_is_signed_changed_and_unsigned(api: MakeApi, make_zone: MakeZone
     assert [(key["role"], key["algorithm"]) for key in found.json()["keys"]] == [("ksk", 15), ("zsk", 15)]
     assert [each["digest_type"] for each in found.json()["ds"]] == [2, 4]
     assert found.json()["ds"][0]["record"] == f"example.test. IN DS {queries.keys_of(zone)[0].ds[0]}"
-    assert found.json()["changed"]["author"] == "alice"
+    assert found.json()["changed"]["actor"]["user"] == "alice"
     assert api().get(URL, headers={"If-None-Match": found.headers["ETag"]}).status_code == 304
     again = api().patch(URL, wanted)
     assert (again.status_code, again.json()["publication"]) == (200, None)

@@ -19,7 +19,7 @@ def test_a_grant_opens_a_zone_and_taking_it_back_closes_it(api: MakeApi, make_zo
     given = admin.post(GRANTS, body)
     assert given.status_code == 201
     assert given.json()["zones"] == ["example.test."]
-    assert given.json()["given_by"] == "alice"
+    assert given.json()["created_by"]["user"] == "alice"
     assert member.get("/api/v2/zones/example.test").status_code == 200
     assert [grant["id"] for grant in admin.get(GRANTS, user=mallory.pk).json()["items"]] == [given.json()["id"]]
     assert admin.delete(given.headers["Location"]).status_code == 204

@@ -25,7 +25,7 @@ def test_a_draft_is_put_aside_reviewed_and_published(call: Caller, zone: Zone) -
     path = aside(call, zones=["example.test."])
     assert call.get("/draft")["operations"] == 0
     (item,) = call.all("/drafts?limit=1")
-    assert (item["name"], item["owner"], item["in_hands_of"], item["operations"]) == ("Move", "alice", None, 1)
+    assert (item["name"], item["owned_by"]["user"], item["held_by"], item["operations"]) == ("Move", "alice", None, 1)
     (plan,) = call.get(f"{path}/plan")["plans"]
     assert plan["changes"][0]["after"]["rdata"] == ["192.0.2.7"]
     tag = call("GET", path)["ETag"]
@@ -41,10 +41,10 @@ def test_it_is_taken_up_put_back_and_discarded(call: Caller, zone: Zone) -> None
     call.good("PUT", DRAFT + "new/A", {"wanted": content("192.0.2.8")})
     problem = call.problem(409, "POST", f"{path}/take-up", {})
     assert "name it, to put it aside" in problem["detail"]
-    assert call.good("POST", f"{path}/take-up", {"aside": "Rest"})["in_hands_of"] == "alice"
+    assert call.good("POST", f"{path}/take-up", {"aside": "Rest"})["held_by"]["user"] == "alice"
     assert call.get("/draft")["operations"] == 1
     assert [item["name"] for item in call.all("/drafts?limit=1")] == ["Rest", "Move"]
-    assert call.good("POST", f"{path}/put-back", None)["in_hands_of"] is None
+    assert call.good("POST", f"{path}/put-back", None)["held_by"] is None
     assert call("DELETE", path).status_code == 204
     assert [operation.name for operation in Operation.objects.all()] == ["new.example.test."]
     assert set(AuditEntry.objects.filter(action__startswith="draft.").values_list("action", flat=True)) == {

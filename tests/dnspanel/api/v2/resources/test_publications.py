@@ -54,7 +54,8 @@ def test_a_publication_says_what_another_zone_answers_for(
     written = call.good("PUT", WWW, content("192.0.2.7"))
     assert [warning["code"] for warning in written["warnings"]] == ["shadowed"]
     call.good("PUT", "/zones/example.test./rrsets/mail/A", content("192.0.2.8"))
-    shadowed = [{"zone": "example.test.", "name": "www.example.test.", "type": "A", "answered_by": "www.example.test."}]
+    by = "www.example.test."
+    shadowed = [{"zone": "example.test.", "name": by, "type": "A", "answering_zone": by}]
     assert call.get(written["publication"]["url"])["shadowed"] == shadowed
     assert call.get(f"/publications/{written['publication']['sequence'] + 1}")["shadowed"] == []
     mail = make_caller(Grant(frozenset({Right.READ}), everywhere=True, names=("mail",)))

@@ -62,7 +62,9 @@ def test_a_direct_change_is_refused_with_the_way_to_ask_and_the_request_is_appro
     assert other.all("/requests?limit=1") == []
     other.problem(409, "POST", f"{path}/acts/approve", {"digest": "of something else"})
     approved = other.good("POST", f"{path}/acts/approve", {"digest": found["digest"], "text": "Good"})
-    assert [(note["by"], note["verdict"], note["stale"]) for note in approved["notes"]] == [("erin", "approve", False)]
+    assert [(note["actor"]["user"], note["verdict"], note["stale"]) for note in approved["notes"]] == [
+        ("erin", "approve", False)
+    ]
     assert approved["may_publish"]
     ended = call.good("POST", f"{path}/acts/publish", {})
     assert (ended["state"], ended["publication"] is not None, ended["taken_back"]) == ("published", True, None)

@@ -123,11 +123,17 @@ def test_a_narrow_token_does_not_see_others_reasons_and_authors(
         revision, listed = caller.get(PATH + "/revisions/2"), caller.all(PATH + "/revisions")[1]
         publication = caller.get(f"/publications/{changed}")
         in_list = next(each for each in caller.all("/publications") if each["sequence"] == changed)
-        found = [(each["author"] is not None, each["reason"]) for each in (revision, listed, publication, in_list)]
-        tokens = [each["token"] is not None for each in (publication, in_list)]
-        return [*found, tokens, caller.get(PATH)["changed_by"], caller.all("/zones")[0]["changed_by"]]
+        found = [(each["actor"] is not None, each["reason"]) for each in (revision, listed, publication, in_list)]
+        actors = {str(each["actor"]) for each in (revision, listed, publication, in_list)}
+        changed_by = {str(each["changed_by"]) for each in (caller.get(PATH), caller.all("/zones")[0])}
+        return [*found, actors, changed_by]
 
-    assert told(narrow) == [*[(False, "")] * 4, [False, False], None, None]
-    assert told(full) == [*[(True, "move")] * 4, [True, True], "alice", "alice"]
-    assert (own["author"], own["reason"]) == ("alice", "mine")
+    assert told(narrow) == [*[(False, "")] * 4, {"None"}, {"None"}]
+    assert told(full)[:4] == [(True, "move")] * 4
+    mine, others = call.get("/me")["token"], full.get("/me")["token"]
+    acted = {"kind": "token", "user": "alice", "token": {name: mine[name] for name in ("id", "prefix", "purpose")}}
+    assert told(full)[4] == {str(acted)}
+    assert full.get(PATH)["changed_by"] == own["actor"]
+    assert (own["actor"]["kind"], own["actor"]["user"], own["reason"]) == ("token", "alice", "mine")
+    assert others["id"] != mine["id"] != own["actor"]["token"]["id"]
     assert [row["reason"] for row in narrow.all(PATH + "/revisions")] == ["mine", "", ""]

@@ -95,7 +95,9 @@ def test_the_tester_says_whether_the_past_was_so(api: MakeApi, make_zone: MakeZo
     people.change_role(user=charlie, role=Role.EDITOR, by=alice, now=NOW)
     since = api().get(url, **about).json()["since"]
     assert since["certain"] is False
-    assert [(act["action"], act["target"], act["by"]) for act in since["acts"]] == [("person.role", "charlie", "alice")]
+    assert [(act["action"], act["target"], act["actor"]["user"]) for act in since["acts"]] == [
+        ("person.role", "charlie", "alice")
+    ]
     for wrong in ("yesterday", "2999-01-01T00:00:00Z"):
         assert api().get(url, **{**about, "at": wrong}).json()["errors"][0]["parameter"] == "at"
 

@@ -35,7 +35,7 @@ def test_addresses_are_kept_and_kept_no_more(api: MakeApi, vanity: ZoneTemplate)
     assert caller.get(url).json() == {"items": [place]}
     assert caller.post(f"{url}/customer.test/parent").status_code == 404
     put = caller.send("PUT", f"{url}/customer.test")
-    assert put.json() == {**place, "kept": True, "kept_by": "alice"}
+    assert put.json() == {**place, "kept": True, "kept_by": {"kind": "user", "user": "alice", "token": None}}
     rrset = caller.get("/api/v2/zones/customer.test/rrsets/ns1/AAAA").json()
     assert rrset["rdata"] == ["2001:db8::1"]
     assert caller.delete(f"{url}/customer.test").status_code == 204

@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.webhooks.models import Delivery
+from dnspanel.webhooks.models import Delivery, Event
 from tests.dnspanel.api.callers import Api, Caller, MakeApi
 
 HOOKS = "/api/v2/webhooks"
@@ -40,7 +40,12 @@ def test_a_test_and_a_replay_stand_in_the_log_of_deliveries(api: MakeApi) -> Non
     ping = api().post(f"{url}/test")
     assert ping.status_code == 202
     replay = api().post(f"{url}/deliveries/{ping.json()['id']}/replay").json()
-    assert (replay["event"], replay["replay_of"]) == (ping.json()["event"], ping.json()["id"])
+    assert (ping.json()["event"], ping.json()["number"]) == ("ping", 1)
+    assert [replay[name] for name in ("event", "event_id", "number")] == [
+        ping.json()[name] for name in ("event", "event_id", "number")
+    ]
+    assert replay["event_id"] == Event.objects.get().message_id
+    assert replay["replay_of"] == ping.json()["id"]
     log = api().get(f"{url}/deliveries").json()["items"]
     assert [one["id"] for one in log] == [replay["id"], ping.json()["id"]]
     assert api().get(f"{url}/deliveries", state="delivered").json()["items"] == []

@@ -44,4 +44,4 @@ def test_tokens_come_with_the_rights_that_their_owners_have_too(api: MakeApi, ma
     make_zone("www 300 A 192.0.2.1")
     found = api().get("/api/v2/zones/example.test/access/tokens").json()["items"]
     assert found
-    assert all(each["owner"] and each["by"][0]["source"] == "scope" for each in found)
+    assert all(each["owned_by"]["user"] and each["by"][0]["source"] == "scope" for each in found)

@@ -1,0 +1,66 @@
+"""Who acted, zones, nodes and events have one form each in the whole document."""
+
+from collections.abc import Iterator
+from typing import Any
+
+from dnspanel.accounts.actor_form import actor_form
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
+from tests.dnspanel.api.described import described
+
+ACTOR = "#/components/schemas/Actor"
+COLUMNS = "/components/schemas/CsvRequest"  # of a CSV file: each by its number
+# What these members were called before they had one form, or might be called once more.
+OTHER_NAMES = {"author", "username_of", "token_purpose", "in_hands_of", "zone_name", "webhook_id"}
+
+
+def members(schema: Any, where: str) -> Iterator[tuple[str, str, Any]]:
+    """Each member that a schema has at any depth: where, its name, and its schema."""
+    if isinstance(schema, dict):
+        for name, member in schema.get("properties", {}).items():
+            yield where, name, member
+        for key, value in schema.items():
+            yield from members(value, f"{where}/{key}")
+    elif isinstance(schema, list):
+        for number, value in enumerate(schema):
+            yield from members(value, f"{where}/{number}")
+
+
+def references(schema: Any) -> set[str]:
+    """What a member's schema refers to, directly or as one of several."""
+    found = {schema["$ref"]} if "$ref" in schema else set()
+    for several in ("allOf", "anyOf", "oneOf"):
+        for each in schema.get(several, ()):
+            found |= references(each)
+    return found
+
+
+def every_member() -> list[tuple[str, str, Any]]:
+    document = described()
+    return [*members(document, "")]
+
+
+def test_who_acted_is_always_an_actor() -> None:
+    """Review A8: a name here, a sentence there, an id of a token, or its purpose."""
+    found = [(where, name, schema) for where, name, schema in every_member() if name == "actor" or name.endswith("_by")]
+    assert len(found) > 20
+    assert [(where, name) for where, name, schema in found if references(schema) != {ACTOR}] == []
+    assert [(where, name) for where, name, _ in every_member() if name in OTHER_NAMES] == []
+
+
+def test_a_zone_is_named_by_zone_a_node_by_node_and_an_event_by_event() -> None:
+    for where, name, schema in every_member():
+        if name == "zone" and where != COLUMNS:
+            assert references(schema) <= {"#/components/schemas/Zone"}, where
+            assert references(schema) or "string" in schema["type"], where
+        if name == "event":
+            assert "enum" in schema or references(schema), where
+    zones = {where: schema for where, name, schema in every_member() if name == "zones"}
+    components = described()["components"]["schemas"]
+    for where, schema in zones.items():
+        for reference in references(schema.get("items", {})):
+            of_one = components[reference.rpartition("/")[2]]["properties"]
+            assert "zone" in of_one or reference.endswith(("/Zone", "/TrashedZone")), (where, reference)
+
+
+def test_the_component_has_what_the_form_has() -> None:
+    assert set(ActorSerializer().fields) == set(actor_form(None))
