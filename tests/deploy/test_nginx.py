@@ -232,10 +232,10 @@ def test_what_nginx_refuses_is_said_in_the_same_ways(nginx: Running, accept: str
 
 def test_a_body_that_is_too_large_is_a_problem_however_it_comes(nginx: Running) -> None:
     """Review A13: 30 MB were answered with HTML, to a program that reads problems."""
-    whole = b"x" * (17 * 1024 * 1024)
-    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(whole), whole)
+    content = b"x" * (17 * 1024 * 1024)
+    chunked = b"%x\r\n%s\r\n0\r\n\r\n" % (len(content), content)
     for path in ("/api/v2/bulk", "/api/v1/servers/localhost/zones"):
-        for header, body in ((f"Content-Length: {len(whole)}", whole), ("Transfer-Encoding: chunked", chunked)):
+        for header, body in ((f"Content-Length: {len(content)}", content), ("Transfer-Encoding: chunked", chunked)):
             head = f"POST {path} HTTP/1.1\r\nHost: dns.example.net\r\nConnection: close\r\n{header}\r\n\r\n"
             status, headers, answer = nginx.send_bytes(head.encode() + body)
             assert (status, headers["Content-Type"]) == (413, "application/problem+json"), header
