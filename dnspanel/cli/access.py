@@ -145,7 +145,7 @@ def give(session: Session, user: int | None, team: int | None, **scope: Any) -> 
 def take(session: Session, number: int) -> None:
     """Take a grant back."""
     session.client.send("DELETE", f"/grants/{number}")
-    output.tell(f"Grant {number} is taken back.")
+    session.done(f"Grant {number} deleted.", id=number, deleted=True)
 
 
 def _show(session: Session, zone: str, what: str, *columns: Column, **query: str | None) -> None:

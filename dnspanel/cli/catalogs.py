@@ -14,7 +14,7 @@ from dnspanel.cli.zone_paths import segment
 
 _LISTED = (
     Column("CATALOG", "name"),
-    Column("STATE", "state"),
+    Column("STATE", "state", state=True),
     Column("NAMES", "listed", right=True),
     Column("HERE", "members", right=True),
     Column("REFUSED", "refused", right=True),
@@ -22,7 +22,7 @@ _LISTED = (
 )
 _ZONES = (
     Column("ZONE", "zone"),
-    Column("STATE", "state"),
+    Column("STATE", "state", state=True),
     Column("SINCE", lambda row: output.moment(row["since"])),
     Column("SERIAL", "serial", right=True),
     Column("GROUPS", lambda row: " ".join(row["groups"])),
@@ -38,7 +38,7 @@ _OURS = (
     Column("CATALOG", "name"),
     Column("MEMBERS", "members", right=True),
     Column("LEAVING", "leaving", right=True),
-    Column("STATE", lambda row: "in step" if row["in_step"] else "changing"),
+    Column("STATE", lambda row: "in step" if row["in_step"] else "changing", state=True),
     Column("CHANGED", lambda row: output.moment(row["changed_at"])),
     Column("GROUPS", lambda row: " ".join(row["group_tags"])),
 )
@@ -201,7 +201,7 @@ def confirm(session: Session, name: str, revision: int) -> None:
 def unfollow(session: Session, name: str) -> None:
     """Follow a catalog no more; the zones that are here by it stay."""
     session.client.send("DELETE", f"/catalogs/{_id_of(session, name)}")
-    session.show({"catalog": name}, {"catalog": name, "state": "followed no more"})
+    session.done(f"Stopped following {name}. Its zones stay in the panel.", catalog=name, deleted=True)
 
 
 @catalogs.command("ours")
@@ -250,7 +250,7 @@ def members(session: Session, name: str) -> None:
 def put_in(session: Session, name: str, zones: tuple[str, ...], tag: str, team: int | None) -> None:
     """Put zones into a catalog of ours; another one that they are in says for an hour where they went."""
     found = session.client.send("POST", _path_of(name, "/put-in"), {"zones": list(zones), "tag": tag, "team": team})
-    session.show(found, {"catalog": name, "put in": str(found["moved"])})
+    session.done(f"Added {output.count(found['moved'], 'zone')} to {name}.", **found)
 
 
 @catalogs.command("take-out")
@@ -261,7 +261,7 @@ def put_in(session: Session, name: str, zones: tuple[str, ...], tag: str, team: 
 def take_out(session: Session, name: str, zones: tuple[str, ...]) -> None:
     """Take zones out of a catalog of ours: whoever follows it serves them no more."""
     found = session.client.send("POST", _path_of(name, "/take-out"), {"zones": list(zones)})
-    session.show(found, {"catalog": name, "taken out": str(found["moved"])})
+    session.done(f"Removed {output.count(found['moved'], 'zone')} from {name}.", **found)
 
 
 @catalogs.command("groups")
@@ -296,10 +296,10 @@ def delete(session: Session, name: str, yes: bool, confirm: bool, reason: str) -
     path = _path_of(name)
     found = session.client.get(path)
     if not yes:
-        click.confirm(f"Delete {found['name']}, which names {found['members']} zones?", abort=True, err=True)
+        session.ask(f"Delete {found['name']}, which lists {output.count(found['members'], 'zone')}?")
     terms = {"reason": reason, "confirm": "true" if confirm else ""}
     session.client.send("DELETE", path, query={name: value for name, value in terms.items() if value})
-    session.show({"catalog": found["name"]}, {"catalog": found["name"], "state": "in the trash"})
+    session.done(f"Deleted {found['name']}. Its members stay in the panel.", catalog=found["name"], deleted=True)
 
 
 def _path_of(name: str, below: str = "") -> str:

@@ -103,7 +103,7 @@ class Client:
                     method, url, body=data, headers={**told, **headers}, preload_content=not stream, redirect=False
                 )
             except (NewConnectionError, NameResolutionError) as exc:
-                raise Unreachable(f"Nobody answers at {self._config.url}: {_describe(exc)}") from exc
+                raise Unreachable(f"Cannot connect to {self._config.url}: {_describe(exc)}") from exc
             except HTTPError as exc:
                 if pause is None:
                     raise Unreachable(f"{self._config.url} did not answer: {_describe(exc)}") from exc
@@ -121,10 +121,10 @@ class Client:
             return response
         if 300 <= response.status < 400:
             where = response.headers.get("Location", "elsewhere")
-            raise Unreachable(f"{self._config.url} redirects to {where}: give that address, if it is the panel's.")
+            raise Unreachable(f"{self._config.url} redirects to {where}. If that is the panel, use its address.")
         problem = _decoded(response)
         if not isinstance(problem, dict) or "detail" not in problem:
-            raise Unreachable(f"{self._config.url} answered {response.status}, and not as a panel does.")
+            raise Unreachable(f"{self._config.url} is not a dnspanel server (HTTP {response.status}).")
         raise Refused(problem)
 
     def _json(self, response: urllib3.BaseHTTPResponse) -> Any:
@@ -132,7 +132,7 @@ class Client:
             return None
         value = _decoded(response)
         if value is None:
-            raise Unreachable(f"What answers at {self._config.url} is not the API of a panel.")
+            raise Unreachable(f"{self._config.url} is not a dnspanel server: the answer is not JSON.")
         return value
 
 

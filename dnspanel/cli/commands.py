@@ -6,6 +6,7 @@ from dnspanel import __version__
 from dnspanel.cli.access import access
 from dnspanel.cli.audit import audit
 from dnspanel.cli.catalogs import catalogs
+from dnspanel.cli.config import environment
 from dnspanel.cli.directories import directories
 from dnspanel.cli.dnssec import dnssec
 from dnspanel.cli.evidence import evidence
@@ -21,7 +22,7 @@ from dnspanel.cli.primaries import primaries
 from dnspanel.cli.records import records
 from dnspanel.cli.requests import requests
 from dnspanel.cli.secondaries import secondaries
-from dnspanel.cli.session import Session, shared_options
+from dnspanel.cli.session import Session, colour_of, shared_options
 from dnspanel.cli.teams import teams
 from dnspanel.cli.templates import templates
 from dnspanel.cli.tokens import tokens, whoami
@@ -60,6 +61,8 @@ def dnspanel(context: click.Context) -> None:
     Completion: eval "$(_DNSPANEL_COMPLETE=bash_source dnspanel)"  (or zsh_source, fish_source)
     """
     context.ensure_object(Session)
+    if context.color is None:
+        context.color = colour_of(environment())
 
 
 for command in (

@@ -47,10 +47,10 @@ def read_config(*, environ: Mapping[str, str], url: str | None = None, profile: 
     first, second = (in_file, in_environment) if profile else (in_environment, in_file)
     found_url = url or first.get("url") or second.get("url")
     if not found_url:
-        raise click.UsageError(f"Say where the panel is: set DNSPANEL_URL, or url in {path}.")
+        raise click.UsageError(f"No panel URL configured. Set DNSPANEL_URL, or url in {path}.")
     token = _token(first) or _token(second)
     if not token:
-        raise click.UsageError(f"Say by which token: set DNSPANEL_TOKEN or DNSPANEL_TOKEN_FILE, or token in {path}.")
+        raise click.UsageError(f"No token configured. Set DNSPANEL_TOKEN or DNSPANEL_TOKEN_FILE, or token in {path}.")
     if not token.isascii() or not token.isprintable() or " " in token:
         raise click.UsageError("The token has characters that no token has; copy it whole and alone.")
     return Config(_checked_url(found_url), token)

@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 
-from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, options, pass_session, shared_options
 
@@ -119,7 +118,7 @@ def rotate(session: Session, number: int) -> None:
 def end(session: Session, number: int) -> None:
     """End a directory, with its secret and what its rules gave; accounts stay as they are."""
     session.client.send("DELETE", f"/scim-directories/{number}")
-    output.tell(f"Directory {number} keeps nobody here any more.")
+    session.done(f"Directory {number} deleted. The accounts stay.", id=number, deleted=True)
 
 
 def _given(

@@ -28,7 +28,7 @@ _PLANNED = (
 _DRY_RUN = {"dry_run": True}
 _NODES = (
     Column("NODE", "node"),
-    Column("VERDICT", "verdict"),
+    Column("VERDICT", "verdict", state=True),
     Column("SERIAL", lambda row: "–" if row["serial"] is None else str(row["serial"]), right=True),
     Column("KEYS", lambda row: ", ".join(map(str, row["key_tags"])) or "–"),
     Column("SIGNED UNTIL", lambda row: output.moment(row["signature_ends"]) if row["signature_ends"] else "–"),
@@ -125,7 +125,9 @@ def sign(
         body["new_keys"]["bits"] = bits
     if nsec3 or opt_out or narrow:
         body["denial"] = _denial(opt_out, narrow)
-    _settle_many(session, zones, body, **how)
+    if _settle_many(session, zones, body, verb="Signed", **how):
+        for zone in zones:
+            output.tell(f"Now add the DS of {zone} at its parent: dnspanel dnssec ds {zone}")
 
 
 @dnssec.command()
@@ -149,8 +151,8 @@ def unsign(session: Session, zones: Sequence[str], yes: bool, dry_run: bool, **h
         answer = session.client.send("POST", "/bulk/dnssec", {"signed": False, "zones": list(zones)}, query=_DRY_RUN)
         if any(plan["drops_signatures"] for plan in answer["plans"]):
             output.tell("The signatures that were imported are dropped: only another import brings them back.")
-        click.confirm(f"Unsign {named}? The DS must be gone from the parent, and from caches.", abort=True, err=True)
-    _settle_many(session, zones, {"signed": False}, dry_run=dry_run, **how)
+        session.ask(f"Unsign {named}? The DS must be gone from the parent, and from caches.")
+    _settle_many(session, zones, {"signed": False}, dry_run=dry_run, verb="Unsigned", **how)
 
 
 @dnssec.command()
@@ -192,7 +194,7 @@ def cds(session: Session, zone: str, digests: str | None, cdnskey: bool | None, 
         raise click.UsageError(f"Say which CDS: {', '.join(_CDS)}; or --cdnskey or --no-cdnskey.")
     if digests == "delete" and not yes:
         question = f"Parents that look for CDS delete the DS of {zone}: the zone is insecure then. Ask them to?"
-        click.confirm(question, abort=True, err=True)
+        session.ask(question)
     if digests == "delete":
         body["confirm"] = True
     _settle(session, zone, body, **how)
@@ -231,7 +233,7 @@ def ds(session: Session, zone: str) -> None:
     if session.is_json:
         output.show_json(found)
     elif not found:
-        output.tell(f"{zone} has no key for a DS.")
+        output.tell(f"{zone} is not signed with a key that needs a DS. To sign the zone: dnspanel dnssec sign {zone}")
     for each in () if session.is_json else found:
         click.echo(output.plain(each["record"]))
 
@@ -308,7 +310,7 @@ def _settle(session: Session, zone: str, body: Mapping[str, Any], *, wait: bool,
     query = {"reason": reason} if reason else {}
     path = zone_path(zone, "dnssec")
     written = publish(session, "PATCH", path, body, query=query, wait=wait, timeout=timeout)
-    show_written(session, written, waited=wait)
+    show_written(session, written, waited=wait, verb="Changed the DNSSEC settings of")
 
 
 def _settle_many(
@@ -316,18 +318,22 @@ def _settle_many(
     zones: Sequence[str],
     body: Mapping[str, Any],
     *,
+    verb: str,
     dry_run: bool,
     wait: bool,
     timeout: int,
     reason: str,
-) -> None:
+) -> bool:
+    """Change how zones are signed, or show what would change. Return whether something was published."""
     body = {**body, "zones": list(zones), "reason": reason}
     if dry_run:
         answer = session.client.send("POST", "/bulk/dnssec", body, query=_DRY_RUN)
         session.show_rows(answer["plans"], _PLANNED, none="No zone.")
         output.tell("Nothing was written.")
-        return
-    show_written(session, publish(session, "POST", "/bulk/dnssec", body, wait=wait, timeout=timeout), waited=wait)
+        return False
+    written = publish(session, "POST", "/bulk/dnssec", body, wait=wait, timeout=timeout)
+    show_written(session, written, waited=wait, verb=verb)
+    return written["publication"] is not None
 
 
 def _denial(opt_out: bool, narrow: bool) -> dict[str, Any]:

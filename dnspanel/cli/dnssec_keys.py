@@ -122,7 +122,7 @@ def delete(session: Session, zone: str, number: int, yes: bool, **how: Any) -> N
     path = zone_path(zone, "dnssec", "keys", number)
     if not yes:
         found = session.client.get(path)
-        click.confirm(f"Delete key {found['tag']} ({found['role']}) of {zone}?", abort=True, err=True)
+        session.ask(f"Delete key {found['tag']} ({found['role']}) of {zone}?")
     _write(session, "DELETE", path, None, **how)
 
 
@@ -148,8 +148,11 @@ def export(session: Session, zone: str, number: int, directory: Path | None) -> 
     """
     found = session.client.send("POST", zone_path(zone, "dnssec", "keys", number, "export"))
     if directory is not None:
-        for ending, text in (("key", found["public_key"]), ("private", found["private_key"])):
-            _write_file(directory / f"{Path(found['file_name']).name}.{ending}", text)
+        name = Path(found["file_name"]).name
+        paths = {ending: directory / f"{name}.{ending}" for ending in ("key", "private")}
+        for ending, path in paths.items():
+            _write_file(path, found["public_key" if ending == "key" else "private_key"])
+        session.done(f"Wrote {' and '.join(map(str, paths.values()))}.", files=list(map(str, paths.values())))
     elif session.is_json:
         output.show_json(found)
     else:
@@ -162,7 +165,7 @@ def _add(
     state = {"active": not inactive, "published": not unpublished}
     written = _write(session, "POST", zone_path(zone, "dnssec", "keys"), {**body, **state}, **how)
     if not session.is_json and "key" in written:
-        output.tell(f"It is key {written['key']['id']}, tag {written['key']['tag']}.")
+        click.echo(f"The new key has the id {written['key']['id']} and the tag {written['key']['tag']}.")
 
 
 def _write(
@@ -170,7 +173,7 @@ def _write(
 ) -> Mapping[str, Any]:
     query = {"reason": reason} if reason else {}
     written = publish(session, method, path, body, query=query, wait=wait, timeout=timeout)
-    show_written(session, written, waited=wait)
+    show_written(session, written, waited=wait, verb="Changed the keys of")
     return written
 
 
@@ -191,4 +194,3 @@ def _write_file(path: Path, text: str) -> None:
             file.write(text)
     except OSError as exc:
         raise click.UsageError(f"{path} cannot be written: {exc.strerror}.") from exc
-    output.tell(f"Written to {path}.")

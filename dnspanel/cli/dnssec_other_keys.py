@@ -63,7 +63,7 @@ def add(session: Session, zone: str, dnskey: tuple[str, ...], **how: Any) -> Non
 def remove(session: Session, zone: str, tag: int, yes: bool, **how: Any) -> None:
     """Take a key of another signer away, which that signer does not use any more."""
     if not yes:
-        click.confirm(f"Take key {tag} of another signer of {zone} away?", abort=True, err=True)
+        session.ask(f"Remove key {tag} of another signer from {zone}?")
     _write(session, "DELETE", zone_path(zone, "dnssec", "other-keys", tag), None, **how)
 
 
@@ -78,4 +78,9 @@ def _write(
     reason: str,
 ) -> None:
     query = {"reason": reason} if reason else {}
-    show_written(session, publish(session, method, path, body, query=query, wait=wait, timeout=timeout), waited=wait)
+    show_written(
+        session,
+        publish(session, method, path, body, query=query, wait=wait, timeout=timeout),
+        waited=wait,
+        verb="Changed the keys of",
+    )

@@ -75,6 +75,7 @@ def set_policy(session: Session, zone: str, name: str) -> None:
 def unset(session: Session, zone: str) -> None:
     """Take a zone's own policy away: it has that of its tags, its team, or the default then."""
     session.client.send("DELETE", zone_path(zone, "dnssec", "policy"))
+    session.done(f"{zone} has no DNSSEC policy of its own.", zone=zone, policy=None)
 
 
 @policy.command()

@@ -107,9 +107,9 @@ def begin(
         breaks = [each["emergency_breaks"] for each in found if each["kind"] == kind]
         for text in filter(None, breaks):
             output.tell(text)
-        click.confirm(f"Replace the key of {zone} at once?", abort=True, err=True)
+        session.ask(f"Replace the key of {zone} at once?")
     told = {"kind": kind, "algorithm": algorithm, "bits": bits, "emergency": emergency}
-    _send(session, zone_path(zone, "dnssec", "rollovers"), told, **how)
+    _send(session, zone_path(zone, "dnssec", "rollovers"), told, verb="Started the rollover of", **how)
 
 
 @rollover.command()
@@ -124,7 +124,7 @@ def cancel(session: Session, zone: str, withdrawn: bool, **how: Any) -> None:
     if found is None:
         raise click.ClickException(f"{zone} has had no rollover.")
     path = zone_path(zone, "dnssec", "rollovers", str(found["id"]), "cancel")
-    _send(session, path, {"withdrawn": withdrawn}, **how)
+    _send(session, path, {"withdrawn": withdrawn}, verb="Cancelled the rollover of", **how)
 
 
 def _newest(session: Session, zone: str) -> Mapping[str, Any] | None:
@@ -132,9 +132,11 @@ def _newest(session: Session, zone: str) -> Mapping[str, Any] | None:
     return found[0] if found else None
 
 
-def _send(session: Session, path: str, body: Mapping[str, Any], *, wait: bool, timeout: int, reason: str) -> None:
+def _send(
+    session: Session, path: str, body: Mapping[str, Any], *, verb: str, wait: bool, timeout: int, reason: str
+) -> None:
     query = {"reason": reason} if reason else {}
     written = publish(session, "POST", path, body, query=query, wait=wait, timeout=timeout)
-    show_written(session, written, waited=wait)
+    show_written(session, written, waited=wait, verb=verb)
     if not session.is_json:
         output.tell(written["rollover"]["waits_for"])

@@ -1,17 +1,23 @@
 """How a command can fail. The tree, with the exit codes that scripts decide by:
 
 ClickException
-├── UsageError    2  the command line or the configuration is wrong (click's own)
-├── Refused       1  the panel understood and refused, in words and with the fields at fault
-│   └── TakenBack 1  it published, and took it back because the name servers could not answer with it
-└── Unreachable   3  the panel did not answer, or nodes did not in the time that was given
+├── UsageError      2  the command line or the configuration is wrong (click's own)
+├── Refused         1  the panel understood and refused, in words and with the fields at fault
+│   └── TakenBack   1  it published, and took it back because the name servers could not answer with it
+└── Unreachable     3  the panel did not answer
+    └── NotReached  3  it did, and name servers lack a publication when the time for waiting is over
+Abort             130  Ctrl-C, or a question that was answered with no (click's own)
 """
 
-import json
 from collections.abc import Mapping, Sequence
-from typing import IO, Any
+from typing import Any
 
 import click
+
+from dnspanel.cli import output
+
+# 128 and the number of SIGINT, as shells have it.
+INTERRUPTED = 130
 
 
 class Refused(click.ClickException):
@@ -21,10 +27,11 @@ class Refused(click.ClickException):
 
     def __init__(self, problem: Mapping[str, Any]) -> None:
         self.problem = problem
-        # By the time it is shown, click has left the command.
-        context = click.get_current_context(silent=True)
-        self._as_json = context is not None and getattr(context.obj, "output", "") == "json"
-        super().__init__(str(problem.get("detail") or problem.get("title") or "The panel refused."))
+        message = str(problem.get("detail") or problem.get("title") or "The panel refused.")
+        if problem.get("code") == "needs-confirmation" and _can_confirm():
+            # What the panel says of it is for requests, not for the command line.
+            message = f"{message.partition(' Send it with ')[0]} Add --confirm to go ahead."
+        super().__init__(message)
 
     @property
     def code(self) -> str:
@@ -38,17 +45,10 @@ class Refused(click.ClickException):
         lines += [line for conflict in self.problem.get("conflicts", ()) for line in _sides(conflict)]
         return "\n".join(lines)
 
-    def show(self, file: IO[Any] | None = None) -> None:
-        """In words; as the panel sent it where output is JSON."""
-        if self._as_json:
-            click.echo(json.dumps(self.problem, ensure_ascii=False, indent=2), file=file, err=file is None)
-        else:
-            super().show(file)
-
     def _faults(self) -> Sequence[Mapping[str, Any]]:
         """The faults that the sentence does not tell already."""
         faults: Sequence[Mapping[str, Any]] = self.problem.get("errors", ())
-        return [fault for fault in faults if _place(fault) or fault.get("detail") != self.message]
+        return [fault for fault in faults if fault.get("detail", "") not in self.message]
 
 
 class TakenBack(Refused):
@@ -56,9 +56,48 @@ class TakenBack(Refused):
 
 
 class Unreachable(click.ClickException):
-    """Nobody answered, or not in time."""
+    """The panel did not answer, or something else answered."""
 
     exit_code = 3
+
+
+class NotReached(Unreachable):
+    """Name servers lack a publication when the time for waiting is over."""
+
+    def __init__(self, message: str, sequence: int) -> None:
+        self.sequence = sequence
+        super().__init__(message)
+
+
+def show_error(exc: click.ClickException, *, as_json: bool) -> None:
+    """Print an error to standard error, once: in words, or as a problem in one line of JSON."""
+    if as_json:
+        output.tell_problem(_problem_of(exc))
+    else:
+        exc.show()
+
+
+def _problem_of(exc: click.ClickException) -> Mapping[str, Any]:
+    """Return an error with the members of a problem; that of a refusal is what the panel answered."""
+    if isinstance(exc, Refused):
+        return {"title": "Refused", **exc.problem}
+    if isinstance(exc, NotReached):
+        return {
+            "title": "Not everywhere in time",
+            "code": "not-reached",
+            "detail": exc.message,
+            "sequence": exc.sequence,
+        }
+    if isinstance(exc, Unreachable):
+        return {"title": "No answer from the panel", "code": "unreachable", "detail": exc.message}
+    code = "usage" if isinstance(exc, click.UsageError) else "failed"
+    return {"title": "Wrong usage" if code == "usage" else "Failed", "code": code, "detail": exc.format_message()}
+
+
+def _can_confirm() -> bool:
+    """Return whether the command that runs has the option `--confirm`."""
+    context = click.get_current_context(silent=True)
+    return context is not None and any("--confirm" in option.opts for option in context.command.params)
 
 
 def _place(fault: Mapping[str, Any]) -> str:

@@ -15,7 +15,7 @@ _LISTED = (
     Column("NAME", "name"),
     Column("KIND", "kind"),
     Column("ADDRESS", "address"),
-    Column("STATE", lambda row: row["progress"]["state"]),
+    Column("STATE", lambda row: row["progress"]["state"], state=True),
     Column("SENT UP TO", lambda row: row["progress"]["sent_to"], right=True),
     Column("BEHIND BY", lambda row: row["progress"]["behind"], right=True),
     Column("LAST SENT", lambda row: output.moment(row["progress"]["sent_at"])),
@@ -158,7 +158,7 @@ def switch(session: Session, number: int, state: str) -> None:
 def delete(session: Session, number: int) -> None:
     """Delete a destination; what it has stays there."""
     session.client.send("DELETE", f"/evidence-destinations/{number}")
-    output.tell(f"Nothing is sent to destination {number} any more.")
+    session.done(f"Destination {number} deleted.", id=number, deleted=True)
 
 
 def _change(session: Session, number: int, given: dict[str, Any]) -> None:

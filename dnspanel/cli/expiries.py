@@ -65,7 +65,7 @@ def set_expiry(session: Session, zone: str, name: str, type_: str, days: int | N
 def cancel(session: Session, zone: str, name: str, type_: str) -> None:
     """Let an RRset stay."""
     session.client.send("DELETE", _path(zone, name, type_))
-    output.tell("It stays.")
+    session.done(f"{name} {type_.upper()} in {zone} stays.", zone=zone, name=name, type=type_.upper(), remove_at=None)
 
 
 def _path(zone: str, name: str, type_: str) -> str:

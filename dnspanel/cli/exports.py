@@ -16,6 +16,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.passphrase import passphrase_in, passphrase_option
+from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Session, pass_session, shared_options
 
 POLL_SECONDS = 0.5
@@ -73,7 +74,9 @@ def export(
     if path is None:
         path = Path("-") if as_text else Path(f"zones.{_SUFFIXES[format_]}")
     if not as_text and str(path) == "-" and sys.stdout.isatty():
-        raise click.UsageError("This is compressed: give a file with -o, or send it to a program.")
+        raise click.UsageError("The export is compressed. Name a file with -o, or send the export to a program.")
+    if not as_text and str(path) == "-" and session.is_json:
+        raise click.UsageError("The export is compressed, and not JSON. Name a file with -o.")
     body: dict[str, Any] = {"format": format_, "zones": list(zones), "search": search}
     job = session.client.send("POST", "/exports", body | passphrase_in(keys_passphrase_file))
     job = _followed(session, job)
@@ -81,21 +84,25 @@ def export(
         session.client.download(f"/exports/{job['id']}/file", compressed)
         compressed.seek(0)
         with _text(compressed, format_) if as_text else nullcontext(compressed) as content:
+            if str(path) == "-" and session.is_json:
+                output.show_json({**job, "content": content.read().decode()})
+                return
             _write(content, path)
+    session.way_on = ""
     if str(path) != "-":
         keys = {"keys": job["keys"]} if keys_passphrase_file else {}
-        session.show(job, {"file": path, "zones": job["zones_done"], "records": job["records"], **keys})
+        details = {"file": path, "zones": job["zones_done"], "records": job["records"], **keys}
+        session.show({**job, "file": str(path)}, details)
 
 
 def _followed(session: Session, job: Mapping[str, Any]) -> Mapping[str, Any]:
     """The export, once it is done. Raises Refused when it is not going to be."""
-    with click.progressbar(length=max(1, job["zones_total"]), label="exporting", file=sys.stderr) as bar:
+    session.way_on = "The export is not complete, and no file was written. Start it again with the same command."
+    with progress("Exporting") as line:
         while job["state"] in {"waiting", "running"}:
-            bar.length = max(1, job["zones_total"])
-            bar.update(job["zones_done"] - bar.pos)
+            line.show(job["zones_done"], job["zones_total"], "zones")
             time.sleep(POLL_SECONDS)
             job = session.client.get(f"/exports/{job['id']}")
-        bar.update((bar.length or 1) - bar.pos)
     if job["state"] != "done":
         raise Refused({"code": "export-failed", "detail": f"The export {job['state']}: {job['failure']}"})
     return job
@@ -127,4 +134,4 @@ def _write(content: IO[bytes], path: Path) -> None:
     except OSError as exc:
         partial.unlink(missing_ok=True)
         raise click.UsageError(f"{path} cannot be written: {exc.strerror}.") from exc
-    output.tell(f"Written to {path}.")
+    output.tell(f"Wrote {path}.")

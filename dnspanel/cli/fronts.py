@@ -12,7 +12,7 @@ from dnspanel.cli.zone_paths import segment
 
 _NODES = (
     Column("NODE", "name"),
-    Column("ROTATION", lambda row: "in" if row["is_in"] and row["is_up"] else "out"),
+    Column("ROTATION", lambda row: "in" if row["is_in"] and row["is_up"] else "out", state=True),
     Column("QPS", "qps", right=True),
     Column("MS", "latency_ms", right=True),
     Column("UNANSWERED", "drops", right=True),

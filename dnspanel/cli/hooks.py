@@ -144,7 +144,7 @@ def try_hook(context: click.Context, session: Session, number: int) -> None:
 def lift(session: Session, number: int) -> None:
     """Lift a hook: nobody is asked any more."""
     session.client.send("DELETE", f"/publish-hooks/{number}")
-    output.tell(f"Hook {number} is lifted.")
+    session.done(f"Hook {number} deleted.", id=number, deleted=True)
 
 
 def _given(terms: dict[str, Any]) -> dict[str, Any]:

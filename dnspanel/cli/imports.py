@@ -1,6 +1,5 @@
 """`dnspanel import` and `dnspanel imports`: upload, dry run, publish, undo; with a bar for who watches."""
 
-import sys
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
@@ -13,6 +12,7 @@ from dnspanel.cli import output
 from dnspanel.cli.errors import Refused, TakenBack
 from dnspanel.cli.output import Column
 from dnspanel.cli.passphrase import passphrase_in, passphrase_option
+from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Session, options, pass_session, shared_options
 from dnspanel.cli.upload import upload
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
@@ -22,7 +22,7 @@ MOST_FAULTS = 20
 _LISTED = (
     Column("ID", "id", right=True),
     Column("TITLE", "title"),
-    Column("STATE", "state"),
+    Column("STATE", "state", state=True),
     Column("ZONES", "zones", right=True),
     Column("RECORDS", "records", right=True),
     Column("ERRORS", "errors", right=True),
@@ -129,6 +129,7 @@ def import_files(
     }
     job = session.client.send("POST", "/imports", body | passphrase_in(keys_passphrase_file))
     output.tell(f"Import {job['id']}")
+    session.way_on = f"Import {job['id']} is not complete. To discard it: dnspanel imports cancel {job['id']}"
     upload(session, job["id"], files, pack=source == "files")
     _act(session, job["id"], "scan")
     if follow(session, job["id"])["state"] == "choosing":
@@ -191,16 +192,15 @@ def cancel(session: Session, number: int) -> None:
 
 
 def follow(session: Session, number: int) -> Mapping[str, Any]:
-    """The import, once it does not work by itself any more. Raises Refused when it stopped for a reason."""
+    """Return the import, once the panel does nothing with it any more. Raise Refused when it stopped for a reason."""
     job: Mapping[str, Any] = session.client.get(f"/imports/{number}")
-    while job["state"] in _ACTIVE and not job["paused"]:
-        phase = job["state"]
-        with click.progressbar(length=100, label=_ACTIVE[phase], file=sys.stderr) as bar:
-            while job["state"] == phase and not job["paused"]:
-                bar.update(max(0, job["progress"]["percent"] - bar.pos))
-                time.sleep(POLL_SECONDS)
-                job = session.client.get(f"/imports/{number}")
-            bar.update(100 - bar.pos if job["state"] != phase else 0)
+    session.way_on = f"The panel goes on with import {number}. To look at it: dnspanel imports show {number}"
+    with progress(f"Import {number}") as line:
+        while job["state"] in _ACTIVE and not job["paused"]:
+            line.show(round(job["progress"]["percent"]), 100, f"% {_ACTIVE[job['state']]}")
+            time.sleep(POLL_SECONDS)
+            job = session.client.get(f"/imports/{number}")
+    session.way_on = ""
     if job["paused"] or job["state"] == "failed":
         raise Refused({"code": "import-stopped", "detail": f"Import {number} stopped: {job['failure'] or 'paused'}"})
     return job
@@ -223,7 +223,7 @@ def _conclude(
                 _tell_faults(session, number, "taken-back")
     _show(session, job)
     if not apply:
-        output.tell(f"Nothing was written. To publish it: dnspanel imports apply {number}")
+        output.tell(f"Nothing was written. To publish the import: dnspanel imports apply {number}")
     if (job["plan"] or {}).get("failed"):
         raise click.exceptions.Exit(Refused.exit_code)
 
@@ -237,10 +237,13 @@ def _tell_faults(session: Session, number: int, code: str = "") -> None:
     of_kind = {"code": code} if code else {}
     page = session.client.get(f"/imports/{number}/faults", severity="error", limit=MOST_FAULTS, **of_kind)
     for fault in page["items"]:
+        if session.is_json:
+            output.tell_problem({"title": "Not imported", "detail": fault["reason"], **fault})
+            continue
         place = f"{fault['path']}:{fault['line']}" if fault["line"] else fault["path"]
         output.tell(output.plain(f"{place}: {fault['reason']}"))
-    if page["next"]:
-        output.tell("… and more; the panel's page of the import has them all.")
+    if page["next_cursor"]:
+        output.tell("… and more. The page of the import in the panel has them all.")
 
 
 def _show(session: Session, job: Mapping[str, Any]) -> None:

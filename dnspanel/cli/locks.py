@@ -61,4 +61,4 @@ def add(session: Session, zone: str, name: str, type_: str, reason: str, mine: b
 def lift(session: Session, zone: str, number: int) -> None:
     """Lift a lock."""
     session.client.send("DELETE", zone_path(zone, "locks", number))
-    output.tell(f"Lock {number} is lifted.")
+    session.done(f"Lock {number} removed.", id=number, deleted=True)

@@ -5,7 +5,6 @@ from typing import Any
 
 import click
 
-from dnspanel.cli import output
 from dnspanel.cli.durations import Ttl
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, options, pass_session, shared_options
@@ -104,7 +103,7 @@ def delete(session: Session, name: str) -> None:
     """Delete a set. Zones keep their name servers, and follow nothing any more."""
     found = _named(session, name)
     session.client.send("DELETE", f"{_SETS}/{found['id']}")
-    output.tell(f"The set {found['name']} is gone.")
+    session.done(f"Set {found['name']} deleted.", id=found["id"], deleted=True)
 
 
 @name_servers.command()
@@ -143,7 +142,7 @@ def keep(session: Session, name: str, zone: str, stop: bool) -> None:
     path = f"{_SETS}/{_named(session, name)['id']}/addresses/{zone}"
     if stop:
         session.client.send("DELETE", path)
-        output.tell(f"The addresses in {zone} stay as they are from now on.")
+        session.done(f"The addresses in {zone} are not updated any more.", zone=zone, kept=False)
         return
     _show_place(session, session.client.send("PUT", path))
 

@@ -19,7 +19,7 @@ def _live(member: str) -> Any:
 
 _LISTED = (
     Column("NODE", "name"),
-    Column("HEALTH", "health"),
+    Column("HEALTH", "health", state=True),
     Column("SEQUENCE", "sequence", right=True),
     Column("LAG", "lag", right=True),
     Column("QPS", _live("qps"), right=True),
@@ -79,7 +79,7 @@ def approve(session: Session, name: str, fingerprint: str | None) -> None:
         raise Refused({"detail": f"No server asks to be {name}. Run `join` there with a code first."})
     if fingerprint is None:
         output.tell(f"The server that asks to be {name} has the fingerprint\n{waiting}")
-        click.confirm("Did join print the same fingerprint there?", abort=True, err=True)
+        session.ask("Did `join` print the same fingerprint on the server?")
     _act(session, name, "approve", {"fingerprint": fingerprint or waiting})
 
 
@@ -119,7 +119,7 @@ def resync(session: Session, name: str) -> None:
 def revoke(session: Session, name: str, yes: bool) -> None:
     """Revoke the certificate of a node, which then has to enroll again. It goes on answering."""
     if not yes:
-        click.confirm(f"Revoke the certificate of {name}?", abort=True, err=True)
+        session.ask(f"Revoke the certificate of {name}?")
     _act(session, name, "revoke")
 
 
@@ -131,7 +131,7 @@ def revoke(session: Session, name: str, yes: bool) -> None:
 def retire(session: Session, name: str, yes: bool) -> None:
     """Retire a node for good. A new node can take its name."""
     if not yes:
-        click.confirm(f"Retire {name} for good?", abort=True, err=True)
+        session.ask(f"Retire {name} for good?")
     _act(session, name, "retire")
 
 

@@ -1,4 +1,8 @@
-"""What commands print: tables for people, JSON for programs. Progress and advice go to standard error."""
+"""What commands print: tables for people, JSON for programs. Progress and advice go to standard error.
+
+With `--output json`, standard output is empty or JSON, and each line of standard error is a JSON object with the
+members of a problem (RFC 9457). Advice for people is not printed then.
+"""
 
 import json
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -8,14 +12,25 @@ from typing import Any
 
 import click
 
+# Words of a state that a person should see at once; every other state has no colour.
+_COLOURS = {
+    "red": frozenset({"failed", "failing", "expired", "offline", "refused", "rejected", "broken", "revoked", "bogus"}),
+    "yellow": frozenset({"catching up", "held back", "behind", "drained", "waiting", "waiting for approval", "late"}),
+    "green": frozenset({"in step", "in sync", "active", "done", "published", "healthy", "fine"}),
+}
+
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its heading, and how a row's text is made; a name stands for the member of that name."""
+    """A column of a table: its heading, and how a row's text is made; a name stands for the member of that name.
+
+    A column of states is coloured on a terminal.
+    """
 
     heading: str
     of: str | Callable[[Mapping[str, Any]], Any]
     right: bool = False
+    state: bool = False
 
     def text(self, row: Mapping[str, Any]) -> str:
         return plain(row.get(self.of) if isinstance(self.of, str) else self.of(row))
@@ -50,8 +65,19 @@ def plain(value: Any) -> str:
 
 
 def moment(text: str | None) -> str:
-    """A time of the API in local time."""
-    return "–" if not text else datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    """Return a time of the API in local time, with its distance from UTC."""
+    return "–" if not text else datetime.fromisoformat(text).astimezone().strftime("%Y-%m-%d %H:%M:%S %z")
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun, which gets an s for all numbers but 1: "1 zone", "1,200 RRsets"."""
+    return f"{number:,} {noun}" if number == 1 else f"{number:,} {noun}s"
+
+
+def is_json() -> bool:
+    """Return whether the command that runs prints JSON."""
+    context = click.get_current_context(silent=True)
+    return context is not None and getattr(context.obj, "output", "") == "json"
 
 
 def show_json(value: Any) -> None:
@@ -68,12 +94,12 @@ def show_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], *, 
     """Rows under their headings; without rows, a sentence on standard error."""
     lines = [[column.text(row) for column in columns] for row in rows]
     if not lines:
-        click.echo(none, err=True)
+        tell(none)
         return
     widths = [max(len(line[i]) for line in [[c.heading for c in columns], *lines]) for i in range(len(columns))]
     click.echo(_line([column.heading for column in columns], widths, columns))
     for line in lines:
-        click.echo(_line(line, widths, columns))
+        click.echo(_line(line, widths, columns, with_colours=True))
 
 
 def show_details(details: Mapping[str, Any]) -> None:
@@ -84,13 +110,39 @@ def show_details(details: Mapping[str, Any]) -> None:
 
 
 def tell(message: str) -> None:
-    """Something for the person who waits; never mixed into what is printed for programs."""
-    click.echo(message, err=True)
+    """Print advice for a person to standard error, and nothing where output is JSON."""
+    if not is_json():
+        click.echo(message, err=True)
 
 
-def _line(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column]) -> str:
+def warn(message: str, code: str) -> None:
+    """Print a warning to standard error: in words, or as a JSON object."""
+    if is_json():
+        tell_problem({"title": "Warning", "code": code, "detail": message})
+    else:
+        click.echo(f"Warning: {message}", err=True)
+
+
+def tell_problem(problem: Mapping[str, Any]) -> None:
+    """Print a problem as one line of JSON to standard error."""
+    members = {"type": "about:blank", **problem}
+    click.echo(json.dumps(members, ensure_ascii=False, separators=(",", ":")), err=True)
+
+
+def _line(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column], *, with_colours: bool = False) -> str:
     padded = [
         f"{cell:>{width}}" if column.right else f"{cell:<{width}}"
         for cell, width, column in zip(cells, widths, columns, strict=True)
     ]
+    padded[-1] = padded[-1].rstrip()
+    if with_colours:
+        padded = [
+            _coloured(text, cell) if column.state else text
+            for text, cell, column in zip(padded, cells, columns, strict=True)
+        ]
     return "  ".join(padded).rstrip()
+
+
+def _coloured(text: str, state: str) -> str:
+    colour = next((colour for colour, states in _COLOURS.items() if state in states), None)
+    return text if colour is None else click.style(text, fg=colour)

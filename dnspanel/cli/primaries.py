@@ -16,7 +16,7 @@ _LISTED = (
     Column("ZONE", "zone"),
     Column("SERIAL", "serial", right=True),
     Column("CONFIRMED", lambda row: output.moment(row["confirmed_at"])),
-    Column("STATE", lambda row: _state(row)),
+    Column("STATE", lambda row: _state(row), state=True),
     Column("FROM", lambda row: " ".join(row["addresses"])),
     Column("ERROR", "error"),
 )

@@ -264,7 +264,8 @@ def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
     if session.is_json:
         output.show_json(preview)
         return
-    click.echo(f"{preview['changed']} RRsets in {preview['changed_zones']} zones would change.")
+    rrsets, zones = output.count(preview["changed"], "RRset"), output.count(preview["changed_zones"], "zone")
+    click.echo(f"{rrsets} in {zones} would change.")
     for example in preview["examples"]:
         show_change(example)
     tell_others(preview)
@@ -279,7 +280,8 @@ def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
 def _tell_refusals(outcome: Mapping[str, Any]) -> None:
     tell_refusals(outcome, lambda refusal: f"{refusal['name']} {refusal['type']}")
     if outcome["left_out_zones"]:
-        output.tell(f"What is new in {outcome['left_out_zones']} or more zones is not looked through yet.")
+        zones = output.count(outcome["left_out_zones"], "zone")
+        output.tell(f"New records in {zones} or more are not searched yet.")
 
 
 def _change(

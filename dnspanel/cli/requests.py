@@ -14,7 +14,7 @@ from dnspanel.cli.zone_paths import segment
 _LISTED = (
     Column("KEY", "key"),
     Column("NAME", "name"),
-    Column("STATE", "state"),
+    Column("STATE", "state", state=True),
     output.by("asked_by"),
     Column("SINCE", lambda row: output.moment(row["asked_at"])),
     Column("PUBLISHES", lambda row: output.moment(row["publish_at"])),

@@ -1,6 +1,6 @@
 """What every command has: the options that all share, the client, and how its result is printed."""
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, TypeVar
@@ -10,6 +10,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.client import Client
 from dnspanel.cli.config import environment, is_in_the_clear, read_config
+from dnspanel.cli.errors import NotReached
 from dnspanel.cli.output import Column
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -22,13 +23,17 @@ class Session:
     url: str | None = None
     profile: str | None = None
     output: str = "table"
+    # Set by a wait whose time is over: the result is printed first, then this, and the exit code is 3.
+    late: NotReached | None = None
+    # How to go on after an interruption, of what the panel does without this command.
+    way_on: str = ""
 
     @cached_property
     def client(self) -> Client:
         """The panel. Raises UsageError where nothing says which."""
         config = read_config(environ=environment(), url=self.url, profile=self.profile)
         if is_in_the_clear(config.url):
-            output.tell("Warning: the token can be read on the way; use the panel's https address.")
+            output.warn("the token can be read on the way; use the panel's https address.", "token-in-the-clear")
         return Client(config)
 
     @property
@@ -55,6 +60,21 @@ class Session:
             output.show_json(list(rows))
         else:
             output.show_table(rows, columns, none=none)
+
+    def done(self, message: str, **members: Any) -> None:
+        """Say what happened: a sentence, or these members as JSON."""
+        if self.is_json:
+            output.show_json(members)
+        else:
+            click.echo(output.plain(message))
+
+    def ask(self, question: str) -> None:
+        """Ask a person, and raise Abort unless the answer is yes. Raise UsageError where output is JSON."""
+        if self.is_json:
+            raise click.UsageError(f"Add --yes: with --output json no question is asked. ({question})")
+        self.way_on = "Nothing was changed."
+        click.confirm(question, abort=True, err=True)
+        self.way_on = ""
 
     def show(self, value: Mapping[str, Any], details: Mapping[str, Any] | None = None) -> None:
         """One thing; `facts` are what of it a person wants to know."""
@@ -90,6 +110,26 @@ def _keep(context: click.Context, parameter: click.Parameter, value: str | None)
         setattr(context.ensure_object(Session), str(parameter.name), value)
 
 
+def _colour(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
+    """Colour the output of this command, or not; "auto" leaves it to whether it goes to a terminal."""
+    if value is not None:
+        for each in _with_parents(context):
+            each.color = {"always": True, "never": False}.get(value)
+
+
+def _with_parents(context: click.Context) -> Iterator[click.Context]:
+    yield context
+    if context.parent is not None:
+        yield from _with_parents(context.parent)
+
+
+def colour_of(environ: Mapping[str, str]) -> bool | None:
+    """Return whether NO_COLOR or FORCE_COLOR decide about colours; None: whether output goes to a terminal does."""
+    if environ.get("NO_COLOR"):
+        return False
+    return True if environ.get("FORCE_COLOR") else None
+
+
 _SHARED = (
     click.option(
         "--output",
@@ -97,14 +137,23 @@ _SHARED = (
         callback=_keep,
         expose_value=False,
         envvar="DNSPANEL_OUTPUT",
-        help="How to print the result.  [default: table]",
+        help="Format of the result and of errors.  [default: table]",
+    ),
+    click.option(
+        "--color",
+        type=click.Choice(["auto", "always", "never"]),
+        callback=_colour,
+        expose_value=False,
+        help="When to use colors.  [default: auto, which means on a terminal]",
     ),
     click.option(
         "--profile",
         callback=_keep,
         expose_value=False,
         envvar="DNSPANEL_PROFILE",
-        help="Which profile of the configuration file.",
+        help="Profile of the configuration file to use.",
     ),
-    click.option("--url", callback=_keep, expose_value=False, help="Where the panel is."),
+    click.option(
+        "--url", callback=_keep, expose_value=False, help="Address of the panel, such as https://dns.example."
+    ),
 )

@@ -27,7 +27,7 @@ _LISTED = (
     Column("ID", "id", right=True),
     Column("PURPOSE", "purpose"),
     Column("PREFIX", "prefix"),
-    Column("STATE", "state"),
+    Column("STATE", "state", state=True),
     Column("EXPIRES", lambda row: output.moment(row["expires_at"])),
     Column("LAST USED", lambda row: output.moment(row["last_used_at"])),
     Column("FROM", "last_address"),
@@ -111,7 +111,7 @@ def create(
 def revoke(session: Session, number: int) -> None:
     """Revoke a token: it opens nothing from now on."""
     session.client.send("DELETE", f"/tokens/{number}")
-    output.tell(f"Token {number} opens nothing any more.")
+    session.done(f"Token {number} revoked.", id=number, state="revoked")
 
 
 @click.command()

@@ -1,6 +1,5 @@
 """Files on their way to an import: in pieces, each of which can be sent again, and many small ones as one archive."""
 
-import sys
 import tarfile
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -12,6 +11,7 @@ from urllib.parse import quote
 import click
 
 from dnspanel.cli.errors import Refused
+from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Session
 
 CHUNK_BYTES = 4 << 20
@@ -37,7 +37,7 @@ def _send(session: Session, number: int, name: str, file: IO[bytes]) -> None:
     """The file has arrived, from where an earlier attempt may have left it."""
     size = file.seek(0, 2)
     url = f"/imports/{number}/files/{quote(name, safe='/')}"
-    with click.progressbar(length=max(size, 1), label=name, file=sys.stderr) as bar:
+    with progress(f"Uploading {name}") as line:
         at = 0
         while at < size or size == at == 0:
             file.seek(at)
@@ -49,8 +49,8 @@ def _send(session: Session, number: int, name: str, file: IO[bytes]) -> None:
                 arrived = exc.problem.get("offset")
                 if not isinstance(arrived, int) or not at < arrived <= size:
                     raise
-            bar.update(arrived - at)
             at = arrived
+            line.show(at >> 10, size >> 10, "KiB")
             if size == 0:
                 return
 

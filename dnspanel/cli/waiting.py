@@ -1,4 +1,7 @@
-"""Waits until every node, and with --all every secondary, answers with a publication."""
+"""Waits until every node, and with --all every secondary, answers with a publication.
+
+A wait whose time is over is no exception: the command still prints its result, then what is late, and ends with 3.
+"""
 
 import math
 import time
@@ -8,12 +11,15 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.errors import Refused, TakenBack, Unreachable
+from dnspanel.cli.errors import NotReached, Refused, TakenBack
+from dnspanel.cli.progress import is_visible, progress
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.zone_paths import zone_path
 
 # The panel holds a request no longer; then it is asked again.
 LONGEST_REQUEST = 60
+# With somebody who watches, it is asked again so often.
+_WATCHED_REQUEST = 2
 DEFAULT_TIMEOUT = 60
 
 
@@ -49,24 +55,39 @@ def wait(session: Session, sequence: int | None, zone: str | None, timeout: int,
 
 
 def wait_for(session: Session, sequence: int, timeout: int, *, with_secondaries: bool = False) -> Mapping[str, Any]:
-    """The publication, once every node (and secondary) answers with it. Raises Unreachable with those that do not.
+    """Return the publication, once every node (and secondary) answers with it, or when the time is over.
 
-    Raises TakenBack as soon as it was taken back.
+    Then the session knows which are late. Raises TakenBack as soon as the publication was taken back.
     """
     until = time.monotonic() + timeout
     query = {"wait_for": "all"} if with_secondaries else {}
-    while True:
-        left = max(0, min(LONGEST_REQUEST, math.ceil(until - time.monotonic())))
-        try:
-            publication: Mapping[str, Any] = session.client.get(f"/publications/{sequence}", wait=left, **query)
-        except Refused as exc:
-            raise TakenBack(exc.problem) if exc.code == "taken-back" else exc from exc
-        if publication["taken_back"]:
-            raise TakenBack(_taken_back_problem(publication))
-        if publication["everywhere"] and publication["at_secondaries"] is not False:
-            return publication
-        if time.monotonic() >= until:
-            raise Unreachable(f"Publication {sequence} is on {_reach_text(publication)}{_late(publication)}")
+    session.way_on = f"Publication {sequence} is saved. To wait for it again: dnspanel wait {sequence}"
+    with progress(f"Waiting for publication {sequence}") as line:
+        while True:
+            longest = _WATCHED_REQUEST if is_visible() else LONGEST_REQUEST
+            left = max(0, min(longest, math.ceil(until - time.monotonic())))
+            publication = _publication(session, sequence, wait=left, **query)
+            line.show(publication["reached"], publication["of"], "nodes")
+            if publication["everywhere"] and publication["at_secondaries"] is not False:
+                break
+            if time.monotonic() >= until:
+                session.late = NotReached(
+                    f"Publication {sequence} is on {_reach_text(publication)}{_late(publication)}", sequence
+                )
+                break
+    session.way_on = ""
+    return publication
+
+
+def _publication(session: Session, sequence: int, **query: Any) -> Mapping[str, Any]:
+    """Return a publication. Raise TakenBack if it was taken back."""
+    try:
+        publication: Mapping[str, Any] = session.client.get(f"/publications/{sequence}", **query)
+    except Refused as exc:
+        raise TakenBack(exc.problem) if exc.code == "taken-back" else exc from exc
+    if publication["taken_back"]:
+        raise TakenBack(_taken_back_problem(publication))
+    return publication
 
 
 def _taken_back_problem(publication: Mapping[str, Any]) -> Mapping[str, Any]:

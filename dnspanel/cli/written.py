@@ -7,7 +7,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.session import Session, options
-from dnspanel.cli.waiting import DEFAULT_TIMEOUT, LONGEST_REQUEST, wait_for
+from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
 
 _WAITING = (
     click.option("--wait", is_flag=True, help="Wait until every node answers with it."),
@@ -20,6 +20,9 @@ _WAITING = (
     ),
 )
 _WRITING = (*_WAITING, click.option("--reason", default="", help="Why, for the history."))
+
+# What kinds of revisions did to a zone; every other kind changed it.
+_VERBS = {"create": "Created", "delete": "Deleted", "restore": "Restored", "expire": "Stopped serving"}
 
 # Options of every command that publishes.
 writing_options = options(*_WRITING)
@@ -37,34 +40,55 @@ def publish(
     timeout: int,
     query: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
-    """What was written, published and, if asked for, answered by every node. Raises Refused or Unreachable."""
-    waiting = {"wait": min(timeout, LONGEST_REQUEST)} if wait else {}
-    written: dict[str, Any] = session.client.send(method, path, body, query={**(query or {}), **waiting})
+    """Write, and wait for the nodes if `wait` says so. Return the answer. Raise Refused or Unreachable.
+
+    The wait is a request of its own: who interrupts it knows the publication, and nodes that are late do not hide it.
+    """
+    written: dict[str, Any] = session.client.send(method, path, body, query=query)
     publication = written["publication"]
     if wait and publication and not publication["everywhere"]:
-        left = timeout - waiting["wait"]
-        written["publication"] = wait_for(session, publication["sequence"], max(1, left))
+        written["publication"] = wait_for(session, publication["sequence"], timeout)
     return written
 
 
-def show_written(session: Session, written: Mapping[str, Any], *, waited: bool) -> None:
-    """What a write came to: its publication, what moved, and warnings."""
+def show_written(session: Session, written: Mapping[str, Any], *, waited: bool, verb: str = "") -> None:
+    """Show what a write came to: its publication, what moved, and warnings.
+
+    `verb` says what happened to each zone, where that is more than its kind of revision says.
+    """
     if session.is_json:
         output.show_json(written)
         return
     publication = written["publication"]
     if publication is None:
-        output.tell("Everything was so already.")
+        click.echo("Nothing to change.")
         return
+    kinds = {zone["kind"] for zone in publication["zones"]}
+    kind_of = {zone["zone"]: zone["kind"] for zone in publication["zones"]}
+    other = kinds.pop() if len(kinds) == 1 else "change"  # of the zones beyond those that the publication names
     for zone in written["zones"]:
-        counts = [f"{zone[word]} {word}" for word in ("added", "changed", "removed") if zone[word]]
-        click.echo(f"{zone['zone']} is at revision {zone['revision']}: {', '.join(counts) or 'no RRset changed'}.")
+        click.echo(_zone_line(zone, verb or _VERBS.get(kind_of.get(zone["zone"], other), "Changed")))
     for warning in written["warnings"]:
         output.tell(f"Warning: {warning['message']}")
-    if waited:
-        click.echo(f"Publication {publication['sequence']} is answered by all {publication['of']} nodes.")
+    sequence = publication["sequence"]
+    if publication["everywhere"]:
+        click.echo(f"Publication {sequence} is answered by all {output.count(publication['of'], 'node')}.")
+    elif waited:
+        click.echo(f"Publication {sequence} is answered by {publication['reached']} of {publication['of']} nodes.")
     else:
-        click.echo(f"Publication {publication['sequence']} is saved; `dnspanel wait` waits for the nodes.")
+        click.echo(f"Publication {sequence} is saved. To wait for the nodes: dnspanel wait {sequence}")
+
+
+def _zone_line(zone: Mapping[str, Any], verb: str) -> str:
+    """Return what happened to a zone, and how many of its RRsets changed."""
+    counts = ", ".join(f"{zone[word]} {word}" for word in ("added", "changed", "removed") if zone[word])
+    line = f"{verb} {bare(zone['zone'])} (revision {zone['revision']})"
+    return f"{line}: {counts}." if counts else f"{line}."
+
+
+def bare(name: str) -> str:
+    """Return a zone's name as it stands in a sentence: without its final dot."""
+    return output.plain(name.rstrip(".") or name)
 
 
 def show_plans(session: Session, answer: Mapping[str, Any]) -> None:
@@ -86,7 +110,7 @@ def show_changes_of(plans: Iterable[Mapping[str, Any]]) -> None:
         for reason in plan["guard"]:
             output.tell(f"Needs --confirm: {reason}")
         if not plan["changes"]:
-            output.tell(f"{plan['zone']}: everything is so already.")
+            output.tell(f"{plan['zone']}: nothing to change.")
 
 
 def show_change(change: Mapping[str, Any]) -> None:

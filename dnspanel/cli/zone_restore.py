@@ -2,6 +2,7 @@
 
 import sys
 from collections.abc import Iterable, Mapping
+from datetime import datetime
 from typing import Any
 
 import click
@@ -11,7 +12,7 @@ from dnspanel.cli.errors import Refused
 from dnspanel.cli.many import tell_others, tell_refusals
 from dnspanel.cli.moments import Since
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import publish, show_written, writing_options
+from dnspanel.cli.written import bare, publish, show_written, writing_options
 
 _PATH = "/trash/restore"
 
@@ -63,17 +64,38 @@ def show_restored(session: Session, written: Mapping[str, Any], *, waited: bool)
     if not session.is_json:
         if len(written["publications"]) > 1:
             click.echo(f"In publications {', '.join(map(str, written['publications']))}.")
-        click.echo(f"{outcome['changed']} zones came back, {outcome['unchanged']} were there already.")
+        click.echo(f"{output.count(outcome['changed'], 'zone')} restored, {outcome['unchanged']} not in the trash.")
         tell_refusals(outcome, _zone_of)
     if outcome["refused"]:
         raise click.exceptions.Exit(Refused.exit_code)
+
+
+def tell_way_back(session: Session, written: Mapping[str, Any]) -> None:
+    """Say until when zones that were deleted can be restored, and by which command."""
+    if session.is_json or written["publication"] is None:
+        return
+    sequence, names = written["publication"]["sequence"], [zone["zone"] for zone in written["zones"]]
+    deleted = next(
+        (row for row in session.client.items("/trash", q=names[0] if names else "") if row["name"] in names), None
+    )
+    within = "" if deleted is None else f" within {output.count(_days(deleted), 'day')}"
+    if len(names) == 1:
+        click.echo(f"Restore it{within}: dnspanel zones restore {bare(names[0])}")
+    else:
+        click.echo(f"Restore them{within}: dnspanel zones restore --publication {sequence}")
+
+
+def _days(deleted: Mapping[str, Any]) -> int:
+    """Return how many days a deleted zone lies in the trash."""
+    return (datetime.fromisoformat(deleted["gone_at"]) - datetime.fromisoformat(deleted["deleted_at"])).days
 
 
 def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
     if session.is_json:
         output.show_json(preview)
         return
-    click.echo(f"{preview['changed']} zones with {preview['changed_rrsets']} RRsets would come back.")
+    zones, rrsets = output.count(preview["changed"], "zone"), output.count(preview["changed_rrsets"], "RRset")
+    click.echo(f"{zones} with {rrsets} would be restored.")
     for name in preview["examples"]:
         click.echo(f"  {name}")
     tell_others(preview)

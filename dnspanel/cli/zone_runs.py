@@ -10,6 +10,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.errors import Refused, TakenBack
 from dnspanel.cli.output import Column
+from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Session
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
 
@@ -20,14 +21,18 @@ _UNDER_WAY = ("waiting", "running")
 def run_to_end(
     session: Session, path: str, body: Mapping[str, Any], *, wait: bool = False, timeout: int = DEFAULT_TIMEOUT
 ) -> Mapping[str, Any]:
-    """The run that this begins, once it has ended, and with `wait` once every node answers with what it published.
+    """Return the run that this begins, once it has ended, and with `wait` once its time for the nodes is over.
 
-    Who interrupts the command leaves the run to the panel. Raises Unreachable with the nodes that are late.
+    Who interrupts the command leaves the run to the panel.
     """
     found: Mapping[str, Any] = session.client.send("POST", path, body)
-    while found["state"] in _UNDER_WAY:
-        time.sleep(POLL_SECONDS)
-        found = session.client.get(f"{path}/{found['id']}")
+    session.way_on = f"The panel goes on with job {found['id']}: GET /api/v2{path}/{found['id']}"
+    with progress(f"Job {found['id']}") as line:
+        while found["state"] in _UNDER_WAY:
+            line.show(found["zones_done"], found["zones_total"], "zones")
+            time.sleep(POLL_SECONDS)
+            found = session.client.get(f"{path}/{found['id']}")
+    session.way_on = ""
     if found["failure"]:
         output.tell(found["failure"])
     if wait and found["last_sequence"]:
@@ -56,9 +61,9 @@ def show_run(
         session.show_rows(session.client.items(f"{path}/{run['id']}/zones"), columns, none="No zone.")
         output.tell(", ".join(f"{count:,} {finding}" for finding, count in run["counts"].items()))
     if not carried_out:
-        output.tell(f"Nothing was written. {to_carry_out} it is carried out.")
+        output.tell(f"Nothing was written. {to_carry_out} the job is carried out.")
     for batch in run["taken_back"]:
-        zones = f"{batch['zones']:,} {'zone' if batch['zones'] == 1 else 'zones'}"
+        zones = output.count(batch["zones"], "zone")
         output.tell(f"Taken back, because the name servers could not answer with it: {zones}. {batch['reason']}")
     if run["state"] != "done" or run["counts"].get("refused") or run["taken_back"]:
         raise click.exceptions.Exit(Refused.exit_code)

@@ -13,7 +13,7 @@ from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.written import publish, show_written, writing_options
 from dnspanel.cli.zone_history import history, undo
 from dnspanel.cli.zone_paths import zone_path
-from dnspanel.cli.zone_restore import restore
+from dnspanel.cli.zone_restore import restore, tell_way_back
 from dnspanel.cli.zone_runs import run_to_end, show_run
 
 _LISTED = (
@@ -126,7 +126,7 @@ def delete(
     if not yes:
         rrsets = sum(zone["rrset_count"] for zone in found)
         what = found[0]["name"] if len(found) == 1 else f"{len(found)} zones"
-        click.confirm(f"Delete {what} with {rrsets} RRsets?", abort=True, err=True)
+        session.ask(f"Delete {what} with {output.count(rrsets, 'RRset')}?")
     body = {
         "zones": [{"zone": zone["name"], "at_revision": zone["revision"]} for zone in found],
         "reason": reason,
@@ -134,6 +134,7 @@ def delete(
     }
     written = publish(session, "POST", "/bulk/deletions", body, wait=wait, timeout=timeout)
     show_written(session, written, waited=wait)
+    tell_way_back(session, written)
 
 
 @zones.command()
@@ -204,8 +205,10 @@ def change(
         show_written(session, written, waited=wait)
     if not session.is_json:
         outcome = written["outcome"]
-        click.echo(f"{outcome['changed']} zones changed, {outcome['unchanged']} were so already.")
+        click.echo(f"{output.count(outcome['changed'], 'zone')} changed, {outcome['unchanged']} had nothing to change.")
         tell_refusals(outcome, _of_zone)
+        if act["op"] == "delete":
+            tell_way_back(session, written)
 
 
 def _change_as_job(
@@ -214,7 +217,7 @@ def _change_as_job(
     done = run_to_end(session, _RUNS, body)
     if not dry_run and done["state"] == "done" and done["counts"].get("change"):
         done = run_to_end(session, _RUNS, {"dry_run_of": done["id"], "confirm": confirm}, wait=wait, timeout=timeout)
-        output.tell(f"Job {done['id']}; `dnspanel zones change --undo {done['id']}` takes it back.")
+        output.tell(f"Job {done['id']}. To take it back: dnspanel zones change --undo {done['id']}")
     show_run(session, _RUNS, done, _OUTCOMES, carried_out=not dry_run, to_carry_out="Without --dry-run")
 
 
@@ -250,7 +253,8 @@ def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
     if session.is_json:
         output.show_json(preview)
         return
-    click.echo(f"{preview['changed']} zones with {preview['changed_rrsets']} RRsets would change.")
+    zones, rrsets = output.count(preview["changed"], "zone"), output.count(preview["changed_rrsets"], "RRset")
+    click.echo(f"{zones} with {rrsets} would change.")
     for name in preview["examples"]:
         click.echo(f"  {name}")
     tell_others(preview)
