@@ -1,6 +1,5 @@
 """`dnspanel`, and `python -m dnspanel.cli`."""
 
-import os
 import sys
 from collections.abc import Mapping, Sequence
 
@@ -8,28 +7,35 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.commands import dnspanel
+from dnspanel.cli.config import environment
 from dnspanel.cli.errors import INTERRUPTED, show_error
 from dnspanel.cli.session import Session
 
 
 def main() -> None:
-    """Run the command that the arguments name; the exit codes are in `errors`."""
+    """Run the command of this process."""
+    sys.exit(run(sys.argv[1:], environment()))
+
+
+def run(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run the command that the arguments name, and print its errors. Return the exit code, see `errors`."""
     session = Session()
+    as_json = asks_for_json(arguments, environ)
     try:
-        code = dnspanel.main(prog_name="dnspanel", standalone_mode=False, obj=session) or 0
+        code = dnspanel.main(list(arguments), prog_name="dnspanel", standalone_mode=False, obj=session) or 0
     except click.ClickException as exc:
-        show_error(exc, as_json=is_json(sys.argv[1:], os.environ))
+        show_error(exc, as_json=as_json)
         code = exc.exit_code
     except click.Abort:
-        _show_interruption(session, as_json=is_json(sys.argv[1:], os.environ))
+        _show_interruption(session, as_json=as_json)
         code = INTERRUPTED
     if session.late is not None:
-        show_error(session.late, as_json=session.is_json)
+        show_error(session.late, as_json=as_json)
         code = code or session.late.exit_code
-    sys.exit(code)
+    return int(code)
 
 
-def is_json(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
+def asks_for_json(arguments: Sequence[str], environ: Mapping[str, str]) -> bool:
     """Return whether the command line asks for JSON, even if something else in it is wrong."""
     chosen = environ.get("DNSPANEL_OUTPUT", "")
     for index, word in enumerate(arguments):

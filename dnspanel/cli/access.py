@@ -41,7 +41,7 @@ _ID = click.IntRange(min=1)
 
 @click.group()
 def access() -> None:
-    """Who may do what: people, tokens; grants: list, give, take."""
+    """Show and change who can do what."""
 
 
 @access.command()
@@ -51,9 +51,12 @@ def access() -> None:
 @shared_options
 @pass_session
 def people(session: Session, zone: str, name: str | None, type: str | None) -> None:
-    """List the people who may do something in a zone, or with a record of it, and why."""
+    """List the people who can do something in a zone, and why.
+
+    With NAME and TYPE, list who can do something with that record.
+    """
     if (name is None) != (type is None):
-        raise click.UsageError("Give name and type, or neither.")
+        raise click.UsageError("Give NAME and TYPE, or neither.")
     _show(session, zone, "people", Column("PERSON", "username"), name=name, type=type)
 
 
@@ -62,26 +65,28 @@ def people(session: Session, zone: str, name: str | None, type: str | None) -> N
 @click.argument("zone")
 @click.argument("name", required=False)
 @click.argument("type", required=False)
-@click.option("--at", metavar="TIME", help="Whether it was so at a time that is past, such as 2026-12-31T22:00:00Z.")
+@click.option("--at", metavar="TIME", help="Time in the past to check, such as 2026-12-31T22:00:00Z.")
 @shared_options
 @pass_session
 def may(session: Session, who: str, zone: str, name: str | None, type: str | None, at: str | None) -> None:
-    """Say what a person may do in a zone, or with a record of it, and why; or may have done at a time.
+    """Check what a person can do in a zone, and why.
+
+    With NAME and TYPE, check one record. With --at, check a time in the past.
 
     \b
     Example:
       dnspanel access may erin example.net www A --at 2026-12-31T22:00:00Z
     """
     if (name is None) != (type is None):
-        raise click.UsageError("Give name and type, or neither.")
+        raise click.UsageError("Give NAME and TYPE, or neither.")
     person = next((each for each in session.client.items("/users") if _folded(each["username"]) == _folded(who)), None)
     if person is None:
-        raise click.ClickException(f"You know no person {output.plain(who)}.")
+        raise click.ClickException(f"No person {output.plain(who)} found.")
     found = session.client.get(f"/users/{person['id']}/rights", zone=zone, name=name, type=type, at=at)
     if session.is_json:
         output.show_json(found)
         return
-    output.show_table(found["rights"], _VERDICTS, none="Nothing.")
+    output.show_table(found["rights"], _VERDICTS, none="No rights.")
     if (since := found["since"]) is not None:
         output.tell(f"At {output.moment(since['at'])}: {output.plain(since['words'])}")
         output.show_table(since["acts"], _ACTS, none="")
@@ -92,7 +97,7 @@ def may(session: Session, who: str, zone: str, name: str | None, type: str | Non
 @shared_options
 @pass_session
 def tokens(session: Session, zone: str) -> None:
-    """List the tokens that may do something in a zone."""
+    """List the tokens that can do something in a zone."""
     _show(
         session,
         zone,
@@ -103,25 +108,42 @@ def tokens(session: Session, zone: str) -> None:
 
 
 @access.command()
-@click.option("--user", type=_ID, help="Of this person: an id.")
-@click.option("--team", type=_ID, help="Of this team: an id.")
+@click.option("--user", type=_ID, help="Show only grants to the person with this id.")
+@click.option("--team", type=_ID, help="Show only grants to the team with this id.")
 @shared_options
 @pass_session
 def grants(session: Session, user: int | None, team: int | None) -> None:
-    """List grants."""
-    session.show_rows(session.client.items("/grants", user=user, team=team), _GRANTS, none="No grant.")
+    """List grants of rights."""
+    session.show_rows(session.client.items("/grants", user=user, team=team), _GRANTS, none="No grants.")
 
 
 @access.command()
-@click.option("--user", type=_ID, help="To this person: an id.")
-@click.option("--team", type=_ID, help="To everybody in this team: an id.")
-@click.option("--right", "rights", multiple=True, required=True, help="read, add, change, remove …; once for each.")
-@click.option("--everywhere", is_flag=True, help="Over all zones.")
-@click.option("--zone", "zones", multiple=True, help="Over this zone; once for each.")
-@click.option("--tag", "tags", multiple=True, help="Over zones with this tag; once for each.")
-@click.option("--of-team", "teams", multiple=True, type=_ID, help="Over zones of this team: an id; once for each.")
-@click.option("--name", "names", multiple=True, help="Only these owner names, with * for anything; once for each.")
-@click.option("--type", "types", multiple=True, help="Only these types; once for each.")
+@click.option("--user", type=_ID, help="Id of the person who gets the rights.")
+@click.option("--team", type=_ID, help="Id of the team that gets the rights.")
+@click.option(
+    "--right",
+    "rights",
+    multiple=True,
+    required=True,
+    help="Right to give, such as read, add, change or remove. Repeat for several.",
+)
+@click.option("--everywhere", is_flag=True, help="Give the rights on all zones.")
+@click.option("--zone", "zones", multiple=True, help="Give the rights on this zone. Repeat for several.")
+@click.option("--tag", "tags", multiple=True, help="Give the rights on zones with this tag. Repeat for several.")
+@click.option(
+    "--of-team",
+    "teams",
+    multiple=True,
+    type=_ID,
+    help="Give the rights on zones of the team with this id. Repeat for several.",
+)
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    help="Limit the rights to this owner name, with * for any text. Repeat for several.",
+)
+@click.option("--type", "types", multiple=True, help="Limit the rights to this record type. Repeat for several.")
 @shared_options
 @pass_session
 def give(session: Session, user: int | None, team: int | None, **scope: Any) -> None:
@@ -143,7 +165,7 @@ def give(session: Session, user: int | None, team: int | None, **scope: Any) -> 
 @shared_options
 @pass_session
 def take(session: Session, number: int) -> None:
-    """Take a grant back."""
+    """Delete a grant."""
     session.client.send("DELETE", f"/grants/{number}")
     session.done(f"Grant {number} deleted.", id=number, deleted=True)
 
@@ -152,7 +174,7 @@ def _show(session: Session, zone: str, what: str, *columns: Column, **query: str
     """Those of a zone: as JSON as they are, as a table a line for each reason."""
     found: Sequence[Mapping[str, Any]] = list(session.client.items(zone_path(zone, "access", what), **query))
     rows = found if session.is_json else [{**each, **by} for each in found for by in each["by"]]
-    session.show_rows(rows, (*columns, *_MAY), none="Nobody that you may know.")
+    session.show_rows(rows, (*columns, *_MAY), none="No one found.")
 
 
 def _folded(name: str) -> str:

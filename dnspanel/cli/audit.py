@@ -22,16 +22,21 @@ _LISTED = (
 
 @click.command()
 @click.argument("text", required=False)
-@click.option("--user", help="Only what this person, or their tokens, did.")
-@click.option("--action", help="Such as token.create; token. for everything about tokens; publish for publications.")
-@click.option("--since", type=Since(), help="From then on: 30m, 2h, 7d, or a time such as 2026-11-28T03:00.")
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="The newest so many.")
+@click.option("--user", help="Show only acts of this person and the tokens of this person.")
+@click.option(
+    "--action", help="Show only this kind of act, such as publish, token.create, or token. for all about tokens."
+)
+@click.option(
+    "--since", type=Since(), help="Show only acts since then: 30m, 2h, 7d, or a time such as 2026-11-28T03:00."
+)
+@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Show this many acts.")
 @shared_options
 @pass_session
 def audit(session: Session, text: str | None, limit: int, **filters: Any) -> None:
-    """List who did what, the newest first; TEXT is a zone's name, a request's id, or a part of what an act says.
+    """List who did what, newest first.
 
-    A token without the permission to read the audit log sees only what it did itself.
+    TEXT is the name of a zone, the id of a request, or part of the description. A token without the permission to read
+    the audit log sees only its own acts.
 
     \b
     Examples:
@@ -39,4 +44,4 @@ def audit(session: Session, text: str | None, limit: int, **filters: Any) -> Non
       dnspanel audit --user bob --since 2h --action publish
     """
     rows = session.client.get("/audit", q=text, limit=limit, **filters)["items"]
-    session.show_rows(rows, _LISTED, none="No act.")
+    session.show_rows(rows, _LISTED, none="No acts.")

@@ -50,25 +50,27 @@ _MEMBERS = (
 )
 
 _members_options = options(
-    click.option("--team", type=int, help="Id of the team that members belong to."),
-    click.option("--tag", "tags", multiple=True, metavar="TAG", help="That members have; may be given several times."),
-    click.option("--within", multiple=True, metavar="NAME", help="Members lie below it; may be given several times."),
-    click.option("--most-members", type=int, help="How many members it may have."),
-    click.option("--most-lost", type=int, help="Percent of the members that may leave at once without a yes."),
+    click.option("--team", type=int, help="Id of the team that owns the members."),
+    click.option("--tag", "tags", multiple=True, metavar="TAG", help="Tag for all members. Repeat for several."),
+    click.option(
+        "--within", multiple=True, metavar="NAME", help="Accept only members below this name. Repeat for several."
+    ),
+    click.option("--most-members", type=int, help="Largest number of members of the catalog."),
+    click.option("--most-lost", type=int, help="Percentage of members that can leave at once without confirmation."),
 )
 
 
 @click.group()
 def catalogs() -> None:
-    """Catalogs (RFC 9432): zones come and go here as those of others say; those of ours say which zones are in them."""
+    """Manage catalog zones (RFC 9432), consumed and produced."""
 
 
 @catalogs.command("list")
 @shared_options
 @pass_session
 def list_catalogs(session: Session) -> None:
-    """List the catalogs that are followed."""
-    session.show_rows(session.client.items("/catalogs"), _LISTED, none="No catalog.")
+    """List the consumed catalogs."""
+    session.show_rows(session.client.items("/catalogs"), _LISTED, none="No catalogs.")
 
 
 @catalogs.command()
@@ -76,7 +78,7 @@ def list_catalogs(session: Session) -> None:
 @shared_options
 @pass_session
 def show(session: Session, name: str) -> None:
-    """Show a catalog, and how it stands."""
+    """Show a catalog and its state."""
     found = session.client.get(f"/catalogs/{_id_of(session, name)}")
     moments = {each: output.moment(found[each]) for each in ("broken_since", "kept_since", "created_at")}
     lists = {each: " ".join(found[each]) for each in ("tags", "within")}
@@ -91,7 +93,9 @@ def show(session: Session, name: str) -> None:
 @shared_options
 @pass_session
 def follow(session: Session, name: str, addresses: tuple[str, ...], **terms: Any) -> None:
-    """Follow the catalog zone of this name, which comes from these primaries, as its members do.
+    """Follow a catalog zone.
+
+    The catalog and its members are transferred from the primaries at ADDRESS.
 
     \b
     Examples:
@@ -109,7 +113,10 @@ def follow(session: Session, name: str, addresses: tuple[str, ...], **terms: Any
 @shared_options
 @pass_session
 def change(session: Session, name: str, **terms: Any) -> None:
-    """Change what the zones that a catalog names get; what is not named stays."""
+    """Change the settings for members of a catalog.
+
+    Settings that are not given stay as they are.
+    """
     _show_one(session, session.client.send("PATCH", f"/catalogs/{_id_of(session, name)}", _own(terms)))
 
 
@@ -118,17 +125,26 @@ def change(session: Session, name: str, **terms: Any) -> None:
 @shared_options
 @pass_session
 def rules(session: Session, name: str) -> None:
-    """List the rules of a catalog: what the members of a group get. The first that fits counts."""
+    """List the rules of a catalog for groups of members.
+
+    The first rule that matches applies.
+    """
     found = session.client.get(f"/catalogs/{_id_of(session, name)}/rules")
-    session.show_rows(found["rules"], _RULES, none="No rule.")
+    session.show_rows(found["rules"], _RULES, none="No rules.")
 
 
 @catalogs.command("set-rule")
 @click.argument("name")
 @click.argument("group")
 @click.argument("addresses", metavar="[ADDRESS...]", nargs=-1)
-@click.option("--team", type=int, help="Id of the team that they belong to; without: that of the catalog.")
-@click.option("--tag", "tags", multiple=True, metavar="TAG", help="That they have besides those of the catalog.")
+@click.option("--team", type=int, help="Id of the team that owns the members; the default is the team of the catalog.")
+@click.option(
+    "--tag",
+    "tags",
+    multiple=True,
+    metavar="TAG",
+    help="Tag for the members, in addition to the tags of the catalog. Repeat for several.",
+)
 @terms_options
 @shared_options
 @pass_session
@@ -141,7 +157,10 @@ def set_rule(
     tags: tuple[str, ...],
     **terms: Any,
 ) -> None:
-    """Say what the members of a group get; without addresses they come from where the catalog comes."""
+    """Set the rule for a group of members.
+
+    Without ADDRESS, the members come from the primaries of the catalog.
+    """
     path = f"/catalogs/{_id_of(session, name)}/rules"
     there = session.client.get(path)["rules"]
     primaries = body_of_primaries(addresses, **terms) if addresses else None
@@ -152,7 +171,7 @@ def set_rule(
     else:
         there.append(rule)
     found = session.client.send("PUT", path, {"rules": there})
-    session.show_rows(found["rules"], _RULES, none="No rule.")
+    session.show_rows(found["rules"], _RULES, none="No rules.")
 
 
 @catalogs.command("drop-rule")
@@ -161,26 +180,26 @@ def set_rule(
 @shared_options
 @pass_session
 def drop_rule(session: Session, name: str, group: str) -> None:
-    """Take away the rule about a group."""
+    """Delete the rule for a group."""
     path = f"/catalogs/{_id_of(session, name)}/rules"
     there = session.client.get(path)["rules"]
     left = [each for each in there if each["group"] != group]
     if len(left) == len(there):
-        raise Refused({"code": "not-found", "detail": f"There is no rule about the group {group}."})
+        raise Refused({"code": "not-found", "detail": f"No rule for the group {group} found."})
     found = session.client.send("PUT", path, {"rules": left})
-    session.show_rows(found["rules"], _RULES, none="No rule.")
+    session.show_rows(found["rules"], _RULES, none="No rules.")
 
 
 @catalogs.command("zones")
 @click.argument("name")
-@click.option("--state", type=click.Choice(["member", "refused", "moved"]), help="Those in this state only.")
+@click.option("--state", type=click.Choice(["member", "refused", "moved"]), help="Show only zones in this state.")
 @shared_options
 @pass_session
 def list_zones(session: Session, name: str, state: str | None) -> None:
-    """List the zones that a catalog names, and what became of each."""
+    """List the zones in a consumed catalog, with their state."""
     query = {"state": state} if state else {}
     rows = session.client.items(f"/catalogs/{_id_of(session, name)}/zones", **query)
-    session.show_rows(rows, _ZONES, none="No zone.")
+    session.show_rows(rows, _ZONES, none="No zones.")
 
 
 @catalogs.command()
@@ -189,7 +208,10 @@ def list_zones(session: Session, name: str, state: str | None) -> None:
 @shared_options
 @pass_session
 def confirm(session: Session, name: str, revision: int) -> None:
-    """Remove the members that left in this revision (`kept_revision` of `show`), however many they are."""
+    """Remove members that left a catalog all at once.
+
+    REVISION is `kept_revision` of `dnspanel catalogs show`.
+    """
     found = session.client.send("POST", f"/catalogs/{_id_of(session, name)}/confirm", {"revision": revision})
     session.show(found, {"catalog": found["name"], "removed": "on its way"})
 
@@ -199,7 +221,10 @@ def confirm(session: Session, name: str, revision: int) -> None:
 @shared_options
 @pass_session
 def unfollow(session: Session, name: str) -> None:
-    """Follow a catalog no more; the zones that are here by it stay."""
+    """Stop following a catalog.
+
+    The zones of the catalog stay in the panel.
+    """
     session.client.send("DELETE", f"/catalogs/{_id_of(session, name)}")
     session.done(f"Stopped following {name}. Its zones stay in the panel.", catalog=name, deleted=True)
 
@@ -208,18 +233,26 @@ def unfollow(session: Session, name: str) -> None:
 @shared_options
 @pass_session
 def list_ours(session: Session) -> None:
-    """List catalogs of ours, and how each stands."""
-    session.show_rows(session.client.items("/produced-catalogs"), _OURS, none="No catalog of ours.")
+    """List the produced catalogs and the state of each."""
+    session.show_rows(session.client.items("/produced-catalogs"), _OURS, none="No produced catalogs yet.")
 
 
 @catalogs.command()
 @click.argument("name")
-@click.option("--team", type=int, help="Id of the team that it belongs to.")
-@click.option("--group", "groups", multiple=True, metavar="TAG", help="A tag that is a group; several in their order.")
+@click.option("--team", type=int, help="Id of the team that owns the catalog.")
+@click.option(
+    "--group",
+    "groups",
+    multiple=True,
+    metavar="TAG",
+    help="Tag to use as a group. Repeat for several, the first match counts.",
+)
 @shared_options
 @pass_session
 def make(session: Session, name: str, team: int | None, groups: tuple[str, ...]) -> None:
-    """Make a catalog of ours: a zone that no node has, and that says which zones are in it.
+    """Create a produced catalog.
+
+    A produced catalog is a zone that lists other zones for secondaries. No node serves the catalog.
 
     \b
     Examples:
@@ -236,19 +269,22 @@ def make(session: Session, name: str, team: int | None, groups: tuple[str, ...])
 @shared_options
 @pass_session
 def members(session: Session, name: str) -> None:
-    """List the zones that are in a catalog of ours."""
-    session.show_rows(session.client.items(_path_of(name, "/members")), _MEMBERS, none="No zone is in it.")
+    """List the zones in a produced catalog."""
+    session.show_rows(session.client.items(_path_of(name, "/members")), _MEMBERS, none="No zones in the catalog yet.")
 
 
 @catalogs.command("put-in")
 @click.argument("name")
 @click.argument("zones", metavar="[ZONE...]", nargs=-1)
-@click.option("--tag", default="", help="All zones that have it.")
-@click.option("--team", type=int, help="Id of a team: all of its zones.")
+@click.option("--tag", default="", help="Add all zones with this tag.")
+@click.option("--team", type=int, help="Add all zones of the team with this id.")
 @shared_options
 @pass_session
 def put_in(session: Session, name: str, zones: tuple[str, ...], tag: str, team: int | None) -> None:
-    """Put zones into a catalog of ours; another one that they are in says for an hour where they went."""
+    """Add zones to a produced catalog.
+
+    A zone can be in one catalog. The catalog that a zone leaves refers to the new catalog for one hour.
+    """
     found = session.client.send("POST", _path_of(name, "/put-in"), {"zones": list(zones), "tag": tag, "team": team})
     session.done(f"Added {output.count(found['moved'], 'zone')} to {name}.", **found)
 
@@ -259,7 +295,10 @@ def put_in(session: Session, name: str, zones: tuple[str, ...], tag: str, team: 
 @shared_options
 @pass_session
 def take_out(session: Session, name: str, zones: tuple[str, ...]) -> None:
-    """Take zones out of a catalog of ours: whoever follows it serves them no more."""
+    """Remove zones from a produced catalog.
+
+    Secondaries that follow the catalog stop serving the zones.
+    """
     found = session.client.send("POST", _path_of(name, "/take-out"), {"zones": list(zones)})
     session.done(f"Removed {output.count(found['moved'], 'zone')} from {name}.", **found)
 
@@ -267,16 +306,16 @@ def take_out(session: Session, name: str, zones: tuple[str, ...]) -> None:
 @catalogs.command("groups")
 @click.argument("name")
 @click.argument("tags", metavar="[TAG...]", nargs=-1)
-@click.option("--none", "no_groups", is_flag=True, help="It has no groups any more.")
+@click.option("--none", "no_groups", is_flag=True, help="Remove all groups from the catalog.")
 @shared_options
 @pass_session
 def set_groups(session: Session, name: str, tags: tuple[str, ...], no_groups: bool) -> None:
-    """Set the groups of a catalog of ours, or show them where no tag is named.
+    """Show or set the groups of a produced catalog.
 
-    A member is in the group of the first of these tags that it has.
+    Without TAG, the groups are shown. A member belongs to the group of the first of these tags that the member has.
     """
     if tags and no_groups:
-        raise click.UsageError("Tags, or --none: not both.")
+        raise click.UsageError("Give TAG or --none, not both.")
     if tags or no_groups:
         found = session.client.send("PATCH", _path_of(name), {"group_tags": list(tags)})
     else:
@@ -286,13 +325,17 @@ def set_groups(session: Session, name: str, tags: tuple[str, ...], no_groups: bo
 
 @catalogs.command()
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--confirm", is_flag=True, help="Delete it though it is one of many.")
-@click.option("--reason", default="", help="Kept in the history.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--confirm", is_flag=True, help="Confirm deleting many zones.")
+@click.option("--reason", default="", help="Reason for the history.")
 @shared_options
 @pass_session
 def delete(session: Session, name: str, yes: bool, confirm: bool, reason: str) -> None:
-    """Delete a catalog of ours. It lies in the trash for 30 days; its members stay, and are in it if it comes back."""
+    """Delete a produced catalog.
+
+    The catalog stays in the trash for 30 days, and its members stay in the panel. A restored catalog has its members
+    again.
+    """
     path = _path_of(name)
     found = session.client.get(path)
     if not yes:

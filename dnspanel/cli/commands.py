@@ -37,11 +37,10 @@ from dnspanel.cli.zones import zones
 @click.version_option(version=__version__, message="%(prog)s %(version)s")
 @click.pass_context
 def dnspanel(context: click.Context) -> None:
-    """A DNS panel from the command line.
+    """Manage DNS zones in a panel from the command line.
 
-    It asks the panel at DNSPANEL_URL with the token in DNSPANEL_TOKEN (or in
-    the file DNSPANEL_TOKEN_FILE). Both can stand in a configuration file with
-    profiles instead: ~/.config/dnspanel/config.toml
+    The panel is at DNSPANEL_URL, and the token is in DNSPANEL_TOKEN (or in the file DNSPANEL_TOKEN_FILE). Both can
+    also be in a configuration file with profiles: ~/.config/dnspanel/config.toml
 
     \b
       url = "https://dns.example.net"
@@ -57,7 +56,7 @@ def dnspanel(context: click.Context) -> None:
       dnspanel zones list --output json
 
     \b
-    Exit codes: 0 done, 1 refused, 2 wrong usage, 3 panel or nodes not reached in time.
+    Exit codes: 0 done, 1 refused, 2 wrong usage, 3 panel or nodes not reached in time, 130 interrupted.
     Completion: eval "$(_DNSPANEL_COMPLETE=bash_source dnspanel)"  (or zsh_source, fish_source)
     """
     context.ensure_object(Session)

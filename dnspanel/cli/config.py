@@ -52,7 +52,9 @@ def read_config(*, environ: Mapping[str, str], url: str | None = None, profile: 
     if not token:
         raise click.UsageError(f"No token configured. Set DNSPANEL_TOKEN or DNSPANEL_TOKEN_FILE, or token in {path}.")
     if not token.isascii() or not token.isprintable() or " " in token:
-        raise click.UsageError("The token has characters that no token has; copy it whole and alone.")
+        raise click.UsageError(
+            "The token contains characters that tokens do not have. Copy the full token, and nothing else."
+        )
     return Config(_checked_url(found_url), token)
 
 
@@ -100,7 +102,9 @@ def _checked_url(url: str) -> str:
     if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
         raise click.UsageError(f"{url} is not the address of a panel, such as https://dns.example.net")
     if parts.username or parts.password:
-        raise click.UsageError("The address of the panel has a user name or password in it; the token is enough.")
+        raise click.UsageError(
+            "The address of the panel contains a user name or password. Remove them; the token is enough."
+        )
     return url.rstrip("/")
 
 

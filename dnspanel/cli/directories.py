@@ -25,7 +25,12 @@ _number = click.argument("number", metavar="ID", type=click.IntRange(min=1))
 # The options of what a directory is like; those that are left out stay as they are, or have their default.
 _terms = options(
     click.option(
-        "--rule", "rules", multiple=True, type=(str, _ROLES), metavar="GROUP ROLE", help="What a group gives."
+        "--rule",
+        "rules",
+        multiple=True,
+        type=(str, _ROLES),
+        metavar="GROUP ROLE",
+        help="Role for members of a group. Repeat for several.",
     ),
     click.option(
         "--team-rule",
@@ -33,12 +38,12 @@ _terms = options(
         multiple=True,
         type=(str, _TEAM_ROLES, click.IntRange(min=1)),
         metavar="GROUP ROLE TEAM",
-        help="What a group gives in the team with this id.",
+        help="Role for members of a group in the team with this id. Repeat for several.",
     ),
     click.option(
         "--team-role",
         type=click.Choice(["none", "reader", "editor"]),
-        help="What members of a group without a rule are in the team of its name.",
+        help="Role for members of groups without a rule, in the team with the name of the group.",
     ),
     click.option(
         "--team",
@@ -46,15 +51,19 @@ _terms = options(
         multiple=True,
         type=click.IntRange(min=0),
         metavar="ID",
-        help="A team that was here before, and that a group of its name may be; 0 for none.",
+        help="Id of an existing team that a group of the same name can fill; 0 for none. Repeat for several.",
     ),
-    click.option("--takes-over/--takes-nobody-over", default=None, help="Whether it may keep accounts of others."),
+    click.option(
+        "--takes-over/--takes-nobody-over",
+        default=None,
+        help="Let the directory manage accounts that exist already, or not.",
+    ),
 )
 
 
 @click.group()
 def directories() -> None:
-    """Directories that keep people here over SCIM: list, add, change, new secret, end."""
+    """Manage directories that provision accounts over SCIM."""
 
 
 @directories.command("list")
@@ -62,7 +71,7 @@ def directories() -> None:
 @pass_session
 def list_directories(session: Session) -> None:
     """List the directories."""
-    session.show_rows(session.client.items("/scim-directories"), _LISTED, none="No directory.")
+    session.show_rows(session.client.items("/scim-directories"), _LISTED, none="No directories.")
 
 
 @directories.command()
@@ -71,7 +80,7 @@ def list_directories(session: Session) -> None:
 @shared_options
 @pass_session
 def add(session: Session, name: str, **terms: Any) -> None:
-    """Add a directory; its secret is shown this once.
+    """Add a directory and print its secret once.
 
     \b
     Example:
@@ -83,20 +92,23 @@ def add(session: Session, name: str, **terms: Any) -> None:
 
 @directories.command()
 @_number
-@click.option("--name", help="What it is called.")
-@click.option("--no-rules", is_flag=True, help="No group gives anything by a rule.")
+@click.option("--name", help="New name of the directory.")
+@click.option("--no-rules", is_flag=True, help="Remove all rules of the directory.")
 @_terms
 @shared_options
 @pass_session
 def change(session: Session, number: int, name: str | None, no_rules: bool, **terms: Any) -> None:
-    """Change a directory; rules that are given stand in place of those of before."""
+    """Change a directory.
+
+    New rules replace all present rules.
+    """
     given = _given(**terms)
     if name is not None:
         given["name"] = name
     if no_rules:
         given["rules"] = []
     if not given:
-        raise click.UsageError("Say what changes.")
+        raise click.UsageError("Give at least one option to change.")
     changed = session.client.send("PATCH", f"/scim-directories/{number}", given)
     session.show(changed, {"id": changed["id"], "name": changed["name"], "rules": len(changed["rules"])})
 
@@ -106,7 +118,10 @@ def change(session: Session, number: int, name: str | None, no_rules: bool, **te
 @shared_options
 @pass_session
 def rotate(session: Session, number: int) -> None:
-    """Make a new secret, which is shown this once; the one of before opens nothing."""
+    """Create a new secret for a directory and print it once.
+
+    The old secret stops working at once.
+    """
     made = session.client.send("POST", f"/scim-directories/{number}/rotate")
     session.show(made, {"id": number, "secret": made["secret"]})
 
@@ -116,7 +131,10 @@ def rotate(session: Session, number: int) -> None:
 @shared_options
 @pass_session
 def end(session: Session, number: int) -> None:
-    """End a directory, with its secret and what its rules gave; accounts stay as they are."""
+    """Delete a directory.
+
+    The directory, its secret and the rights its rules granted are deleted. Accounts stay.
+    """
     session.client.send("DELETE", f"/scim-directories/{number}")
     session.done(f"Directory {number} deleted. The accounts stay.", id=number, deleted=True)
 

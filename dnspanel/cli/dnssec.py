@@ -48,14 +48,14 @@ _CDS = {"none": [], "sha256": [2], "sha384": [4], "both": [2, 4], "delete": [0]}
 
 @click.group()
 def dnssec() -> None:
-    """DNSSEC: sign zones, the DS for their parents, and keys."""
+    """Sign zones, and manage keys, DS and rollovers."""
 
 
 # How it is proved that a name does not exist.
 nsec3_options = options(
-    click.option("--nsec3", is_flag=True, help="Prove by NSEC3 that names do not exist, not by NSEC."),
-    click.option("--opt-out", is_flag=True, help="NSEC3 that does not prove unsigned delegations."),
-    click.option("--narrow", is_flag=True, help="NSEC3 proofs that are made for each question."),
+    click.option("--nsec3", is_flag=True, help="Use NSEC3 instead of NSEC."),
+    click.option("--opt-out", is_flag=True, help="Use NSEC3 with opt-out, which does not cover unsigned delegations."),
+    click.option("--narrow", is_flag=True, help="Use NSEC3 in narrow mode, which makes each proof for one query."),
 )
 
 
@@ -64,7 +64,7 @@ nsec3_options = options(
 @shared_options
 @pass_session
 def show(session: Session, zone: str) -> None:
-    """Show how a zone is signed."""
+    """Show the DNSSEC settings of a zone."""
     found = session.client.get(zone_path(zone, "dnssec"))
     changed = found["changed"]
     details = {
@@ -90,12 +90,12 @@ def show(session: Session, zone: str) -> None:
     type=click.Choice(list(ALGORITHMS)),
     default="ecdsa256",
     show_default=True,
-    help="Of the new keys.",
+    help="Algorithm of the new keys.",
 )
-@click.option("--bits", type=click.IntRange(min=1), help="Of RSA keys.  [default: 2048]")
-@click.option("--split", is_flag=True, help="A KSK and a ZSK in place of one key that does both.")
+@click.option("--bits", type=click.IntRange(min=1), help="Length of RSA keys in bits.  [default: 2048]")
+@click.option("--split", is_flag=True, help="Create a KSK and a ZSK instead of one key for both.")
 @nsec3_options
-@click.option("--dry-run", is_flag=True, help="Show what would become of each zone, and write nothing.")
+@click.option("--dry-run", is_flag=True, help="Show the effect on each zone and write nothing.")
 @writing_options
 @shared_options
 @pass_session
@@ -110,10 +110,10 @@ def sign(
     narrow: bool,
     **how: Any,
 ) -> None:
-    """Sign zones by new keys: all of them in one publication, or none.
+    """Sign zones with new keys.
 
-    What is signed already keeps its keys. `dnspanel dnssec ds` prints what the
-    parents need then.
+    All zones are signed in one publication, or none. Zones that are signed already keep their keys. `dnspanel dnssec
+    ds` prints the DS records for the parent.
 
     \b
     Examples:
@@ -125,32 +125,33 @@ def sign(
         body["new_keys"]["bits"] = bits
     if nsec3 or opt_out or narrow:
         body["denial"] = _denial(opt_out, narrow)
-    if _settle_many(session, zones, body, verb="Signed", **how):
-        for zone in zones:
-            output.tell(f"Now add the DS of {zone} at its parent: dnspanel dnssec ds {zone}")
+    if _settle_many(session, zones, body, verb="Signed", **how) and not session.is_json:
+        zone = zones[0] if len(zones) == 1 else "ZONE"
+        click.echo(f"Next, add the DS at the parent. To print the DS: dnspanel dnssec ds {zone}")
 
 
 @dnssec.command()
 @click.argument("zones", metavar="ZONE...", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--dry-run", is_flag=True, help="Show what would become of each zone, and write nothing.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--dry-run", is_flag=True, help="Show the effect on each zone and write nothing.")
 @writing_options
 @shared_options
 @pass_session
 def unsign(session: Session, zones: Sequence[str], yes: bool, dry_run: bool, **how: Any) -> None:
-    """Unsign zones: all of them in one publication, or none. Their keys are gone for good after a day.
+    """Unsign zones.
 
-    Remove the DS at the parent before, and wait until it has expired from
-    caches: resolvers that validate answer nothing of the zone otherwise.
+    All zones are unsigned in one publication, or none. The private keys are deleted after one day.
 
-    Zones that are served with the signatures that they came with lose these;
-    they cannot be unsigned together with others.
+    Remove the DS at the parent first, and wait until it has expired from caches. Otherwise validating resolvers do not
+    answer for the zone.
+
+    Zones that were imported with signatures lose the signatures. Such zones cannot be unsigned together with others.
     """
     if not (yes or dry_run):
         named = zones[0] if len(zones) == 1 else f"{len(zones)} zones"
         answer = session.client.send("POST", "/bulk/dnssec", {"signed": False, "zones": list(zones)}, query=_DRY_RUN)
         if any(plan["drops_signatures"] for plan in answer["plans"]):
-            output.tell("The signatures that were imported are dropped: only another import brings them back.")
+            output.tell("The imported signatures are deleted. Only a new import restores them.")
         session.ask(f"Unsign {named}? The DS must be gone from the parent, and from caches.")
     _settle_many(session, zones, {"signed": False}, dry_run=dry_run, verb="Unsigned", **how)
 
@@ -162,7 +163,10 @@ def unsign(session: Session, zones: Sequence[str], yes: bool, dry_run: bool, **h
 @shared_options
 @pass_session
 def denial(session: Session, zone: str, nsec3: bool, opt_out: bool, narrow: bool, **how: Any) -> None:
-    """Prove by NSEC that names do not exist, or with --nsec3 by NSEC3, without iterations and salt."""
+    """Choose NSEC or NSEC3 for a zone.
+
+    NSEC3 is used without iterations and salt.
+    """
     _settle(
         session, zone, {"denial": _denial(opt_out, narrow) if nsec3 or opt_out or narrow else {"method": "nsec"}}, **how
     )
@@ -171,16 +175,16 @@ def denial(session: Session, zone: str, nsec3: bool, opt_out: bool, narrow: bool
 @dnssec.command()
 @click.argument("zone")
 @click.argument("digests", type=click.Choice(list(_CDS)), required=False)
-@click.option("--cdnskey/--no-cdnskey", default=None, help="Have CDNSKEY records, or none.  [default: as it is]")
-@click.option("--yes", is_flag=True, help="Do not ask before the parent is asked to delete its DS.")
+@click.option("--cdnskey/--no-cdnskey", default=None, help="Publish or remove CDNSKEY records.  [default: no change]")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation of `delete`.")
 @writing_options
 @shared_options
 @pass_session
 def cds(session: Session, zone: str, digests: str | None, cdnskey: bool | None, yes: bool, **how: Any) -> None:
-    """Set which CDS records tell the parent what DS to have; "delete" asks it to have none.
+    """Set the CDS and CDNSKEY records of a zone.
 
-    `none --no-cdnskey` withdraws them. `dnspanel dnssec show` says what a parent
-    will do that looks for them.
+    The records tell the parent which DS to publish. `delete` asks the parent to delete the DS. `none --no-cdnskey`
+    removes the records. `dnspanel dnssec show` shows what a parent that reads them does.
 
     \b
     Examples:
@@ -191,7 +195,7 @@ def cds(session: Session, zone: str, digests: str | None, cdnskey: bool | None, 
     if cdnskey is not None:
         body["cdnskey"] = cdnskey
     if not body:
-        raise click.UsageError(f"Say which CDS: {', '.join(_CDS)}; or --cdnskey or --no-cdnskey.")
+        raise click.UsageError(f"Give one of {', '.join(_CDS)}, or --cdnskey or --no-cdnskey.")
     if digests == "delete" and not yes:
         question = f"Parents that look for CDS delete the DS of {zone}: the zone is insecure then. Ask them to?"
         session.ask(question)
@@ -207,9 +211,10 @@ def cds(session: Session, zone: str, digests: str | None, cdnskey: bool | None, 
 @shared_options
 @pass_session
 def signalling(session: Session, zone: str, state: str, **how: Any) -> None:
-    """Have signalling names (RFC 9615) in a zone that has the names of name servers, or none.
+    """Turn signalling names (RFC 9615) on or off.
 
-    Parents that follow them find there the CDS of zones whose DS they do not have yet.
+    ZONE contains the names of name servers. Parents that follow signalling names find there the CDS records of zones
+    that have no DS yet.
 
     \b
     Example:
@@ -223,7 +228,9 @@ def signalling(session: Session, zone: str, state: str, **how: Any) -> None:
 @shared_options
 @pass_session
 def ds(session: Session, zone: str) -> None:
-    """Print the DS records to give to the parent: one digest of a key is enough.
+    """Print the DS records for the parent.
+
+    One digest of a key is enough.
 
     \b
     Example:
@@ -240,14 +247,20 @@ def ds(session: Session, zone: str) -> None:
 
 @dnssec.command()
 @click.argument("zone")
-@click.option("--ask", is_flag=True, help="Let the panel ask the parent now, and wait until it has.")
+@click.option("--ask", is_flag=True, help="Ask the parent now, and wait for the answer.")
 @click.option(
-    "--timeout", type=click.IntRange(0, 3600), default=60, show_default=True, help="Seconds to wait with --ask."
+    "--timeout",
+    type=click.IntRange(0, 3600),
+    default=60,
+    show_default=True,
+    help="Stop waiting after this many seconds (with --ask).",
 )
 @shared_options
 @pass_session
 def parent(session: Session, zone: str, ask: bool, timeout: int) -> None:
-    """Show which DS the servers of the parent have, as they answered when they were asked last.
+    """Show which DS the parent has.
+
+    Shows the result of the last check; --ask makes a new check.
 
     \b
     Example:
@@ -271,7 +284,7 @@ def parent(session: Session, zone: str, ask: bool, timeout: int) -> None:
     }
     session.show(found, details)
     if found["waiting"] and ask:
-        raise click.ClickException("No worker has asked the parent yet; ask again later.")
+        raise click.ClickException("The parent has not been checked yet. Try again later.")
 
 
 @dnssec.command()
@@ -279,15 +292,21 @@ def parent(session: Session, zone: str, ask: bool, timeout: int) -> None:
 @shared_options
 @pass_session
 def nodes(session: Session, zone: str) -> None:
-    """Ask every node what it answers for a zone: keys, serial, and whether its signatures are good."""
-    session.show_rows(session.client.items(zone_path(zone, "dnssec", "nodes")), _NODES, none="No node serves zones.")
+    """Check what every node answers for a signed zone.
+
+    Shows the keys, the serial, and whether the signatures are valid.
+    """
+    session.show_rows(session.client.items(zone_path(zone, "dnssec", "nodes")), _NODES, none="No nodes yet.")
 
 
 @dnssec.command()
 @shared_options
 @pass_session
 def unproven(session: Session) -> None:
-    """List the zones that do not validate on a node, though nothing that was published did that."""
+    """List zones that do not validate on a node.
+
+    Only failures that no publication caused are listed.
+    """
     session.show_rows(session.client.items("/dnssec/unproven"), _UNPROVEN, none="Every zone validates on every node.")
 
 
@@ -297,7 +316,7 @@ def unproven(session: Session) -> None:
 @pass_session
 def list_keys(session: Session, zone: str) -> None:
     """List the keys of a zone."""
-    session.show_rows(session.client.items(zone_path(zone, "dnssec", "keys")), KEY_COLUMNS, none="No key.")
+    session.show_rows(session.client.items(zone_path(zone, "dnssec", "keys")), KEY_COLUMNS, none="No keys.")
 
 
 dnssec.add_command(key)
@@ -328,7 +347,7 @@ def _settle_many(
     body = {**body, "zones": list(zones), "reason": reason}
     if dry_run:
         answer = session.client.send("POST", "/bulk/dnssec", body, query=_DRY_RUN)
-        session.show_rows(answer["plans"], _PLANNED, none="No zone.")
+        session.show_rows(answer["plans"], _PLANNED, none="No zones.")
         output.tell("Nothing was written.")
         return False
     written = publish(session, "POST", "/bulk/dnssec", body, wait=wait, timeout=timeout)

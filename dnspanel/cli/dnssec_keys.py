@@ -29,31 +29,36 @@ KEY_COLUMNS = (
     output.by("created_by"),
 )
 _ID = click.argument("number", metavar="ID", type=click.IntRange(min=1))
-_ZSK = click.option("--zsk", is_flag=True, help="For the records (flags 256), not for the DS at the parent (257).")
+_ZSK = click.option("--zsk", is_flag=True, help="Make the key a ZSK (flags 256) instead of a KSK (flags 257).")
 
 
 @click.group()
 def key() -> None:
-    """Keys of a zone: add, import, set, delete, export. ID is that of `dnspanel dnssec keys`."""
+    """Manage the keys of a zone.
+
+    ID is the id from `dnspanel dnssec keys`.
+    """
 
 
 def state_options(command: C) -> C:
     """What a new key does."""
-    command = click.option("--unpublished", is_flag=True, help="It is not in the DNSKEY records yet.")(command)
-    return click.option("--inactive", is_flag=True, help="It does not sign yet.")(command)
+    command = click.option("--unpublished", is_flag=True, help="Do not publish the key in the DNSKEY records yet.")(
+        command
+    )
+    return click.option("--inactive", is_flag=True, help="Do not sign with the key yet.")(command)
 
 
 @key.command()
 @click.argument("zone")
-@click.option("--algorithm", type=int, help="IANA's number: 13, 14, 15, 16, 8 or 10.  [default: 13]")
-@click.option("--bits", type=click.IntRange(min=1), help="Of an RSA key.  [default: 2048]")
+@click.option("--algorithm", type=int, help="Number of the algorithm: 13, 14, 15, 16, 8 or 10.  [default: 13]")
+@click.option("--bits", type=click.IntRange(min=1), help="Length of an RSA key in bits.  [default: 2048]")
 @_ZSK
 @state_options
 @writing_options
 @shared_options
 @pass_session
 def add(session: Session, zone: str, algorithm: int | None, bits: int | None, zsk: bool, **how: Any) -> None:
-    """Add a new key.
+    """Add a new key to a zone.
 
     \b
     Example:
@@ -72,10 +77,10 @@ def add(session: Session, zone: str, algorithm: int | None, bits: int | None, zs
 @shared_options
 @pass_session
 def import_key(session: Session, zone: str, files: Sequence[IO[bytes]], zsk: bool, **how: Any) -> None:
-    """Import a key from its private-key text, as PowerDNS exports it, or from both files that BIND has of it.
+    """Import a key from PowerDNS or BIND.
 
-    BIND's .key file says whether it is a KSK; of one file alone, --zsk does.
-    A single FILE may be - for standard input.
+    FILE is the private key as PowerDNS exports it, or the two files of BIND. The .key file of BIND says whether the key
+    is a KSK; without that file, --zsk decides. A single FILE can be - for standard input.
 
     \b
     Examples:
@@ -86,10 +91,10 @@ def import_key(session: Session, zone: str, files: Sequence[IO[bytes]], zsk: boo
     private = [text for text in texts if "private-key-format:" in text.lower()]
     public = [text for text in texts if text not in private]
     if len(private) != 1 or len(public) > 1:
-        raise click.UsageError("A key is its private-key text, or its .private and its .key file.")
+        raise click.UsageError("Give the private key, or the .private and the .key file.")
     body: dict[str, Any] = {"private_key": private[0]}
     if public and zsk:
-        raise click.UsageError("The .key file says what it is for; leave --zsk out.")
+        raise click.UsageError("Remove --zsk: the .key file says whether the key is a ZSK.")
     body |= {"public_key": public[0]} if public else {"flags": ZSK_FLAGS if zsk else KSK_FLAGS}
     _add(session, zone, body, **how)
 
@@ -97,28 +102,35 @@ def import_key(session: Session, zone: str, files: Sequence[IO[bytes]], zsk: boo
 @key.command("set")
 @click.argument("zone")
 @_ID
-@click.option("--active/--inactive", default=None, help="It signs, or does not.  [default: as it is]")
-@click.option("--published/--unpublished", default=None, help="It is in the DNSKEY records, or is not.")
+@click.option("--active/--inactive", default=None, help="Sign with the key, or stop signing.  [default: no change]")
+@click.option(
+    "--published/--unpublished",
+    default=None,
+    help="Publish the key in the DNSKEY records, or remove the key there.  [default: no change]",
+)
 @writing_options
 @shared_options
 @pass_session
 def set_key(session: Session, zone: str, number: int, active: bool | None, published: bool | None, **how: Any) -> None:
-    """Let a key sign or not, and be in the DNSKEY records or not."""
+    """Change whether a key signs and is published."""
     body = {name: value for name, value in (("active", active), ("published", published)) if value is not None}
     if not body:
-        raise click.UsageError("Say what to change: --active, --inactive, --published or --unpublished.")
+        raise click.UsageError("Give --active, --inactive, --published or --unpublished.")
     _write(session, "PATCH", zone_path(zone, "dnssec", "keys", number), body, **how)
 
 
 @key.command()
 @click.argument("zone")
 @_ID
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @writing_options
 @shared_options
 @pass_session
 def delete(session: Session, zone: str, number: int, yes: bool, **how: Any) -> None:
-    """Delete a key; its private part is gone for good after a day."""
+    """Delete a key of a zone.
+
+    The private key is deleted after one day.
+    """
     path = zone_path(zone, "dnssec", "keys", number)
     if not yes:
         found = session.client.get(path)
@@ -133,14 +145,15 @@ def delete(session: Session, zone: str, number: int, yes: bool, **how: Any) -> N
     "-d",
     "--directory",
     type=click.Path(exists=True, file_okay=False, writable=True, path_type=Path),
-    help="Write BIND's two files there, which only you may read.",
+    help="Directory for the two files of BIND, which only you can read.",
 )
 @shared_options
 @pass_session
 def export(session: Session, zone: str, number: int, directory: Path | None) -> None:
-    """Print the private-key text of a key: whoever has it can sign false answers.
+    """Print a private key, or write it as files of BIND.
 
-    It needs the right export-keys; the audit log says who had it.
+    Anyone with the private key can sign false answers. Requires the right export-keys. The audit log records the
+    export.
 
     \b
     Example:
@@ -184,7 +197,7 @@ def _text(file: IO[bytes]) -> str:
             return content.decode()
     except UnicodeDecodeError:
         pass
-    raise click.UsageError(f"{file.name} is no file of a key.")
+    raise click.UsageError(f"{file.name} is not a key file.")
 
 
 def _write_file(path: Path, text: str) -> None:

@@ -20,7 +20,7 @@ _COLUMNS = (
 
 @click.group("other-key")
 def other_key() -> None:
-    """Keys of other signers of a zone (RFC 8901): list, add, remove."""
+    """Manage keys of other signers of a zone (RFC 8901)."""
 
 
 @other_key.command("list")
@@ -28,9 +28,9 @@ def other_key() -> None:
 @shared_options
 @pass_session
 def list_keys(session: Session, zone: str) -> None:
-    """List the keys with which others sign a zone besides the panel."""
+    """List the keys of other signers of a zone."""
     session.show_rows(
-        session.client.items(zone_path(zone, "dnssec", "other-keys")), _COLUMNS, none="Nobody else signs."
+        session.client.items(zone_path(zone, "dnssec", "other-keys")), _COLUMNS, none="No keys of other signers."
     )
 
 
@@ -41,7 +41,9 @@ def list_keys(session: Session, zone: str) -> None:
 @shared_options
 @pass_session
 def add(session: Session, zone: str, dnskey: tuple[str, ...], **how: Any) -> None:
-    """Answer with a key of another signer too. DNSKEY is a record with its owner, or its rdata.
+    """Publish a key of another signer.
+
+    DNSKEY is a full record, or only its rdata.
 
     \b
     Example:
@@ -56,12 +58,15 @@ def add(session: Session, zone: str, dnskey: tuple[str, ...], **how: Any) -> Non
 @other_key.command()
 @click.argument("zone")
 @click.argument("tag", type=click.IntRange(0, 65535))
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @writing_options
 @shared_options
 @pass_session
 def remove(session: Session, zone: str, tag: int, yes: bool, **how: Any) -> None:
-    """Take a key of another signer away, which that signer does not use any more."""
+    """Remove a key of another signer.
+
+    Make sure that the other signer does not use the key any more.
+    """
     if not yes:
         session.ask(f"Remove key {tag} of another signer from {zone}?")
     _write(session, "DELETE", zone_path(zone, "dnssec", "other-keys", tag), None, **how)

@@ -29,15 +29,18 @@ _FOUND = (Column("ZONE", "zone"), Column("ACT", "act"), Column("WHY", "message")
 
 @click.group()
 def policy() -> None:
-    """Policies: how zones are to be signed. POLICY is a name or an id."""
+    """Manage DNSSEC policies of zones.
+
+    POLICY is a name or an id.
+    """
 
 
 @policy.command("list")
 @shared_options
 @pass_session
 def list_policies(session: Session) -> None:
-    """List the policies."""
-    session.show_rows(session.client.items("/dnssec/policies"), _LISTED, none="No policy.")
+    """List the DNSSEC policies."""
+    session.show_rows(session.client.items("/dnssec/policies"), _LISTED, none="No policies.")
 
 
 @policy.command()
@@ -45,7 +48,7 @@ def list_policies(session: Session) -> None:
 @shared_options
 @pass_session
 def show(session: Session, zone: str) -> None:
-    """Show which policy is for a zone, and what the zone lacks of it."""
+    """Show the DNSSEC policy of a zone, and what differs."""
     found = session.client.get(zone_path(zone, "dnssec", "policy"))
     details = {
         "policy": found["policy"]["name"] if found["policy"] else None,
@@ -62,7 +65,10 @@ def show(session: Session, zone: str) -> None:
 @shared_options
 @pass_session
 def set_policy(session: Session, zone: str, name: str) -> None:
-    """Give a zone a policy of its own. The zone itself does not change: that is what `run` does."""
+    """Set the DNSSEC policy of a zone.
+
+    The zone itself changes only with `dnspanel dnssec policy run`.
+    """
     body = {"policy": policy_named(session, name)["id"]}
     found = session.client.send("PUT", zone_path(zone, "dnssec", "policy"), body)
     session.show(found, {"policy": found["policy"]["name"], "from": found["source"]})
@@ -73,23 +79,26 @@ def set_policy(session: Session, zone: str, name: str) -> None:
 @shared_options
 @pass_session
 def unset(session: Session, zone: str) -> None:
-    """Take a zone's own policy away: it has that of its tags, its team, or the default then."""
+    """Remove the DNSSEC policy of a zone.
+
+    The policy of the tags or of the team applies then, or the default.
+    """
     session.client.send("DELETE", zone_path(zone, "dnssec", "policy"))
     session.done(f"{zone} has no DNSSEC policy of its own.", zone=zone, policy=None)
 
 
 @policy.command()
-@click.option("--policy", "name", metavar="POLICY", help="Only zones that have this policy.")
-@click.option("--search", default="", help="Only zones that this finds, as in the search box of the panel.")
-@click.option("--apply", is_flag=True, help="Carry out what the dry run showed; without it nothing is written.")
+@click.option("--policy", "name", metavar="POLICY", help="Include only zones with this policy.")
+@click.option("--search", default="", help="Include only zones that this search finds.")
+@click.option("--apply", is_flag=True, help="Apply the result of the dry run. Without --apply, nothing is written.")
 @waiting_options
 @shared_options
 @pass_session
 def run(session: Session, name: str | None, search: str, apply: bool, wait: bool, timeout: int) -> None:
-    """Bring zones to what their policies say, after a dry run.
+    """Bring zones in line with their DNSSEC policies.
 
-    Exit code 1 says that zones were refused, or taken back because the name servers could not answer with them; they
-    are listed with the reason.
+    Without --apply, only a dry run is made. Exit code 1 means that zones were refused, or taken back because the name
+    servers could not answer with them; these zones are listed with the reason.
 
     \b
     Examples:

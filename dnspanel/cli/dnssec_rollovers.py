@@ -28,15 +28,18 @@ _KINDS = (
 
 @click.group()
 def rollover() -> None:
-    """Rollovers of keys: begin, show, cancel, list. They go on by themselves."""
+    """Manage key rollovers.
+
+    A rollover continues automatically after the start.
+    """
 
 
 @rollover.command("list")
 @shared_options
 @pass_session
 def list_rollovers(session: Session) -> None:
-    """List the rollovers that are under way."""
-    session.show_rows(session.client.items("/dnssec/rollovers"), _COLUMNS, none="No rollover is under way.")
+    """List the rollovers in progress."""
+    session.show_rows(session.client.items("/dnssec/rollovers"), _COLUMNS, none="No rollover in progress.")
 
 
 @rollover.command()
@@ -44,8 +47,8 @@ def list_rollovers(session: Session) -> None:
 @shared_options
 @pass_session
 def kinds(session: Session, zone: str) -> None:
-    """List which kinds of rollovers the keys of a zone allow."""
-    session.show_rows(session.client.items(zone_path(zone, "dnssec", "rollover-kinds")), _KINDS, none="No kind.")
+    """List the rollovers that the keys of a zone allow."""
+    session.show_rows(session.client.items(zone_path(zone, "dnssec", "rollover-kinds")), _KINDS, none="No kinds.")
 
 
 @rollover.command()
@@ -53,10 +56,13 @@ def kinds(session: Session, zone: str) -> None:
 @shared_options
 @pass_session
 def show(session: Session, zone: str) -> None:
-    """Show where the rollover of a zone stands, or how the last one ended."""
+    """Show the rollover of a zone.
+
+    Without a rollover in progress, the last one is shown.
+    """
     found = _newest(session, zone)
     if found is None:
-        raise click.ClickException(f"{zone} has had no rollover.")
+        raise click.ClickException(f"{zone} has not had a rollover yet.")
     details = {
         "zone": found["zone"],
         "kind": found["kind"],
@@ -78,10 +84,10 @@ def show(session: Session, zone: str) -> None:
 @rollover.command()
 @click.argument("zone")
 @click.argument("kind", type=click.Choice(["zsk", "ksk", "ksk-double-ds", "csk", "algorithm", "insecure", "secure"]))
-@click.option("--algorithm", type=int, help="For kind algorithm, IANA's number of the new one.")
-@click.option("--bits", type=click.IntRange(min=1), help="Of new RSA keys.")
-@click.option("--emergency", is_flag=True, help="The old key goes at once. Answers fail for a while.")
-@click.option("--yes", is_flag=True, help="Do not ask before an emergency rollover.")
+@click.option("--algorithm", type=int, help="Number of the new algorithm, for an algorithm rollover.")
+@click.option("--bits", type=click.IntRange(min=1), help="Length of new RSA keys in bits.")
+@click.option("--emergency", is_flag=True, help="Remove the old key at once. Validation fails for a while.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation of an emergency rollover.")
 @writing_options
 @shared_options
 @pass_session
@@ -95,7 +101,9 @@ def begin(
     yes: bool,
     **how: Any,
 ) -> None:
-    """Begin a rollover. Each step waits for every node, for caches, and for the parent.
+    """Start a key rollover.
+
+    Each step waits for every node, for caches, and for the parent.
 
     \b
     Examples:
@@ -114,15 +122,18 @@ def begin(
 
 @rollover.command()
 @click.argument("zone")
-@click.option("--withdrawn", is_flag=True, help="No request for the new DS is under way to the parent any more.")
+@click.option("--withdrawn", is_flag=True, help="Confirm that no request for the new DS is pending at the parent.")
 @writing_options
 @shared_options
 @pass_session
 def cancel(session: Session, zone: str, withdrawn: bool, **how: Any) -> None:
-    """Cancel the rollover of a zone: it goes back to the keys of before, where that is safe."""
+    """Cancel the rollover of a zone.
+
+    The zone goes back to the old keys, where that is safe.
+    """
     found = _newest(session, zone)
     if found is None:
-        raise click.ClickException(f"{zone} has had no rollover.")
+        raise click.ClickException(f"{zone} has not had a rollover yet.")
     path = zone_path(zone, "dnssec", "rollovers", str(found["id"]), "cancel")
     _send(session, path, {"withdrawn": withdrawn}, verb="Cancelled the rollover of", **how)
 

@@ -1,12 +1,12 @@
 """How a command can fail. The tree, with the exit codes that scripts decide by:
 
 ClickException
-├── UsageError      2  the command line or the configuration is wrong (click's own)
-├── Refused         1  the panel understood and refused, in words and with the fields at fault
-│   └── TakenBack   1  it published, and took it back because the name servers could not answer with it
-└── Unreachable     3  the panel did not answer
-    └── NotReached  3  it did, and name servers lack a publication when the time for waiting is over
-Abort             130  Ctrl-C, or a question that was answered with no (click's own)
+├── UsageError          2  the command line or the configuration is wrong (click's own)
+├── Refused             1  the panel understood and refused, in words and with the fields at fault
+│   └── TakenBack       1  it published, and took it back because the name servers could not answer with it
+└── Unreachable         3  the panel did not answer
+    └── NotEverywhere   3  it did, and name servers lack a publication when the time for waiting is over
+Abort                 130  Ctrl-C, or a question that was answered with no (click's own)
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,16 +39,20 @@ class Refused(click.ClickException):
         return str(self.problem.get("code", ""))
 
     def format_message(self) -> str:
-        """The sentence, and below it each value at fault with what is wrong with it."""
-        lines = [self.message, *(f"  {_place(fault)}{fault.get('detail', '')}" for fault in self._faults())]
+        """The sentence, and below it each value at fault with what is wrong with it; nothing is said twice."""
+        lines = self._lines_about(self.problem.get("errors", ()))
         lines += [f"  {reason}" for reason in self.problem.get("reasons", ()) if reason not in self.message]
         lines += [line for conflict in self.problem.get("conflicts", ()) for line in _sides(conflict)]
         return "\n".join(lines)
 
-    def _faults(self) -> Sequence[Mapping[str, Any]]:
-        """The faults that the sentence does not tell already."""
-        faults: Sequence[Mapping[str, Any]] = self.problem.get("errors", ())
-        return [fault for fault in faults if fault.get("detail", "") not in self.message]
+    def _lines_about(self, faults: Sequence[Mapping[str, Any]]) -> list[str]:
+        """Return the sentence, with the place of a single fault behind it, or with a line for each fault."""
+        repeats = bool(faults) and str(faults[0].get("detail", "")) in self.message
+        if repeats and len(faults) == 1:
+            place = _place(faults[0]).rstrip(": ")
+            return [f"{self.message} ({place})" if place else self.message]
+        first = f"{len(faults)} values are wrong:" if repeats else self.message
+        return [first, *(f"  {_place(fault)}{fault.get('detail', '')}" for fault in faults)]
 
 
 class TakenBack(Refused):
@@ -61,7 +65,7 @@ class Unreachable(click.ClickException):
     exit_code = 3
 
 
-class NotReached(Unreachable):
+class NotEverywhere(Unreachable):
     """Name servers lack a publication when the time for waiting is over."""
 
     def __init__(self, message: str, sequence: int) -> None:
@@ -80,8 +84,8 @@ def show_error(exc: click.ClickException, *, as_json: bool) -> None:
 def _problem_of(exc: click.ClickException) -> Mapping[str, Any]:
     """Return an error with the members of a problem; that of a refusal is what the panel answered."""
     if isinstance(exc, Refused):
-        return {"title": "Refused", **exc.problem}
-    if isinstance(exc, NotReached):
+        return {"title": "Refused", "code": "refused", **exc.problem}
+    if isinstance(exc, NotEverywhere):
         return {
             "title": "Not everywhere in time",
             "code": "not-reached",

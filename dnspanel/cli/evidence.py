@@ -25,24 +25,24 @@ _number = click.argument("number", metavar="ID", type=click.IntRange(min=1))
 
 # The options of what only the panel and the destination know.
 _secrets = options(
-    click.option("--certificate-file", type=FILE, help="PEM, by which the panel shows who it is there."),
-    click.option("--key-file", type=FILE, help="Its private key, PEM."),
-    click.option("--headers-file", type=FILE, help="Of OpenTelemetry: lines “Name: value”."),
+    click.option("--certificate-file", type=FILE, help="PEM file with the client certificate of the panel."),
+    click.option("--key-file", type=FILE, help="PEM file with the private key of the client certificate."),
+    click.option("--headers-file", type=FILE, help="File with HTTP headers for OpenTelemetry, as lines “Name: value”."),
 )
 
 
 @click.group()
 def evidence() -> None:
-    """Where the audit log is sent: list, add, change, rotate secrets, test, switch, delete."""
+    """Manage where the audit log is sent."""
 
 
 @evidence.command("list")
 @shared_options
 @pass_session
 def list_destinations(session: Session) -> None:
-    """List the destinations, with how far each is."""
+    """List the destinations and the progress of each."""
     rows = session.client.items("/evidence-destinations")
-    session.show_rows(rows, _LISTED, none="The audit log stays in the panel.")
+    session.show_rows(rows, _LISTED, none="No destinations yet. The audit log stays in the panel.")
 
 
 @evidence.command()
@@ -50,7 +50,7 @@ def list_destinations(session: Session) -> None:
 @shared_options
 @pass_session
 def show(session: Session, number: int) -> None:
-    """Show a destination, and what is wrong with it."""
+    """Show a destination and its last error."""
     found = session.client.get(f"/evidence-destinations/{number}")
     progress = found["progress"]
     details = {
@@ -72,13 +72,17 @@ def show(session: Session, number: int) -> None:
 @click.argument("name")
 @click.argument("kind", type=click.Choice(["syslog", "otlp"]))
 @click.argument("address")
-@click.option("--ca-file", type=FILE, help="PEM: whom the panel believes there. Else those that its system knows.")
-@click.option("--from-beginning", is_flag=True, help="Send the log from its first act on.")
+@click.option(
+    "--ca-file", type=FILE, help="PEM file with the authorities to trust; the default is the authorities of the system."
+)
+@click.option("--from-beginning", is_flag=True, help="Send the log from the first entry on.")
 @_secrets
 @shared_options
 @pass_session
 def add(session: Session, name: str, kind: str, address: str, from_beginning: bool, **files: Path | None) -> None:
-    """Send the audit log to ADDRESS: a host and port for syslog, a URL for OpenTelemetry (otlp).
+    """Send the audit log to another system.
+
+    ADDRESS is host:port for syslog, or a URL for OpenTelemetry (otlp).
 
     \b
     Examples:
@@ -92,10 +96,10 @@ def add(session: Session, name: str, kind: str, address: str, from_beginning: bo
 
 @evidence.command()
 @_number
-@click.option("--name", help="What it is called.")
-@click.option("--address", help="Where it is; headers have to be given again for another host.")
-@click.option("--ca-file", type=FILE, help="PEM: whom the panel believes there.")
-@click.option("--from-beginning", is_flag=True, help="Send the log from its first act on again.")
+@click.option("--name", help="New name of the destination.")
+@click.option("--address", help="New address. Set headers again if the host changes.")
+@click.option("--ca-file", type=FILE, help="PEM file with the authorities to trust.")
+@click.option("--from-beginning", is_flag=True, help="Send the log from the first entry on again.")
 @shared_options
 @pass_session
 def change(
@@ -106,7 +110,10 @@ def change(
     ca_file: Path | None,
     from_beginning: bool,
 ) -> None:
-    """Change a destination, from the next batch on; `rotate` is for its secrets."""
+    """Change a destination of the audit log.
+
+    The change applies from the next batch. Secrets are changed by `rotate`.
+    """
     given: dict[str, Any] = {"name": name, "address": address, **_contents({"ca_file": ca_file})}
     given = {name: value for name, value in given.items() if value is not None}
     if from_beginning:
@@ -116,12 +123,15 @@ def change(
 
 @evidence.command()
 @_number
-@click.option("--without-headers", is_flag=True, help="Forget the headers that are stored.")
+@click.option("--without-headers", is_flag=True, help="Delete the stored headers.")
 @_secrets
 @shared_options
 @pass_session
 def rotate(session: Session, number: int, without_headers: bool, **files: Path | None) -> None:
-    """Use another key with its certificate, or other headers, from the next batch on."""
+    """Change the key, certificate or headers of a destination.
+
+    The change applies from the next batch.
+    """
     given = _contents(files)
     if without_headers:
         given["headers"] = ""
@@ -134,7 +144,10 @@ def rotate(session: Session, number: int, without_headers: bool, **files: Path |
 @pass_session
 @click.pass_context
 def try_destination(context: click.Context, session: Session, number: int) -> None:
-    """Send a test message; the exit code is 1 if it did not arrive."""
+    """Send a test message to a destination.
+
+    Exit code 1 means that the message did not arrive.
+    """
     found = session.client.send("POST", f"/evidence-destinations/{number}/test")
     session.show(found, {"arrived": found["arrived"], "error": found["error"]})
     if not found["arrived"]:
@@ -147,7 +160,10 @@ def try_destination(context: click.Context, session: Session, number: int) -> No
 @shared_options
 @pass_session
 def switch(session: Session, number: int, state: str) -> None:
-    """Switch a destination on or off; what is done while it is off waits."""
+    """Turn a destination on or off.
+
+    While a destination is off, entries wait.
+    """
     _change(session, number, {"active": state == "on"})
 
 
@@ -156,14 +172,17 @@ def switch(session: Session, number: int, state: str) -> None:
 @shared_options
 @pass_session
 def delete(session: Session, number: int) -> None:
-    """Delete a destination; what it has stays there."""
+    """Delete a destination of the audit log.
+
+    Entries that were sent stay at the destination.
+    """
     session.client.send("DELETE", f"/evidence-destinations/{number}")
     session.done(f"Destination {number} deleted.", id=number, deleted=True)
 
 
 def _change(session: Session, number: int, given: dict[str, Any]) -> None:
     if not given:
-        raise click.UsageError("Say what changes.")
+        raise click.UsageError("Give at least one option to change.")
     changed = session.client.send("PATCH", f"/evidence-destinations/{number}", given)
     session.show(changed, {"id": changed["id"], "name": changed["name"], "state": changed["progress"]["state"]})
 

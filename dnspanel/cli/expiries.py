@@ -21,36 +21,38 @@ _LISTED = (
 
 @click.group()
 def expiries() -> None:
-    """Records that are removed by themselves: list, set, cancel."""
+    """Manage records that expire."""
 
 
 @expiries.command("list")
-@click.option("--days", type=click.IntRange(0, 3660), help="Only what goes within so many days, or should have gone.")
+@click.option(
+    "--days", type=click.IntRange(0, 3660), help="Show only records that expire within this many days, or are overdue."
+)
 @shared_options
 @pass_session
 def list_expiries(session: Session, days: int | None) -> None:
-    """List what is removed by itself, the next one first."""
+    """List records that expire, the next one first."""
     query = {} if days is None else {"before": _in(timedelta(days=days))}
-    session.show_rows(session.client.items("/expiries", **query), _LISTED, none="Nothing is removed by itself.")
+    session.show_rows(session.client.items("/expiries", **query), _LISTED, none="No records expire.")
 
 
 @expiries.command("set")
 @click.argument("zone")
 @click.argument("name")
 @click.argument("type_", metavar="TYPE")
-@click.option("--days", type=click.IntRange(1, 3650), help="Removed after so many days.")
-@click.option("--at", help="Removed at this time, such as 2027-01-31T18:00:00Z.")
+@click.option("--days", type=click.IntRange(1, 3650), help="Remove the records after this many days.")
+@click.option("--at", help="Remove the records at this time, such as 2027-01-31T18:00:00Z.")
 @shared_options
 @pass_session
 def set_expiry(session: Session, zone: str, name: str, type_: str, days: int | None, at: str | None) -> None:
-    """Have an RRset removed at a time.
+    """Set when records are removed.
 
     \b
     Examples:
       dnspanel expiries set example.net _acme-challenge TXT --days 7
     """
     if (days is None) == (at is None):
-        raise click.UsageError("Say when: --days or --at.")
+        raise click.UsageError("Give --days or --at.")
     body = {"remove_at": at if days is None else _in(timedelta(days=days))}
     made = session.client.send("PUT", _path(zone, name, type_), body)
     session.show(made, {"removed": output.moment(made["remove_at"])})
@@ -63,7 +65,7 @@ def set_expiry(session: Session, zone: str, name: str, type_: str, days: int | N
 @shared_options
 @pass_session
 def cancel(session: Session, zone: str, name: str, type_: str) -> None:
-    """Let an RRset stay."""
+    """Cancel the expiry of records."""
     session.client.send("DELETE", _path(zone, name, type_))
     session.done(f"{name} {type_.upper()} in {zone} stays.", zone=zone, name=name, type=type_.upper(), remove_at=None)
 

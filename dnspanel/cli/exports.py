@@ -25,24 +25,26 @@ _SUFFIXES = {"bind": "tar.gz", "json": "jsonl.gz", "csv": "csv.gz"}
 
 @click.command()
 @click.argument("zones", metavar="[ZONE]...", nargs=-1)
-@click.option("--all", "all_", is_flag=True, help="All zones that the token may see.")
-@click.option("-q", "--search", default="", help="All zones that a search finds.")
+@click.option("--all", "all_", is_flag=True, help="Export all zones that the token can see.")
+@click.option("-q", "--search", default="", help="Export all zones that this search finds.")
 @click.option(
     "--format",
     "format_",
     type=click.Choice(list(_SUFFIXES)),
     default="bind",
     show_default=True,
-    help="bind: zone files; of several zones, an archive of them.",
+    help="Format of the export; bind are zone files, in an archive for several zones.",
 )
 @click.option(
     "-o",
     "--file",
     "path",
     type=click.Path(dir_okay=False, path_type=Path, allow_dash=True),
-    help="Where to write; - is standard output.",
+    help="File to write; - is standard output.",
 )
-@passphrase_option("With --format json: private DNSSEC keys too, sealed under the passphrase in this file.")
+@passphrase_option(
+    "File with a passphrase (one line). Adds private DNSSEC keys to --format json, sealed under the passphrase."
+)
 @shared_options
 @pass_session
 def export(
@@ -54,10 +56,10 @@ def export(
     path: Path | None,
     keys_passphrase_file: Path | None,
 ) -> None:
-    """Export zones.
+    """Export zones as zone files, JSON or CSV.
 
-    One ZONE comes as a zone file on standard output. Several, --search and
-    --all come compressed, in a file.
+    One ZONE is written as a zone file to standard output. Several zones, --search and --all write a compressed file.
+    With --output json, the zone file is the member `content` of the result.
 
     \b
     Examples:
@@ -67,9 +69,11 @@ def export(
       dnspanel export --all --format json --keys-passphrase-file passphrase
     """
     if sum(map(bool, (zones, all_, search))) != 1:
-        raise click.UsageError("Name zones, or use --search or --all; one of them.")
+        raise click.UsageError("Give zones, --search or --all, and only one of these.")
     if keys_passphrase_file and format_ != "json":
-        raise click.UsageError("--keys-passphrase-file: only --format json has a place for private keys.")
+        raise click.UsageError(
+            "--keys-passphrase-file needs --format json: only --format json can contain private keys."
+        )
     as_text = len(zones) == 1
     if path is None:
         path = Path("-") if as_text else Path(f"zones.{_SUFFIXES[format_]}")
@@ -104,7 +108,7 @@ def _followed(session: Session, job: Mapping[str, Any]) -> Mapping[str, Any]:
             time.sleep(POLL_SECONDS)
             job = session.client.get(f"/exports/{job['id']}")
     if job["state"] != "done":
-        raise Refused({"code": "export-failed", "detail": f"The export {job['state']}: {job['failure']}"})
+        raise Refused({"code": "export-failed", "detail": f"The export is {job['state']}: {job['failure']}"})
     return job
 
 

@@ -24,7 +24,10 @@ _BOUNDS = ("minimum", "most_behind", "behind_seconds", "queries_per_second", "ca
 
 @click.group()
 def fronts() -> None:
-    """Fronts: dnsdist in front of nodes. Each is a node too: `dnspanel nodes list`."""
+    """Manage dnsdist in front of nodes.
+
+    A front is also a node: see `dnspanel nodes list`.
+    """
 
 
 @fronts.command("nodes")
@@ -32,9 +35,9 @@ def fronts() -> None:
 @shared_options
 @pass_session
 def list_nodes(session: Session, name: str) -> None:
-    """List the nodes behind a front, and which of them it asks."""
+    """List the nodes behind a front."""
     front = session.client.get(f"/nodes/{segment(name)}/front")
-    session.show_rows(front["nodes"], _NODES, none="No node.")
+    session.show_rows(front["nodes"], _NODES, none="No nodes.")
 
 
 @fronts.command()
@@ -42,22 +45,30 @@ def list_nodes(session: Session, name: str) -> None:
 @shared_options
 @pass_session
 def show(session: Session, name: str) -> None:
-    """Show what a front is set to."""
+    """Show the settings of a front."""
     _show(session, session.client.get(f"/nodes/{segment(name)}/front"))
 
 
 @fronts.command("set")
 @click.argument("name")
-@click.option("--node", "nodes", multiple=True, metavar="NAME[=WEIGHT]", help="All nodes that it asks from now on.")
-@click.option("--minimum", type=int, help="So many nodes stay in rotation, however late.")
-@click.option("--most-behind", type=int, help="So many publications a node may lack for any time.")
-@click.option("--behind-seconds", type=float, help="How long it may lack more.")
-@click.option("--queries-per-second", type=int, help="Of one client over UDP; 0: no limit.")
-@click.option("--cache-entries", type=int, help="Answers that dnsdist keeps; 0: none.")
+@click.option(
+    "--node",
+    "nodes",
+    multiple=True,
+    metavar="NAME[=WEIGHT]",
+    help="Node to query, with a weight. Repeat for several; other nodes are removed.",
+)
+@click.option("--minimum", type=int, help="Number of nodes that always stay in rotation.")
+@click.option("--most-behind", type=int, help="Number of publications that a node in rotation can be behind.")
+@click.option("--behind-seconds", type=float, help="Seconds that a node in rotation can be further behind.")
+@click.option(
+    "--queries-per-second", type=int, help="Limit of queries per second from one client over UDP; 0 for no limit."
+)
+@click.option("--cache-entries", type=int, help="Number of answers that dnsdist caches; 0 for none.")
 @shared_options
 @pass_session
 def set_front(session: Session, name: str, nodes: tuple[str, ...], **bounds: Any) -> None:
-    """Change which nodes a front asks, and within which bounds."""
+    """Change the nodes and limits of a front."""
     body: dict[str, Any] = {bound: bounds[bound] for bound in _BOUNDS if bounds[bound] is not None}
     if nodes:
         body["backends"] = _weights(nodes)
@@ -75,6 +86,6 @@ def _weights(nodes: Iterable[str]) -> dict[str, int]:
     for text in nodes:
         name, _, weight = text.partition("=")
         if weight and not (weight.isascii() and weight.isdecimal()):
-            raise Refused({"code": "bad-value", "detail": f"{weight} is no weight."})
+            raise Refused({"code": "bad-value", "detail": f"{weight} is not a valid weight. Use a whole number."})
         found[name] = int(weight or 1)
     return found

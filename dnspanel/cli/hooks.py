@@ -31,26 +31,26 @@ _number = click.argument("number", metavar="ID", type=click.IntRange(min=1))
 
 # The options of what a hook is like; those that are left out stay as they are, or have their default.
 _terms = options(
-    click.option("--zone", help="It is asked about this zone."),
-    click.option("--tag", help="About zones with this tag."),
-    click.option("--team", type=click.IntRange(min=1), help="About zones of the team with this id."),
-    click.option("--name", help="Who publishes reads this, and never the URL."),
-    click.option("--seconds", type=click.IntRange(1, 10), help="So long an answer is waited for."),
-    click.option("--when-silent", type=_SILENT, help="What becomes of a publication without an answer."),
+    click.option("--zone", help="Ask the hook about this zone."),
+    click.option("--tag", help="Ask the hook about zones with this tag."),
+    click.option("--team", type=click.IntRange(min=1), help="Ask the hook about zones of the team with this id."),
+    click.option("--name", help="Name of the hook, shown to publishers instead of the URL."),
+    click.option("--seconds", type=click.IntRange(1, 10), help="Timeout for an answer in seconds."),
+    click.option("--when-silent", type=_SILENT, help="Decision if the hook does not answer."),
 )
 
 
 @click.group()
 def hooks() -> None:
-    """Publish hooks: programs that are asked before zones are published, and may say no."""
+    """Manage programs that check publications."""
 
 
 @hooks.command("list")
 @shared_options
 @pass_session
 def list_hooks(session: Session) -> None:
-    """List the publish hooks about zones that this token may govern."""
-    session.show_rows(session.client.items("/publish-hooks"), _LISTED, none="Nobody is asked.")
+    """List the publish hooks that the token can manage."""
+    session.show_rows(session.client.items("/publish-hooks"), _LISTED, none="No publish hooks yet.")
 
 
 @hooks.command()
@@ -58,7 +58,7 @@ def list_hooks(session: Session) -> None:
 @shared_options
 @pass_session
 def show(session: Session, number: int) -> None:
-    """Show how a hook answers, with its last answers."""
+    """Show the last answers of a publish hook."""
     found = session.client.get(f"/publish-hooks/{number}/health")
     if not session.is_json:
         output.show_details(
@@ -70,19 +70,21 @@ def show(session: Session, number: int) -> None:
                 "what is wrong": found["error"],
             }
         )
-        output.show_table(found["replies"], _REPLIES, none="It was not asked yet.")
+        output.show_table(found["replies"], _REPLIES, none="No answers yet.")
     else:
         output.show_json(found)
 
 
 @hooks.command()
 @click.argument("address", metavar="URL")
-@click.option("--reason", required=True, help="Who is refused reads this.")
+@click.option("--reason", required=True, help="Explanation for people who are refused.")
 @_terms
 @shared_options
 @pass_session
 def add(session: Session, address: str, reason: str, **terms: Any) -> None:
-    """Ask the program at URL before every publication; its secret is shown this once.
+    """Add a publish hook and print its secret once.
+
+    The program at URL is asked before every publication.
 
     \b
     Example:
@@ -94,22 +96,25 @@ def add(session: Session, address: str, reason: str, **terms: Any) -> None:
 
 @hooks.command()
 @_number
-@click.option("--address", metavar="URL", help="Ask the program at this URL.")
-@click.option("--reason", help="Who is refused reads this.")
-@click.option("--everywhere", is_flag=True, help="It is asked about every zone.")
+@click.option("--address", metavar="URL", help="New URL of the program.")
+@click.option("--reason", help="Explanation for people who are refused.")
+@click.option("--everywhere", is_flag=True, help="Ask the hook about every zone.")
 @_terms
 @shared_options
 @pass_session
 def change(
     session: Session, number: int, address: str | None, reason: str | None, everywhere: bool, **terms: Any
 ) -> None:
-    """Change a hook, from the next question on; its secret stays."""
+    """Change a publish hook.
+
+    The secret stays. The change applies from the next publication.
+    """
     scope = {"zone": None, "tag": "", "team": None}
     given = _given({"url": address, "reason": reason, **terms})
     if everywhere or scope.keys() & given.keys():
         given = {**scope, **given}
     if not given:
-        raise click.UsageError("Say what changes.")
+        raise click.UsageError("Give at least one option to change.")
     changed = session.client.send("PATCH", f"/publish-hooks/{number}", given)
     session.show(changed, {"id": changed["id"], "zones": _zones(changed), "asks": changed["url"]})
 
@@ -119,7 +124,10 @@ def change(
 @shared_options
 @pass_session
 def rotate(session: Session, number: int) -> None:
-    """Make a new secret, which is shown this once; the old one counts beside it for a day."""
+    """Create a new secret for a publish hook and print it once.
+
+    The old secret stays valid for one day.
+    """
     made = session.client.send("POST", f"/publish-hooks/{number}/rotate")
     session.show(made, {"id": number, "secret": made["secret"]})
 
@@ -130,7 +138,10 @@ def rotate(session: Session, number: int) -> None:
 @pass_session
 @click.pass_context
 def try_hook(context: click.Context, session: Session, number: int) -> None:
-    """Ask the hook an example, and show what it answers; the exit code is 1 if no answer counts."""
+    """Send an example to a publish hook and show its answer.
+
+    Exit code 1 means that the hook did not give a valid answer.
+    """
     found = session.client.send("POST", f"/publish-hooks/{number}/test")
     session.show(found, {"answer": found["answer"], "after ms": found["ms"], "reason": found["reason"]})
     if found["answer"] == "silent":
@@ -142,7 +153,7 @@ def try_hook(context: click.Context, session: Session, number: int) -> None:
 @shared_options
 @pass_session
 def lift(session: Session, number: int) -> None:
-    """Lift a hook: nobody is asked any more."""
+    """Delete a publish hook."""
     session.client.send("DELETE", f"/publish-hooks/{number}")
     session.done(f"Hook {number} deleted.", id=number, deleted=True)
 

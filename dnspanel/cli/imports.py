@@ -49,51 +49,51 @@ _PLANNED = (
 
 # Options of commands that publish an import.
 applying_options = options(
-    click.option("--confirm", is_flag=True, help="Publish though zones lose much."),
-    click.option("--wait", is_flag=True, help="Wait until every node answers with it."),
+    click.option("--confirm", is_flag=True, help="Publish even if zones lose many records."),
+    click.option("--wait", is_flag=True, help="Wait until every node answers with the import."),
     click.option(
         "--timeout",
         type=click.IntRange(1, 86_400),
         default=DEFAULT_TIMEOUT,
         show_default=True,
-        help="With --wait: seconds, once all is published.",
+        help="Stop waiting this many seconds after the last publication (with --wait).",
     ),
 )
 
 
 @click.command("import")
 @click.argument("files", metavar="FILES...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
-@click.option("--apply", is_flag=True, help="Publish what the dry run showed; without it nothing is written.")
+@click.option("--apply", is_flag=True, help="Publish the result of the dry run. Without --apply, nothing is written.")
 @click.option(
     "--existing",
     type=click.Choice(["union", "rrsets", "replace", "skip"]),
     default="union",
     show_default=True,
-    help="Of zones that exist: the values of both, RRsets of the source in place of the zone's, or the source alone.",
+    help="Handling of zones that exist: add values (union), replace RRsets (rrsets), replace the zone, or skip.",
 )
 @click.option(
     "--new",
     type=click.Choice(["create", "skip"]),
     default="create",
     show_default=True,
-    help="What becomes of zones that do not.",
+    help="Handling of zones that do not exist.",
 )
 @click.option(
     "--source",
     type=click.Choice(["files", "json", "powerdns-dump", "powerdns-lmdb"]),
     default="files",
     show_default=True,
-    help="What the files are; `files`: zone files, archives and named.conf.",
+    help="Kind of the files; `files` are zone files, archives and named.conf.",
 )
 @click.option(
     "--signatures",
     type=click.Choice(["drop", "keep"]),
     default="drop",
     show_default=True,
-    help="Of zones that are signed: leave them out, or serve the zones as they come.",
+    help="Signatures of signed zones: drop the signatures, or serve the zones with the signatures.",
 )
-@click.option("--title", help="How lists call it.")
-@passphrase_option("With --source json: the passphrase in this file opens the private DNSSEC keys of an export.")
+@click.option("--title", help="Title of the import in lists.")
+@passphrase_option("File with the passphrase (one line) for the private DNSSEC keys of a JSON export.")
 @applying_options
 @shared_options
 @pass_session
@@ -109,10 +109,11 @@ def import_files(
     keys_passphrase_file: Path | None,
     **how: Any,
 ) -> None:
-    """Import zone files, folders or archives of them; first a dry run, always.
+    """Import zone files, folders or archives.
 
-    Exit code 1 says that some zones cannot be imported; the others are. With --wait, these are also zones that were
-    published and taken back, because the name servers could not answer with them.
+    Every import starts with a dry run; --apply publishes the result. Exit code 1 means that some zones were not
+    imported; the other zones were. With --wait, the zones that were not imported include zones that were taken back,
+    because the name servers could not answer with them.
 
     \b
     Examples:
@@ -121,7 +122,9 @@ def import_files(
       dnspanel import backup.tar.gz --apply
     """
     if keys_passphrase_file and source != "json":
-        raise click.UsageError("--keys-passphrase-file: only --source json has sealed keys.")
+        raise click.UsageError(
+            "--keys-passphrase-file needs --source json: only --source json can contain sealed keys."
+        )
     body = {
         "source": source,
         "title": title or (files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"),
@@ -139,16 +142,16 @@ def import_files(
 
 @click.group()
 def imports() -> None:
-    """Imports that were begun: look, publish, undo."""
+    """Manage imports that were started."""
 
 
 @imports.command("list")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="The newest so many.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Show this many imports.")
 @shared_options
 @pass_session
 def list_imports(session: Session, limit: int) -> None:
-    """List imports, the newest first."""
-    session.show_rows(session.client.get("/imports", limit=limit)["items"], _LISTED, none="No import.")
+    """List imports, newest first."""
+    session.show_rows(session.client.get("/imports", limit=limit)["items"], _LISTED, none="No imports.")
 
 
 @imports.command()
@@ -156,7 +159,7 @@ def list_imports(session: Session, limit: int) -> None:
 @shared_options
 @pass_session
 def show(session: Session, number: int) -> None:
-    """Show an import and what it found."""
+    """Show an import and its result."""
     job = session.client.get(f"/imports/{number}")
     _show(session, job)
 
@@ -167,7 +170,7 @@ def show(session: Session, number: int) -> None:
 @shared_options
 @pass_session
 def apply(session: Session, number: int, **how: Any) -> None:
-    """Publish what the dry run of an import showed."""
+    """Publish an import after its dry run."""
     _conclude(session, session.client.get(f"/imports/{number}"), apply=True, **how)
 
 
@@ -176,7 +179,10 @@ def apply(session: Session, number: int, **how: Any) -> None:
 @shared_options
 @pass_session
 def undo(session: Session, number: int) -> None:
-    """Take back what an import published, where nobody changed it since."""
+    """Undo an import that was published.
+
+    Records that others changed since stay as they are.
+    """
     _act(session, number, "undo")
     _show(session, follow(session, number))
 
@@ -186,7 +192,10 @@ def undo(session: Session, number: int) -> None:
 @shared_options
 @pass_session
 def cancel(session: Session, number: int) -> None:
-    """Stop an import; what it published stays."""
+    """Stop an import.
+
+    Zones that were published stay as they are.
+    """
     _act(session, number, "cancel")
     _show(session, follow(session, number))
 

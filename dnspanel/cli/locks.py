@@ -20,7 +20,7 @@ _LISTED = (
 
 @click.group()
 def locks() -> None:
-    """Locks of a zone: list, add, lift."""
+    """Manage the locks of a zone."""
 
 
 @locks.command("list")
@@ -29,19 +29,21 @@ def locks() -> None:
 @pass_session
 def list_locks(session: Session, zone: str) -> None:
     """List the locks of a zone."""
-    session.show_rows(session.client.items(zone_path(zone, "locks")), _LISTED, none="Nothing is locked.")
+    session.show_rows(session.client.items(zone_path(zone, "locks")), _LISTED, none="No locks.")
 
 
 @locks.command()
 @click.argument("zone")
 @click.argument("name", default="")
 @click.argument("type_", metavar="TYPE", default="")
-@click.option("--reason", required=True, help="Who tries to change it reads this.")
-@click.option("--mine", is_flag=True, help="This token may still change it; else nobody.")
+@click.option("--reason", required=True, help="Explanation for people who try to change the records.")
+@click.option("--mine", is_flag=True, help="Let this token change the records; otherwise no one can.")
 @shared_options
 @pass_session
 def add(session: Session, zone: str, name: str, type_: str, reason: str, mine: bool) -> None:
-    """Lock a zone, a name in it (@ is its own), or one RRset.
+    """Lock a zone, a name or an RRset.
+
+    Without NAME, the full zone is locked. NAME @ is the apex.
 
     \b
     Examples:
@@ -59,6 +61,6 @@ def add(session: Session, zone: str, name: str, type_: str, reason: str, mine: b
 @shared_options
 @pass_session
 def lift(session: Session, zone: str, number: int) -> None:
-    """Lift a lock."""
+    """Remove a lock."""
     session.client.send("DELETE", zone_path(zone, "locks", number))
     session.done(f"Lock {number} removed.", id=number, deleted=True)

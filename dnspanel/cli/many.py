@@ -11,7 +11,7 @@ from dnspanel.cli import output
 def only_act(acts: Sequence[dict[str, Any]], options: str) -> dict[str, Any]:
     """The act, if there is one. Raises UsageError, which names these options, for none and for several."""
     if len(acts) != 1:
-        raise click.UsageError(f"Say one thing that is to be done: {options}")
+        raise click.UsageError(f"Give one action: {options}")
     return acts[0]
 
 
@@ -24,6 +24,6 @@ def tell_others(preview: Mapping[str, Any]) -> None:
 def tell_refusals(outcome: Mapping[str, Any], label: Callable[[Mapping[str, Any]], str]) -> None:
     """What stays as it is and why, of many the first."""
     for refusal in outcome["refusals"]:
-        output.tell(f"Stays as it is: {label(refusal)}: {refusal['reason']}")
+        output.tell(f"Skipped: {label(refusal)}: {refusal['reason']}")
     if outcome["refused"] > len(outcome["refusals"]):
-        output.tell(f"… and {outcome['refused'] - len(outcome['refusals'])} more stay as they are.")
+        output.tell(f"… and {outcome['refused'] - len(outcome['refusals'])} more skipped.")

@@ -30,19 +30,21 @@ _PLACES = (
 
 # What a set says, but for its name and its servers.
 _told = options(
-    click.option("--primary", help="In the SOA; else the first one in new zones."),
-    click.option("--hostmaster", help="The mailbox of the SOA, as a name."),
-    click.option("--ttl", type=Ttl(60, 604_800), help="Of the NS: seconds, or a duration such as 1h or 1d."),
-    click.option("--description", help="What it is good for."),
-    click.option("--default/--no-default", default=None, help="New zones begin with it, or no more."),
+    click.option("--primary", help="Primary in the SOA record; the default is the first server."),
+    click.option("--hostmaster", help="Mailbox in the SOA record, as a name."),
+    click.option(
+        "--ttl", type=Ttl(60, 604_800), help="TTL of the NS records in seconds, or a duration such as 1h or 1d."
+    ),
+    click.option("--description", help="Description of the set."),
+    click.option("--default/--no-default", default=None, help="Use the set for new zones, or for no new zones."),
 )
 
 
 @click.group("name-servers")
 def name_servers() -> None:
-    """Sets of name servers. SET is a name or an id.
+    """Manage sets of name servers.
 
-    A SERVER is a name with its addresses or nodes behind it, separated by commas: ns1.example.net,192.0.2.1 or
+    SET is a name or an id. SERVER is a name with its addresses or nodes, comma-separated: ns1.example.net,192.0.2.1 or
     ns1.example.net,node:fra1
     """
 
@@ -51,8 +53,8 @@ def name_servers() -> None:
 @shared_options
 @pass_session
 def list_sets(session: Session) -> None:
-    """List the sets."""
-    session.show_rows(session.client.items(_SETS), _LISTED, none="No set of name servers.")
+    """List the sets of name servers."""
+    session.show_rows(session.client.items(_SETS), _LISTED, none="No sets of name servers.")
 
 
 @name_servers.command()
@@ -60,19 +62,19 @@ def list_sets(session: Session) -> None:
 @shared_options
 @pass_session
 def show(session: Session, name: str) -> None:
-    """Show what a set says."""
+    """Show a set of name servers."""
     _show(session, session.client.get(f"{_SETS}/{_named(session, name)['id']}"))
 
 
 @name_servers.command()
 @click.argument("name")
 @click.argument("servers", metavar="SERVER...", nargs=-1, required=True)
-@click.option("--team", type=int, help="Of this team: an id; else of the whole panel.")
+@click.option("--team", type=int, help="Id of the team that owns the set; the default is the panel.")
 @_told
 @shared_options
 @pass_session
 def create(session: Session, name: str, servers: Sequence[str], **told: Any) -> None:
-    """Make a set.
+    """Create a set of name servers.
 
     \b
     Example:
@@ -88,10 +90,13 @@ def create(session: Session, name: str, servers: Sequence[str], **told: Any) -> 
 @shared_options
 @pass_session
 def change(session: Session, name: str, servers: Sequence[str], **told: Any) -> None:
-    """Change a set; with other servers by another version. No zone changes: see `dnspanel templates run`."""
+    """Change a set of name servers.
+
+    New servers make a new version of the set. Zones change only with `dnspanel templates run`.
+    """
     body = _body(servers, told)
     if not body:
-        raise click.UsageError("Say what is to change.")
+        raise click.UsageError("Give SERVER or an option to change.")
     _show(session, session.client.send("PATCH", f"{_SETS}/{_named(session, name)['id']}", body))
 
 
@@ -100,7 +105,10 @@ def change(session: Session, name: str, servers: Sequence[str], **told: Any) -> 
 @shared_options
 @pass_session
 def delete(session: Session, name: str) -> None:
-    """Delete a set. Zones keep their name servers, and follow nothing any more."""
+    """Delete a set of name servers.
+
+    Zones keep their name servers and stop following the set.
+    """
     found = _named(session, name)
     session.client.send("DELETE", f"{_SETS}/{found['id']}")
     session.done(f"Set {found['name']} deleted.", id=found["id"], deleted=True)
@@ -111,9 +119,9 @@ def delete(session: Session, name: str) -> None:
 @shared_options
 @pass_session
 def zone(session: Session, zone: str) -> None:
-    """Show which set a zone follows, and how it differs; `dnspanel templates apply` brings it into step.
+    """Show the set that a zone follows, and what differs.
 
-    Exit code 1 says that it differs.
+    `dnspanel templates apply` removes the differences. Exit code 1 means that the zone differs.
     """
     found = session.client.get(zone_path(zone, "name-servers"))
     session.show(found, {"zone": zone, **found})
@@ -126,19 +134,25 @@ def zone(session: Session, zone: str) -> None:
 @shared_options
 @pass_session
 def addresses(session: Session, name: str) -> None:
-    """List the zones here that names of a set lie in, the addresses of their nodes, and what the parents have."""
+    """List zones that contain names of a set.
+
+    Shows the addresses of the nodes behind the names, and the records at the parents.
+    """
     found = session.client.get(f"{_SETS}/{_named(session, name)['id']}/addresses")
-    session.show_rows(found["items"], _PLACES, none="No name of it that has nodes lies in a zone here.")
+    session.show_rows(found["items"], _PLACES, none="No names of the set with nodes are in zones of the panel.")
 
 
 @name_servers.command()
 @click.argument("name", metavar="SET")
 @click.argument("zone")
-@click.option("--stop", is_flag=True, help="Keep them no more; they stay as they are.")
+@click.option("--stop", is_flag=True, help="Stop updating the addresses; the records stay.")
 @shared_options
 @pass_session
 def keep(session: Session, name: str, zone: str, stop: bool) -> None:
-    """Publish the addresses of nodes at a set's names in a zone, and keep them. Exit code 1 says why not yet."""
+    """Publish the addresses of a set and keep them up to date.
+
+    Exit code 1 means that the addresses cannot be published yet; the reason is printed.
+    """
     path = f"{_SETS}/{_named(session, name)['id']}/addresses/{zone}"
     if stop:
         session.client.send("DELETE", path)
@@ -153,7 +167,10 @@ def keep(session: Session, name: str, zone: str, stop: bool) -> None:
 @shared_options
 @pass_session
 def parent(session: Session, name: str, zone: str) -> None:
-    """Ask the parent of a zone for the delegation and the glue. Exit code 1 says that something is left to do."""
+    """Check the delegation and the glue at the parent.
+
+    Exit code 1 means that something is left to do.
+    """
     found = session.client.send("POST", f"{_SETS}/{_named(session, name)['id']}/addresses/{zone}/parent")
     _show_place(session, found)
     if any(each["verdict"] != "fine" for each in found["parent"]):

@@ -31,15 +31,21 @@ _LISTED = (
 
 @click.group()
 def nodes() -> None:
-    """Nodes: the name servers that answer with the zones."""
+    """Manage the name servers that answer for the zones."""
 
 
 @nodes.command("list")
 @shared_options
 @pass_session
 def list_nodes(session: Session) -> None:
-    """List the nodes, how each is doing, and its live numbers."""
-    session.show_rows(session.client.items("/nodes"), _LISTED, none="No node.")
+    """List the nodes with their state and live numbers.
+
+    \b
+    Examples:
+      dnspanel nodes list
+      dnspanel nodes list --output json
+    """
+    session.show_rows(session.client.items("/nodes"), _LISTED, none="No nodes.")
 
 
 @nodes.command()
@@ -47,7 +53,7 @@ def list_nodes(session: Session) -> None:
 @shared_options
 @pass_session
 def show(session: Session, name: str) -> None:
-    """Show a node."""
+    """Show the details of a node."""
     node = session.client.get(f"/nodes/{segment(name)}")
     live = node["live"] or {}
     details = {
@@ -66,30 +72,33 @@ def show(session: Session, name: str) -> None:
 
 @nodes.command()
 @click.argument("name")
-@click.option("--fingerprint", help="What `join` printed on the server; without it you are asked to compare.")
+@click.option("--fingerprint", help="Fingerprint that `join` printed on the server; the default is to ask you.")
 @shared_options
 @pass_session
 def approve(session: Session, name: str, fingerprint: str | None) -> None:
-    """Approve the server that asks to be this node.
+    """Approve a server that asks to join as a node.
 
-    The fingerprint is that of its request: the one that `join` printed on the server, and that the node's page shows.
+    Compare the fingerprint of the request: `join` printed it on the server, and the page of the node shows it.
     """
     waiting = session.client.get(f"/nodes/{segment(name)}")["fingerprint"]
     if waiting is None:
-        raise Refused({"detail": f"No server asks to be {name}. Run `join` there with a code first."})
+        raise Refused({"detail": f"No server asks to join as {name}. Run `join` on the server with a code first."})
     if fingerprint is None:
-        output.tell(f"The server that asks to be {name} has the fingerprint\n{waiting}")
+        output.tell(f"The server that asks to join as {name} has the fingerprint\n{waiting}")
         session.ask("Did `join` print the same fingerprint on the server?")
     _act(session, name, "approve", {"fingerprint": fingerprint or waiting})
 
 
 @nodes.command()
 @click.argument("name")
-@click.option("--reason", default="", help="Why, for the node's page.")
+@click.option("--reason", default="", help="Reason for the page of the node.")
 @shared_options
 @pass_session
 def drain(session: Session, name: str, reason: str) -> None:
-    """Push nothing to a node until it is resumed. It goes on answering."""
+    """Pause updates to a node.
+
+    The node continues to answer with the zones it has.
+    """
     _act(session, name, "drain", {"reason": reason})
 
 
@@ -98,7 +107,7 @@ def drain(session: Session, name: str, reason: str) -> None:
 @shared_options
 @pass_session
 def resume(session: Session, name: str) -> None:
-    """Push to a drained node again."""
+    """Resume updates to a node."""
     _act(session, name, "resume")
 
 
@@ -107,17 +116,23 @@ def resume(session: Session, name: str) -> None:
 @shared_options
 @pass_session
 def resync(session: Session, name: str) -> None:
-    """Send a node a whole snapshot. It goes on answering."""
+    """Send a full snapshot to a node.
+
+    The node continues to answer meanwhile.
+    """
     _act(session, name, "resync")
 
 
 @nodes.command()
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @shared_options
 @pass_session
 def revoke(session: Session, name: str, yes: bool) -> None:
-    """Revoke the certificate of a node, which then has to enroll again. It goes on answering."""
+    """Revoke the certificate of a node.
+
+    The node must enroll again. The node continues to answer with the zones it has.
+    """
     if not yes:
         session.ask(f"Revoke the certificate of {name}?")
     _act(session, name, "revoke")
@@ -125,25 +140,30 @@ def revoke(session: Session, name: str, yes: bool) -> None:
 
 @nodes.command()
 @click.argument("name")
-@click.option("--yes", is_flag=True, help="Do not ask.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @shared_options
 @pass_session
 def retire(session: Session, name: str, yes: bool) -> None:
-    """Retire a node for good. A new node can take its name."""
+    """Retire a node permanently.
+
+    A new node can use the name.
+    """
     if not yes:
         session.ask(f"Retire {name} for good?")
     _act(session, name, "retire")
 
 
 @nodes.command()
-@click.option("--interval", type=click.FloatRange(0.1, 3600), default=1.0, show_default=True, help="Seconds.")
-@click.option("--count", type=click.IntRange(min=1), help="Look so many times; else until Ctrl-C.")
+@click.option(
+    "--interval", type=click.FloatRange(0.1, 3600), default=1.0, show_default=True, help="Seconds between two updates."
+)
+@click.option("--count", type=click.IntRange(min=1), help="Stop after this many updates.")
 @shared_options
 @pass_session
 def watch(session: Session, interval: float, count: int | None) -> None:
-    """Show the nodes again and again.
+    """Show the nodes, updated until Ctrl-C.
 
-    With --output json: one line for each look.
+    With --output json, every update is one line.
     """
     looks = 0
     while True:
@@ -152,7 +172,7 @@ def watch(session: Session, interval: float, count: int | None) -> None:
             output.show_json_line(rows)
         else:
             click.clear()  # does nothing where no terminal is
-            output.show_table(rows, _LISTED, none="No node.")
+            output.show_table(rows, _LISTED, none="No nodes.")
         looks += 1
         if looks == count:
             return

@@ -26,7 +26,7 @@ def only_line_of(path: Path, what: str) -> str:
     """The only line of a file that holds `what` (a passphrase). Raises UsageError."""
     lines = text_of(path).splitlines()
     if len(lines) != 1 or not lines[0]:
-        raise click.UsageError(f"{path}: {what} is one line, and nothing else is in its file.")
+        raise click.UsageError(f"{path} must contain {what} as one line, and nothing else.")
     return lines[0]
 
 

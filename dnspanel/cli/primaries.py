@@ -24,57 +24,66 @@ _ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac
 
 # The options of a key, of TLS, and whether only changes are asked for.
 terms_options = options(
-    click.option("--key", default="", metavar="NAME", help="Of the TSIG key by which they are asked."),
+    click.option("--key", default="", metavar="NAME", help="TSIG key name for requests to the primaries."),
     click.option(
         "--algorithm",
         type=click.Choice(_ALGORITHMS),
         default=_ALGORITHMS[0],
         show_default=True,
-        help="Of that key.",
+        help="Algorithm of the TSIG key.",
     ),
-    click.option("--secret-file", type=FILE, metavar="FILE", help="Has the key's secret, in Base64, as one line."),
-    click.option("--tls", is_flag=True, help="Over TLS alone (RFC 9103), at port 853 unless an address says another."),
+    click.option("--secret-file", type=FILE, metavar="FILE", help="File with the TSIG secret (one line, Base64)."),
+    click.option(
+        "--tls", is_flag=True, help="Transfer only over TLS (RFC 9103), on port 853 unless ADDRESS has another port."
+    ),
     click.option(
         "--tls-name",
         "tls_names",
         multiple=True,
         metavar="NAME",
-        help="In their certificates: once for all primaries, or once for each, in their order.",
+        help="Name in the certificate. Give one for all primaries, or one for each in order.",
     ),
     click.option(
         "--tls-certificates",
         type=FILE,
         metavar="FILE",
-        help="PEM: who signs their certificates, or without --tls-name these themselves.",
+        help="PEM file with the authorities of the primaries, or with the certificates, without --tls-name.",
     ),
-    click.option("--show-certificate", is_flag=True, help="Show the panel's own where a primary asks for one."),
-    click.option("--no-ixfr", is_flag=True, help="Always transfer all of it."),
+    click.option(
+        "--show-certificate",
+        is_flag=True,
+        help="Show the client certificate of the panel to primaries that ask for one.",
+    ),
+    click.option("--no-ixfr", is_flag=True, help="Always transfer the full zone."),
 )
 
 # Why a zone gets another primary, and whether that goes past rules.
 _saying = options(
-    click.option("--reason", default="", help="Why, for others and the audit log."),
+    click.option("--reason", default="", help="Reason for other people and the audit log."),
     click.option(
         "--past-rules",
         is_flag=True,
-        help="Though a rule of approval or a freeze forbids it: for who may govern the zone, with --reason.",
+        help="Override approval rules and freezes. Requires --reason and the right `govern` on the zone.",
     ),
 )
 
 
 @click.group()
 def primaries() -> None:
-    """Zones that come from primaries elsewhere: list, create, ask, take over."""
+    """Manage zones that are transferred from primaries."""
 
 
 @primaries.command("list")
-@click.option("--failing", is_flag=True, help="Those to which nothing comes only.")
+@click.option("--failing", is_flag=True, help="Show only zones that fail to transfer.")
 @shared_options
 @pass_session
 def list_transferred(session: Session, failing: bool) -> None:
-    """List the zones that come from elsewhere, or did."""
+    """List the zones that are transferred from primaries.
+
+    Zones that the panel took over are listed too.
+    """
     query = {"failing": "true"} if failing else {}
-    session.show_rows(session.client.items("/transferred-zones", **query), _LISTED, none="No zone.")
+    session.show_rows(session.client.items("/transferred-zones", **query), _LISTED, none="No zones.")
 
 
 @primaries.command()
@@ -82,7 +91,7 @@ def list_transferred(session: Session, failing: bool) -> None:
 @shared_options
 @pass_session
 def show(session: Session, zone: str) -> None:
-    """Show where a zone comes from, and how that stands."""
+    """Show the primaries of a zone and the last transfer."""
     found = session.client.get(zone_path(zone, "primaries"))
     moments = {name: output.moment(found[name]) for name in found if name.endswith("_at") or name == "failed_since"}
     session.show(
@@ -94,12 +103,12 @@ def show(session: Session, zone: str) -> None:
 @primaries.command()
 @click.argument("zone")
 @click.argument("addresses", metavar="ADDRESS...", nargs=-1, required=True)
-@click.option("--team", type=int, help="Id of the team that it belongs to.")
+@click.option("--team", type=int, help="Id of the team that owns the zone.")
 @terms_options
 @shared_options
 @pass_session
 def create(session: Session, zone: str, addresses: tuple[str, ...], team: int | None, **terms: Any) -> None:
-    """Create a zone that comes from these primaries.
+    """Create a zone that is transferred from primaries.
 
     \b
     Examples:
@@ -122,7 +131,10 @@ def create(session: Session, zone: str, addresses: tuple[str, ...], team: int | 
 def set_primaries(
     session: Session, zone: str, addresses: tuple[str, ...], reason: str, past_rules: bool, **terms: Any
 ) -> None:
-    """Have a zone come from these primaries: the next transfer replaces what it holds."""
+    """Set the primaries of a zone.
+
+    The next transfer replaces all records of the zone.
+    """
     body = {**body_of_primaries(addresses, **terms), **_override(reason, past_rules)}
     found = session.client.send("PUT", zone_path(zone, "primaries"), body)
     session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
@@ -130,11 +142,11 @@ def set_primaries(
 
 @primaries.command()
 @click.argument("zone")
-@click.option("--all", "wants_all", is_flag=True, help="All of the zone, whatever its serial.")
+@click.option("--all", "wants_all", is_flag=True, help="Transfer the full zone, even if the serial is the same.")
 @shared_options
 @pass_session
 def retrieve(session: Session, zone: str, wants_all: bool) -> None:
-    """Ask a zone's primaries now."""
+    """Transfer a zone from its primaries now."""
     found = session.client.send("POST", zone_path(zone, "primaries", "transfer"), {"all": wants_all})
     session.show(found, {"zone": found["zone"], "asked": " ".join(found["addresses"])})
 
@@ -146,7 +158,10 @@ def retrieve(session: Session, zone: str, wants_all: bool) -> None:
 @shared_options
 @pass_session
 def take_over(session: Session, zone: str, reason: str, past_rules: bool, wait: bool, timeout: int) -> None:
-    """Make this panel the primary of a zone: it is edited and published here from now on."""
+    """Make this panel the primary of a zone.
+
+    From then on the zone is edited and published here.
+    """
     path, body = zone_path(zone, "primaries", "take-over"), _override(reason, past_rules)
     show_written(session, publish(session, "POST", path, body, wait=wait, timeout=timeout), waited=wait)
 
@@ -157,7 +172,10 @@ def take_over(session: Session, zone: str, reason: str, past_rules: bool, wait: 
 @shared_options
 @pass_session
 def give_back(session: Session, zone: str, reason: str, past_rules: bool) -> None:
-    """Have a zone that was taken over come from its primaries again; that replaces what was changed here."""
+    """Transfer a zone from its old primaries again.
+
+    The transfer replaces changes that were made in the panel.
+    """
     found = session.client.send("POST", zone_path(zone, "primaries", "give-back"), _override(reason, past_rules))
     session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
 

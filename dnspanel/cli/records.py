@@ -23,35 +23,34 @@ _LISTED = (
     Column("VALUE", "value"),
     Column("", lambda row: "disabled" if row["disabled"] else ""),
 )
-_TTL = click.option("--ttl", type=Ttl(), help="Seconds, or a duration such as 5m or 1h.")
+_TTL = click.option("--ttl", type=Ttl(), help="TTL in seconds, or a duration such as 5m or 1h.")
 
 
 @click.group()
 def records() -> None:
-    """Records of a zone: list, set, add, remove, delete; records of many zones: change.
+    """Manage records of zones.
 
-    NAME is relative to the zone, or absolute with a final dot; @ is the zone
-    itself. A VALUE is written as in a zone file: "10 mail.example.net." for
-    an MX. Names in a VALUE are absolute and end in a dot; one without it is
-    refused. Put -- before values that begin with a minus.
+    NAME is relative to the zone, or absolute with a final dot; @ is the apex. A VALUE is written as in a zone file:
+    "10 mail.example.net." for an MX. Names in a VALUE are absolute and must end in a dot. Put -- before values that
+    begin with a minus.
     """
 
 
 def changing_options(command: C) -> C:
     """Options of every command that changes records."""
-    command = click.option("--ptr", is_flag=True, help="Change the PTRs of these addresses too, where they are yours.")(
+    command = click.option("--ptr", is_flag=True, help="Change the PTR records of the addresses too, where you can.")(
         command
     )
-    command = click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")(command)
-    command = click.option("--confirm", is_flag=True, help="Do it though so much is deleted.")(command)
+    command = click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")(command)
+    command = click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")(command)
     return shared_options(writing_options(command))
 
 
 @records.command("list")
 @click.argument("zone")
-@click.option("-q", "--search", help="As in the filter of the panel: text, and filters such as ttl:<300 or value:mail.")
-@click.option("--name", help="One owner name.")
-@click.option("--type", "type_", help="One type, or several with commas between them.")
+@click.option("-q", "--search", help="Search by text and filters, such as ttl:<300 or value:mail.")
+@click.option("--name", help="Show only the records at this owner name.")
+@click.option("--type", "type_", help="Show only these types, comma-separated.")
 @shared_options
 @pass_session
 def list_records(session: Session, zone: str, search: str | None, name: str | None, type_: str | None) -> None:
@@ -69,7 +68,7 @@ def list_records(session: Session, zone: str, search: str | None, name: str | No
     rows = [
         {**rrset, "value": value, "disabled": value in rrset["disabled"]} for rrset in found for value in rrset["rdata"]
     ]
-    output.show_table(rows, _LISTED, none="No record.")
+    output.show_table(rows, _LISTED, none="No records.")
 
 
 @records.command("set")
@@ -83,9 +82,10 @@ def list_records(session: Session, zone: str, search: str | None, name: str | No
 def set_records(
     session: Session, zone: str, name: str, type: str, values: Sequence[str], ttl: int | None, **how: Any
 ) -> None:
-    """Make these the records at NAME and TYPE, in place of all there may be.
+    """Set the records at NAME and TYPE.
 
-    Without --ttl the present TTL stays; new records get the zone's default, or 3600 s.
+    All present records at NAME and TYPE are replaced. Without --ttl, the present TTL stays. New records get the default
+    TTL of the zone, or 3600 s.
 
     \b
     Examples:
@@ -106,7 +106,7 @@ def set_records(
 @changing_options
 @pass_session
 def add(session: Session, zone: str, name: str, type: str, values: Sequence[str], ttl: int | None, **how: Any) -> None:
-    """Add records at NAME and TYPE to those that are there.
+    """Add records at NAME and TYPE.
 
     \b
     Example:
@@ -124,7 +124,14 @@ def add(session: Session, zone: str, name: str, type: str, values: Sequence[str]
 @changing_options
 @pass_session
 def remove(session: Session, zone: str, name: str, type: str, values: Sequence[str], **how: Any) -> None:
-    """Remove these records, and leave others at NAME and TYPE as they are."""
+    """Remove some records at NAME and TYPE.
+
+    Other records at NAME and TYPE stay as they are.
+
+    \b
+    Example:
+      dnspanel records remove example.net www A 192.0.2.1 --wait
+    """
     _change(session, zone, {"op": "prune", "name": name, "type": type, "rdata": list(values)}, **how)
 
 
@@ -135,7 +142,12 @@ def remove(session: Session, zone: str, name: str, type: str, values: Sequence[s
 @changing_options
 @pass_session
 def delete(session: Session, zone: str, name: str, type: str, **how: Any) -> None:
-    """Delete all records at NAME and TYPE."""
+    """Delete all records at NAME and TYPE.
+
+    \b
+    Example:
+      dnspanel records delete example.net old CNAME --wait
+    """
     _change(session, zone, {"op": "delete", "name": name, "type": type}, **how)
 
 
@@ -143,10 +155,17 @@ def delete(session: Session, zone: str, name: str, type: str, **how: Any) -> Non
 @click.argument("zone")
 @click.argument("name")
 @click.argument("type")
-@click.option("--comment", help='Of all of them together; "" takes it away.')
-@click.option("--tag", "tags", multiple=True, help="In place of all tags; once for each.")
-@click.option("--no-tags", is_flag=True, help="They have no tag.")
-@click.option("--value-comment", "of_values", nargs=2, multiple=True, metavar="VALUE TEXT", help="Of one value.")
+@click.option("--comment", help='Comment for the RRset. "" removes the comment.')
+@click.option("--tag", "tags", multiple=True, help="Tag that replaces all present tags. Repeat for several.")
+@click.option("--no-tags", is_flag=True, help="Remove all tags from the RRset.")
+@click.option(
+    "--value-comment",
+    "of_values",
+    nargs=2,
+    multiple=True,
+    metavar="VALUE TEXT",
+    help="Comment for one value. Repeat for several.",
+)
 @shared_options
 @writing_options
 @pass_session
@@ -163,9 +182,9 @@ def note(
     timeout: int,
     reason: str,
 ) -> None:
-    """Set the comment and tags of the records at NAME and TYPE, and comments of single values.
+    """Set comments and tags of records.
 
-    What is not remarks stays. An empty TEXT takes the comment of a value away.
+    Records and TTL stay unchanged. An empty TEXT removes the comment of a value.
 
     \b
     Example:
@@ -179,26 +198,32 @@ def note(
         remarks = {**session.client.get(path).get("value_comments", {}), **dict(of_values)}
         body["value_comments"] = {value: text for value, text in remarks.items() if text}
     if not body or (tags and no_tags):
-        raise click.UsageError("Say --comment, --tag or --no-tags, or --value-comment.")
+        raise click.UsageError("Give --comment, --tag, --no-tags or --value-comment.")
     show_written(session, publish(session, "PATCH", path, body, wait=wait, timeout=timeout), waited=wait)
 
 
 @records.command()
-@click.option("--where", help="All records that this search finds in all zones, as in the panel: type:a has:192.0.2.7")
-@click.option("--at", "places", nargs=3, multiple=True, metavar="ZONE NAME TYPE", help="These; once for each.")
-@click.option("--set-ttl", type=Ttl(), help="Seconds, or a duration such as 5m or 1h.")
-@click.option("--set-value", "set_values", multiple=True, help="In place of all values; once for each.")
-@click.option("--add-value", "add_values", multiple=True, help="Besides those that are there; once for each.")
-@click.option("--remove-value", "remove_values", multiple=True, help="Once for each.")
-@click.option("--find", help="Text in values; with --pattern a whole value, in which * stands for any text.")
-@click.option("--replace-with", help="What comes in place of --find; with --pattern, * is what it stood for there.")
-@click.option("--pattern", is_flag=True, help="--find is a pattern.")
-@click.option("--set-comment", help='"" takes it away.')
-@click.option("--add-tag", "add_tags", multiple=True, help="Once for each.")
-@click.option("--remove-tag", "remove_tags", multiple=True, help="Once for each.")
-@click.option("--enable", is_flag=True, help="All values are served.")
-@click.option("--disable", is_flag=True, help="They are kept, and not served.")
-@click.option("--delete", is_flag=True, help="They are gone.")
+@click.option("--where", help="Select all records that this search finds, such as type:a has:192.0.2.7.")
+@click.option(
+    "--at", "places", nargs=3, multiple=True, metavar="ZONE NAME TYPE", help="Select one RRset. Repeat for several."
+)
+@click.option("--set-ttl", type=Ttl(), help="New TTL in seconds, or a duration such as 5m or 1h.")
+@click.option(
+    "--set-value", "set_values", multiple=True, help="Value that replaces all present values. Repeat for several."
+)
+@click.option("--add-value", "add_values", multiple=True, help="Value to add. Repeat for several.")
+@click.option("--remove-value", "remove_values", multiple=True, help="Value to remove. Repeat for several.")
+@click.option("--find", help="Text to find in values. With --pattern, a full value in which * matches any text.")
+@click.option(
+    "--replace-with", help="Text that replaces the text of --find. With --pattern, * inserts the matched text."
+)
+@click.option("--pattern", is_flag=True, help="Read --find as a pattern.")
+@click.option("--set-comment", help='New comment of the records. "" removes the comment.')
+@click.option("--add-tag", "add_tags", multiple=True, help="Tag to add. Repeat for several.")
+@click.option("--remove-tag", "remove_tags", multiple=True, help="Tag to remove. Repeat for several.")
+@click.option("--enable", is_flag=True, help="Serve all values of the records.")
+@click.option("--disable", is_flag=True, help="Store the records, but do not serve the values.")
+@click.option("--delete", is_flag=True, help="Delete the selected records.")
 @changing_options
 @pass_session
 def change(
@@ -213,10 +238,9 @@ def change(
     reason: str,
     **told: Any,
 ) -> None:
-    """Change records of many zones alike, in one publication.
+    """Change records of many zones in one publication.
 
-    What would be no value any more, and what the token may not change, stays
-    as it is and is named.
+    Skips changes that would give invalid values or that the token may not make, and lists them.
 
     \b
     Examples:
@@ -226,7 +250,7 @@ def change(
         --replace-with '* *.new.example.net.'
     """
     if (where is None) == (not places):
-        raise click.UsageError("Give --where, or --at.")
+        raise click.UsageError("Give --where or --at, not both.")
     named = [{"zone": zone, "name": name, "type": type_} for zone, name, type_ in places]
     found: dict[str, Any] = {"where": where} if where is not None else {"rrsets": named}
     body = {**found, "act": _act(**told), "reason": reason, "confirm": confirm}
@@ -252,11 +276,11 @@ def _act(*, find: str | None, replace_with: str | None, pattern: bool, **told: A
     acts += [{"op": op.replace("_", "-"), "tags": list(told[op])} for op in ("add_tags", "remove_tags") if told[op]]
     acts += [{"op": op} for op in ("enable", "disable", "delete") if told[op]]
     if (find is None) != (replace_with is None):
-        raise click.UsageError("--find and --replace-with go together.")
+        raise click.UsageError("Give --find and --replace-with together.")
     if find is not None:
         acts.append({"op": "replace-text", "find": find, "replacement": replace_with, "pattern": pattern})
     elif pattern:
-        raise click.UsageError("--pattern is for --find.")
+        raise click.UsageError("--pattern needs --find.")
     return only_act(acts, "--set-ttl, --find, --delete …")
 
 

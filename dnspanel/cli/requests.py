@@ -24,20 +24,20 @@ _LISTED = (
 
 @click.group()
 def requests() -> None:
-    """Requests to publish: list, show, ask, approve, refuse, comment, plan, publish, withdraw."""
+    """Manage requests for approval."""
 
 
 @requests.command("list")
-@click.option("--waiting", is_flag=True, help="Those that wait for your approval, in place of your own.")
-@click.option("--past-rules", is_flag=True, help="What went past the rules in the last 30 days.")
+@click.option("--waiting", is_flag=True, help="Show requests that wait for your approval, instead of your own.")
+@click.option("--past-rules", is_flag=True, help="Show changes that overrode the rules in the last 30 days.")
 @shared_options
 @pass_session
 def list_requests(session: Session, waiting: bool, past_rules: bool) -> None:
-    """List your own requests, the newest first."""
+    """List your requests, newest first."""
     if waiting and past_rules:
         raise click.UsageError("Give --waiting or --past-rules, not both.")
     query = {"which": "waiting"} if waiting else {"which": "past-rules"} if past_rules else {}
-    session.show_rows(session.client.items("/requests", **query), _LISTED, none="No request.")
+    session.show_rows(session.client.items("/requests", **query), _LISTED, none="No requests.")
 
 
 @requests.command()
@@ -45,18 +45,18 @@ def list_requests(session: Session, waiting: bool, past_rules: bool) -> None:
 @shared_options
 @pass_session
 def show(session: Session, key: str) -> None:
-    """Show a request: what it would do, what it still needs, and what was said of it."""
+    """Show a request with changes, approvals and comments."""
     _show(session, session.client.get(_path(key)))
 
 
 @requests.command()
 @click.argument("name")
-@click.option("--draft", help="Key of a draft with a name, in place of the one in hand.")
-@click.option("--zone", "zones", multiple=True, help="Only what the draft holds for this zone; once for each.")
-@click.option("--reason", default="", help="Kept in the history.")
-@click.option("--accept", "accepted", multiple=True, help="Code of a warning that is meant; once for each.")
-@click.option("--confirm", is_flag=True, help="Publish it though a zone loses much.")
-@click.option("--at", "publish_at", help="When it publishes itself, such as 2027-01-31T18:00:00Z.")
+@click.option("--draft", help="Key of a saved draft; the default is the current draft.")
+@click.option("--zone", "zones", multiple=True, help="Include only changes of this zone. Repeat for several.")
+@click.option("--reason", default="", help="Reason for the history.")
+@click.option("--accept", "accepted", multiple=True, help="Code of a warning to accept. Repeat for several.")
+@click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
+@click.option("--at", "publish_at", help="Publish automatically at this time, such as 2027-01-31T18:00:00Z.")
 @shared_options
 @pass_session
 def ask(
@@ -69,7 +69,7 @@ def ask(
     confirm: bool,
     publish_at: str | None,
 ) -> None:
-    """Ask others to approve your draft, or let it be published at a time.
+    """Request approval for a draft, or schedule a draft.
 
     \b
     Examples:
@@ -86,11 +86,14 @@ def ask(
 @requests.command()
 @click.argument("key")
 @click.argument("digest")
-@click.option("--comment", "text", default="", help="What you say of it.")
+@click.option("--comment", "text", default="", help="Comment for the discussion.")
 @shared_options
 @pass_session
 def approve(session: Session, key: str, digest: str, text: str) -> None:
-    """Approve what `show` printed with this DIGEST; of what has moved since, nothing is approved."""
+    """Approve a request as shown under DIGEST.
+
+    `dnspanel requests show` prints the digest. The approval fails if the request has changed since.
+    """
     _act(session, key, "approve", {"digest": digest, "text": text})
 
 
@@ -100,7 +103,7 @@ def approve(session: Session, key: str, digest: str, text: str) -> None:
 @shared_options
 @pass_session
 def refuse(session: Session, key: str, reason: str) -> None:
-    """Decline a request, and say why."""
+    """Decline a request with a reason."""
     _act(session, key, "decline", {"text": reason})
 
 
@@ -110,29 +113,32 @@ def refuse(session: Session, key: str, reason: str) -> None:
 @shared_options
 @pass_session
 def comment(session: Session, key: str, text: str) -> None:
-    """Say something of a request."""
+    """Comment on a request."""
     _act(session, key, "comment", {"text": text})
 
 
 @requests.command()
 @click.argument("key")
-@click.option("--at", "publish_at", help="Such as 2027-01-31T18:00:00Z; without it, not by itself.")
+@click.option("--at", "publish_at", help="Time such as 2027-01-31T18:00:00Z. Without --at, the schedule is cancelled.")
 @shared_options
 @pass_session
 def plan(session: Session, key: str, publish_at: str | None) -> None:
-    """Say when a request publishes itself."""
+    """Schedule the publication of a request."""
     _act(session, key, "plan", {"publish_at": publish_at})
 
 
 @requests.command()
 @click.argument("key")
 @click.option(
-    "--past-rules", "emergency", metavar="REASON", help="Though a rule or a freeze forbids it; who may govern."
+    "--past-rules",
+    "emergency",
+    metavar="REASON",
+    help="Override approval rules and freezes. Requires the right `govern`.",
 )
 @shared_options
 @pass_session
 def publish(session: Session, key: str, emergency: str | None) -> None:
-    """Publish a request that has what it needs."""
+    """Publish an approved request."""
     if emergency is None:
         _act(session, key, "publish", {})
     else:
@@ -144,7 +150,10 @@ def publish(session: Session, key: str, emergency: str | None) -> None:
 @shared_options
 @pass_session
 def withdraw(session: Session, key: str) -> None:
-    """Take a request back; its draft is yours again."""
+    """Withdraw a request.
+
+    The changes become your draft again.
+    """
     _act(session, key, "withdraw", {})
 
 

@@ -30,7 +30,7 @@ _ZONES = (
 
 @click.group()
 def secondaries() -> None:
-    """Secondaries: other name servers that transfer zones from here."""
+    """Manage secondaries that transfer zones from the panel."""
 
 
 @secondaries.command("list")
@@ -38,19 +38,22 @@ def secondaries() -> None:
 @pass_session
 def list_secondaries(session: Session) -> None:
     """List the secondaries."""
-    session.show_rows(session.client.items("/secondaries"), _LISTED, none="No secondary.")
+    session.show_rows(session.client.items("/secondaries"), _LISTED, none="No secondaries.")
 
 
 @secondaries.command("zones")
 @click.argument("name")
-@click.option("--behind", is_flag=True, help="Those that are behind only.")
+@click.option("--behind", is_flag=True, help="Show only zones that are behind.")
 @shared_options
 @pass_session
 def list_zones(session: Session, name: str, behind: bool) -> None:
-    """List the zones of a secondary, with the serial that it answers with and the last transfer."""
+    """List the zones of a secondary.
+
+    Shows the serial that the secondary answers with, and the last transfer.
+    """
     query = {"behind": "true"} if behind else {}
     rows = session.client.items(f"/secondaries/{_id_of(session, name)}/zones", **query)
-    session.show_rows(rows, _ZONES, none="No zone.")
+    session.show_rows(rows, _ZONES, none="No zones.")
 
 
 @secondaries.command()
@@ -58,7 +61,7 @@ def list_zones(session: Session, name: str, behind: bool) -> None:
 @shared_options
 @pass_session
 def notify(session: Session, name: str) -> None:
-    """Send NOTIFY for each of its zones."""
+    """Send NOTIFY for every zone of a secondary."""
     found = session.client.send("POST", f"/secondaries/{_id_of(session, name)}/notify")
     session.show(found, {"name": found["name"], "NOTIFY": "on its way"})
 

@@ -10,7 +10,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.client import Client
 from dnspanel.cli.config import environment, is_in_the_clear, read_config
-from dnspanel.cli.errors import NotReached
+from dnspanel.cli.errors import NotEverywhere
 from dnspanel.cli.output import Column
 
 C = TypeVar("C", bound=Callable[..., Any])
@@ -24,7 +24,7 @@ class Session:
     profile: str | None = None
     output: str = "table"
     # Set by a wait whose time is over: the result is printed first, then this, and the exit code is 3.
-    late: NotReached | None = None
+    late: NotEverywhere | None = None
     # How to go on after an interruption, of what the panel does without this command.
     way_on: str = ""
 
@@ -49,7 +49,7 @@ class Session:
             each for each in self.client.items(path) if name in (each["name"], str(each["id"]))
         ]
         if len(found) > 1:
-            raise click.UsageError(f"There are {len(found)} {what}s {name}: give an id.")
+            raise click.UsageError(f"{len(found)} {what}s have the name {name}. Give an id.")
         if not found:
             raise click.UsageError(f"There is no {what} {name}.")
         return found[0]
@@ -144,7 +144,7 @@ _SHARED = (
         type=click.Choice(["auto", "always", "never"]),
         callback=_colour,
         expose_value=False,
-        help="When to use colors.  [default: auto, which means on a terminal]",
+        help="Use of colors; auto means only on a terminal.  [default: auto]",
     ),
     click.option(
         "--profile",

@@ -23,7 +23,10 @@ _QUOTAS = (
 
 @click.group()
 def teams() -> None:
-    """Teams and their quotas. TEAM is a name or an id."""
+    """Manage teams and their quotas.
+
+    TEAM is a name or an id.
+    """
 
 
 @teams.command("list")
@@ -31,7 +34,7 @@ def teams() -> None:
 @pass_session
 def list_teams(session: Session) -> None:
     """List the teams."""
-    session.show_rows(session.client.items("/teams"), _LISTED, none="No team.")
+    session.show_rows(session.client.items("/teams"), _LISTED, none="No teams.")
 
 
 @teams.command()
@@ -40,9 +43,9 @@ def list_teams(session: Session) -> None:
 @shared_options
 @pass_session
 def quotas(session: Session, team: str, limits: Sequence[str]) -> None:
-    """Show what a team has and may have; with limits, say what it may have.
+    """Show or set the quotas of a team.
 
-    A limit is a number (of bytes for `bytes`), or unlimited. Kinds that are left out are as in the settings.
+    A limit is a number (in bytes for `bytes`), or unlimited. Kinds that are left out get the limit of the settings.
 
     \b
     Examples:
@@ -54,13 +57,13 @@ def quotas(session: Session, team: str, limits: Sequence[str]) -> None:
         found = session.client.send("PUT", path, {"limits": dict(map(_limit, limits))})
     else:
         found = session.client.get(path)
-    session.show_rows(found["quotas"], _QUOTAS, none="No quota.")
+    session.show_rows(found["quotas"], _QUOTAS, none="No quotas.")
 
 
 def _limit(text: str) -> tuple[str, int | None]:
     kind, sign, amount = text.partition("=")
     if not sign or not (amount == "unlimited" or (amount.isascii() and amount.isdigit())):
-        raise click.UsageError(f"{text} is not as in zones=1000 or zones=unlimited.")
+        raise click.UsageError(f"{text} is not a valid limit. Examples: zones=1000, zones=unlimited.")
     return kind, None if amount == "unlimited" else int(amount)
 
 

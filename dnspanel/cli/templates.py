@@ -31,12 +31,17 @@ _STEPS = (
 )
 _FOUND = (Column("ZONE", "zone"), Column("OUTCOME", "outcome"), Column("WHAT", "message"))
 
-_set = click.option("--set", "settings", metavar="NAME=VALUE", multiple=True, help="What a variable stands for.")
+_set = click.option(
+    "--set", "settings", metavar="NAME=VALUE", multiple=True, help="Value of a variable. Repeat for several."
+)
 
 
 @click.group()
 def templates() -> None:
-    """Templates: records with variables. TEMPLATE is a name or an id."""
+    """Manage templates of records.
+
+    TEMPLATE is a name or an id.
+    """
 
 
 @templates.command("list")
@@ -44,16 +49,16 @@ def templates() -> None:
 @pass_session
 def list_templates(session: Session) -> None:
     """List the templates."""
-    session.show_rows(session.client.items("/templates"), _LISTED, none="No template.")
+    session.show_rows(session.client.items("/templates"), _LISTED, none="No templates.")
 
 
 @templates.command()
 @click.argument("template")
-@click.option("--version", type=click.IntRange(1), help="Another one than the newest.")
+@click.option("--version", type=click.IntRange(1), help="Number of the version; the default is the newest.")
 @shared_options
 @pass_session
 def show(session: Session, template: str, version: int | None) -> None:
-    """Show what a template says, and its variables."""
+    """Show the text and variables of a template."""
     found = _named(session, template)
     version_found = session.client.get(f"/templates/{found['id']}/versions/{version or found['version']}")
     details = {
@@ -73,11 +78,13 @@ def show(session: Session, template: str, version: int | None) -> None:
 @click.argument("zone")
 @click.argument("template")
 @_set
-@click.option("--name", default="@", show_default=True, help="Where a snippet goes.")
-@click.option("--overwrite", is_flag=True, help="Overwrite what the template did not leave so.")
-@click.option("--keep/--no-keep", default=None, help="Keep the zone in step from now on, or no more.")
-@click.option("--reason", default="", help="Kept in the history.")
-@click.option("--dry-run", is_flag=True, help="Write nothing; show what would change.")
+@click.option("--name", default="@", show_default=True, help="Owner name for the records of a snippet.")
+@click.option("--overwrite", is_flag=True, help="Overwrite records that differ from the template.")
+@click.option(
+    "--keep/--no-keep", default=None, help="Link the zone to the template, or remove the link.  [default: no change]"
+)
+@click.option("--reason", default="", help="Reason for the history.")
+@click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")
 @shared_options
 @pass_session
 def apply(
@@ -93,7 +100,7 @@ def apply(
 ) -> None:
     """Apply a template to a zone.
 
-    What the zone has already and not from the template is a conflict: it stays unless --overwrite.
+    Records of the zone that differ, and do not come from the template, stay as they are unless --overwrite is given.
 
     \b
     Examples:
@@ -114,7 +121,7 @@ def apply(
     if session.is_json:
         output.show_json(found)
     else:
-        session.show_rows(steps, _STEPS, none="The zone has all of it.")
+        session.show_rows(steps, _STEPS, none="Nothing to change.")
     conflicts = 0 if overwrite else sum(step["act"] == "conflict" for step in steps)
     if conflicts:
         output.tell(f"{conflicts:,} stay{'s' if conflicts == 1 else ''} as before. With --overwrite they change.")
@@ -124,11 +131,13 @@ def apply(
 
 @templates.command()
 @click.argument("template")
-@click.option("--search", help="Zones that this finds, as in the search box; without it, those kept in step.")
+@click.option("--search", help="Include zones that this search finds; the default is the linked zones.")
 @_set
-@click.option("--keep", is_flag=True, help="Keep the zones that were found in step from then on.")
-@click.option("--overwrite", is_flag=True, help="Overwrite what was edited by hand too.")
-@click.option("--apply", "carry_out", is_flag=True, help="Carry out what the dry run showed.")
+@click.option("--keep", is_flag=True, help="Link the found zones to the template.")
+@click.option("--overwrite", is_flag=True, help="Overwrite records that were edited by hand too.")
+@click.option(
+    "--apply", "carry_out", is_flag=True, help="Apply the result of the dry run. Without --apply, nothing is written."
+)
 @waiting_options
 @shared_options
 @pass_session
@@ -143,10 +152,10 @@ def run(
     wait: bool,
     timeout: int,
 ) -> None:
-    """Bring many zones to a template's newest version, after a dry run.
+    """Update zones to the newest version of a template.
 
-    Exit code 1 says that zones were refused, or taken back because the name servers could not answer with them; they
-    are listed with the reason.
+    Without --apply, only a dry run is made. Exit code 1 means that zones were refused, or taken back because the name
+    servers could not answer with them; these zones are listed with the reason.
 
     \b
     Examples:

@@ -36,22 +36,22 @@ _LISTED = (
 
 @click.group()
 def tokens() -> None:
-    """API tokens: list, create, revoke."""
+    """Manage API tokens."""
 
 
 @tokens.command("list")
 @shared_options
 @pass_session
 def list_tokens(session: Session) -> None:
-    """List the tokens that this one may know about, the newest first."""
-    session.show_rows(session.client.items("/tokens"), _LISTED, none="No token.")
+    """List the tokens that this token can see, newest first."""
+    session.show_rows(session.client.items("/tokens"), _LISTED, none="No tokens.")
 
 
 @tokens.command()
 @click.argument("purpose")
-@click.option("--zone", "zones", multiple=True, help="A zone that it is for; once for each.")
-@click.option("--tag", "tags", multiple=True, help="It is for zones with this tag.")
-@click.option("--everywhere", is_flag=True, help="It is for all zones.")
+@click.option("--zone", "zones", multiple=True, help="Zone that the token can use. Repeat for several.")
+@click.option("--tag", "tags", multiple=True, help="Tag of zones that the token can use. Repeat for several.")
+@click.option("--everywhere", is_flag=True, help="Let the token use all zones.")
 @click.option(
     "--right",
     "rights",
@@ -59,14 +59,26 @@ def list_tokens(session: Session) -> None:
     type=click.Choice(_RIGHTS),
     default=("read",),
     show_default=True,
-    help="What it may do there; once for each.",
+    help="Right of the token in the zones. Repeat for several.",
 )
-@click.option("--name", "names", multiple=True, help="Only these owner names, such as _acme-challenge or *.dyn.")
-@click.option("--type", "types", multiple=True, help="Only these record types.")
-@click.option("--permission", "permissions", multiple=True, help="Something besides zones, such as fleet.")
-@click.option("--network", "networks", multiple=True, help="Only from there, such as 192.0.2.0/24.")
-@click.option("--days", type=click.IntRange(1, 3650), help="Expires after so many days.  [default: 90]")
-@click.option("--unused-days", type=click.IntRange(1, 3650), help="Dies when not used for so many days.")
+@click.option(
+    "--name",
+    "names",
+    multiple=True,
+    help="Limit the token to this owner name, such as _acme-challenge or *.dyn. Repeat for several.",
+)
+@click.option("--type", "types", multiple=True, help="Limit the token to this record type. Repeat for several.")
+@click.option(
+    "--permission", "permissions", multiple=True, help="Permission outside of zones, such as fleet. Repeat for several."
+)
+@click.option(
+    "--network",
+    "networks",
+    multiple=True,
+    help="Limit the token to this network, such as 192.0.2.0/24. Repeat for several.",
+)
+@click.option("--days", type=click.IntRange(1, 3650), help="Expires after this many days.  [default: 90]")
+@click.option("--unused-days", type=click.IntRange(1, 3650), help="Expires after this many days without use.")
 @shared_options
 @pass_session
 def create(
@@ -80,9 +92,9 @@ def create(
     networks: Sequence[str],
     **where: Sequence[str],
 ) -> None:
-    """Create a token; its secret is shown this once.
+    """Create a token and print its secret once.
 
-    It can do no more than the token that creates it.
+    A token cannot do more than the token that creates it.
 
     \b
     Examples:
@@ -95,7 +107,7 @@ def create(
         limits = {name: list(values) for name, values in where.items()}
         body["scope"] = [{"rights": list(rights), "everywhere": everywhere, **limits}]
     elif not permissions:
-        raise click.UsageError("Say what it is for: --zone, --tag, --everywhere or --permission.")
+        raise click.UsageError("Give --zone, --tag, --everywhere or --permission.")
     if days is not None:
         body["expires_at"] = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
     if unused_days is not None:
@@ -109,7 +121,10 @@ def create(
 @shared_options
 @pass_session
 def revoke(session: Session, number: int) -> None:
-    """Revoke a token: it opens nothing from now on."""
+    """Revoke a token.
+
+    The token stops working at once.
+    """
     session.client.send("DELETE", f"/tokens/{number}")
     session.done(f"Token {number} revoked.", id=number, state="revoked")
 
@@ -118,7 +133,7 @@ def revoke(session: Session, number: int) -> None:
 @shared_options
 @pass_session
 def whoami(session: Session) -> None:
-    """Show whose token this is, and what it may do."""
+    """Show the owner and the rights of the token."""
     me = session.client.get("/me")
     token = me["token"]
     details = {

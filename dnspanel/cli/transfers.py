@@ -20,7 +20,7 @@ _NOTICES = (
 
 @click.group()
 def transfers() -> None:
-    """Transfers of a zone without a key, and NOTIFY to addresses that are no secondaries."""
+    """Manage transfers without a key, and extra NOTIFY."""
 
 
 @transfers.command()
@@ -28,7 +28,10 @@ def transfers() -> None:
 @shared_options
 @pass_session
 def show(session: Session, zone: str) -> None:
-    """Show who transfers a zone without a key, and who is told of its changes."""
+    """Show who can transfer a zone without a key.
+
+    Shows the addresses that get NOTIFY in addition to secondaries too.
+    """
     _show(session, session.client.get(zone_path(zone, "keyless-transfers")))
 
 
@@ -37,17 +40,29 @@ def show(session: Session, zone: str) -> None:
 @shared_options
 @pass_session
 def told(session: Session, zone: str) -> None:
-    """List the addresses that are told of changes, and how NOTIFY went."""
+    """List the addresses for NOTIFY, with the last result."""
     found = session.client.get(zone_path(zone, "keyless-transfers"))
-    session.show_rows(found["notices"], _NOTICES, none="No address.")
+    session.show_rows(found["notices"], _NOTICES, none="No addresses.")
 
 
 @transfers.command("set")
 @click.argument("zone")
-@click.option("--from", "networks", multiple=True, metavar="NETWORK", help="All from where it is transferred.")
-@click.option("--notify", "addresses", multiple=True, metavar="ADDRESS", help="All that get NOTIFY.")
-@click.option("--from-nobody", is_flag=True, help="Nobody transfers it without a key.")
-@click.option("--notify-nobody", is_flag=True, help="Secondaries alone get NOTIFY.")
+@click.option(
+    "--from",
+    "networks",
+    multiple=True,
+    metavar="NETWORK",
+    help="Network that can transfer the zone. Repeat for several; other networks are removed.",
+)
+@click.option(
+    "--notify",
+    "addresses",
+    multiple=True,
+    metavar="ADDRESS",
+    help="Address that gets NOTIFY. Repeat for several; other addresses are removed.",
+)
+@click.option("--from-nobody", is_flag=True, help="Let no one transfer the zone without a key.")
+@click.option("--notify-nobody", is_flag=True, help="Send NOTIFY only to secondaries.")
 @shared_options
 @pass_session
 def set_transfers(
@@ -58,7 +73,9 @@ def set_transfers(
     from_nobody: bool,
     notify_nobody: bool,
 ) -> None:
-    """Change who transfers a zone without a key, and who is told; what is not named stays.
+    """Set who can transfer a zone without a key.
+
+    Options that are not given stay as they are.
 
     \b
     Examples:

@@ -11,7 +11,7 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.errors import NotReached, Refused, TakenBack
+from dnspanel.cli.errors import NotEverywhere, Refused, TakenBack
 from dnspanel.cli.progress import is_visible, progress
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.zone_paths import zone_path
@@ -25,16 +25,23 @@ DEFAULT_TIMEOUT = 60
 
 @click.command("wait")
 @click.argument("sequence", type=click.IntRange(min=1), required=False)
-@click.option("--zone", help="Wait for this zone's newest publication instead.")
-@click.option("--timeout", type=click.IntRange(1, 86_400), default=DEFAULT_TIMEOUT, show_default=True, help="Seconds.")
-@click.option("--all", "with_secondaries", is_flag=True, help="Wait for secondaries besides nodes.")
+@click.option("--zone", help="Wait for the newest publication of this zone.")
+@click.option(
+    "--timeout",
+    type=click.IntRange(1, 86_400),
+    default=DEFAULT_TIMEOUT,
+    show_default=True,
+    help="Stop waiting after this many seconds.",
+)
+@click.option("--all", "with_secondaries", is_flag=True, help="Wait for secondaries too.")
 @shared_options
 @pass_session
 def wait(session: Session, sequence: int | None, zone: str | None, timeout: int, with_secondaries: bool) -> None:
-    """Wait until every node answers with a publication: without SEQUENCE and --zone, the newest one that you can see.
+    """Wait until every node answers with a publication.
 
-    Exit code 3 says that some node, or secondary, did not in time; the message names it. Exit code 1 says that the
-    publication was taken back, because the name servers could not answer with it.
+    Without SEQUENCE and --zone, wait for the newest publication that the token can see. Exit code 3 means that a node
+    or a secondary was late; the message names it. Exit code 1 means that the publication was taken back, because the
+    name servers could not answer with it.
 
     \b
     Examples:
@@ -42,7 +49,7 @@ def wait(session: Session, sequence: int | None, zone: str | None, timeout: int,
       dnspanel wait --zone example.net --all --timeout 300
     """
     if sequence is not None and zone is not None:
-        raise click.UsageError("Give a sequence or --zone, not both.")
+        raise click.UsageError("Give SEQUENCE or --zone, not both.")
     if zone is not None:
         sequence = session.client.get(zone_path(zone))["sequence"]
     elif sequence is None:
@@ -71,7 +78,7 @@ def wait_for(session: Session, sequence: int, timeout: int, *, with_secondaries:
             if publication["everywhere"] and publication["at_secondaries"] is not False:
                 break
             if time.monotonic() >= until:
-                session.late = NotReached(
+                session.late = NotEverywhere(
                     f"Publication {sequence} is on {_reach_text(publication)}{_late(publication)}", sequence
                 )
                 break

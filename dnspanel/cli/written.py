@@ -10,16 +10,16 @@ from dnspanel.cli.session import Session, options
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
 
 _WAITING = (
-    click.option("--wait", is_flag=True, help="Wait until every node answers with it."),
+    click.option("--wait", is_flag=True, help="Wait until every node answers with the change."),
     click.option(
         "--timeout",
         type=click.IntRange(1, 86_400),
         default=DEFAULT_TIMEOUT,
         show_default=True,
-        help="With --wait: seconds.",
+        help="Stop waiting after this many seconds (with --wait).",
     ),
 )
-_WRITING = (*_WAITING, click.option("--reason", default="", help="Why, for the history."))
+_WRITING = (*_WAITING, click.option("--reason", default="", help="Reason for the history."))
 
 # What kinds of revisions did to a zone; every other kind changed it.
 _VERBS = {"create": "Created", "delete": "Deleted", "restore": "Restored", "expire": "Stopped serving"}

@@ -27,13 +27,13 @@ _HISTORY = (
 
 @click.command()
 @click.argument("zone")
-@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="The newest so many.")
-@click.option("--name", help="Only what changed this owner name; @ is the zone itself.")
-@click.option("--changes", is_flag=True, help="Show below each revision what it changed, line by line with - and +.")
+@click.option("--limit", type=click.IntRange(1, 1000), default=20, show_default=True, help="Show this many revisions.")
+@click.option("--name", help="Show only changes at this owner name; @ is the apex.")
+@click.option("--changes", is_flag=True, help="Show the changed records of each revision, with - and +.")
 @shared_options
 @pass_session
 def history(session: Session, zone: str, limit: int, name: str | None, changes: bool) -> None:
-    """List what was published in a zone, the newest first: who, when, over which way, and why.
+    """List the revisions of a zone, newest first.
 
     \b
     Examples:
@@ -47,10 +47,10 @@ def history(session: Session, zone: str, limit: int, name: str | None, changes: 
             {**row, "changes": _at_name(session.client.get(path), name)} for row, path in zip(rows, paths, strict=True)
         ]
     if session.is_json or not changes:
-        session.show_rows(rows, _HISTORY, none="No revision.")
+        session.show_rows(rows, _HISTORY, none="No revisions.")
         return
     if not rows:
-        output.tell("No revision.")
+        output.tell("No revisions.")
     for row in rows:
         reason = f": {row['reason']}" if row["reason"] else ""
         by = output.actor(row["actor"]) or "somebody"
@@ -72,12 +72,14 @@ def _at_name(revision: Mapping[str, Any], name: str | None) -> list[Mapping[str,
 @click.command()
 @click.argument("zone")
 @click.argument("revision", type=click.IntRange(min=1))
-@click.option("--confirm", is_flag=True, help="Do it though so much is deleted.")
+@click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
 @writing_options
 @shared_options
 @pass_session
 def undo(session: Session, zone: str, revision: int, confirm: bool, wait: bool, timeout: int, reason: str) -> None:
-    """Take back one revision of a zone; refused where others changed the same records since.
+    """Undo one revision of a zone.
+
+    The undo is refused if others changed the same records since.
 
     \b
     Example:
@@ -91,14 +93,15 @@ def undo(session: Session, zone: str, revision: int, confirm: bool, wait: bool, 
 
 @click.command("undo")
 @click.argument("sequence", type=click.IntRange(min=1))
-@click.option("--confirm", is_flag=True, help="Do it though so much is deleted.")
+@click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
 @writing_options
 @shared_options
 @pass_session
 def undo_publication(session: Session, sequence: int, confirm: bool, wait: bool, timeout: int, reason: str) -> None:
-    """Take back what a publication changed, in all its zones; zones that it deleted come back from the trash.
+    """Undo a publication in all its zones.
 
-    Changes are refused where others changed the same records since. A zone that cannot come back is named.
+    Zones that the publication deleted are restored. Records that others changed since are refused. Zones that cannot be
+    restored are listed.
 
     \b
     Example:

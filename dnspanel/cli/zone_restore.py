@@ -19,20 +19,23 @@ _PATH = "/trash/restore"
 
 @click.command()
 @click.argument("names", metavar="[ZONE]...", nargs=-1)
-@click.option("--publication", type=click.IntRange(min=1), help="All zones that this publication deleted.")
-@click.option("--deleted-since", type=Since(), help="All deleted since then: 30m, 2h, 7d, or 2026-11-28T03:00.")
-@click.option("--where", help="All zones in the trash that this search finds, as in the panel: tag:shop, shop")
-@click.option("--dry-run", is_flag=True, help="Show what would come back, and write nothing.")
+@click.option("--publication", type=click.IntRange(min=1), help="Restore all zones that this publication deleted.")
+@click.option(
+    "--deleted-since", type=Since(), help="Restore all zones deleted since then: 30m, 2h, 7d, or 2026-11-28T03:00."
+)
+@click.option("--where", help="Restore all zones in the trash that this search finds, such as tag:shop.")
+@click.option("--dry-run", is_flag=True, help="Show the zones to restore and write nothing.")
 @writing_options
 @shared_options
 @pass_session
 def restore(
     session: Session, names: tuple[str, ...], dry_run: bool, wait: bool, timeout: int, reason: str, **which: Any
 ) -> None:
-    """Bring deleted zones back, as one publication; ZONE is a name, or an id in the trash if several had that name.
+    """Restore deleted zones.
 
-    With - the names come from standard input, one a line. Zones that cannot come back are named, and the exit code
-    is 1; the others come back.
+    All zones are restored in one publication. ZONE is a name, or an id in the trash if several deleted zones had that
+    name. With -, the names are read from standard input, one a line. Zones that cannot be restored are listed, and the
+    exit code is 1.
 
     \b
     Examples:
@@ -43,7 +46,7 @@ def restore(
     """
     given = {name: value for name, value in which.items() if value is not None}
     if bool(names) == bool(given):
-        raise click.UsageError("Give zones, or some of --publication, --deleted-since and --where.")
+        raise click.UsageError("Give zones, or at least one of --publication, --deleted-since and --where.")
     if names:
         given = {"ids": _ids(session, names)}
     if dry_run:
@@ -64,7 +67,7 @@ def show_restored(session: Session, written: Mapping[str, Any], *, waited: bool)
     if not session.is_json:
         if len(written["publications"]) > 1:
             click.echo(f"In publications {', '.join(map(str, written['publications']))}.")
-        click.echo(f"{output.count(outcome['changed'], 'zone')} restored, {outcome['unchanged']} not in the trash.")
+        click.echo(f"{output.count(outcome['changed'], 'zone')} restored, {outcome['unchanged']} existed already.")
         tell_refusals(outcome, _zone_of)
     if outcome["refused"]:
         raise click.exceptions.Exit(Refused.exit_code)
@@ -116,7 +119,7 @@ def _ids(session: Session, typed: Iterable[str]) -> list[int]:
         found = by_name.get(text.lower().rstrip(".") + ".", [])
         if len(found) > 1:
             listed = ", ".join(f"{row['id']} (deleted {output.moment(row['deleted_at'])})" for row in found)
-            raise click.UsageError(f"Several zones in the trash were named {text}; give one of the ids {listed}.")
+            raise click.UsageError(f"Several zones in the trash had the name {text}. Give one of the ids {listed}.")
         if not found and text not in by_id:
             raise Refused({"code": "not-found", "detail": f"There is no zone {text} in the trash."})
         ids.append(found[0]["id"] if found else by_id[text])

@@ -58,7 +58,7 @@ def show_run(
     if session.is_json:
         output.show_json(run)
     else:
-        session.show_rows(session.client.items(f"{path}/{run['id']}/zones"), columns, none="No zone.")
+        session.show_rows(session.client.items(f"{path}/{run['id']}/zones"), columns, none="No zones.")
         output.tell(", ".join(f"{count:,} {finding}" for finding, count in run["counts"].items()))
     if not carried_out:
         output.tell(f"Nothing was written. {to_carry_out} the job is carried out.")

@@ -31,15 +31,13 @@ _OUTCOMES = (Column("ZONE", "zone"), Column("OUTCOME", "outcome"), Column("WHY",
 
 @click.group()
 def zones() -> None:
-    """Zones: list, create, delete, and their history."""
+    """Manage zones and their history."""
 
 
 @zones.command("list")
-@click.option(
-    "-q", "--search", help="As in the search box: words of the name, and filters such as type:mx or tag:shop."
-)
-@click.option("--tag", help="Zones with this tag.")
-@click.option("--limit", type=click.IntRange(min=1), help="At most so many.")
+@click.option("-q", "--search", help="Search by words of the name and filters, such as type:mx or tag:shop.")
+@click.option("--tag", help="Show only zones with this tag.")
+@click.option("--limit", type=click.IntRange(min=1), help="Show at most this many zones.")
 @shared_options
 @pass_session
 def list_zones(session: Session, search: str | None, tag: str | None, limit: int | None) -> None:
@@ -52,7 +50,7 @@ def list_zones(session: Session, search: str | None, tag: str | None, limit: int
     """
     found = session.client.items("/zones", q=search, tag=tag, limit=min(limit or 1000, 1000))
     rows = found if limit is None else (row for _, row in zip(range(limit), found, strict=False))
-    session.show_rows(rows, _LISTED, none="No zone.")
+    session.show_rows(rows, _LISTED, none="No zones.")
 
 
 @zones.command()
@@ -60,17 +58,25 @@ def list_zones(session: Session, search: str | None, tag: str | None, limit: int
 @shared_options
 @pass_session
 def show(session: Session, zone: str) -> None:
-    """Show a zone; its records are in `dnspanel records list`."""
+    """Show a zone.
+
+    `dnspanel records list` shows the records of a zone.
+    """
     found = session.client.get(zone_path(zone))
     session.show(found, {**found, "changed_at": output.moment(found["changed_at"])})
 
 
 @zones.command()
 @click.argument("zone")
-@click.option("--nameserver", "nameservers", multiple=True, help="Once for each; else the panel's defaults.")
-@click.option("--set", "name_server_set", type=int, help="Id of a set of name servers, which the zone follows.")
-@click.option("--hostmaster", help="The mailbox of the SOA, as a name; else the panel's default.")
-@click.option("--team", type=int, help="Id of the team that it belongs to.")
+@click.option(
+    "--nameserver",
+    "nameservers",
+    multiple=True,
+    help="Name server of the zone; the default is set in the panel. Repeat for several.",
+)
+@click.option("--set", "name_server_set", type=int, help="Id of the set of name servers that the zone follows.")
+@click.option("--hostmaster", help="Mailbox in the SOA record, as a name; the default is set in the panel.")
+@click.option("--team", type=int, help="Id of the team that owns the zone.")
 @writing_options
 @shared_options
 @pass_session
@@ -90,16 +96,16 @@ def create(session: Session, zone: str, wait: bool, timeout: int, **told: Any) -
 @zones.command()
 @click.argument("source")
 @click.argument("names", metavar="NEW...", nargs=-1, required=True)
-@click.option("--tags", is_flag=True, help="Its tags too.")
-@click.option("--team", type=int, help="Id of the team that the new zones belong to.")
+@click.option("--tags", is_flag=True, help="Copy the tags of SOURCE too.")
+@click.option("--team", type=int, help="Id of the team that owns the new zones.")
 @writing_options
 @shared_options
 @pass_session
 def clone(session: Session, source: str, names: tuple[str, ...], wait: bool, timeout: int, **told: Any) -> None:
-    """Create zones with the records of SOURCE: all of them in one publication, or none.
+    """Create zones with the records of another zone.
 
-    Names inside of SOURCE become names inside of the new zone, also where records point at them. Keys, signatures and
-    DS are not copied.
+    All zones are created in one publication, or none. Names inside SOURCE become names inside the new zone, also in
+    values. Keys, signatures and DS are not copied.
 
     \b
     Examples:
@@ -113,15 +119,24 @@ def clone(session: Session, source: str, names: tuple[str, ...], wait: bool, tim
 
 @zones.command()
 @click.argument("zones", metavar="ZONE...", nargs=-1, required=True)
-@click.option("--yes", is_flag=True, help="Do not ask.")
-@click.option("--confirm", is_flag=True, help="Delete them though they are many.")
+@click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
+@click.option("--confirm", is_flag=True, help="Confirm deleting many zones.")
 @writing_options
 @shared_options
 @pass_session
 def delete(
     session: Session, zones: tuple[str, ...], yes: bool, confirm: bool, wait: bool, timeout: int, reason: str
 ) -> None:
-    """Delete zones: all of them in one publication, or none. They lie in the trash for 30 days."""
+    """Delete zones.
+
+    All zones are deleted in one publication, or none. Deleted zones stay in the trash for 30 days: see `dnspanel zones
+    restore`.
+
+    \b
+    Examples:
+      dnspanel zones delete old.example --wait
+      dnspanel zones delete a.example b.example --yes --reason 'contract ended'
+    """
     found = [session.client.get(zone_path(zone)) for zone in zones]
     if not yes:
         rrsets = sum(zone["rrset_count"] for zone in found)
@@ -139,18 +154,18 @@ def delete(
 
 @zones.command()
 @click.argument("names", metavar="[ZONE]...", nargs=-1)
-@click.option("--where", help="All zones that this search finds, as in the panel: tag:shop, shop type:mx")
-@click.option("--add-tag", "add_tags", multiple=True, help="Once for each.")
-@click.option("--remove-tag", "remove_tags", multiple=True, help="Once for each.")
-@click.option("--team", type=int, help="Id of the team that they go to.")
-@click.option("--no-team", is_flag=True, help="Take them out of their teams.")
-@click.option("--delete", is_flag=True, help="Move them to the trash, in one publication.")
-@click.option("--policy", help="Name of the DNSSEC policy that they get themselves; as a job.")
-@click.option("--no-policy", is_flag=True, help="Take away their own, so that those of tags and teams count; as a job.")
-@click.option("--job", is_flag=True, help="As a job, of any number of zones: each with its outcome, to be taken back.")
-@click.option("--undo", type=int, metavar="RUN", help="Take back what this job changed, and nothing else.")
-@click.option("--dry-run", is_flag=True, help="Show what would change, and write nothing.")
-@click.option("--confirm", is_flag=True, help="Delete them though they are many.")
+@click.option("--where", help="Select all zones that this search finds, such as tag:shop type:mx.")
+@click.option("--add-tag", "add_tags", multiple=True, help="Tag to add. Repeat for several.")
+@click.option("--remove-tag", "remove_tags", multiple=True, help="Tag to remove. Repeat for several.")
+@click.option("--team", type=int, help="Id of the new team of the zones.")
+@click.option("--no-team", is_flag=True, help="Remove the zones from every team.")
+@click.option("--delete", is_flag=True, help="Delete the zones in one publication.")
+@click.option("--policy", help="Name of the DNSSEC policy to set for each zone, as a job.")
+@click.option("--no-policy", is_flag=True, help="Remove the DNSSEC policy set for each zone, as a job.")
+@click.option("--job", is_flag=True, help="Run as a job, for any number of zones. A job can be undone.")
+@click.option("--undo", type=int, metavar="RUN", help="Undo the changes of this job.")
+@click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")
+@click.option("--confirm", is_flag=True, help="Confirm deleting many zones.")
 @writing_options
 @shared_options
 @pass_session
@@ -168,10 +183,10 @@ def change(
     reason: str,
     **told: Any,
 ) -> None:
-    """Change tags, team or DNSSEC policy of many zones, or delete them.
+    """Change or delete many zones.
 
-    Zones that the token may not change, and those that are published
-    meanwhile, stay as they are and are named.
+    Zones that the token may not change, and zones that others publish at the same time, stay as they are and are
+    listed.
 
     \b
     Examples:
@@ -184,12 +199,12 @@ def change(
     """
     if undo is not None:
         if names or where is not None or any(told.values()):
-            raise click.UsageError("--undo stands alone.")
+            raise click.UsageError("Give --undo without zones and other options.")
         undone = run_to_end(session, _RUNS, {"undo_of": undo}, wait=wait, timeout=timeout)
         show_run(session, _RUNS, undone, _OUTCOMES, carried_out=True)
         return
     if (where is None) == (not names):
-        raise click.UsageError("Give --where, or zones.")
+        raise click.UsageError("Give --where or zones, not both.")
     found: dict[str, Any] = {"where": where} if where is not None else {"zones": list(names)}
     act = _act(session, **told)
     if job or act["op"] == "set-policy":

@@ -34,7 +34,7 @@ def test_one_is_followed_changed_given_rules_confirmed_and_followed_no_more(as_a
     secret = tmp_path / "key.txt"
     secret.write_text("c2l4dGVlbiBieXRlcyBub3c=\n")
     key = ("--key", "transfer.test", "--secret-file", str(secret))
-    assert "No catalog." in as_alice("list").err + as_alice("list").out
+    assert "No catalogs." in as_alice("list").err + as_alice("list").out
     made = as_alice("follow", NAME, "9.9.9.9", *key, "--tls", "--tls-name", "ns1.partner.test", "--within", "test")
     assert "awaited" in made.out
     catalog = Catalog.objects.select_related("zone__transferred").get()
@@ -54,7 +54,7 @@ def test_one_is_followed_changed_given_rules_confirmed_and_followed_no_more(as_a
     assert "on its way" in as_alice("confirm", NAME, "3").out
     assert Catalog.objects.get().confirmed_revision == 3
     assert as_alice("show", NAME, "--output", "json").json["kept_revision"] == 3
-    assert "followed no more" in as_alice("unfollow", NAME).out
+    assert "Stopped following" in as_alice("unfollow", NAME).out
     assert not Catalog.objects.exists()
 
 
@@ -79,9 +79,12 @@ def test_one_of_ours_is_made_filled_given_groups_and_emptied(as_alice: Any) -> N
     for name in ("one.test.", "two.test."):
         edit.create_zone(name=name, author=alice, channel=Channel.API, now=NOW)
     Zone.objects.update(tags=["gold"])
-    assert "No catalog of ours." in as_alice("ours").err + as_alice("ours").out
+    assert "No produced catalogs yet." in as_alice("ours").err + as_alice("ours").out
     assert "gold silver" in as_alice("make", "Ours.catalog", "--group", "gold", "--group", "silver").out
-    assert "No zone is in it." in as_alice("members", "ours.catalog").err + as_alice("members", "ours.catalog").out
+    assert (
+        "No zones in the catalog yet."
+        in as_alice("members", "ours.catalog").err + as_alice("members", "ours.catalog").out
+    )
     assert as_alice("put-in", "ours.catalog", "one.test", "--output", "json").json == {"moved": 1}
     assert as_alice("put-in", "ours.catalog", "--tag", "gold", "--output", "json").json == {"moved": 1}
     assert "changing" in as_alice("ours").out
@@ -105,5 +108,5 @@ def test_one_of_ours_is_made_filled_given_groups_and_emptied(as_alice: Any) -> N
     assert as_alice("groups", "ours.catalog", "--none", "--output", "json").json["group_tags"] == []
     assert as_alice("groups", "ours.catalog", "gold", "--none").code == 2
     assert as_alice("members", "nowhere.catalog").code == 1
-    assert "in the trash" in as_alice("delete", "ours.catalog", "--yes", "--confirm", "--reason", "Moved").out
+    assert "Deleted ours.catalog." in as_alice("delete", "ours.catalog", "--yes", "--confirm", "--reason", "Moved").out
     assert as_alice("members", "ours.catalog").code == 1

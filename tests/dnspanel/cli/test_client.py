@@ -142,19 +142,27 @@ def test_a_refusal_is_told_in_words_with_each_field(server: Server, client: Clie
         client.get("/zones")
     assert (caught.value.code, caught.value.exit_code) == ("invalid", 1)
     assert caught.value.format_message().splitlines() == [
-        "Not an address. And 1 more.",
+        "2 values are wrong:",
         "  changes 0 rdata 1: Not an address.",
         "  limit: Too many.",
     ]
 
 
+def test_a_single_fault_is_told_once(server: Server, client: Client) -> None:
+    fault = {"pointer": "/changes/0/rdata/0", "code": "bad-rdata", "detail": "Not an address."}
+    server.say(422, {"code": "invalid", "detail": "Not an address.", "errors": [fault]})
+    with pytest.raises(Refused) as caught:
+        client.get("/zones")
+    assert caught.value.format_message() == "Not an address. (changes 0 rdata 0)"
+
+
 @pytest.mark.parametrize(
     ("status", "content", "reason"),
     [
-        (200, b"<html>Welcome to nginx</html>", "is not the API of a panel"),
-        (404, b"<html>not found</html>", "answered 404, and not as a panel does"),
-        (502, b"", "answered 502, and not as a panel does"),
-        (500, b'["no problem"]', "answered 500, and not as a panel does"),
+        (200, b"<html>Welcome to nginx</html>", "is not a dnspanel server: the answer is not JSON"),
+        (404, b"<html>not found</html>", "is not a dnspanel server \\(HTTP 404\\)"),
+        (502, b"", "is not a dnspanel server \\(HTTP 502\\)"),
+        (500, b'["no problem"]', "is not a dnspanel server \\(HTTP 500\\)"),
     ],
 )
 def test_what_is_no_panel_is_said_to_be_none(
@@ -183,7 +191,7 @@ def test_pages_are_followed_at_the_panel_that_was_asked(server: Server, client: 
 def test_nobody_there_is_said_at_once(pauses: list[float]) -> None:
     for url in ("http://127.0.0.1:1", "http://nobody.invalid"):
         client = Client(Config(url, "dnsp_x"), pause=pauses.append)
-        with pytest.raises(Unreachable, match=f"Nobody answers at {url}"):
+        with pytest.raises(Unreachable, match=f"Cannot connect to {url}"):
             client.get("/zones")
         client.close()
     assert pauses == []

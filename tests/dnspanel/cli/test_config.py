@@ -73,7 +73,7 @@ def test_what_is_missing_or_wrong_is_said(home: Path, tmp_path: Path) -> None:
     for url in ("dns.test", "ftp://dns.test", "https://", "https://dns.test/?x=1"):
         assert "is not the address of a panel" in refused(home, DNSPANEL_URL=url)
     assert "user name" in refused(home, DNSPANEL_URL="https://me:secret@dns.test")
-    assert "copy it whole" in refused(home, DNSPANEL_TOKEN="dnsp_a\nb")
+    assert "Copy the full token" in refused(home, DNSPANEL_TOKEN="dnsp_a\nb")
     file = config_path({"HOME": str(home)})
     file.write_text("url = ")
     assert "cannot be read" in refused(home)

@@ -21,7 +21,7 @@ def token(transactional_db: None) -> str:
 
 
 def test_a_directory_is_added_changed_rotated_and_ended(run: Run, token: str) -> None:
-    assert "No directory." in run("directories", "list", token=token).err
+    assert "No directories." in run("directories", "list", token=token).err
     added = ("directories", "add", "Okta", "--rule", "dns admins", "administrator", "--output", "json")
     first = run(*added, token=token)
     assert first.code == 0, first.err

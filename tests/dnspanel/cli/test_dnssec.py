@@ -31,7 +31,8 @@ def test_zones_are_signed_as_one_publication_and_unsigned(run: Run) -> None:
     assert planned.out.splitlines()[1].split() == ["a.test.", "yes", "yes", "NSEC3,", "opt-out"]
     signed = run("dnssec", "sign", "a.test", "b.test", "--algorithm", "ed25519", "--split", "--reason", "policy")
     assert (signed.code, signed.err) == (0, "")
-    assert "b.test. is at revision 2: no RRset changed." in signed.out
+    assert "Signed b.test (revision 2)." in signed.out
+    assert signed.out.endswith("To print the DS: dnspanel dnssec ds ZONE\n")
     assert Publication.objects.latest("sequence").reason == "policy"
     displayed = run("dnssec", "show", "a.test").out
     assert "signed      yes" in displayed
@@ -47,7 +48,7 @@ def test_zones_are_signed_as_one_publication_and_unsigned(run: Run) -> None:
     found = run("dnssec", "show", "a.test", "--output", "json").json
     assert (found["denial"]["narrow"], found["cds"], found["cdnskey"]) == (True, [2, 4], True)
     assert run("dnssec", "cds", "a.test").code == 2
-    assert run("dnssec", "cds", "a.test", "delete", input="n\n").code == 1
+    assert run("dnssec", "cds", "a.test", "delete", input="n\n").code == 130
     assert "replaces its DS" in run("dnssec", "show", "a.test").out
     assert run("dnssec", "cds", "a.test", "delete", "--yes").code == 0
     assert "deletes its DS" in run("dnssec", "show", "a.test").out
@@ -55,10 +56,13 @@ def test_zones_are_signed_as_one_publication_and_unsigned(run: Run) -> None:
     assert run("dnssec", "signalling", "a.test", "on").code == 0
     assert run("dnssec", "show", "a.test", "--output", "json").json["signalling"] is True
 
-    assert run("dnssec", "unsign", "a.test", input="n\n").code == 1
+    assert run("dnssec", "unsign", "a.test", input="n\n").code == 130
     assert run("dnssec", "unsign", "a.test", "b.test", input="y\n").code == 0
-    assert run("dnssec", "keys", "a.test").err == "No key.\n"
-    assert run("dnssec", "ds", "a.test").err == "a.test has no key for a DS.\n"
+    assert run("dnssec", "keys", "a.test").err == "No keys.\n"
+    assert (
+        run("dnssec", "ds", "a.test").err
+        == "a.test is not signed with a key that needs a DS. To sign the zone: dnspanel dnssec sign a.test\n"
+    )
     refused = run("dnssec", "denial", "a.test", "--nsec3")
     assert (refused.code, refused.err) == (1, "Error: a.test. is not signed.\n")
 
@@ -71,10 +75,10 @@ def test_zones_lose_the_signatures_that_they_came_with(run: Run, alice: User) ->
     assert [line.split() for line in planned.out.splitlines()[1:]] == [
         [f"{name}.test.", "yes", "no", "–"] for name in "ab"
     ]
-    assert run("dnssec", "unsign", "a.test", input="n\n").code == 1
+    assert run("dnssec", "unsign", "a.test", input="n\n").code == 130
     unsigned = run("dnssec", "unsign", "a.test", "b.test", input="y\n")
     assert unsigned.code == 0
-    assert "The signatures that were imported are dropped" in unsigned.err
+    assert "The imported signatures are deleted" in unsigned.err
     assert not any(run("dnssec", "show", name, "--output", "json").json["signed"] for name in ("a.test", "b.test"))
     assert Publication.objects.count() == 4
     run("zones", "create", "d.test")
@@ -89,7 +93,7 @@ def test_keys_come_change_and_go(run: Run, tmp_path: Path) -> None:
     added = run("dnssec", "key", "add", "example.test", "--algorithm", "15", "--inactive")
     assert added.code == 0
     [first] = run("dnssec", "keys", "example.test", "--output", "json").json
-    assert added.err == f"It is key {first['id']}, tag {first['tag']}.\n"
+    assert added.out.endswith(f"The new key has the id {first['id']} and the tag {first['tag']}.\n")
     assert (first["algorithm"], first["active"], first["published"]) == (15, False, True)
 
     bind_keys(tmp_path, 13, ksk=False)
@@ -133,8 +137,8 @@ def test_a_key_is_exported_for_who_may(run: Run, tmp_path: Path) -> None:
 def test_a_rollover_is_begun_shown_and_cancelled(run: Run) -> None:
     assert run("zones", "create", "a.test").code == 0
     assert run("dnssec", "sign", "a.test").code == 0
-    assert run("dnssec", "rollover", "show", "a.test").err == "Error: a.test has had no rollover.\n"
-    assert run("dnssec", "rollover", "list").err == "No rollover is under way.\n"
+    assert run("dnssec", "rollover", "show", "a.test").err == "Error: a.test has not had a rollover yet.\n"
+    assert run("dnssec", "rollover", "list").err == "No rollover in progress.\n"
     possible = [
         each["kind"]
         for each in run("dnssec", "rollover", "kinds", "a.test", "--output", "json").json
@@ -154,16 +158,16 @@ def test_an_emergency_says_what_it_breaks_and_asks(run: Run) -> None:
     assert run("zones", "create", "a.test").code == 0
     assert run("dnssec", "sign", "a.test").code == 0
     stopped = run("dnssec", "rollover", "begin", "a.test", "csk", "--emergency", input="n\n")
-    assert stopped.code == 1
+    assert stopped.code == 130
     assert "SERVFAIL" in stopped.err
-    assert run("dnssec", "rollover", "list").err == "No rollover is under way.\n"
+    assert run("dnssec", "rollover", "list").err == "No rollover in progress.\n"
     assert run("dnssec", "rollover", "begin", "a.test", "csk", "--emergency", "--yes").code == 0
 
 
 def test_keys_of_other_signers_come_and_go(run: Run) -> None:
     run("zones", "create", "example.test")
     run("dnssec", "sign", "example.test")
-    assert run("dnssec", "other-key", "list", "example.test").err == "Nobody else signs.\n"
+    assert run("dnssec", "other-key", "list", "example.test").err == "No keys of other signers.\n"
     dnskey = key_material.dnskey_text(257, 13, key_material.generate(13).public)
     added = run("dnssec", "other-key", "add", "example.test", *dnskey.split())
     assert (added.code, added.err) == (0, "")
@@ -171,7 +175,7 @@ def test_keys_of_other_signers_come_and_go(run: Run) -> None:
     assert key["dnskey"] == dnskey
     assert "ECDSAP256SHA256" in run("dnssec", "other-key", "list", "example.test").out
     assert run("dnssec", "other-key", "add", "example.test", f"other.test. IN DNSKEY {dnskey}").code == 1
-    assert run("dnssec", "other-key", "remove", "example.test", str(key["tag"]), input="n\n").code == 1
+    assert run("dnssec", "other-key", "remove", "example.test", str(key["tag"]), input="n\n").code == 130
     assert run("dnssec", "other-key", "remove", "example.test", str(key["tag"]), "--yes").code == 0
     assert run("dnssec", "other-key", "remove", "example.test", str(key["tag"]), "--yes").code == 1
 
@@ -182,7 +186,7 @@ def test_what_the_parent_has_and_what_nodes_answer(run: Run, monkeypatch: pytest
     run("dnssec", "sign", "example.test")
     assert "Nobody knows yet" in run("dnssec", "parent", "example.test").out
     waiting = run("dnssec", "parent", "example.test", "--ask", "--timeout", "0")
-    assert (waiting.code, waiting.err) == (1, "Error: No worker has asked the parent yet; ask again later.\n")
+    assert (waiting.code, waiting.err) == (1, "Error: The parent has not been checked yet. Try again later.\n")
     found = {"servers": {"a.test. 192.0.2.1": ["1 13 2 ab"], "b.test. 192.0.2.2": []}, "ttl": 60}
     ParentCheck.objects.update(
         state="partial", message="Some have it.", parent="test.", found=found, checked_at=timezone.now()
@@ -192,7 +196,7 @@ def test_what_the_parent_has_and_what_nodes_answer(run: Run, monkeypatch: pytest
     assert "b.test. 192.0.2.2: no DS" in told
     assert run("dnssec", "parent", "example.test", "--output", "json").json["state"] == "partial"
 
-    assert run("dnssec", "nodes", "example.test").err == "No node serves zones.\n"
+    assert run("dnssec", "nodes", "example.test").err == "No nodes yet.\n"
     monkeypatch.setattr(node_answers, "SECONDS", 0.2)
     create_active_node()
     Node.objects.update(dns_address="127.0.0.1", dns_port=free_port())

@@ -33,8 +33,8 @@ def test_zones_are_brought_to_what_their_policies_say(run: Run, worker: None) ->
     assert dry.code == 0, dry
     assert dry.out.splitlines()[1].split()[:2] == ["a.test.", "sign"]
     assert "b.test." not in dry.out
-    assert dry.err.endswith("Nothing was written. With --apply it is carried out.\n")
-    assert run("dnssec", "keys", "a.test").err == "No key.\n"
+    assert dry.err.endswith("Nothing was written. With --apply the job is carried out.\n")
+    assert run("dnssec", "keys", "a.test").err == "No keys.\n"
     applied = run("dnssec", "policy", "run", "--search", "a.test", "--apply", "--output", "json")
     assert (applied.code, applied.json["state"], applied.json["counts"]) == (0, "done", {"sign": 1}), applied
     assert [key["role"] for key in run("dnssec", "keys", "a.test", "--output", "json").json] == ["ksk", "zsk"]

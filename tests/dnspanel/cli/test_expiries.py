@@ -6,7 +6,7 @@ from tests.dnspanel.cli.conftest import Run
 def test_a_time_is_set_listed_and_cancelled(run: Run) -> None:
     run("zones", "create", "example.test")
     run("records", "add", "example.test", "www", "A", "192.0.2.1")
-    assert "Nothing is removed by itself." in run("expiries", "list").err
+    assert "No records expire." in run("expiries", "list").err
     assert run("expiries", "set", "example.test", "www", "a", "--days", "20").code == 0
     [found] = run("expiries", "list", "--output", "json").json
     assert (found["zone"], found["name"], found["type"]) == ("example.test.", "www.example.test.", "A")
@@ -20,4 +20,4 @@ def test_a_time_is_set_listed_and_cancelled(run: Run) -> None:
 
 def test_without_a_time_it_is_wrong_usage(run: Run) -> None:
     wrong = run("expiries", "set", "example.test", "www", "A")
-    assert (wrong.code, "Say when" in wrong.err) == (2, True)
+    assert (wrong.code, "Give --days or --at" in wrong.err) == (2, True)

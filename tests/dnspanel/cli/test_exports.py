@@ -99,11 +99,11 @@ def test_a_passphrase_is_one_line_and_for_json(run: Run, erin: Any, tmp_path: Pa
     secret = tmp_path / "passphrase"
     secret.write_text(PASSPHRASE)
     file = ("--keys-passphrase-file", str(secret))
-    assert "only --format json" in run("export", "--all", *file).err
-    assert "only --source json" in run("import", str(secret), *file).err
+    assert "needs --format json" in run("export", "--all", *file).err
+    assert "needs --source json" in run("import", str(secret), *file).err
     secret.write_text("two\nlines")
     refused = run("export", "--all", "--format", "json", *file)
-    assert (refused.code, "is one line" in refused.err) == (2, True)
+    assert (refused.code, "as one line" in refused.err) == (2, True)
     secret.write_bytes(b"\xff" * 20)
     assert run("export", "--all", "--format", "json", *file).code == 2
     assert run("export", "--all", "--format", "json", "--keys-passphrase-file", str(tmp_path / "no")).code == 2

@@ -22,7 +22,7 @@ def token(transactional_db: None) -> str:
 
 
 def test_a_hook_is_added_tested_changed_rotated_and_lifted(run: Run, token: str, answering: Answering) -> None:
-    assert "Nobody is asked." in run("hooks", "list", token=token).err
+    assert "No publish hooks yet." in run("hooks", "list", token=token).err
     added = ("hooks", "add", answering.url, "--tag", "shop", "--reason", "Names", "--output", "json")
     first = run(*added, token=token)
     assert first.code == 0, first.err

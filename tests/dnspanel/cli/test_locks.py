@@ -6,7 +6,7 @@ from tests.dnspanel.cli.conftest import Run
 def test_a_lock_is_placed_listed_and_lifted(run: Run) -> None:
     run("zones", "create", "example.test")
     run("records", "add", "example.test", "www", "A", "192.0.2.1")
-    assert "Nothing is locked." in run("locks", "list", "example.test").err
+    assert "No locks." in run("locks", "list", "example.test").err
     made = run("locks", "add", "example.test", "www", "a", "--reason", "Ask the shop", "--output", "json").json
     assert (made["name"], made["type"], made["manager"]) == ("www.example.test.", "A", None)
     listed = run("locks", "list", "example.test").out

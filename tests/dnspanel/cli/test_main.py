@@ -40,13 +40,13 @@ def test_every_command_explains_itself_without_a_configuration(words: tuple[str,
 
 def test_without_a_configuration_the_exit_code_is_2_and_says_what_is_missing(tmp_path: Path) -> None:
     done = run_command("zones", "list", environment={}, home=tmp_path)
-    assert (done.code, done.out, "set DNSPANEL_URL" in done.err) == (2, "", True)
+    assert (done.code, done.out, "Set DNSPANEL_URL" in done.err) == (2, "", True)
 
 
 def test_a_panel_that_is_not_there_is_exit_code_3_and_the_token_is_not_shown(tmp_path: Path) -> None:
     done = run_command("zones", "list", environment=NOWHERE, home=tmp_path)
     assert (done.code, done.out) == (3, "")
-    assert done.err == "Error: Nobody answers at http://127.0.0.1:1: Connection refused.\n"
+    assert done.err == "Error: Cannot connect to http://127.0.0.1:1: Connection refused.\n"
 
 
 def test_options_stand_before_or_after_the_command(tmp_path: Path) -> None:

@@ -7,7 +7,7 @@ from tests.dnspanel.transfer.zone_templates.test_servers import apex
 
 
 def test_a_set_is_made_new_zones_begin_with_it_and_one_that_differs_is_told(run: Run) -> None:
-    assert run("name-servers", "list").err == "No set of name servers.\n"
+    assert run("name-servers", "list").err == "No sets of name servers.\n"
     servers = ("ns1.house.test,192.0.2.1,2001:db8::1", "ns2.house.test")
     made = run("name-servers", "create", "House", *servers, "--default")
     assert made.code == 0, made
@@ -29,7 +29,7 @@ def test_a_set_is_made_new_zones_begin_with_it_and_one_that_differs_is_told(run:
     assert run("name-servers", "show", number, "--output", "json").json["version"] == 2
     assert run("name-servers", "show", "Nothing").code == 2
     assert run("name-servers", "delete", "House").code == 0
-    assert run("name-servers", "list").err == "No set of name servers.\n"
+    assert run("name-servers", "list").err == "No sets of name servers.\n"
 
 
 def test_names_in_a_zone_here_have_the_addresses_of_nodes_and_what_the_parent_lacks_is_told(

@@ -52,13 +52,13 @@ def request_from(node: Node) -> str:
 def test_a_node_is_approved_by_the_fingerprint_that_join_printed(administrator: Run, waiting_node: MakeNode) -> None:
     node = waiting_node("ns1")
     early = administrator("nodes", "approve", "ns1")
-    assert (early.code, "No server asks to be ns1" in early.err) == (1, True)
+    assert (early.code, "No server asks to join as ns1" in early.err) == (1, True)
     fingerprint = request_from(node)
     wrong = administrator("nodes", "approve", "ns1", "--fingerprint", "0" * 64)
     assert (wrong.code, Node.objects.get().state) == (1, NodeState.AWAITING_APPROVAL)
     refused = administrator("nodes", "approve", "ns1", input="n\n")
     assert fingerprint in refused.err
-    assert (refused.code, Node.objects.get().state) == (1, NodeState.AWAITING_APPROVAL)
+    assert (refused.code, Node.objects.get().state) == (130, NodeState.AWAITING_APPROVAL)
     approved = administrator("nodes", "approve", "ns1", input="y\n")
     assert (approved.code, Node.objects.get().state) == (0, NodeState.ACTIVE)
 
@@ -72,7 +72,7 @@ def test_a_node_is_drained_resumed_revoked_and_retired(administrator: Run, run: 
     ]
     assert states == ["drained", "active", "awaiting"]
     kept = administrator("nodes", "retire", "ns1", input="n\n")
-    assert (kept.code, Node.objects.get().state) == (1, NodeState.AWAITING_APPROVAL)
+    assert (kept.code, Node.objects.get().state) == (130, NodeState.AWAITING_APPROVAL)
     retired = administrator("nodes", "retire", "ns1", "--yes", "--output", "json").json
     assert (retired["state"], retired["slug"]) == ("retired", Node.objects.get().slug)
     assert administrator("nodes", "show", retired["slug"]).code == 0

@@ -40,4 +40,4 @@ def test_json_is_complete(capsys: pytest.CaptureFixture[str]) -> None:
 
 def test_a_time_is_shown_in_local_time() -> None:
     assert moment(None) == "–"
-    assert len(moment("2026-11-21T12:00:00.000000Z")) == len("2026-11-21 12:00:00")
+    assert len(moment("2026-11-21T12:00:00.000000Z")) == len("2026-11-21 12:00:00 +0000")

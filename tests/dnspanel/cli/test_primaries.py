@@ -44,7 +44,7 @@ def test_one_comes_over_tls(run: Run, erin: User, tmp_path: Path) -> None:
 
 
 def test_those_to_which_nothing_comes_are_listed_with_the_reason(run: Run, erin: User) -> None:
-    assert "No zone." in run("primaries", "list", "--failing").err + run("primaries", "list", "--failing").out
+    assert "No zones." in run("primaries", "list", "--failing").err + run("primaries", "list", "--failing").out
     for name in ("a.test", "b.test"):
         run("primaries", "create", name, "9.9.9.9")
     TransferredZone.objects.filter(zone__name="b.test.").update(failed_since=NOW, error="Silent.", serial=3)

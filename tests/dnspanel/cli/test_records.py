@@ -83,7 +83,7 @@ def test_a_dry_run_shows_the_difference_and_writes_nothing(run: Run) -> None:
 def test_what_is_so_already_is_not_written_again(run: Run) -> None:
     run("records", "set", ZONE, "www", "A", "192.0.2.1")
     again = run("records", "set", ZONE, "www", "A", "192.0.2.1")
-    assert (again.code, again.out, again.err) == (0, "", "Everything was so already.\n")
+    assert (again.code, again.out, again.err) == (0, "Nothing to change.\n", "")
     assert Publication.objects.count() == 2
 
 
@@ -108,11 +108,10 @@ def test_records_are_noted_and_found_by_what_is_noted(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("zone")
-def test_a_bad_value_is_refused_with_its_place(run: Run) -> None:
+def test_a_bad_value_is_refused_once(run: Run) -> None:
     refused = run("records", "set", ZONE, "www", "A", "192.0.2.300")
     assert refused.code == 1
-    assert "192.0.2.300" in refused.err
-    assert "changes 0" in refused.err
+    assert refused.err == "Error: the address 192.0.2.300 is not a valid IPv4 address (changes 0 rdata 0)\n"
 
 
 def test_a_command_without_values_is_wrong_usage(run: Run) -> None:
@@ -204,9 +203,9 @@ def test_records_of_many_zones_are_changed_by_a_search(run: Run) -> None:
         *("records", "change", "--at", "other.test", "www", "A", "--find", "192.0.2.*", "--pattern"),
         *("--replace-with", "198.51.100.*"),
     )
-    assert "other.test. is at revision 4: 1 changed." in moved.out
+    assert "Changed other.test (revision 4): 1 changed." in moved.out
     refused = run("records", "change", "--where", "type:a", "--set-value", "nonsense")
-    assert refused.err.count("Stays as it is") == 2
+    assert refused.err.count("Skipped") == 2
     assert set(RRset.objects.filter(type=1).values_list("ttl", "rdata__0")) == {(60, "192.0.2.1"), (60, "198.51.100.2")}
 
 

@@ -30,7 +30,7 @@ def test_a_request_is_made_looked_at_approved_and_published(run: Run, erin: User
     zone = Zone.objects.get(name="example.test.")
     others, now = four_eyes(zone), timezone.now()
 
-    assert "No request." in run("requests", "list").err
+    assert "No requests." in run("requests", "list").err
     refused = run("records", "add", "example.test", "www", "A", "192.0.2.1")
     assert (refused.code, "Four eyes" in refused.err) == (1, True)
     draft.replace_rrset(author=erin, zone=zone, rrset=rr("www 300 A 192.0.2.1"), now=now)

@@ -42,11 +42,11 @@ def test_many_zones_deleted(run: Run) -> None:
     first, second = Publication.objects.order_by("-sequence").values_list("sequence", flat=True)[:2][::-1]
     find, preview, undo, preview_since, since = commands_of("many-zones-deleted", SEQUENCE=str(first))
     assert "closed" in carried_out(run, find).out
-    assert "4 zones with 8 RRsets would come back." in carried_out(run, preview).out
+    assert "4 zones with 8 RRsets would be restored." in carried_out(run, preview).out
     # No node is there to answer in this test: what is published is not waited for.
-    assert "4 zones came back, 0 were there already." in carried_out(run, [*undo[:-1]]).out
+    assert "4 zones restored, 0 existed already." in carried_out(run, [*undo[:-1]]).out
     assert Zone.objects.filter(deleted_at=None).count() == 4
-    assert "2 zones with 4 RRsets would come back." in carried_out(run, preview_since).out
-    assert "2 zones came back" in carried_out(run, [*since[:-1]]).out
+    assert "2 zones with 4 RRsets would be restored." in carried_out(run, preview_since).out
+    assert "2 zones restored" in carried_out(run, [*since[:-1]]).out
     assert Publication.objects.filter(sequence__gt=second).count() == 2
     assert Zone.objects.filter(deleted_at=None).count() == 6

@@ -9,7 +9,7 @@ from tests.people import NOW, make_person
 
 
 def test_secondaries_and_their_zones_are_listed(run: Run, erin: User) -> None:
-    assert "No secondary." in run("secondaries", "list").err + run("secondaries", "list").out
+    assert "No secondaries." in run("secondaries", "list").err + run("secondaries", "list").out
     for name in ("a.test.", "b.test."):
         zone_maker(erin)(name=name)
     alice = make_person("alice", Role.ADMINISTRATOR)

@@ -6,7 +6,7 @@ from tests.people import NOW
 
 
 def test_a_team_s_quotas_are_shown_and_set_by_who_may(run: Run, erin: object) -> None:
-    assert run("teams", "list").err == "No team.\n"
+    assert run("teams", "list").err == "No teams.\n"
     team = Team.objects.create(name="Web", created_at=NOW)
     Membership.objects.create(team=team, user=erin, role="editor")
     assert "erin" in run("teams", "list").out

@@ -20,7 +20,7 @@ def worker(transactional_db: None) -> Iterator[None]:
 
 
 def test_a_template_is_shown_applied_to_a_zone_and_to_many(run: Run, worker: None) -> None:
-    assert run("templates", "list").err == "No template.\n"
+    assert run("templates", "list").err == "No templates.\n"
     template_maker(make_person("ada", Role.ADMINISTRATOR))()
     assert run("zones", "create", "a.test").code == 0
     assert run("zones", "create", "b.test").code == 0
@@ -42,7 +42,7 @@ def test_a_template_is_shown_applied_to_a_zone_and_to_many(run: Run, worker: Non
     many = run(*terms)
     assert many.code == 0, many
     assert "b.test." in many.out
-    assert many.err.endswith("Nothing was written. With --apply it is carried out.\n")
+    assert many.err.endswith("Nothing was written. With --apply the job is carried out.\n")
     done = run(*terms, "--apply", "--overwrite", "--output", "json")
     assert (done.code, done.json["state"], done.json["counts"]) == (0, "done", {"change": 1}), done
     assert "192.0.2.2" in run("records", "list", "b.test").out

@@ -49,4 +49,4 @@ def test_a_narrow_token_is_made_used_and_revoked(run: Run) -> None:
 
 def test_a_token_for_nothing_is_wrong_usage(run: Run) -> None:
     wrong = run("tokens", "create", "nothing")
-    assert (wrong.code, "Say what it is for" in wrong.err) == (2, True)
+    assert (wrong.code, "Give --zone, --tag" in wrong.err) == (2, True)

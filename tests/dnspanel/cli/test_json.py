@@ -1,0 +1,196 @@
+"""With `--output json`, every command answers JSON: results on standard output, errors on standard error.
+
+Each command of the command line is called in three worlds: with a panel that refuses the token, with no panel, and with
+a real one. What a command needs is made up from its parameters.
+"""
+
+import json
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+from django.utils import timezone
+
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import Role
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.cli.__main__ import run as run_here
+from dnspanel.cli.commands import dnspanel
+from dnspanel.cli.moments import Since
+from dnspanel.transfer.exports import jobs as export_jobs
+from dnspanel.transfer.imports import worker
+from dnspanel.transfer.models import ExportJob, ImportJob
+from dnspanel.transfer.signals import work_to_do
+from dnspanel.transfer.zone_templates import runs as template_runs
+from dnspanel.zones import change_runs
+from dnspanel.zones.dnssec import policy_runs
+from tests.dnspanel.cli.conftest import Ran, work_on
+from tests.dnspanel.cli.test_main import commands
+from tests.dnspanel.fleet.conftest import MakeNode
+from tests.people import make_person
+
+ALL = dict(commands(dnspanel))
+CODES = {0, 1, 2, 3, 130}
+# What a parameter of this name is given; others are given what their type allows.
+NAMES = {"name": "www", "type": "A", "type_": "A", "values": "192.0.2.1", "addresses": "192.0.2.53", "key": "x"}
+# Words of commands whose parameters are about something else than their names say.
+ZONE_IS_NAME = {"nodes": "ns1", "fronts": "ns1"}
+
+Call = Callable[..., Ran]
+
+
+@pytest.fixture
+def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Call:
+    """Run the command in this process."""
+    monkeypatch.setenv("HOME", str(tmp_path))
+
+    def call(*arguments: str, url: str, token: str) -> Ran:
+        monkeypatch.setenv("DNSPANEL_URL", url)
+        monkeypatch.setenv("DNSPANEL_TOKEN", token)
+        capsys.readouterr()
+        code = run_here(arguments, {})
+        printed = capsys.readouterr()
+        return Ran(code, printed.out, printed.err)
+
+    return call
+
+
+def arguments_of(words: tuple[str, ...], command: click.Command, file: Path) -> list[str]:
+    """Return the words of a command with what its parameters need."""
+    given = [*words]
+    for parameter in command.params:
+        if isinstance(parameter, click.Option):
+            if parameter.required:
+                given += [parameter.opts[0], *[_value(words, parameter, file)] * parameter.nargs]
+            elif parameter.name in {"yes", "count"}:
+                given += [parameter.opts[0], *(["1"] if parameter.name == "count" else [])]
+        elif parameter.required:
+            given.append(_value(words, parameter, file))
+    return [*given, "--output", "json"]
+
+
+def _value(words: tuple[str, ...], parameter: click.Parameter, file: Path) -> str:
+    kind = parameter.type
+    if isinstance(kind, click.Choice):
+        return str(kind.choices[0])
+    if isinstance(kind, (click.Path, click.File)):
+        return str(file)
+    if isinstance(kind, Since):
+        return "1h"
+    if kind.name in {"integer", "integer range", "ttl"}:
+        return "1"
+    if words[0] in ZONE_IS_NAME and parameter.name == "name":
+        return ZONE_IS_NAME[words[0]]
+    return NAMES.get(parameter.name or "", "example.test")
+
+
+def complaints_about(ran: Ran) -> list[str]:
+    """Return what in an answer is not as it is documented."""
+    found = [] if ran.code in CODES else [f"exit code {ran.code}"]
+    if ran.out and not (_is_json(ran.out) or all(map(_is_json, ran.out.splitlines()))):
+        found.append(f"standard output: {ran.out[:200]}")
+    problems = [line for line in ran.err.splitlines() if line]
+    for line in problems:
+        if not _is_json(line) or not {"type", "title", "code", "detail"} <= json.loads(line).keys():
+            found.append(f"standard error: {line[:200]}")
+    if ran.code and not (ran.out or problems):
+        found.append(f"exit code {ran.code} without a word")
+    return found
+
+
+def _is_json(text: str) -> bool:
+    try:
+        json.loads(text)
+    except ValueError:
+        return False
+    return True
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "imported.test.zone"
+    path.write_text(
+        "$ORIGIN imported.test.\n$TTL 300\n@ SOA ns1 hostmaster 1 10800 3600 604800 3600\n@ NS ns1\nns1 A 192.0.2.53\n"
+    )
+    return path
+
+
+def test_every_command_without_a_panel_answers_a_problem(call: Call, file: Path) -> None:
+    found = {}
+    for words, command in ALL.items():
+        ran = call(*arguments_of(words, command, file), url="http://127.0.0.1:1", token="dnsp_x")
+        complaints = complaints_about(ran)
+        if complaints or ran.out or ran.code not in {2, 3}:
+            found[" ".join(words)] = complaints or [str(ran)]
+    assert found == {}
+
+
+def test_every_command_answers_a_wrong_option_with_a_problem(call: Call, file: Path) -> None:
+    found = {}
+    for words in ALL:
+        ran = call(*words, "--no-such-option", "--output", "json", url="http://127.0.0.1:1", token="dnsp_x")
+        problem = json.loads(ran.err)
+        if (ran.code, ran.out, problem["code"]) != (2, "", "usage"):
+            found[" ".join(words)] = ran
+    assert found == {}
+
+
+@pytest.fixture
+def working(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[None]:
+    """Let jobs be worked on, as workers would."""
+    settings.TRANSFER_DIR = tmp_path / "transfer"
+
+    def work(sender: type, job_id: int, **_: Any) -> None:
+        if sender is ExportJob:
+            export_jobs.run_export(job_id)
+        elif sender is ImportJob:
+            worker.read_import(job_id)
+            worker.work_on_import(job_id)
+
+    def unfinished() -> list[tuple[Callable[[int], object], int]]:
+        return [
+            (module.work_on_run, number)
+            for module in (change_runs, policy_runs, template_runs)
+            for number in module.unfinished_runs()
+        ]
+
+    work_to_do.connect(work)
+    yield from work_on(unfinished, lambda job: job[0](job[1]))
+    work_to_do.disconnect(work)
+
+
+def test_every_command_at_a_panel_answers_json(
+    call: Call, file: Path, live_server: Any, working: None, active_node: MakeNode, capsys: pytest.CaptureFixture[str]
+) -> None:
+    active_node("ns1")
+    ada = make_person("ada", Role.ADMINISTRATOR)
+    terms = TokenTerms(
+        purpose="walk", scope=(Grant(frozenset(Right), everywhere=True),), permissions=frozenset(Permission)
+    )
+    secret = create_token(owner=ada, terms=terms, by=ada, now=timezone.now()).secret
+    panel = {"url": live_server.url, "token": secret}
+    assert call("zones", "create", "example.test", **panel).code == 0
+    found, codes, refused = {}, dict[int, int](), dict[str, Any]()
+    for words, command in sorted(ALL.items(), key=last_what_ends):
+        arguments = arguments_of(words, command, file)
+        ran = call(*arguments, **panel)
+        if complaints := complaints_about(ran):
+            found[" ".join(words)] = complaints
+        codes[ran.code] = codes.get(ran.code, 0) + 1
+        bad = call(*arguments, url=live_server.url, token="dnsp_no-such-token")
+        if complaints_about(bad) or bad.out or bad.code not in {1, 2}:
+            refused[" ".join(words)] = bad
+    assert (found, refused) == ({}, {})
+    assert codes[0] > len(ALL) / 3, "many of them do what they are for"
+    with capsys.disabled():
+        sys.stdout.write(f"\n{len(ALL)} commands; exit codes at a panel: {codes}\n")
+
+
+def last_what_ends(item: tuple[tuple[str, ...], click.Command]) -> tuple[bool, tuple[str, ...]]:
+    """What deletes or revokes comes after what needs it."""
+    words = item[0]
+    return words[-1] in {"delete", "revoke", "retire", "undo", "unsign", "end", "lift"}, words
