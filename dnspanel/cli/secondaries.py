@@ -24,7 +24,9 @@ _ZONES = (
     Column("SERVED", "served_serial", right=True),
     Column("BEHIND SINCE", lambda row: output.moment(row["behind_since"])),
     Column("DIFFERS SINCE", lambda row: output.moment(row["differs_since"])),
-    Column("TRANSFERRED", lambda row: f"{row['transferred_how']} {output.moment(row['transferred_at'])}".strip()),
+    Column(
+        "TRANSFERRED", lambda row: f"{row['transferred_how'].upper()} {output.moment(row['transferred_at'])}".strip()
+    ),
 )
 
 

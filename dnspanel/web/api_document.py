@@ -262,6 +262,9 @@ def _type(schema: Mapping[str, Any]) -> str:
     """Return the type of a schema in one word."""
     if "$ref" in schema:
         return str(schema["$ref"].rpartition("/")[2])
+    for key in ("allOf", "oneOf"):
+        if schema.get(key):
+            return _type(schema[key][0])
     kinds = schema.get("type", "")
     kind = next((each for each in kinds if each != "null"), "null") if isinstance(kinds, list) else str(kinds)
     return kind or ("object" if "properties" in schema else "")

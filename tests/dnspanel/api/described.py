@@ -1,4 +1,4 @@
-"""Holds real answers against the OpenAPI document of API v2: status, media type, body."""
+"""Holds real answers against the OpenAPI document of API v2: status, media type, headers, body."""
 
 import json
 import re
@@ -12,6 +12,15 @@ from jsonschema import Draft202012Validator, FormatChecker
 from dnspanel.api.v2.schema.document import document
 
 ROOT = "/api/v2"
+# Headers of any answer of the panel, which the document does not repeat.
+ORDINARY = {
+    *("Allow", "Cache-Control", "Content-Encoding", "Content-Length", "Content-Security-Policy", "Content-Type"),
+    *("Cross-Origin-Opener-Policy", "Referrer-Policy", "Vary", "X-Content-Type-Options", "X-Frame-Options"),
+    "X-Request-ID",
+}
+# Their ETag is that of a dry run, or of an RRset that may be gone.
+SOMETIMES_TAGGED = {"actOnRRsets", "actOnZones", "restoreZones", "setRRset", "changeRRset", "deleteRRset"}
+PROBLEM = "application/problem+json"
 
 
 @cache
@@ -33,14 +42,19 @@ def check_answer(method: str, url: str, response: HttpResponseBase) -> None:
         f"{method} {url} answered {status}, which is not described: {_body(response)}"
     )
     promised = _resolved(operation["responses"][status])
+    _check_headers(f"{method} {url} {status}", operation, promised, response)
     contents = promised.get("content", {})
     if not contents:
         assert not _body(response), f"{method} {url} {status} has a body, which is not described"
         return
     media_type = response.headers["Content-Type"].partition(";")[0]
     assert media_type in contents, f"{method} {url} {status} is {media_type}, which is not described"
-    if media_type.endswith("json"):
-        _check_body(method, url, contents[media_type]["schema"], json.loads(_body(response)))
+    if media_type.endswith("json") and method != "HEAD":
+        body = json.loads(_body(response))
+        _check_body(method, url, contents[media_type]["schema"], body)
+        if media_type == PROBLEM:
+            told = body.keys() - described()["components"]["schemas"]["Problem"]["properties"].keys()
+            assert not told, f"{method} {url} {status} says {told}, which are not described"
 
 
 def operation_of(method: str, path: str) -> dict[str, Any] | None:
@@ -50,6 +64,24 @@ def operation_of(method: str, path: str) -> dict[str, Any] | None:
             found: dict[str, Any] | None = operations.get("get" if method == "HEAD" else method.lower())
             return found
     return None
+
+
+def _check_headers(
+    answer: str, operation: dict[str, Any], promised: dict[str, Any], response: HttpResponseBase
+) -> None:
+    """What is sent is declared; what is declared is sent, where it does not depend on what was asked or found."""
+    sent, declared = set(response.headers), set(promised.get("headers", {}))
+    if "Deprecation" in sent:  # of what the document marks as deprecated
+        sent -= {"Deprecation", "Sunset", "Link"}
+    assert sent - declared - ORDINARY == set(), f"{answer}: these headers are not described"
+    if response.status_code >= 300:
+        return
+    certain = {name for name in declared if name.startswith("RateLimit")}
+    if operation["operationId"] not in SOMETIMES_TAGGED:
+        certain |= declared & {"ETag"}
+    if "wait" not in {each["name"] for each in operation.get("parameters", [])}:  # else only with a publication
+        certain |= declared & {"Location"}
+    assert certain - sent == set(), f"{answer}: these headers are described, and were not sent"
 
 
 def _check_body(method: str, url: str, schema: dict[str, Any], body: Any) -> None:

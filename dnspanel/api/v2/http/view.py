@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from django.http.response import HttpResponseBase
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
+from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
 from rest_framework.views import APIView
@@ -63,6 +64,11 @@ class V2View(APIView):
     unconditional = False  # creates, or acts on something that cannot be stale
 
     _claim: idempotency.Claim | None = None
+
+    def get_parsers(self) -> list[BaseParser]:
+        """Take a body under the name of RFC 7386 only where a request changes members."""
+        is_patch = self.request is None or self.request.method == "PATCH"  # None: a document is made
+        return [each for each in super().get_parsers() if is_patch or not isinstance(each, MergePatchParser)]
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)

@@ -156,7 +156,8 @@ class ChangeRuns(V2View):
         actor, form_id = actor_in(request), form_id_of(request)
         access.require(actor, Permission.READ)
         run = _begun(read(ChangeRunSerializer, request.data), actor, form_id)
-        return answer(change_run_json(run), 202, headers={"Location": f"{request.path}/{run.pk}"})
+        headers = {"ETag": tag_of(what_stays(run)), "Location": f"{request.path}/{run.pk}"}
+        return answer(change_run_json(run), 202, headers=headers)
 
 
 class OneChangeRun(V2View):

@@ -19,7 +19,6 @@ from dnspanel.api.v2.schema.dnssec_answer_serializers import (
     UnprovenZoneSerializer,
 )
 from dnspanel.api.v2.schema.fields import PAGED, page_of, stamp
-from dnspanel.api.v2.schema.zone_serializers import WRITING
 from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.node_answers import NodeAnswer, ask_nodes
 from dnspanel.fleet.dnssec.parent_checks import check_of
@@ -48,9 +47,7 @@ class DnssecParent(V2View):
         actor = actor_in(request)
         return answer(_parent_json(access.zone_for_reading(actor, zone_name), actor))
 
-    @extend_schema(
-        operation_id="checkDnssecParent", parameters=WRITING, request=None, responses={202: ParentCheckSerializer}
-    )
+    @extend_schema(operation_id="checkDnssecParent", request=None, responses={202: ParentCheckSerializer})
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Check the parent zone now.
 

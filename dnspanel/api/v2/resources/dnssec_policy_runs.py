@@ -118,7 +118,8 @@ class PolicyRuns(V2View):
             raise bad_value("/policy", str(exc)) from exc
         except RunUnknown as exc:
             raise bad_value("/dry_run_of", str(exc)) from exc
-        return answer(run_json(run), 202, headers={"Location": f"{request.path}/{run.pk}"})
+        headers = {"ETag": tag_of(what_stays(run)), "Location": f"{request.path}/{run.pk}"}
+        return answer(run_json(run), 202, headers=headers)
 
 
 class OnePolicyRun(V2View):

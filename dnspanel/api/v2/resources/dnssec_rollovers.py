@@ -125,10 +125,9 @@ class ZoneRollovers(V2View):
                 bits=body["bits"],
                 emergency=body["emergency"],
             )
-        headers = {"Location": f"{zone_url(zone.name)}/dnssec/rollovers/{row.pk}"}
-        return published(
-            request, _publications(by), {"rollover": rollover_json(row, actor)}, status=201, headers=headers
-        )
+        value = rollover_json(row, actor)
+        headers = {"ETag": tag_of(value), "Location": f"{zone_url(zone.name)}/dnssec/rollovers/{row.pk}"}
+        return published(request, _publications(by), {"rollover": value}, status=201, headers=headers)
 
 
 class OneRollover(V2View):

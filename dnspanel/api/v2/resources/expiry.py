@@ -17,7 +17,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.rrsets import at_path, require_published
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Moment, Shape, read, stamp
-from dnspanel.api.v2.schema.zone_serializers import CHANGING, IF_CHANGED
+from dnspanel.api.v2.schema.zone_serializers import IF_CHANGED
 from dnspanel.zones.access import may_know_author
 from dnspanel.zones.expiry import cancel_expiry, expiry_of, set_expiry
 from dnspanel.zones.models import Expiry, Zone
@@ -55,7 +55,6 @@ class RRsetExpiry(V2View):
 
     @extend_schema(
         operation_id="setRRsetExpiry",
-        parameters=[*CHANGING],
         request=RRsetExpiryContentSerializer,
         responses={200: RRsetExpirySerializer},
     )
@@ -74,7 +73,7 @@ class RRsetExpiry(V2View):
             expiry = set_expiry(zone=zone, key=key, remove_at=remove_at, author=author, now=timezone.now())
         return tagged(_json(request, expiry))
 
-    @extend_schema(operation_id="deleteRRsetExpiry", parameters=[*CHANGING], responses={204: None})
+    @extend_schema(operation_id="deleteRRsetExpiry", responses={204: None})
     def delete(self, request: Request, zone_name: str, owner: str, type_name: str) -> HttpResponse:
         """Cancel the removal of an RRset.
 

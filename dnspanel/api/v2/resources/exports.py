@@ -87,9 +87,19 @@ class Gzip(JSONOnly):
     format = "gz"
 
 
+class Octets(Gzip):
+    """The same bytes under the name that every generated client can read."""
+
+    media_type = "application/octet-stream"
+    format = "bin"
+
+
+_PART = OpenApiResponse(OpenApiTypes.BINARY, "The part that `Range` asked for.")
 _FILE = {
-    (200, "application/gzip"): OpenApiTypes.BINARY,
-    (206, "application/gzip"): OpenApiResponse(OpenApiTypes.BINARY, "The part that `Range` asked for."),
+    (200, Gzip.media_type): OpenApiTypes.BINARY,
+    (200, Octets.media_type): OpenApiTypes.BINARY,
+    (206, Gzip.media_type): _PART,
+    (206, Octets.media_type): _PART,
     416: OpenApiResponse(description="There is no such part."),
 }
 
@@ -161,7 +171,7 @@ class OneExport(V2View):
 class ExportFile(V2View):
     """The file of an export."""
 
-    renderer_classes = (*V2View.renderer_classes, Gzip)
+    renderer_classes = (*V2View.renderer_classes, Gzip, Octets)
 
     @extend_schema(operation_id="downloadExport", responses=_FILE)
     def get(self, request: Request, export_id: int) -> HttpResponseBase:
@@ -181,7 +191,7 @@ class ExportFile(V2View):
             file,
             size=job.size,
             name=name,
-            content_type="application/gzip",
+            content_type=Octets.media_type if request.accepted_media_type == Octets.media_type else Gzip.media_type,
             tag=f"{job.pk}-{job.size}",
         )
 

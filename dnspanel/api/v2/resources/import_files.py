@@ -14,6 +14,7 @@ from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem, bad_parameter
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.imports import job_of
+from dnspanel.api.v2.schema.fields import page_of
 from dnspanel.transfer import limits
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.models import State
@@ -28,13 +29,6 @@ class UploadedSerializer(serializers.Serializer):
     size = serializers.IntegerField(help_text="Bytes; the next chunk begins here.")
 
 
-class FilesSerializer(serializers.Serializer):
-    """The uploaded files."""
-
-    items = UploadedSerializer(many=True)
-    next = serializers.URLField(allow_null=True, help_text="Always null.")
-
-
 class Octets(BaseParser):
     """The body as it is; the view reads it in pieces."""
 
@@ -47,7 +41,7 @@ class Octets(BaseParser):
 class ImportFiles(V2View):
     """The files of an import."""
 
-    @extend_schema(operation_id="listImportFiles", responses=FilesSerializer)
+    @extend_schema(operation_id="listImportFiles", responses=page_of(UploadedSerializer))
     def get(self, request: Request, import_id: int) -> HttpResponse:
         """List the files of an import.
 

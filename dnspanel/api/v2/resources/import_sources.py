@@ -27,6 +27,7 @@ MEMBERS = {
     SourceKind.CSV: "csv",
 }
 SOURCES = [(str(kind), kind.label) for kind in SourceKind if kind != SourceKind.RETRY]
+DELIMITERS = {"comma": ",", "semicolon": ";", "tab": "\t", "bar": "|"}
 _APEX = [("keep", "the source's"), ("missing", "the source's; ours where it has none"), ("ours", "always ours")]
 _COLUMNS = (
     "zone",
@@ -167,11 +168,7 @@ class CsvSerializer(Shape):
     rdclass = Integer(required=False, min_value=0, max_value=999, help_text="Column of the class.")
     fixed_zone = ZoneName(required=False, help_text="Zone of all records.")
     zones = serializers.ListField(child=ZoneName(), required=False, max_length=MOST_NAMED)
-    delimiter = Choice(
-        choices=[(",", "comma"), (";", "semicolon"), ("\t", "tab"), ("|", "bar")],
-        default=",",
-        help_text="Between columns.",
-    )
+    delimiter = Choice(choices=list(DELIMITERS), default="comma", help_text="Between columns.")
     header = Flag(default=True, help_text="Whether the first row is a header.")
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
@@ -180,7 +177,7 @@ class CsvSerializer(Shape):
             raise serializers.ValidationError({"name": ["A column can be one thing only."]})
         if CsvMapping(**data).missing:
             raise serializers.ValidationError({"zone": ["Say which column is the zone, or name it."]})
-        return data
+        return data | {"delimiter": DELIMITERS[data["delimiter"]]}
 
 
 def options_of(values: dict[str, Any], before: Options) -> Options:

@@ -64,7 +64,13 @@ class NewNamedDraftSerializer(Shape):
 class TakeUpSerializer(Shape):
     """What to do with changes in the draft that have no name yet."""
 
-    aside = Text(required=False, default="", max_length=LONGEST_NAME, help_text="It is put aside under this name.")
+    aside = Text(
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_NAME,
+        help_text="It is put aside under this name.",
+    )
     merge = Flag(required=False, default=False, help_text="Its operations go into the draft that is taken up.")
 
 

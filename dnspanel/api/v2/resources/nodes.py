@@ -17,7 +17,7 @@ from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem, bad_parameter, bad_value
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.schema.fields import Integer, Shape, Text, read, stamp
+from dnspanel.api.v2.schema.fields import Integer, Shape, Text, page_of, read, stamp
 from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.fleet.health import Word
@@ -110,13 +110,6 @@ class NodeSerializer(serializers.Serializer):
     live = LiveSerializer(allow_null=True)
 
 
-class NodeListSerializer(serializers.Serializer):
-    """All nodes that have not left."""
-
-    items = NodeSerializer(many=True)
-    next = serializers.URLField(allow_null=True, help_text="Always null: a fleet fits on one page.")
-
-
 class PointSerializer(serializers.Serializer):
     """One second, minute or hour of a node; its numbers are per second. A gap has only a time."""
 
@@ -170,7 +163,7 @@ class NodePatchSerializer(Shape):
 class Nodes(V2View):
     """The fleet."""
 
-    @extend_schema(operation_id="listNodes", responses=NodeListSerializer)
+    @extend_schema(operation_id="listNodes", responses=page_of(NodeSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List nodes.
 

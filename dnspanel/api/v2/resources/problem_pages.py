@@ -6,10 +6,11 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.answers import answer
+from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES, ProblemType
 from dnspanel.api.v2.http.problems import ROOT_URL, Problem
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.schema.fields import Shape
+from dnspanel.api.v2.schema.fields import Shape, page_of
 
 
 class KindSerializer(Shape):
@@ -22,25 +23,19 @@ class KindSerializer(Shape):
     meaning = serializers.CharField()
 
 
-class KindListSerializer(Shape):
-    """All kinds of problems."""
-
-    items = KindSerializer(many=True)
-
-
 class KindList(V2View):
     """Every kind of problem that this API answers with."""
 
     permission_classes = ()  # says the same to everybody, and nothing of anybody
     authentication_classes = ()
 
-    @extend_schema(operation_id="listProblems", auth=[], responses={200: KindListSerializer})
+    @extend_schema(operation_id="listProblems", auth=[], responses=page_of(KindSerializer))
     def get(self, request: Request) -> HttpResponse:
         """List the kinds of problems.
 
         All codes that this API answers with. No token is needed.
         """
-        return answer({"items": [_kind_json(kind) for kind in PROBLEM_TYPES.values()]})
+        return page_answer(request, [_kind_json(kind) for kind in PROBLEM_TYPES.values()])
 
 
 class KindDetail(V2View):

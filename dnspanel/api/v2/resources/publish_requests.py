@@ -32,7 +32,11 @@ class NewRequestSerializer(Shape):
     """The draft to request approval for, and how to publish it."""
 
     name = Text(
-        required=False, default="", max_length=LONGEST_NAME, help_text="Under which the draft waits, if it has no name."
+        required=False,
+        default="",
+        allow_blank=True,
+        max_length=LONGEST_NAME,
+        help_text="Under which the draft waits, if it has no name.",
     )
     draft = serializers.UUIDField(required=False, help_text="A draft with a name, in place of the one in hand.")
     zones = serializers.ListField(
@@ -101,7 +105,9 @@ class RequestSerializer(ListedRequestSerializer):
 class RequestActSerializer(Shape):
     """Members that some acts need."""
 
-    digest = Text(required=False, default="", max_length=64, help_text="For `approve`: of what was looked at.")
+    digest = Text(
+        required=False, default="", allow_blank=True, max_length=64, help_text="For `approve`: of what was looked at."
+    )
     text = Text(
         required=False,
         default="",

@@ -18,9 +18,10 @@ from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.permissions import permission_names, permissions_of
 from dnspanel.zones import access
 
-GIVEABLE = [(str(each), str(each)) for each in Permission if each in own_roles.GIVEABLE]
+GIVEABLE = permission_names(own_roles.GIVEABLE)
 RIGHTS = [(str(right), str(right)) for right in Right]
 
 
@@ -32,6 +33,9 @@ class RoleSerializer(Shape):
     rights = serializers.ListField(child=Choice(choices=RIGHTS), default=list, max_length=len(RIGHTS))
     permissions = serializers.ListField(child=Choice(choices=GIVEABLE), default=list, max_length=len(GIVEABLE))
     created_at = serializers.DateTimeField(read_only=True)
+
+    def validate_permissions(self, names: list[str]) -> frozenset[Permission]:
+        return permissions_of(names)
 
 
 class Roles(V2View):
@@ -107,7 +111,7 @@ def role_json(role: OwnRole) -> dict[str, Any]:
         "id": role.pk,
         "name": role.name,
         "rights": role.rights,
-        "permissions": role.permissions,
+        "permissions": permission_names(map(Permission, role.permissions)),
         "created_at": stamp(role.created_at),
     }
 

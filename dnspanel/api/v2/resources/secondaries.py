@@ -125,7 +125,7 @@ class SecondaryZoneSerializer(serializers.Serializer):
     question_error = serializers.CharField(help_text="Why it could not be asked.")
     transferred_at = serializers.DateTimeField(allow_null=True, help_text="When the last transfer ended.")
     transferred_serial = serializers.IntegerField(allow_null=True, help_text="Serial of the last transfer.")
-    transferred_how = serializers.ChoiceField(choices=["AXFR", "IXFR", ""], help_text="By AXFR or IXFR.")
+    transferred_how = serializers.ChoiceField(choices=["axfr", "ixfr", ""], help_text="By AXFR or IXFR.")
     transferred_over_tls = serializers.BooleanField(help_text="Whether the last transfer used TLS.")
     refused_at = serializers.DateTimeField(allow_null=True, help_text="When a transfer was last refused.")
     refused_reason = serializers.CharField(help_text="Why it was refused.")
@@ -297,7 +297,7 @@ def member_json(member: Member) -> dict[str, Any]:
         "question_error": member.question_error,
         "transferred_at": stamp(member.transferred_at),
         "transferred_serial": member.transferred_serial,
-        "transferred_how": member.transferred_how,
+        "transferred_how": member.transferred_how.lower(),
         "transferred_over_tls": member.transferred_over_tls,
         "refused_at": stamp(member.refused_at),
         "refused_reason": member.refused_reason,

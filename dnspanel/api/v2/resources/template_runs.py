@@ -138,7 +138,8 @@ class TemplateRuns(V2View):
             raise bad_value("/template", str(exc)) from exc
         except TemplateRunUnknown as exc:
             raise bad_value("/dry_run_of", str(exc)) from exc
-        return answer(template_run_json(run), 202, headers={"Location": f"{request.path}/{run.pk}"})
+        headers = {"ETag": tag_of(what_stays(run)), "Location": f"{request.path}/{run.pk}"}
+        return answer(template_run_json(run), 202, headers=headers)
 
 
 class OneTemplateRun(V2View):

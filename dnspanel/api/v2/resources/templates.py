@@ -36,7 +36,7 @@ from dnspanel.api.v2.schema.fields import (
     read,
     stamp,
 )
-from dnspanel.api.v2.schema.zone_serializers import WRITING, ChangeSerializer, TermsSerializer, WrittenSerializer
+from dnspanel.api.v2.schema.zone_serializers import LOST, WRITING, ChangeSerializer, TermsSerializer, WrittenSerializer
 from dnspanel.transfer.zone_templates import access as doors
 from dnspanel.transfer.zone_templates import edit, use
 from dnspanel.transfer.zone_templates.compare import Act, Step
@@ -148,7 +148,7 @@ class TemplateStepsSerializer(Shape):
 class TemplateAppliedSerializer(WrittenSerializer):
     """What was published, and what the template does."""
 
-    steps = TemplateStepSerializer(many=True)
+    steps = TemplateStepSerializer(many=True, required=False, help_text=LOST)
 
 
 class Templates(V2View):
@@ -261,7 +261,7 @@ class TemplateVersions(V2View):
             by=actor_in(request),
             now=timezone.now(),
         )
-        return answer(version_json(version), 201, headers={"Location": f"{request.path}/{version.number}"})
+        return tagged(version_json(version), 201, Location=f"{request.path}/{version.number}")
 
 
 class OneTemplateVersion(V2View):

@@ -196,7 +196,7 @@ class ServiceAccounts(V2View):
         values = read(ServiceAccountSerializer, request.data)
         made = create_service_account(name=values["username"], role=values["role"], by=actor, now=timezone.now())
         place = request.path.removesuffix("service-accounts") + f"users/{made.pk}"
-        return answer(user_json(made), 201, headers={"Location": place})
+        return tagged(user_json(made), 201, Location=place)
 
 
 class HandOver(V2View):

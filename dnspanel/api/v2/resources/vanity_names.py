@@ -12,10 +12,11 @@ from dnspanel.accounts.actor_form import person_form
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
-from dnspanel.api.v2.schema.fields import Shape, stamp
+from dnspanel.api.v2.schema.fields import Shape, page_of, stamp
 from dnspanel.fleet.lookups.turns import Busy
 from dnspanel.transfer.cutover.delegation import Verdict
 from dnspanel.transfer.vanity.keep import Place, keep_addresses, places_of, stop_keeping
@@ -55,16 +56,10 @@ class VanityPlaceSerializer(Shape):
     parent = ParentPointSerializer(many=True, help_text="What was found when the parent was asked last.")
 
 
-class VanityPlacesSerializer(Shape):
-    """All zones that contain names of a set of name servers."""
-
-    items = VanityPlaceSerializer(many=True)
-
-
 class VanityPlaces(V2View):
     """The zones that names of a set lie in."""
 
-    @extend_schema(operation_id="listVanityAddresses", responses=VanityPlacesSerializer)
+    @extend_schema(operation_id="listVanityAddresses", responses=page_of(VanityPlaceSerializer))
     def get(self, request: Request, set_id: int) -> HttpResponse:
         """List the zones with names of a set.
 
@@ -72,7 +67,7 @@ class VanityPlaces(V2View):
         read the zone. Needs the permission `read`.
         """
         places = places_of(_set(request, set_id), actor_in(request))
-        return answer({"items": [place_json(place) for place in places]})
+        return page_answer(request, [place_json(place) for place in places])
 
 
 class VanityPlace(V2View):

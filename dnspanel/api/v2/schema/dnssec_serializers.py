@@ -6,7 +6,7 @@ from rest_framework import serializers
 
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text
-from dnspanel.api.v2.schema.zone_serializers import MOST_REASON, WrittenSerializer
+from dnspanel.api.v2.schema.zone_serializers import LOST, MOST_REASON, WrittenSerializer
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
 from dnspanel.zones.dnssec.sign import DIGEST_LIST, LONGEST_SALT, MOST_ITERATIONS, NewKeys, RequestedSigning
 from replication.codec.dnssec import Nsec3
@@ -167,7 +167,7 @@ class SigningSerializer(Shape):
 class SigningWrittenSerializer(WrittenSerializer):
     """What a change of DNSSEC settings published."""
 
-    dnssec = SigningSerializer(required=False, help_text="As it is now.")
+    dnssec = SigningSerializer(required=False, help_text=f"As it is now. {LOST}")
 
 
 class SigningPlanSerializer(Shape):
@@ -234,7 +234,7 @@ class KeyPatchSerializer(Shape):
 class KeyWrittenSerializer(WrittenSerializer):
     """What a change of a key published."""
 
-    key = KeySerializer(required=False, help_text="As it is now.")
+    key = KeySerializer(required=False, help_text=f"As it is now. {LOST}")
 
 
 class ExportedKeySerializer(Shape):

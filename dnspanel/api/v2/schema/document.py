@@ -9,12 +9,17 @@ from typing import Any
 
 from drf_spectacular.extensions import OpenApiAuthenticationExtension
 from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.hooks import postprocess_schema_enum_id_removal
 from drf_spectacular.openapi import AutoSchema
 from drf_spectacular.utils import OpenApiParameter
-from rest_framework.request import Request
 
 from dnspanel.api.v2.http.deprecation import deprecation_of
+from dnspanel.api.v2.http.json_body import MergePatchParser
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
+from dnspanel.api.v2.schema.components import remove_unused, settle_defaults
+from dnspanel.api.v2.schema.enums import name_enums
+from dnspanel.api.v2.schema.headers import declare_headers, problem_headers
+from dnspanel.api.v2.schema.problem_schema import problem_schemas
 from dnspanel.api.v2.schema.texts import answer_text, variable_text
 from dnspanel.api.v2.schema.zone_serializers import IDEMPOTENCY_KEY, IF_MATCH
 
@@ -67,7 +72,7 @@ TAGS: dict[str, tuple[str, str]] = {
     "evidence-destinations": ("Audit", ""),
     "webhooks": ("Webhooks", "Being told instead of asking."),
 }
-_NOT_FOR_GOOD = {"application/problem+json", "text/csv", "application/gzip"}
+_NOT_FOR_GOOD = {"application/problem+json", "text/csv", "application/gzip", "application/octet-stream"}
 _NO_BODY = "No response body"  # what drf-spectacular says of an answer that nothing is said about
 _ALWAYS = (400, 401, 403, 406, 429, 503)
 _WRITING = (409, 412, 413, 415, 422, 428)
@@ -102,6 +107,11 @@ class Operations(AutoSchema):
                 parameter["deprecated"] = True
         return operation
 
+    def map_parsers(self) -> list[str]:
+        """A partial object has a media type of its own."""
+        found: list[str] = super().map_parsers()
+        return [media for media in found if self.method == "PATCH" or media != MergePatchParser.media_type]
+
     def map_renderers(self, attribute: str) -> list[str]:
         """Good answers are no problems, though who accepts problems alone is served."""
         return [media for media in super().map_renderers(attribute) if media not in _NOT_FOR_GOOD]
@@ -126,12 +136,10 @@ class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
         ]
 
 
-def document(request: Request | None = None) -> Schema:
-    """The whole document; of a request only the address of this panel is taken."""
+def document() -> Schema:
+    """Return the whole document. Who serves it says at which address the panel is."""
     found: Schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
-    if request is not None:
-        found["servers"] = [{"url": request.build_absolute_uri("/").rstrip("/")}]
-    return found
+    return found | {"servers": [{"url": "/"}]}
 
 
 def only_v2(endpoints: list[tuple[str, str, str, Any]]) -> list[tuple[str, str, str, Any]]:
@@ -142,18 +150,22 @@ def only_v2(endpoints: list[tuple[str, str, str, Any]]) -> list[tuple[str, str, 
 def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, public: bool) -> Schema:
     """A hook of drf-spectacular: problems, their schema, and the headers of every answer."""
     components = result.setdefault("components", {})
-    components.setdefault("schemas", {})["Problem"] = _problem_schema()
+    components.setdefault("schemas", {}).update(problem_schemas())
     statuses = sorted({*_ALWAYS, *_WRITING, 404, 502})
     components["responses"] = {f"Problem{status}": _problem_response(status) for status in statuses}
-    components["headers"] = _HEADERS
     for name, schema in components["schemas"].items():
         if name.endswith("Request") and schema.get("type") == "object":
             schema.setdefault("additionalProperties", False)  # a member that means nothing is refused
+    settle_defaults(components["schemas"])
     for path, operations in result["paths"].items():
         for method, operation in operations.items():
             _complete(path, method, operation)
             operation["tags"] = [tag_of(path)]
+    declare_headers(result)
     _describe(result)
+    postprocess_schema_enum_id_removal(result, generator)  # type: ignore[no-untyped-call]
+    name_enums(result)
+    remove_unused(result)
     used = {tag for operations in result["paths"].values() for op in operations.values() for tag in op["tags"]}
     described = {name: text for name, text in TAGS.values() if text}
     result["tags"] = [{"name": name, "description": text} for name, text in described.items() if name in used]
@@ -168,6 +180,7 @@ def tag_of(path: str) -> str:
 
 def _complete(path: str, method: str, operation: Schema) -> None:
     """The problems that this operation may answer with, beside those that its view names; no path has a sign."""
+    operation.setdefault("security", [])  # open to everybody
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "path" and parameter["schema"].get("type") == "integer":
             parameter["schema"].setdefault("minimum", 0)  # Django's converter takes digits alone
@@ -176,12 +189,6 @@ def _complete(path: str, method: str, operation: Schema) -> None:
         operation["responses"].setdefault("304", {"description": "The version of `If-None-Match` is the present one."})
     for status in statuses:
         operation["responses"].setdefault(str(status), {"$ref": f"#/components/responses/Problem{status}"})
-    for status, response in operation["responses"].items():
-        if "$ref" not in response and status[0] == "2":
-            limits = [name for name in _HEADERS if name.startswith("RateLimit")]
-            response.setdefault("headers", {}).update(
-                {name: {"$ref": f"#/components/headers/{name}"} for name in limits}
-            )
 
 
 def _describe(result: Schema) -> None:
@@ -208,45 +215,8 @@ def _body_of(response: Schema) -> Schema:
 def _problem_response(status: int) -> Schema:
     kinds = [kind for kind in PROBLEM_TYPES.values() if kind.status == status]
     text = "\n".join(f"- `{kind.code}`: {kind.title}. {kind.meaning}" for kind in kinds)
-    response: Schema = {
+    return {
         "description": text or "A problem.",
         "content": {"application/problem+json": {"schema": {"$ref": "#/components/schemas/Problem"}}},
+        "headers": problem_headers(status),
     }
-    if status in {429, 503}:
-        response["headers"] = {"Retry-After": {"$ref": "#/components/headers/Retry-After"}}
-    return response
-
-
-def _problem_schema() -> Schema:
-    fault = {
-        "type": "object",
-        "required": ["code", "detail"],
-        "properties": {
-            "code": {"type": "string"},
-            "detail": {"type": "string"},
-            "pointer": {"type": "string", "description": "JSON pointer into the body that was sent."},
-            "parameter": {"type": "string", "description": "Name of a query parameter."},
-            "header": {"type": "string", "description": "Name of a header."},
-        },
-    }
-    return {
-        "type": "object",
-        "description": "What went wrong (RFC 9457). `code` is stable; some kinds say more.",
-        "required": ["type", "title", "status", "detail", "code", "errors"],
-        "properties": {
-            "type": {"type": "string", "format": "uri-reference"},
-            "title": {"type": "string"},
-            "status": {"type": "integer"},
-            "detail": {"type": "string"},
-            "code": {"type": "string", "enum": sorted(PROBLEM_TYPES)},
-            "errors": {"type": "array", "items": fault},
-        },
-    }
-
-
-_HEADERS: Schema = {
-    "RateLimit-Limit": {"schema": {"type": "integer"}, "description": "Requests that the token may make in a minute."},
-    "RateLimit-Remaining": {"schema": {"type": "integer"}, "description": "How many of them are left."},
-    "RateLimit-Reset": {"schema": {"type": "integer"}, "description": "Seconds until they begin anew."},
-    "Retry-After": {"schema": {"type": "integer"}, "description": "Seconds to wait before asking again."},
-}

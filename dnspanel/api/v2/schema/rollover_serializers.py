@@ -7,7 +7,7 @@ from rest_framework import serializers
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.dnssec_serializers import MOST_NUMBER, made_algorithm
 from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape
-from dnspanel.api.v2.schema.zone_serializers import WrittenSerializer
+from dnspanel.api.v2.schema.zone_serializers import LOST, WrittenSerializer
 from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind, Step
 
 _KINDS = [(str(kind), str(kind)) for kind in Kind]
@@ -57,7 +57,7 @@ class RolloverSerializer(Shape):
 class RolloverWrittenSerializer(WrittenSerializer):
     """What a change to a rollover published, and the state of the rollover."""
 
-    rollover = RolloverSerializer()
+    rollover = RolloverSerializer(required=False, help_text=f"As it is now. {LOST}")
 
 
 class RolloverKindSerializer(Shape):

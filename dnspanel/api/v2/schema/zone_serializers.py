@@ -450,16 +450,20 @@ class WrittenSerializer(Shape):
     warnings = ViolationSerializer(many=True)
 
 
+# Such an answer is made of the log of publications, which has nothing else.
+LOST = "Left out where the answer to an earlier request with the same `Idempotency-Key` was lost."
+
+
 class RRsetWrittenSerializer(WrittenSerializer):
     """What a write of one RRset did."""
 
-    rrset = RRsetSerializer(allow_null=True, help_text="As it is now; null: it is gone.")
+    rrset = RRsetSerializer(allow_null=True, required=False, help_text=f"As it is now; null: it is gone. {LOST}")
 
 
 class ZoneWrittenSerializer(WrittenSerializer):
     """What creating or restoring a zone did."""
 
-    zone = ZoneSerializer()
+    zone = ZoneSerializer(required=False, help_text=f"As it is now. {LOST}")
 
 
 class RevisionSerializer(Shape):

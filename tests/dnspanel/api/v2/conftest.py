@@ -14,6 +14,7 @@ from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
+from tests.dnspanel.api.described import check_answer
 from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.fleet.conftest import waiting_node as waiting_node
 from tests.dnspanel.zones.conftest import MakeZone as MakeZone
@@ -29,7 +30,10 @@ EVERYTHING = Grant(EVERY_RIGHT, everywhere=True)
 
 @dataclass(frozen=True)
 class Caller:
-    """Calls API v2 with one token; paths are below its root, keywords are headers (`if_match=…`)."""
+    """Calls API v2 with one token; paths are below its root, keywords are headers (`if_match=…`).
+
+    Every answer is held against the OpenAPI document.
+    """
 
     secret: str
     token: Token | None = None
@@ -41,9 +45,12 @@ class Caller:
             sent["Authorization"] = f"Bearer {self.secret}"
         data = body if isinstance(body, str | bytes) else b"" if body is None else json.dumps(body).encode()
         url = path if path.startswith(("/api", "http")) else ROOT + path
-        return Client(raise_request_exception=False).generic(
+        response = Client(raise_request_exception=False).generic(
             method, url, data, media or "application/json", headers=sent
         )
+        if response.status_code != 500:
+            check_answer(method, url, response)
+        return response
 
     def get(self, path: str, **headers: str) -> Any:
         """The JSON of a good answer."""

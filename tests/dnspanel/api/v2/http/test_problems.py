@@ -154,12 +154,21 @@ def test_a_body_that_is_not_usable_json_is_malformed(call: Caller, body: bytes) 
 @pytest.mark.parametrize("media", ["application/json", "application/merge-patch+json"])
 @pytest.mark.parametrize("key", [{}, {"idempotency_key": "k"}])
 def test_a_body_that_is_too_large_is_not_parsed(
-    call: Caller, settings: Any, media: str, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
+    call: Caller, zone: Zone, settings: Any, media: str, key: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     settings.DATA_UPLOAD_MAX_MEMORY_SIZE = 1000
-    call.problem(400, "POST", "/zones", b"[" + b" " * 999, media=media)
+    path = f"/zones/{zone.name}"
+    call.problem(400, "PATCH", path, b"[" + b" " * 999, media=media)
     monkeypatch.setattr(json_body, "parse_json", None)
-    call.problem(413, "POST", "/zones", b"[" + b" " * 1000, media=media, **key)
+    call.problem(413, "PATCH", path, b"[" + b" " * 1000, media=media, **key)
+
+
+@pytest.mark.django_db
+def test_only_a_patch_takes_a_merge_patch(call: Caller, zone: Zone) -> None:
+    media = "application/merge-patch+json"
+    call.problem(415, "POST", "/zones", {"name": "new.test."}, media=media)
+    call.problem(415, "PUT", f"/zones/{zone.name}/rrsets/www/A", {"ttl": 60, "rdata": ["192.0.2.1"]}, media=media)
+    call.good("PATCH", f"/zones/{zone.name}", {"tags": ["shop"]}, media=media)
 
 
 @pytest.mark.django_db

@@ -53,6 +53,10 @@ def test_a_worker_writes_it_and_the_file_holds_the_zone(api: MakeApi, make_zone:
     assert b"other.test." not in text
     part = api().get(done["file"], headers={"Range": "bytes=0-1"})
     assert (part.status_code, part.content) == (206, b"\x1f\x8b")
+    for media in ("application/gzip", "application/octet-stream"):
+        named = api().get(done["file"], headers={"Accept": media})
+        assert (named["Content-Type"], named.content) == (media, file.content)
+    assert file["Content-Type"] == "application/gzip"
 
 
 def test_an_export_of_nothing_or_of_two_things_is_refused(api: MakeApi, make_zone: MakeZone) -> None:

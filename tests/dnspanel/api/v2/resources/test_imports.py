@@ -15,6 +15,7 @@ from tests.dnspanel.api.callers import Api, Caller, MakeApi
 from tests.dnspanel.transfer.conftest import work_through
 from tests.dnspanel.zones.conftest import MakeZone
 
+COLUMNS = {"zone": 0, "name": 1, "type": 2, "value": 3}
 IMPORTS = "/api/v2/imports"
 NEW = b"""$ORIGIN new.test.
 @ 3600 SOA ns1.example.net. h.example.net. 1 2 3 4 5
@@ -134,6 +135,7 @@ def test_pages_of_zones_join(api: MakeApi) -> None:
         ({"source": "powerdns-api", "powerdns_api": {"url": "ftp://x", "key": "k"}}, "/powerdns_api/url"),
         ({"source": "csv", "csv": {"name": 0, "type": 0, "value": 1}}, "/csv/name"),
         ({"source": "csv", "csv": {"name": 0, "type": 1, "value": 2}}, "/csv/zone"),
+        ({"source": "csv", "csv": {**COLUMNS, "delimiter": "\t"}}, "/csv/delimiter"),
         ({"source": "files", "options": {"new": "destroy"}}, "/options/new"),
     ],
     ids=str,
@@ -143,6 +145,14 @@ def test_what_is_no_source_is_refused_where_it_stands(body: dict[str, Any], poin
     assert refused.status_code == 422
     assert refused.json()["errors"][0]["pointer"] == pointer
     assert not ImportJob.objects.exists()
+
+
+@pytest.mark.parametrize(("word", "delimiter"), [("tab", "\t"), ("semicolon", ";"), (None, ",")])
+def test_a_delimiter_is_a_word(word: str | None, delimiter: str, api: MakeApi) -> None:
+    """A tab as a value of an enumeration could not be written in Go."""
+    csv = COLUMNS if word is None else {**COLUMNS, "delimiter": word}
+    assert api().post(IMPORTS, {"source": "csv", "csv": csv}).status_code == 201
+    assert ImportJob.objects.get().parameters["mapping"]["delimiter"] == delimiter
 
 
 def test_the_secrets_of_a_source_are_not_told_again(api: MakeApi) -> None:

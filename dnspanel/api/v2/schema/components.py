@@ -1,0 +1,50 @@
+"""What drf-spectacular's components need so that every generator reads them alike. Pure."""
+
+import json
+from collections.abc import Iterator
+from typing import Any
+
+Schema = dict[str, Any]
+
+
+def settle_defaults(schemas: Schema) -> None:
+    """Say in words what is taken for a member that is left out of a request; an answer always has the member.
+
+    Generators read `default` in two ways: some make such a member required in requests too.
+    """
+    for name, schema in schemas.items():
+        for member, value in schema.get("properties", {}).items():
+            if "default" not in value:
+                continue
+            words = f"Default: `{json.dumps(value.pop('default'))}`."
+            if name.endswith("Request"):
+                value["description"] = f"{value.get('description', '')} {words}".strip()
+            elif member not in schema.setdefault("required", []):
+                schema["required"] = sorted([*schema["required"], member])
+
+
+def remove_unused(document: Schema) -> None:
+    """Remove the schemas and responses that no operation leads to, such as requests of what is only answered."""
+    used: set[str] = set()
+    waiting = [*_references({name: part for name, part in document.items() if name != "components"})]
+    while waiting:
+        reference = waiting.pop()
+        if reference not in used:
+            used.add(reference)
+            _, _, kind, name = reference.split("/")
+            waiting += _references(document["components"][kind][name])
+    for kind in ("schemas", "responses"):
+        components = document["components"][kind]
+        for name in [name for name in components if f"#/components/{kind}/{name}" not in used]:
+            del components[name]
+
+
+def _references(part: Any) -> Iterator[str]:
+    if isinstance(part, dict):
+        if isinstance(part.get("$ref"), str):
+            yield part["$ref"]
+        for each in part.values():
+            yield from _references(each)
+    elif isinstance(part, list):
+        for each in part:
+            yield from _references(each)

@@ -1,0 +1,142 @@
+"""Names of the enumerations in the OpenAPI document, so that a generated client has one type for each. Pure.
+
+A set of values has one name, wherever it is used. The name is written here, beside one place that has the values. It is
+not derived from the other names of the document: then a new member elsewhere would rename a type in every client.
+"""
+
+from collections.abc import Iterator
+from typing import Any
+
+Schema = dict[str, Any]
+Enums = dict[str, Schema]
+
+# Name → one place that has these values: `Component.member`, `Component.member[]`, or `operationId?parameter`.
+NAMES = {
+    "ActorKind": "Actor.kind",
+    "ApexOption": "OptionsRequest.soa",
+    "ApproverRole": "ApprovalRule.approver_role",
+    "AuditKind": "Act.kind",
+    "CatalogListingState": "CatalogListing.state",
+    "CatalogState": "Catalog.state",
+    "ChangeOp": "ChangeOrderRequest.op",
+    "ChangeRunOutcome": "ChangeRunZone.outcome",
+    "Channel": "Revision.channel",
+    "ConflictSide": "ResolveRequest.choice",
+    "CsvDelimiter": "CsvRequest.delimiter",
+    "DeliveryState": "Delivery.state",
+    "DenialMethod": "Denial.method",
+    "EventType": "Delivery.event",
+    "EvidenceKind": "EvidenceDestination.kind",
+    "EvidenceState": "EvidenceProgress.state",
+    "ExistingZoneOption": "OptionsRequest.existing",
+    "ExportFormat": "Export.format",
+    "FoundKind": "Found.kind",
+    "HookAnswer": "HookReply.answer",
+    "HookSilence": "PublishHook.when_silent",
+    "ImportAct": "actOnImport?act",
+    "ImportChoice": "ImportZone.choice",
+    "ImportSource": "NewImportRequest.source",
+    "ImportState": "Import.state",
+    "ImportZoneAction": "ImportZone.action",
+    "KeyRole": "Key.role",
+    "LdapGroups": "LdapAttributes.groups",
+    "ListOrder": "listPublications?order",
+    "ListedImportSource": "ListedImport.source",
+    "NewZoneOption": "OptionsRequest.new",
+    "NodeAct": "actOnNode?act",
+    "NodeHealth": "Node.health",
+    "NodeState": "Node.state",
+    "NodeVerdict": "DnssecNode.verdict",
+    "OperationMark": "Operation.mark",
+    "ParentPointVerdict": "ParentPoint.verdict",
+    "ParentState": "ParentCheck.state",
+    "Permission": "Token.permissions[]",
+    "PointStep": "getNodePoints?step",
+    "PolicyRunAct": "PolicyRunZone.act",
+    "QuotaKind": "Quota.kind",
+    "RRsetActOp": "ActRequest.op",
+    "ReachState": "Reach.state",
+    "ReasonSource": "Reason.source",
+    "RequestAct": "actOnRequest?act",
+    "RequestFilter": "listRequests?which",
+    "RevisionKind": "Revision.kind",
+    "Right": "Scope.rights[]",
+    "RightSource": "RightsHere.source",
+    "RolePermission": "Role.permissions[]",
+    "RolloverKindName": "Rollover.kind",
+    "RolloverStepName": "RolloverStep.step",
+    "RolloverStepState": "RolloverStep.state",
+    "RunActOp": "RunAct.op",
+    "RunState": "ChangeRun.state",
+    "ScimTeamRole": "ScimDirectory.team_role",
+    "SecondaryKind": "Secondary.kind",
+    "SecondaryTransport": "Secondary.transport",
+    "SecondaryZones": "Secondary.choice",
+    "Severity": "Violation.severity",
+    "SignaturesOption": "OptionsRequest.signatures",
+    "SqlKind": "PowerdnsSqlRequest.kind",
+    "TeamRole": "Member.role",
+    "TemplateKind": "Template.kind",
+    "TemplateRunOutcome": "TemplateRunZone.outcome",
+    "TemplateStepAct": "TemplateStep.act",
+    "TokenState": "Token.state",
+    "TransferKind": "TransferredZone.transferred_how",
+    "TsigAlgorithm": "TsigKey.algorithm",
+    "UndoTarget": "UndoRequest.into",
+    "UserRole": "User.role",
+    "VariableKind": "TemplateVariable.kind",
+    "WaitFor": "getPublication?wait_for",
+    "WebhookEvent": "Webhook.events[]",
+    "WebhookFormat": "Webhook.format",
+    "ZoneActOp": "ZonesActRequest.op",
+}
+
+
+def name_enums(document: Schema) -> None:
+    """Give every enumeration that `NAMES` knows a component of its own, and refer to it wherever its values stand.
+
+    Raise LookupError for a place that has no enumeration, ValueError for a name or a set of values that is there twice.
+    """
+    schemas: Schema = document["components"]["schemas"]
+    places = dict(inline_enums(document))
+    names: dict[frozenset[str], str] = {}
+    for name, place in NAMES.items():
+        values = [value for value in places[place]["enum"] if value is not None]
+        if name in schemas or names.setdefault(frozenset(values), name) != name:
+            raise ValueError(f"{name}: another schema has this name, or these values")
+        schemas[name] = {"type": "string", "enum": values}
+    for schema in places.values():
+        name_of = names.get(frozenset(value for value in schema["enum"] if value is not None))
+        if name_of is not None:
+            _refer(schema, f"#/components/schemas/{name_of}")
+    document["components"]["schemas"] = dict(sorted(schemas.items()))
+
+
+def inline_enums(document: Schema) -> Iterator[tuple[str, Schema]]:
+    """Yield each enumeration that is no component itself, with its place as `NAMES` writes it."""
+    for name, schema in document["components"]["schemas"].items():
+        for member, value in schema.get("properties", {}).items():
+            yield from _within(f"{name}.{member}", value)
+    for operations in document["paths"].values():
+        for operation in operations.values():
+            for parameter in operation.get("parameters", []):
+                yield from _within(f"{operation['operationId']}?{parameter['name']}", parameter["schema"])
+
+
+def _within(place: str, schema: Schema) -> Iterator[tuple[str, Schema]]:
+    if "enum" in schema:
+        yield place, schema
+    if "items" in schema:
+        yield from _within(f"{place}[]", schema["items"])
+
+
+def _refer(schema: Schema, reference: str) -> None:
+    """Put a reference in place of the values. What else is said of this place stays."""
+    is_nullable = None in schema.pop("enum")
+    del schema["type"]
+    if is_nullable:
+        schema["oneOf"] = [{"$ref": reference}, {"type": "null"}]
+    elif schema:
+        schema["allOf"] = [{"$ref": reference}]
+    else:
+        schema["$ref"] = reference

@@ -1,0 +1,127 @@
+"""The headers of answers in the OpenAPI document: which operation sends which, and what they mean. Pure.
+
+Most follow from the form of an operation. A test holds both ways: what real answers carry is declared, and what is
+declared comes.
+"""
+
+from typing import Any
+
+Schema = dict[str, Any]
+
+_TEXT: Schema = {"type": "string"}
+_COUNT: Schema = {"type": "integer"}
+_REPLAYED = "true: this is the answer to an earlier request with the same `Idempotency-Key`."
+HEADERS: Schema = {
+    "Accept-Ranges": {"schema": _TEXT, "description": "`bytes`: `Range` asks for a part of the file."},
+    "Content-Range": {"schema": _TEXT, "description": "Which part of the file this is."},
+    "Content-Disposition": {"schema": _TEXT, "description": "The name of the file."},
+    "ETag": {"schema": _TEXT, "description": "Version of the resource, for `If-Match` and `If-None-Match`."},
+    "Idempotency-Replayed": {"schema": {"type": "string", "const": "true"}, "description": _REPLAYED},
+    "Link": {"schema": _TEXT, "description": 'Address of the next page, with `rel="next"`; left out on the last one.'},
+    "Location": {"schema": _TEXT, "description": "Address of what was created, or of the publication."},
+    "Preference-Applied": {"schema": _TEXT, "description": "`wait=…`: the panel has waited as it was asked."},
+    "RateLimit": {"schema": _TEXT, "description": "What is left of the limit, in the form of the IETF's draft."},
+    "RateLimit-Limit": {"schema": _COUNT, "description": "Requests that the token can make in a minute."},
+    "RateLimit-Policy": {"schema": _TEXT, "description": "The limit, in the form of the IETF's draft."},
+    "RateLimit-Remaining": {"schema": _COUNT, "description": "How many of them are left."},
+    "RateLimit-Reset": {"schema": _COUNT, "description": "Seconds until the limit starts again."},
+    "Retry-After": {"schema": _COUNT, "description": "Seconds to wait before the next request."},
+    "WWW-Authenticate": {"schema": _TEXT, "description": "How a token is sent."},
+}
+_LIMITS = [name for name in HEADERS if name.startswith("RateLimit")]
+# Statuses whose answers are remembered by `Idempotency-Key`, which a request claims after the token was accepted.
+_REMEMBERED = {400, 403, 404, 409, 412, 413, 415, 422, 428}
+# Reads with an ETag, though nothing at their address is written.
+_TAGGED_READS = {"getMe", "getMyQuotas", "getRequest", "getTemplateVersion", "getZoneNameServers"}
+# Writes by POST that answer with the version of what they changed, or of what a dry run found.
+_TAGGED_ACTS = {
+    "actOnImport",
+    "actOnNode",
+    "actOnRRsets",
+    "actOnRequest",
+    "actOnZones",
+    "confirmCatalogRemovals",
+    "createInvitation",
+    "createPasswordLink",
+    "createServiceAccount",
+    "createTransferredZone",
+    "exportDnssecKey",
+    "giveBackZone",
+    "releaseNamedDraft",
+    "resolveConflict",
+    "restoreZone",
+    "restoreZones",
+    "resumeNamedDraft",
+    "rotatePublishHookSecret",
+    "rotateScimDirectorySecret",
+    "rotateSecondaryKey",
+    "rotateToken",
+    "rotateWebhookSecret",
+    "transferZone",
+}
+# Writes by POST that create what has its address elsewhere.
+_LOCATED_ACTS = {"createServiceAccount", "createTransferredZone", "rotateToken"}
+_UNTAGGED_WRITES = {"uploadImportFile"}
+_FILES = {"downloadExport", "downloadImportFaults"}
+_RESUMED = {"downloadExport"}  # a file in parts
+
+
+def declare_headers(document: Schema) -> None:
+    """Declare the headers of every answer; `HEADERS` become components."""
+    document["components"]["headers"] = HEADERS
+    paths = document["paths"]
+    for path, operations in paths.items():
+        created = next((each for each in paths if each.rpartition("/")[0] == path and each.endswith("}")), "")
+        creates = "get" in paths.get(created, {})
+        for method, operation in operations.items():
+            for status, response in operation["responses"].items():
+                if "$ref" in response:
+                    continue
+                names = _names(operations, method, operation, status, creates)
+                if names:
+                    references = {name: {"$ref": f"#/components/headers/{name}"} for name in sorted(names)}
+                    response["headers"] = references | response.get("headers", {})
+
+
+def problem_headers(status: int) -> Schema:
+    """Return the headers that a problem with this status can have."""
+    names = {"WWW-Authenticate"} if status == 401 else {*_LIMITS}
+    names |= {"Retry-After"} if status in {409, 429, 503} else set()
+    names |= {"Idempotency-Replayed"} if status in _REMEMBERED else set()
+    names |= {"ETag"} if status == 412 else set()
+    return {name: {"$ref": f"#/components/headers/{name}"} for name in sorted(names)}
+
+
+def _names(operations: Schema, method: str, operation: Schema, status: str, creates: bool) -> set[str]:
+    """Return the headers of one answer; `creates`: a POST here creates something that has an address below."""
+    name, parameters = operation["operationId"], {each["name"] for each in operation.get("parameters", [])}
+    found = {*_LIMITS} if operation["security"] else set()
+    if status == "304":
+        return found | {"ETag"}
+    if status[0] != "2":
+        return found | ({"Content-Range"} if status == "416" else set())
+    if name in _FILES:
+        found.add("Content-Disposition")
+    if name in _RESUMED:
+        found |= {"Accept-Ranges", "ETag"} | ({"Content-Range"} if status == "206" else set())
+    if method != "get":
+        found.add("Idempotency-Replayed")
+    if "wait" in parameters:
+        found.add("Retry-After")
+        found |= {"Location", "Preference-Applied"} if method != "get" else set()
+    if method == "get" and "cursor" in parameters:
+        found.add("Link")
+    if (method == "post" and creates) or name in _LOCATED_ACTS:
+        found.add("Location")
+    if _is_tagged(operations, method, name, parameters, creates) and status != "204":
+        found.add("ETag")
+    return found
+
+
+def _is_tagged(operations: Schema, method: str, name: str, parameters: set[str], creates: bool) -> bool:
+    if method == "get":
+        is_written = bool(operations.keys() & {"put", "patch", "delete"}) and "cursor" not in parameters
+        return is_written or "If-None-Match" in parameters or name in _TAGGED_READS
+    if method == "post":
+        return creates or name in _TAGGED_ACTS
+    return method in {"put", "patch"} and name not in _UNTAGGED_WRITES

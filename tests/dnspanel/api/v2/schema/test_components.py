@@ -1,0 +1,57 @@
+"""Components are such that generators read them alike: no default, nothing that no operation leads to."""
+
+from typing import Any
+
+from dnspanel.api.v2.schema.components import remove_unused, settle_defaults
+from tests.dnspanel.api.described import described
+
+
+def test_a_default_is_said_in_words_and_always_answered() -> None:
+    schemas: dict[str, Any] = {
+        name: {"properties": {"a": {"type": "string", "default": ""}, "b": {"default": 1, "description": "It."}}}
+        for name in ("ThingRequest", "Thing")
+    }
+    settle_defaults(schemas)
+    assert schemas["ThingRequest"]["properties"] == {
+        "a": {"type": "string", "description": 'Default: `""`.'},
+        "b": {"description": "It. Default: `1`."},
+    }
+    assert "required" not in schemas["ThingRequest"]
+    assert schemas["Thing"]["required"] == ["a", "b"]
+
+
+def test_what_no_operation_leads_to_is_removed() -> None:
+    document: dict[str, Any] = {
+        "paths": {"/": {"get": {"responses": {"400": {"$ref": "#/components/responses/Bad"}}}}},
+        "components": {
+            "responses": {"Bad": {"schema": {"$ref": "#/components/schemas/Loop"}}, "Never": {}},
+            "schemas": {"Loop": {"items": {"$ref": "#/components/schemas/Loop"}}, "Alone": {}},
+        },
+    }
+    remove_unused(document)
+    assert {kind: list(each) for kind, each in document["components"].items()} == {
+        "responses": ["Bad"],
+        "schemas": ["Loop"],
+    }
+
+
+def test_the_real_document_has_no_default_in_a_schema_and_no_extension() -> None:
+    """openapi-typescript made members with a default required; `x-spec-enum-id` of drf-spectacular leaked."""
+    schemas = described()["components"]["schemas"].items()
+    assert [
+        f"{name}.{member}"
+        for name, schema in schemas
+        for member, value in schema.get("properties", {}).items()
+        if "default" in value
+    ] == []
+    assert list(extensions(described())) == []
+
+
+def extensions(part: Any) -> Any:
+    if isinstance(part, dict):
+        yield from (name for name in part if str(name).startswith("x-"))
+        for each in part.values():
+            yield from extensions(each)
+    elif isinstance(part, list):
+        for each in part:
+            yield from extensions(each)
