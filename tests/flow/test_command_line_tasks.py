@@ -109,7 +109,7 @@ TASKS = (
         "Delete a zone, and get it back",
         [("zones", "delete   Delete zones."), ("zones", "restore  Restore deleted zones.")],
         ["zones delete moved2.test --yes --wait", "zones restore moved2.test --wait"],
-        "Restored moved2.test (revision 3)",
+        "Restored moved2.test (revision 4)",
     ),
     Task(
         "Make a token that can only set the TXT record of a certificate",
