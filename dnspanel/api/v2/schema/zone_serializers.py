@@ -12,6 +12,7 @@ from rest_framework import serializers
 
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, Members, Shape, Text, page_of
+from dnspanel.zones.models import Channel, RevisionKind
 from dnspanel.zones.rrset_notes import LONGEST_COMMENT, MOST_COMMENTS, MOST_TAGS
 
 MOST_REASON = 2000
@@ -354,9 +355,7 @@ class PublishedZoneSerializer(Shape):
     zone = serializers.CharField()
     revision = serializers.IntegerField()
     serial = serializers.IntegerField()
-    kind = serializers.ChoiceField(
-        choices=["create", "change", "delete", "restore"], help_text="What happened to the zone."
-    )
+    kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="What happened to the zone.")
 
 
 class TakenBackSerializer(Shape):
@@ -374,7 +373,7 @@ class ListedPublicationSerializer(Shape):
     epoch = serializers.UUIDField(help_text="Changes when the panel is restored from a backup.")
     at = serializers.DateTimeField(help_text="When it was published.")
     actor = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
-    channel = serializers.ChoiceField(choices=["web", "api", "import", "dynamic", "system"])
+    channel = serializers.ChoiceField(choices=Channel.values)
     reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
     url = serializers.CharField()
     part_of = serializers.IntegerField(
@@ -474,10 +473,8 @@ class RevisionSerializer(Shape):
     sequence = serializers.IntegerField()
     at = serializers.DateTimeField(help_text="When it was published.")
     actor = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
-    channel = serializers.ChoiceField(choices=["web", "api", "import", "dynamic", "system"])
-    kind = serializers.ChoiceField(
-        choices=["create", "change", "delete", "restore"], help_text="What happened to the zone."
-    )
+    channel = serializers.ChoiceField(choices=Channel.values)
+    kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="What happened to the zone.")
     serial = serializers.IntegerField()
     added = serializers.IntegerField(help_text="Number of RRsets that were added.")
     changed = serializers.IntegerField(help_text="Number of RRsets that changed.")
