@@ -509,7 +509,9 @@ SPECTACULAR_SETTINGS = {
     "TITLE": "dnspanel API v2",
     "VERSION": "2.0.0",
     "OAS_VERSION": "3.1.1",
-    "DESCRIPTION": "Zones, records and the servers that answer for them.",
+    "DESCRIPTION": "Zones, records and the servers that answer for them. Operations name the permission or the right "
+    "that they need: the token and its owner must both have it. What a token is not allowed to know about is 404. "
+    "Every write takes an `Idempotency-Key`, errors are problems (RFC 9457), and lists have pages.",
     "SCHEMA_PATH_PREFIX": "/api/v2",
     # A request must say what is required, an answer has everything: two shapes of one object.
     "COMPONENT_SPLIT_REQUEST": True,
@@ -517,7 +519,10 @@ SPECTACULAR_SETTINGS = {
     "SORT_OPERATION_PARAMETERS": False,
     "ENABLE_DJANGO_DEPLOY_CHECK": False,
     "PREPROCESSING_HOOKS": ["dnspanel.api.v2.schema.document.only_v2"],
-    "POSTPROCESSING_HOOKS": ["dnspanel.api.v2.schema.document.add_what_all_have"],
+    "POSTPROCESSING_HOOKS": [
+        "dnspanel.api.v2.schema.webhook_events.add_webhooks",
+        "dnspanel.api.v2.schema.document.add_what_all_have",
+    ],
 }
 
 

@@ -1,7 +1,7 @@
 """The operations of the OpenAPI document by task, each with its parameters, body and examples. Pure.
 
 Tests check the same document against real answers, so these pages describe
-what the API does.
+what the API does; its examples are recorded from such answers.
 """
 
 import json
@@ -12,11 +12,11 @@ from pprint import pformat
 from typing import Any
 from urllib.parse import urlencode
 
-from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.texts import gettext
 
 Document = Mapping[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")
-DEEPEST = 6  # of nested schemas in an example
+DEEPEST = 6  # of references that lead to references
 TOKEN = "dnsp_YOUR_TOKEN"  # where the reader's own goes
 
 
@@ -66,6 +66,16 @@ class Group:
     operations: tuple[ApiOperation, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class ApiEvent:
+    """One kind of event that a webhook is sent."""
+
+    name: str
+    summary: str
+    text: str
+    example: str  # its body, or nothing
+
+
 def groups_of(document: Document, server: str) -> tuple[Group, ...]:
     """Return the operations grouped by their first tag, in the document's order of tags."""
     found: dict[str, list[ApiOperation]] = {tag["name"]: [] for tag in document.get("tags", ())}
@@ -92,51 +102,23 @@ def problems_of(document: Document) -> tuple[Answer, ...]:
     return tuple(Answer(status, each.get("description", "")) for status, each in sorted(named))
 
 
-def example_of(schema: Mapping[str, Any], document: Document, depth: int = 0) -> Any:
-    """Return a value that fits the schema: its own example if it has one, else the simplest."""
-    schema = _resolved(schema, document)
-    for key in ("example", "default", "const"):
-        if key in schema:
-            return schema[key]
-    if schema.get("examples"):
-        return schema["examples"][0]
-    if schema.get("enum"):
-        return schema["enum"][0]
-    for key in ("oneOf", "anyOf", "allOf"):
-        if schema.get(key):
-            return example_of(schema[key][0], document, depth)
-    kind = _type(schema)
-    if kind == "object" or "properties" in schema:
-        return _object_example(schema, document, depth)
-    if kind == "array":
-        return [] if depth >= DEEPEST else [example_of(schema.get("items", {}), document, depth + 1)]
-    return {"integer": schema.get("minimum", 1), "number": 1, "boolean": True, "null": None}.get(kind, "text")
-
-
-def _object_example(schema: Mapping[str, Any], document: Document, depth: int) -> dict[str, Any]:
-    if depth >= DEEPEST:
-        return {}
-    properties = schema.get("properties", {})
-    display = [name for name in properties if name in schema.get("required", ())] or list(properties)[:3]
-    return {name: _named_example(name, properties[name], document, depth + 1) for name in display}
-
-
-def _named_example(name: str, schema: Mapping[str, Any], document: Document, depth: int) -> Any:
-    """Return an example of a property; a plain text is replaced by one that fits the property's name."""
-    found = example_of(schema, document, depth)
-    if name in _VALUES and "example" not in schema:
-        return _VALUES[name]
-    if found == "text":
-        return _EXAMPLES.get(name, found)
-    if found == ["text"]:
-        return [_EXAMPLES.get(name.removesuffix("s"), "text")]
-    return found
+def events_of(document: Document) -> tuple[ApiEvent, ...]:
+    """Return every kind of event that a webhook is sent, as the document describes it."""
+    return tuple(
+        ApiEvent(
+            name,
+            str(methods["post"].get("summary", "")),
+            str(methods["post"].get("description", "")),
+            _example(methods["post"].get("requestBody", {})),
+        )
+        for name, methods in document.get("webhooks", {}).items()
+    )
 
 
 def _operation(document: Document, server: str, path: str, method: str, found: Mapping[str, Any]) -> ApiOperation:
     parameters = [_resolved(each, document) for each in found.get("parameters", ())]
     body_schema, body = _body(document, found)
-    filled = _filled(path, parameters, document)
+    filled = _filled(path, parameters)
     answers = {status: _resolved(each, document) for status, each in sorted(found.get("responses", {}).items())}
     return ApiOperation(
         id=str(found.get("operationId", slug(f"{method} {path}"))),
@@ -149,18 +131,19 @@ def _operation(document: Document, server: str, path: str, method: str, found: M
         problems=tuple(status for status in answers if status >= "3"),
         curl=curl_text(method, server + filled, body),
         python=python_text(method, server + filled, body),
-        example_answer=_example_answer(document, answers),
+        example_answer=_example_answer(answers),
     )
 
 
-def _example_answer(document: Document, answers: Mapping[str, Mapping[str, Any]]) -> str:
+def _example_answer(answers: Mapping[str, Mapping[str, Any]]) -> str:
     """Return the example JSON of the first successful response that has one, else an empty string."""
-    for status, answer in answers.items():
-        media = answer.get("content", {}).get("application/json", {})
-        if status < "3" and "schema" in media:
-            example = media.get("example", example_of(media["schema"], document))
-            return json.dumps(example, ensure_ascii=False, indent=2, default=str)
-    return ""
+    return next((text for status, answer in answers.items() if status < "3" and (text := _example(answer))), "")
+
+
+def _example(holder: Mapping[str, Any]) -> str:
+    """Return the example JSON of a body or of an answer, or an empty string."""
+    media = holder.get("content", {}).get("application/json", {})
+    return json.dumps(media["example"], ensure_ascii=False, indent=2) if "example" in media else ""
 
 
 def _parameter(found: Mapping[str, Any]) -> Parameter:
@@ -169,14 +152,10 @@ def _parameter(found: Mapping[str, Any]) -> Parameter:
 
 
 def _body(document: Document, found: Mapping[str, Any]) -> tuple[Mapping[str, Any] | None, Any]:
-    """Return the schema of the JSON body and an example of it; (None, None) for an operation without a body."""
+    """Return the schema of the JSON body and the example of it; (None, None) for an operation without a body."""
     content = _resolved(found.get("requestBody", {}), document).get("content", {})
-    media = next((each for name, each in content.items() if "json" in name), None)
-    if media is None:
-        return None, None
-    schema = _resolved(media.get("schema", {}), document)
-    examples = [each["value"] for each in media.get("examples", {}).values() if "value" in each]
-    return schema, media.get("example") or (examples[0] if examples else example_of(schema, document))
+    media: Mapping[str, Any] = next((each for name, each in content.items() if "json" in name), {})
+    return (_resolved(media["schema"], document), media.get("example")) if "schema" in media else (None, None)
 
 
 def _fields(document: Document, schema: Mapping[str, Any] | None) -> Iterator[Parameter]:
@@ -187,39 +166,16 @@ def _fields(document: Document, schema: Mapping[str, Any] | None) -> Iterator[Pa
         yield Parameter(name, "body", _type(found), name in (schema or {}).get("required", ()), text)
 
 
-def _filled(path: str, parameters: list[Mapping[str, Any]], document: Document) -> str:
+def _filled(path: str, parameters: list[Mapping[str, Any]]) -> str:
     """Return the path with examples in place of its variables, and with the required query parameters."""
+    examples = {each["name"]: each.get("example", each["name"]) for each in parameters}
     for each in parameters:
         if each["in"] == "path":
-            schema = each.get("schema", {})
-            known = 1 if _type(schema) == "integer" else _EXAMPLES.get(each["name"], each["name"])
-            example = each.get("example", schema.get("example", known))
-            path = path.replace("{" + each["name"] + "}", str(example))
+            path = path.replace("{" + each["name"] + "}", str(examples[each["name"]]))
     needed = {
-        each["name"]: _named_example(each["name"], each.get("schema", {}), document, 0)
-        for each in parameters
-        if each["in"] == "query" and each.get("required")
+        each["name"]: examples[each["name"]] for each in parameters if each["in"] == "query" and each.get("required")
     }
     return f"{path}?{urlencode(needed)}" if needed else path
-
-
-_VALUES: dict[str, Any] = {"ttl": 300, "disabled": [], "comment": "", "next": None, "next_cursor": None}
-_EXAMPLES = {
-    "zone": "shop.example.com.",
-    "zone_name": "shop.example.com.",
-    "name": "www.shop.example.com.",
-    "owner": "www",
-    "type": "A",
-    "type_name": "A",
-    "rdata": "192.0.2.1",
-    "q": "shop",
-    "code": "not-found",
-    "id": "1",
-    "purpose": gettext_lazy("CI for shop"),
-    "username": "ana",
-    "email": "ana@example.com",
-    "url": "https://hooks.example.com/dns",
-}
 
 
 def curl_text(method: str, url: str, body: Any) -> str:

@@ -17,7 +17,7 @@ from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens import tokens_visible_to
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.access.tokens import state_of
-from dnspanel.web.api_document import TOKEN, Group, groups_of, problems_of
+from dnspanel.web.api_document import TOKEN, Group, events_of, groups_of, problems_of
 from dnspanel.web.layout import PanelRequest
 
 
@@ -68,6 +68,7 @@ def api_docs(request: PanelRequest, page: str = "start") -> HttpResponse:
         "update_port": settings.UPDATE_PORT,
         "per_minute": settings.API_REQUESTS_PER_MINUTE,
         "problems": problems_of(_document()) if page == "errors" else (),
+        "events": events_of(_document()) if page == "webhooks" else (),
     }
     return render(request, "docs/page.html", context)
 

@@ -1,8 +1,13 @@
 """Fixtures of the API's tests: a client for every kind of caller, and things to ask about."""
 
+from collections.abc import Iterator
+from typing import Any
+
 import pytest
+from django.test import Client
 
 from dnspanel.zones.models import Zone
+from tests.dnspanel.api import recording
 from tests.dnspanel.api.callers import Api, Caller, MakeApi, api_of
 from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.fleet.conftest import live_redis as live_redis
@@ -32,3 +37,21 @@ def api(db: None) -> MakeApi:
         return known[caller]
 
     return make
+
+
+@pytest.fixture(scope="session", autouse=recording.IS_RECORDING)
+def recorder() -> Iterator[None]:
+    """Whatever a test sends is looked at for an example of the document."""
+    send = Client.generic
+
+    def generic(client: Client, method: str, path: str, data: Any = b"", *args: Any, **more: Any) -> Any:
+        response = send(client, method, path, data, *args, **more)
+        if path.startswith(("/api/v2/", "http://testserver/api/v2/")):
+            plain, _, query = path.removeprefix("http://testserver").partition("?")
+            recording.note(method, plain, query, data if isinstance(data, bytes) else data.encode(), response)
+        return response
+
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(Client, "generic", generic)
+        yield
+    recording.write()

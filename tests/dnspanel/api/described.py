@@ -51,7 +51,7 @@ def check_answer(method: str, url: str, response: HttpResponseBase) -> None:
     assert media_type in contents, f"{method} {url} {status} is {media_type}, which is not described"
     if media_type.endswith("json") and method != "HEAD":
         body = json.loads(_body(response))
-        _check_body(method, url, contents[media_type]["schema"], body)
+        check_example(f"{method} {url}", contents[media_type]["schema"], body)
         if media_type == PROBLEM:
             told = body.keys() - described()["components"]["schemas"]["Problem"]["properties"].keys()
             assert not told, f"{method} {url} {status} says {told}, which are not described"
@@ -84,10 +84,29 @@ def _check_headers(
     assert certain - sent == set(), f"{answer}: these headers are described, and were not sent"
 
 
-def _check_body(method: str, url: str, schema: dict[str, Any], body: Any) -> None:
-    errors = sorted(_validator(json.dumps(schema, sort_keys=True)).iter_errors(body), key=lambda error: len(error.path))
+def fits(name: str, recorded: dict[str, Any]) -> bool:
+    """Return True if a recorded exchange is what the document says of the operation of this name."""
+    posts = [methods["post"] for methods in described().get("webhooks", {}).values()]
+    operations = [each for methods in described()["paths"].values() for each in methods.values()]
+    operation = next((each for each in [*operations, *posts] if each["operationId"] == name), None)
+    if operation is None:
+        return False
+    taken = operation.get("requestBody", {}).get("content", {}).get("application/json", {})
+    given = operation["responses"].get(recorded.get("status"), {}).get("content", {}).get("application/json", {})
+    return all(
+        _validator(json.dumps(media["schema"], sort_keys=True)).is_valid(recorded[part])
+        for part, media in (("request", taken), ("answer", given))
+        if part in recorded and media
+    )
+
+
+def check_example(place: str, schema: dict[str, Any], value: Any) -> None:
+    """Fail when the value is not what the schema says."""
+    errors = sorted(
+        _validator(json.dumps(schema, sort_keys=True)).iter_errors(value), key=lambda error: len(error.path)
+    )
     told = "\n".join(f"  at {error.json_path}: {error.message[:300]}" for error in errors)
-    assert not errors, f"{method} {url} is not what the document says:\n{told}"
+    assert not errors, f"{place} is not what the document says:\n{told}"
 
 
 @cache

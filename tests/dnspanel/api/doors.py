@@ -479,7 +479,7 @@ V2_MORE = [
     Door("v2-keyless-transfers", "GET", "-0---++", ZONE),
     Door("v2-keyless-transfers", "PUT", "-0---++", ZONE, {"networks": ["192.0.2.0/24"], "addresses": []}),
     Door("v2-zone-transfer", "POST", "-000-++", ABROAD),
-    Door("v2-zone-take-over", "POST", "-000-++", ABROAD),
+    Door("v2-zone-take-over", "POST", "-000-++", ABROAD, {"reason": "Its primary is gone for good"}),
     Door("v2-zone-give-back", "POST", "-000-!!", ABROAD, note="that was not taken over"),
     Door("v2-secondaries", "GET", "+---+++"),
     Door("v2-secondaries", "POST", "------+", {}, {"name": "other", "addresses": ["9.9.9.9"]}),

@@ -18,6 +18,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token
 from dnspanel.web.api_document import TOKEN
 from dnspanel.web.docs import GUIDES
+from dnspanel.webhooks.models import EventKind
 from dnspanel.webhooks.sign import new_secret, signed_headers
 from dnspanel.zones.models import RRset
 from tests.dnspanel.web.conftest import Browser, MakeZone
@@ -62,6 +63,13 @@ def test_every_kind_of_problem_is_in_the_table_of_errors(browser: Browser, charl
     page = browser(charlie).get("/docs/api/errors/").content.decode()
     for code in ("precondition-failed", "key-reused", "too-many-requests"):
         assert f"<code>{code}</code>" in page
+
+
+def test_every_kind_of_event_is_on_the_page_of_webhooks(browser: Browser, charlie: User) -> None:
+    page = browser(charlie).get("/docs/api/webhooks/").content.decode()
+    for kind in EventKind.values:
+        assert f'<code class="strong">{kind}</code>' in page
+        assert f"&quot;event&quot;: &quot;{kind}&quot;" in page
 
 
 def test_the_reader_chooses_among_own_living_tokens_and_no_secret_is_in_the_page(

@@ -18,6 +18,7 @@ from dnspanel.api.v2.http.json_body import MergePatchParser
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.schema.components import remove_unused, settle_defaults
 from dnspanel.api.v2.schema.enums import name_enums
+from dnspanel.api.v2.schema.examples import add_examples
 from dnspanel.api.v2.schema.headers import declare_headers, problem_headers
 from dnspanel.api.v2.schema.problem_schema import problem_schemas
 from dnspanel.api.v2.schema.texts import answer_text, variable_text
@@ -28,10 +29,10 @@ Schema = dict[str, Any]
 
 # First part of a path → the task it serves; in the order of the docs page.
 TAGS: dict[str, tuple[str, str]] = {
-    "me": ("Start here", "Who the token is, what it may do, and this document."),
+    "me": ("Start here", "The token and what it can do, and this document."),
     "openapi.json": ("Start here", ""),
     "problems": ("Start here", ""),
-    "zones": ("Change records", "Zones, their RRsets and what is written to them."),
+    "zones": ("Change records", "Zones, their RRsets, and changes to them."),
     "bulk": ("Change records", ""),
     "change-runs": ("Change records", ""),
     "search": ("Change records", ""),
@@ -40,7 +41,7 @@ TAGS: dict[str, tuple[str, str]] = {
     "dnssec": ("DNSSEC", "How zones are signed, and their keys."),
     "draft": ("Drafts", "Changes that wait until they are published together."),
     "drafts": ("Drafts", ""),
-    "requests": ("Approval", "Drafts that wait for others or for a time; rules and freezes."),
+    "requests": ("Approval", "Requests that wait for approval or for a time; approval rules and freezes."),
     "approval-rules": ("Approval", ""),
     "freezes": ("Approval", ""),
     "publish-hooks": ("Approval", ""),
@@ -55,7 +56,7 @@ TAGS: dict[str, tuple[str, str]] = {
     "produced-catalogs": ("Secondaries", ""),
     "catalogs": ("Primaries elsewhere", ""),
     "transferred-zones": ("Primaries elsewhere", "Zones that are transferred here."),
-    "users": ("People and teams", "Who may sign in, and what they may do."),
+    "users": ("People and teams", "Who can sign in, and what they can do."),
     "invitations": ("People and teams", ""),
     "service-accounts": ("People and teams", ""),
     "roles": ("People and teams", ""),
@@ -70,7 +71,7 @@ TAGS: dict[str, tuple[str, str]] = {
     "tsig-keys": ("Tokens", ""),
     "audit": ("Audit", "Who did what, when and from where."),
     "evidence-destinations": ("Audit", ""),
-    "webhooks": ("Webhooks", "Being told instead of asking."),
+    "webhooks": ("Webhooks", "Events that the panel sends."),
 }
 _NOT_FOR_GOOD = {"application/problem+json", "text/csv", "application/gzip", "application/octet-stream"}
 _NO_BODY = "No response body"  # what drf-spectacular says of an answer that nothing is said about
@@ -166,6 +167,7 @@ def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, 
     postprocess_schema_enum_id_removal(result, generator)  # type: ignore[no-untyped-call]
     name_enums(result)
     remove_unused(result)
+    add_examples(result)
     used = {tag for operations in result["paths"].values() for op in operations.values() for tag in op["tags"]}
     described = {name: text for name, text in TAGS.values() if text}
     result["tags"] = [{"name": name, "description": text} for name, text in described.items() if name in used]

@@ -78,7 +78,7 @@ def test_it_is_asked_taken_over_and_given_back(admin: Api) -> None:
     assert admin.post(f"{URL}/transfer", {"all": True}).status_code == 202
     assert TransferredZone.objects.get().wants_all
     assert admin.post(f"{URL}/give-back").status_code == 409
-    taken = admin.post(f"{URL}/take-over")
+    taken = admin.post(f"{URL}/take-over", {"reason": "Its primary is gone for good"})
     assert taken.status_code == 202
     assert taken.json()["publication"]["zones"][0]["zone"] == "abroad.test."
     assert (Zone.objects.get().transferred_from, admin.get(URL).json()["elsewhere"]) == ("", False)

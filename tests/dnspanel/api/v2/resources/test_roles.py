@@ -21,6 +21,7 @@ def test_a_role_is_made_given_changed_and_deleted(api: MakeApi, bob: User) -> No
     assert admin.patch(user, {"active": True}).json()["own_role"] == role
     assert admin.patch(user, {"role": "editor", "own_role": role}).status_code == 422
     assert admin.patch(url, {"rights": ["read", "add"]}).json()["rights"] == ["add", "read"]
+    assert admin.get(url).json()["rights"] == ["add", "read"]
     assert admin.delete(url).status_code == 422
     built_in = admin.patch(user, {"role": "reader"}).json()
     assert (built_in["role"], built_in["own_role"]) == ("reader", None)

@@ -1,0 +1,63 @@
+"""The examples of the OpenAPI document: real requests and answers, recorded from the tests into `examples.json`.
+
+`RECORD_EXAMPLES=1 ./dev test tests/dnspanel/api/…` records those of the operations that the named tests call. A test
+holds every example against the document, so that none can be of an earlier form.
+"""
+
+import json
+import re
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+FILE = Path(__file__).with_name("examples.json")
+Schema = dict[str, Any]
+
+
+def add_examples(document: Schema) -> None:
+    """Put the recorded exchange of each operation beside its parameters, its body and its answer."""
+    recorded = recorded_examples()
+    for path, operations in document["paths"].items():
+        for operation in operations.values():
+            if found := recorded.get(operation["operationId"]):
+                _add(path, operation, found)
+    for methods in document.get("webhooks", {}).values():
+        for operation in methods.values():
+            _add("", operation, recorded.get(operation["operationId"], {}))
+
+
+@cache
+def recorded_examples() -> dict[str, Schema]:
+    """Return what is recorded, by the name of the operation: `path`, `query`, `request`, `status` and `answer`.
+
+    Of a webhook `request` alone.
+    """
+    found: dict[str, Schema] = json.loads(FILE.read_text())
+    return found
+
+
+def _add(path: str, operation: Schema, found: Schema) -> None:
+    values = {**found.get("query", {}), **variables_in(path, found.get("path", ""))}
+    for parameter in operation.get("parameters", []):
+        if parameter.get("name") in values:
+            value = values[parameter["name"]]
+            is_number = parameter.get("schema", {}).get("type") == "integer"
+            parameter["example"] = int(value) if is_number else value
+    if "request" in found:
+        for media in _json_contents(operation.get("requestBody", {})):
+            media["example"] = found["request"]
+    if "answer" in found:
+        for media in _json_contents(operation["responses"].get(found["status"], {})):
+            media["example"] = found["answer"]
+
+
+def variables_in(path: str, real: str) -> dict[str, str]:
+    """Return what stands in a real path for the variables of a path of the document."""
+    names = re.findall(r"{(\w+)}", path)
+    expression = re.sub(r"{\w+}", "(.+?)", re.escape(path).replace(r"\{", "{").replace(r"\}", "}"))
+    match = re.fullmatch(expression, real)
+    return dict(zip(names, match.groups(), strict=True)) if match else {}
+
+
+def _json_contents(holder: Schema) -> list[Schema]:
+    return [media for name, media in holder.get("content", {}).items() if name.endswith("json")]

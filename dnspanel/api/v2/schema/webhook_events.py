@@ -1,0 +1,244 @@
+"""The `webhooks` of the OpenAPI document: what a receiver is sent about each kind of event, and what it answers.
+
+The bodies are made by `dnspanel.webhooks.payload`; a test delivers one of each kind and holds it against these shapes.
+"""
+
+from typing import Any
+
+from drf_spectacular.generators import SchemaGenerator
+from drf_spectacular.plumbing import build_mocked_view
+from drf_spectacular.utils import extend_schema, extend_schema_field
+from rest_framework import serializers
+
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
+from dnspanel.webhooks.access import NEEDED
+from dnspanel.webhooks.models import EventKind
+from dnspanel.webhooks.payload import MOST_ZONES
+from dnspanel.zones.models import Channel, RevisionKind
+
+Schema = dict[str, Any]
+HEADERS: dict[str, tuple[str, str]] = {
+    "webhook-id": (
+        "Id of the event, as in `event_id`: the same for every attempt and replay. Ignore an id that you have had.",
+        "evt_10f51d0966a54c7f9d0e4ab1c5b6f1d2",
+    ),
+    "webhook-timestamp": ("When this attempt was made, in seconds since 1970. Refuse old ones.", "1795262400"),
+    "webhook-signature": (
+        "`v1,` and the Base64 of HMAC-SHA256 over `webhook-id.webhook-timestamp.body`, by the webhook's secret without "
+        "`whsec_`, decoded from Base64. After a rotation there are two, with a space between; one must fit. Libraries "
+        "of Standard Webhooks check it.",
+        "v1,K5oZfzN95Z9UVu1EsfQmfVNQhnkZ2pj9o9NDN/H/pI4=",
+    ),
+}
+_ANSWERS = {
+    "2XX": "The event has arrived. The body is ignored.",
+    "410": "Nothing is sent again: the webhook is switched off.",
+    "default": "Tried again for a day, at growing intervals and not before `Retry-After`. A webhook that fails for "
+    "three days is switched off.",
+}
+
+
+class ChangedZoneSerializer(serializers.Serializer):
+    """What a publication did to a zone."""
+
+    zone = serializers.CharField()
+    kind = serializers.ChoiceField(choices=RevisionKind.choices, help_text="What happened to the zone.")
+    revision = serializers.IntegerField()
+    serial = serializers.IntegerField()
+    added = serializers.IntegerField(help_text="Number of RRsets that were added.")
+    changed = serializers.IntegerField(help_text="Number of RRsets that changed.")
+    removed = serializers.IntegerField(help_text="Number of RRsets that were removed.")
+
+
+class PublicationDataSerializer(serializers.Serializer):
+    """A publication, with the zones that the webhook's owner can read."""
+
+    sequence = serializers.IntegerField()
+    epoch = serializers.UUIDField(help_text="Changes when the panel is restored from a backup.")
+    at = serializers.DateTimeField(help_text="When it was published.")
+    actor = ActorSerializer()
+    channel = serializers.ChoiceField(choices=Channel.choices, help_text="By which way the change was made.")
+    reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
+    url = serializers.CharField(help_text="Path of the publication, relative to `panel`.")
+    part_of = serializers.IntegerField(
+        allow_null=True, help_text="The first publication of a write that was published in several; null: it was one."
+    )
+    zone_count = serializers.IntegerField(help_text="Number of zones that it changed.")
+    zones = ChangedZoneSerializer(many=True, help_text=f"The first {MOST_ZONES} of them, by name.")
+
+
+class NodeTimeSerializer(serializers.Serializer):
+    """When a node first answered with a publication."""
+
+    node = serializers.CharField()
+    reached_at = serializers.DateTimeField(allow_null=True)
+    ms = serializers.FloatField(allow_null=True, help_text="Milliseconds from the publication on.")
+
+
+class EverywhereDataSerializer(PublicationDataSerializer):
+    """A publication with which every node answers."""
+
+    everywhere_at = serializers.DateTimeField(help_text="When the last node answered with it.")
+    nodes = NodeTimeSerializer(many=True, allow_null=True, help_text="null without the permission `fleet`.")
+
+
+class TakenBackStateSerializer(serializers.Serializer):
+    """Why a publication was taken back."""
+
+    at = serializers.DateTimeField()
+    sequence = serializers.IntegerField(allow_null=True, help_text="The publication that took it back.")
+    reason = serializers.CharField(allow_blank=True, help_text="Empty if the owner does not see all of its zones.")
+
+
+class TakenBackDataSerializer(PublicationDataSerializer):
+    """A publication that was taken back, because the canary could not answer with it."""
+
+    taken_back = TakenBackStateSerializer()
+
+
+class RequestDataSerializer(serializers.Serializer):
+    """An approval request."""
+
+    key = serializers.UUIDField(help_text="Id of the request in paths.")
+    name = serializers.CharField(allow_blank=True)
+    state = serializers.CharField(help_text="`open`, or how it ended.")
+    asked_by = ActorSerializer(allow_null=True)
+    ended_by = ActorSerializer(allow_null=True)
+    reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
+    publish_at = serializers.DateTimeField(allow_null=True, help_text="When it publishes itself.")
+    url = serializers.CharField(help_text="Path of the request, relative to `panel`.")
+    zone_count = serializers.IntegerField(help_text="Number of zones that it changes.")
+    zones = serializers.ListField(child=serializers.CharField(), help_text=f"The first {MOST_ZONES} of them, by name.")
+
+
+class NodeDataSerializer(serializers.Serializer):
+    """A node whose state changed."""
+
+    node = serializers.CharField()
+    state = serializers.CharField(help_text="How it is doing, in one word.")
+    was = serializers.CharField(allow_null=True, help_text="The state before; null: unknown.")
+    since = serializers.DateTimeField()
+    sentence = serializers.CharField(help_text="Why, in words.")
+    acked = serializers.IntegerField(help_text="The last publication with which it answers.")
+    lag = serializers.IntegerField(help_text="Publications that it is behind.")
+
+
+class ImportDataSerializer(serializers.Serializer):
+    """An import that ended."""
+
+    id = serializers.IntegerField()
+    title = serializers.CharField()
+    source = serializers.CharField()
+    state = serializers.CharField(help_text="How it ended.")
+    created_by = ActorSerializer(allow_null=True)
+    created_at = serializers.DateTimeField()
+    ended_at = serializers.DateTimeField()
+    zone_count = serializers.IntegerField(help_text="Number of its zones.")
+    records = serializers.IntegerField()
+    errors = serializers.IntegerField()
+    published = serializers.IntegerField(help_text="Number of zones that it published.")
+    failure = serializers.CharField(allow_blank=True, help_text="Why it failed; empty if it did not.")
+
+
+class AlertDataSerializer(serializers.Serializer):
+    """An alert."""
+
+    id = serializers.IntegerField()
+    key = serializers.CharField(help_text="What the alert is about: the same for each alert about it.")
+    kind = serializers.CharField()
+    severity = serializers.CharField()
+    sentence = serializers.CharField(help_text="What is wrong, in words.")
+    since = serializers.DateTimeField()
+
+
+class PingDataSerializer(serializers.Serializer):
+    """A test."""
+
+    message = serializers.CharField()
+
+
+EVENTS: dict[EventKind, tuple[str, str, type[serializers.Serializer[Any]]]] = {
+    EventKind.SAVED: ("A publication was saved", "Nodes get it now.", PublicationDataSerializer),
+    EventKind.EVERYWHERE: ("Every node answers with a publication", "Sent once for each.", EverywhereDataSerializer),
+    EventKind.TAKEN_BACK: (
+        "A publication was taken back",
+        "The canary could not answer with it, so its changes were reverted.",
+        TakenBackDataSerializer,
+    ),
+    EventKind.OPENED: ("Approval was requested", "Someone created an approval request.", RequestDataSerializer),
+    EventKind.ENDED: (
+        "An approval request ended",
+        "It was published, declined or withdrawn.",
+        RequestDataSerializer,
+    ),
+    EventKind.NODE: (
+        "The state of a node changed",
+        "Sent when the state has lasted for some seconds.",
+        NodeDataSerializer,
+    ),
+    EventKind.IMPORT: ("An import ended", "It was published, failed or was cancelled.", ImportDataSerializer),
+    EventKind.ALERT: ("An alert was raised", "Also sent when an alert becomes critical.", AlertDataSerializer),
+    EventKind.ALERT_OVER: ("An alert is over", "What was wrong is not wrong any more.", AlertDataSerializer),
+    EventKind.PING: ("A test", "Sent by `testWebhook`, whatever the webhook subscribed to.", PingDataSerializer),
+}
+
+
+def add_webhooks(result: Schema, generator: SchemaGenerator, **more: Any) -> Schema:
+    """A hook of drf-spectacular: the requests to webhooks, with their shapes among the components.
+
+    drf-spectacular has a setting for webhooks, but builds the components before it reads them.
+    """
+    view = build_mocked_view("POST", "/", extend_schema(), generator.registry)  # a view is what shapes are asked of
+    result["webhooks"] = {
+        str(kind): {"post": _operation(kind, view.schema.resolve_serializer(_body(kind), "response").ref)}
+        for kind in EVENTS
+    }
+    result["components"] = generator.registry.build({})
+    return result
+
+
+def _operation(kind: EventKind, body: Schema) -> Schema:
+    summary, more, _ = EVENTS[kind]
+    needed = f" The owner of the webhook needs the permission `{NEEDED[kind].name.lower()}`." if kind in NEEDED else ""
+    return {
+        "operationId": f"on{_name(kind)}",
+        "summary": summary,
+        "description": f"{more}{needed} Only what the owner can read is in it.",
+        "tags": ["Webhooks"],
+        "security": [],
+        "parameters": [
+            {
+                "name": name,
+                "in": "header",
+                "required": True,
+                "description": text,
+                "schema": {"type": "string"},
+                "example": example,
+            }
+            for name, (text, example) in HEADERS.items()
+        ],
+        "requestBody": {"required": True, "content": {"application/json": {"schema": body}}},
+        "responses": {status: {"description": text} for status, text in _ANSWERS.items()},
+    }
+
+
+def _body(kind: EventKind) -> type[serializers.Serializer[Any]]:
+    """Return the shape of the whole body for this kind of event."""
+    data = EVENTS[kind][2]
+    word = extend_schema_field({"type": "string", "const": str(kind)})(type("Word", (serializers.CharField,), {}))
+    members = {
+        "__doc__": f"The body of `{kind}`.",
+        "event": word(),
+        "event_id": serializers.CharField(help_text="The same for every attempt and replay; also in `webhook-id`."),
+        "number": serializers.IntegerField(help_text="Counts the events of this webhook: 1, 2, 3 and so on."),
+        "timestamp": serializers.DateTimeField(help_text="When it happened."),
+        "panel": serializers.URLField(help_text="Address of the panel; paths in `data` are relative to it."),
+        "data": data(),
+    }
+    shape: type[serializers.Serializer[Any]] = type(f"{_name(kind)}EventSerializer", (serializers.Serializer,), members)
+    return shape
+
+
+def _name(kind: EventKind) -> str:
+    """Return the kind as a part of names: `publication.taken_back` is PublicationTakenBack."""
+    return "".join(word.capitalize() for word in str(kind).replace(".", "_").split("_"))
