@@ -177,7 +177,7 @@ def test_a_mistake_of_ours_says_nothing_of_itself(call: Caller, zone: Zone, monk
         raise ValueError("a secret of ours")
 
     # All resources first: one imported while the patch stands would keep the broken function for the tests after this.
-    import_module("dnspanel.api.v2.urls")
+    import_module("dnspanel.urls")
     monkeypatch.setattr("dnspanel.api.v2.resources.zones.zone_json", broken)
     problem = call.problem(500, "GET", "/zones/example.test.")
     assert "secret" not in json.dumps(problem)
