@@ -14,6 +14,7 @@ from dnspanel.api.v2.schema.fields import (
     ZoneName,
 )
 from dnspanel.api.v2.schema.zone_serializers import (
+    LOST,
     MOST_REASON,
     MOST_TTL,
     RRsetSerializer,
@@ -153,7 +154,7 @@ class ManyPreviewSerializer(OutcomeSerializer):
 class ManyWrittenSerializer(WrittenSerializer):
     """What was published, and what was not."""
 
-    outcome = OutcomeSerializer()
+    outcome = OutcomeSerializer(required=False, help_text=LOST)
 
 
 class ZonesActSerializer(Shape):
@@ -212,7 +213,7 @@ class ManyZonesPreviewSerializer(ZonesOutcomeSerializer):
 class ManyZonesWrittenSerializer(WrittenSerializer):
     """What was done, and what was not. Only a deletion is a publication."""
 
-    outcome = ZonesOutcomeSerializer()
+    outcome = ZonesOutcomeSerializer(required=False, help_text=LOST)
 
 
 class RestorationsSerializer(Shape):
