@@ -10,6 +10,8 @@ from uuid import uuid4
 import urllib3
 from urllib3.exceptions import HTTPError, NameResolutionError, NewConnectionError
 
+from dnspanel import __version__
+from dnspanel.cli import output
 from dnspanel.cli.config import Config
 from dnspanel.cli.errors import Refused, Unreachable
 
@@ -21,14 +23,17 @@ LONGEST_PAUSE = 60.0
 _LATER = frozenset({429, 503})
 _WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 _BLOCK = 1 << 16
+_AGENT = f"dnspanel/{__version__}"
 
 
 class Client:
     """The panel's API v2. A write has a key by which the panel knows a retry, so that it happens once."""
 
-    def __init__(self, config: Config, *, pause: Callable[[float], None] = time.sleep) -> None:
+    def __init__(self, config: Config, *, pause: Callable[[float], None] = time.sleep, is_patient: bool = True) -> None:
         self._config = config
         self._pause = pause
+        self._knows_version = False
+        self._pauses = PAUSES if is_patient else ()
         timeout = urllib3.Timeout(connect=CONNECT_SECONDS, read=READ_SECONDS)
         self._pool = urllib3.PoolManager(timeout=timeout, retries=False)
 
@@ -64,6 +69,12 @@ class Client:
         told = {"Content-Type": "application/json"} if body is not None else {}
         return self._json(self._answer(method, path, data, query or {}, {**told, **(headers or {})}))
 
+    def request(
+        self, method: str, path: str, data: bytes | None, *, query: Mapping[str, Any], headers: Mapping[str, str]
+    ) -> urllib3.BaseHTTPResponse:
+        """Return the whole answer to a request with this body. Raise Refused or Unreachable."""
+        return self._answer(method, path, data, query, headers)
+
     def upload(self, path: str, chunk: bytes, *, offset: int) -> Any:
         """A piece of a file is there."""
         headers = {"Content-Type": "application/octet-stream"}
@@ -91,13 +102,13 @@ class Client:
         *,
         stream: bool = False,
     ) -> urllib3.BaseHTTPResponse:
-        told = {"Authorization": f"Bearer {self._config.token}", "Accept": "application/json", "User-Agent": "dnspanel"}
+        told = {"Authorization": f"Bearer {self._config.token}", "Accept": "application/json", "User-Agent": _AGENT}
         if method in _WRITES:
             told["Idempotency-Key"] = str(uuid4())
         url = f"{self._config.url}/api/v2{path}"
         if parameters := {name: _text(value) for name, value in query.items() if value is not None}:
             url += "?" + urlencode(parameters)
-        for pause in (*PAUSES, None):
+        for pause in (*self._pauses, None):
             try:
                 response = self._pool.request(
                     method, url, body=data, headers={**told, **headers}, preload_content=not stream, redirect=False
@@ -108,12 +119,25 @@ class Client:
                 if pause is None:
                     raise Unreachable(f"{self._config.url} did not answer: {_describe(exc)}") from exc
             else:
+                self._compare_versions(response)
                 requested = _requested_pause(response, pause)
                 if requested is None:
                     return self._checked(response)
                 pause = requested
             self._pause(pause)
         raise AssertionError("the last attempt either answers or raises")
+
+    def _compare_versions(self, response: urllib3.BaseHTTPResponse) -> None:
+        """Tell the person once if the panel has another version than this command."""
+        version = response.headers.get("Panel-Version")
+        if version is None or self._knows_version:
+            return
+        self._knows_version = True
+        if version != __version__:
+            output.tell_person(
+                f"Note: this command is version {__version__}, the panel is version {output.plain(version)}. "
+                f"Get the one that fits: curl -O {self._config.url}/cli/dnspanel"
+            )
 
     def _checked(self, response: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
         """The response, if it is a success. Raises Refused or Unreachable."""

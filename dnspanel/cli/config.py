@@ -8,15 +8,18 @@
     url = "https://lab.example.net"
     token_file = "~/lab.token"
 
-What is said later in this list wins: the file, DNSPANEL_URL and DNSPANEL_TOKEN
-(or DNSPANEL_TOKEN_FILE), the options of the command. A profile that is asked
-for by name wins over the environment.
+What is said later in this list wins: the address of the panel that the
+command was downloaded from, the file, DNSPANEL_URL and DNSPANEL_TOKEN (or
+DNSPANEL_TOKEN_FILE), the options of the command. A profile that is asked for
+by name wins over the environment. A token is sent to no other server than the
+one that it is configured for.
 """
 
 import os
+import pkgutil
 import stat
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -25,6 +28,9 @@ from urllib.parse import urlsplit
 import click
 
 _MEMBERS = frozenset({"url", "token", "token_file"})
+# Only the command that a panel serves has this file: `dnspanel.cli_file` writes it.
+_BUILT_FOR = "built_for.txt"
+_PORTS = {"http": 80, "https": 443}
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,24 +50,39 @@ def read_config(*, environ: Mapping[str, str], url: str | None = None, profile: 
         "token": environ.get("DNSPANEL_TOKEN"),
         "token_file": environ.get("DNSPANEL_TOKEN_FILE"),
     }
-    first, second = (in_file, in_environment) if profile else (in_environment, in_file)
-    found_url = url or first.get("url") or second.get("url")
-    if not found_url:
+    sources = (in_file, in_environment) if profile else (in_environment, in_file)
+    configured = next((source["url"] for source in sources if source.get("url")), "") or _built_for()
+    if not (url or configured):
         raise click.UsageError(f"No panel URL configured. Set DNSPANEL_URL, or url in {path}.")
-    token = _token(first) or _token(second)
+    found_url = _checked_url(url or configured)
+    source, token = next(((source, found) for source in sources if (found := _token(source))), ({}, ""))
     if not token:
         raise click.UsageError(f"No token configured. Set DNSPANEL_TOKEN or DNSPANEL_TOKEN_FILE, or token in {path}.")
     if not token.isascii() or not token.isprintable() or " " in token:
         raise click.UsageError(
             "The token contains characters that tokens do not have. Copy the full token, and nothing else."
         )
-    return Config(_checked_url(found_url), token)
+    home = source.get("url") or configured
+    if home and _server(_checked_url(home)) != _server(found_url):
+        raise click.UsageError(
+            f"The token is configured for {home}, so it isn't sent to {found_url}. "
+            "Set DNSPANEL_URL and DNSPANEL_TOKEN together, or use a profile."
+        )
+    return Config(found_url, token)
 
 
 def config_path(environ: Mapping[str, str]) -> Path:
     """Where the configuration file is, if there is one."""
     base = environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME", "~")).expanduser() / ".config"
     return Path(base) / "dnspanel" / "config.toml"
+
+
+def profile_names(environ: Mapping[str, str]) -> Sequence[str]:
+    """Return the profiles of the configuration file; none if there is no file that can be read."""
+    try:
+        return list(tomllib.loads(config_path(environ).read_text()).get("profiles", {}))
+    except (OSError, ValueError):
+        return ()
 
 
 def _in_file(path: Path, profile: str | None) -> Mapping[str, Any]:
@@ -98,14 +119,32 @@ def _token(told: Mapping[str, Any]) -> str:
 
 
 def _checked_url(url: str) -> str:
-    parts = urlsplit(url)
-    if parts.scheme not in {"http", "https"} or not parts.hostname or parts.query or parts.fragment:
+    try:
+        parts = urlsplit(url)
+        is_address = parts.scheme in _PORTS and parts.hostname and parts.port != 0
+    except ValueError:  # the port is not a number, or an IPv6 address is wrong
+        is_address = False
+    if not is_address or parts.query or parts.fragment:
         raise click.UsageError(f"{url} is not the address of a panel, such as https://dns.example.net")
     if parts.username or parts.password:
         raise click.UsageError(
             "The address of the panel contains a user name or password. Remove them; the token is enough."
         )
     return url.rstrip("/")
+
+
+def _server(url: str) -> tuple[str, str, int]:
+    """Return what must be the same for a token to be sent: scheme, host and port."""
+    parts = urlsplit(url)
+    return parts.scheme, parts.hostname or "", parts.port or _PORTS[parts.scheme]
+
+
+def _built_for() -> str:
+    """Return the address of the panel that this command was downloaded from, or nothing if it was not."""
+    try:
+        return (pkgutil.get_data(__package__, _BUILT_FOR) or b"").decode()
+    except OSError:
+        return ""
 
 
 def is_in_the_clear(url: str) -> bool:

@@ -5,6 +5,7 @@ members of a problem (RFC 9457). Advice for people is not printed then.
 """
 
 import json
+import sys
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
@@ -127,6 +128,12 @@ def tell_problem(problem: Mapping[str, Any]) -> None:
     """Print a problem as one line of JSON to standard error."""
     members = {"type": "about:blank", **problem}
     click.echo(json.dumps(members, ensure_ascii=False, separators=(",", ":")), err=True)
+
+
+def tell_person(message: str) -> None:
+    """Like `tell`, but only where somebody reads along: in the mails of a timer it would be there each time."""
+    if sys.stderr.isatty():
+        tell(message)
 
 
 def _line(cells: Sequence[str], widths: Sequence[int], columns: Sequence[Column], *, with_colours: bool = False) -> str:

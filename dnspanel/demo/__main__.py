@@ -8,6 +8,7 @@ python -m dnspanel.demo stores DIRECTORY COMMAND ...
 
 import argparse
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -93,6 +94,9 @@ def welcome(stack: Stack) -> str:
     if stack.front:
         lines += ["Ask dnsdist before them:", f"dig @127.0.0.1 -p {stack.front.dns_port} www.example.com"]
     lines += ["", "Change records by DNS UPDATE:", update]
+    lines += ["", "The command line, for this panel (a token: Access → Tokens):"]
+    lines += [f"export PATH={shlex.quote(str(stack.command_line.parent))}:$PATH", "export DNSPANEL_TOKEN=…"]
+    lines += ["dnspanel zones list"]
     lines += ["", f"Logs: {stack.supervisor.logs}   Stop: Ctrl-C"]
     width = max(map(len, lines))
     body = [f"│ {line:<{width}} │" for line in lines]

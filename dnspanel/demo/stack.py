@@ -10,6 +10,7 @@ own directory. A second start finds everything that the first one made.
     proxy/            nginx, which listens on the web port and waits for slow clients
     nodes/ns1/ ...    a node each; ring0 is the private one that gets everything first
     nodes/front1/     dnsdist before the public ones, where there is such a front
+    bin/dnspanel      the command line, for this panel
     log/              one file per process
 """
 
@@ -30,6 +31,7 @@ from typing import IO, Self
 
 from cryptography.fernet import Fernet
 
+from dnspanel import cli_file
 from dnspanel.demo import ports, proxy, unprivileged
 from dnspanel.demo.front import FRONT_PORTS, DemoFront
 from dnspanel.demo.nodes import DemoNode
@@ -134,6 +136,11 @@ class Stack:
         return Path("/tmp") / f"dnspanel-{hashlib.sha256(str(self.directory).encode()).hexdigest()[:12]}"
 
     @property
+    def command_line(self) -> Path:
+        """The command `dnspanel`, which asks this panel."""
+        return self.directory / "bin" / cli_file.NAME
+
+    @property
     def web_socket(self) -> Path:
         """Where the web processes take requests; only the proxy asks there."""
         return self.run_directory / "web.sock"
@@ -236,6 +243,7 @@ class Stack:
             if not self.stores_only:
                 self._say("The database and the static files are brought up to date.")
                 self.prepare_panel()
+                self._keep_command_line()
                 self._start_panel()
                 self._start_nodes()
                 self._say_what_ended()
@@ -263,6 +271,11 @@ class Stack:
         unprivileged.write(secret_files / "database", self.stores.database_url)
         unprivileged.write(secret_files / "redis-url", self.stores.redis_url)
         proxy.write_configuration(self.directory / "proxy", port=self.ports["web"], web_socket=self.web_socket)
+
+    def _keep_command_line(self) -> None:
+        """Put the command line for this panel where a person can have it on the path."""
+        unprivileged.make_directory(self.command_line.parent)
+        unprivileged.write_program(self.command_line, cli_file.command_line(self.url))
 
     def _start_stores(self) -> None:
         self.supervisor.open(env=self.env)

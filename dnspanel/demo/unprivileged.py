@@ -70,10 +70,19 @@ def make_directory(path: Path) -> None:
 
 def write(path: Path, text: str) -> None:
     """Write a file that only the user can read; a reader sees the old text or the whole new one."""
+    _replace(path, text.encode(), 0o600)
+
+
+def write_program(path: Path, content: bytes) -> None:
+    """Write a file that the user can run; who runs it sees the old content or the whole new one."""
+    _replace(path, content, 0o700)
+
+
+def _replace(path: Path, content: bytes, mode: int) -> None:
     new = path.with_name(f".{path.name}.new")
     new.unlink(missing_ok=True)
-    new.touch(mode=0o600)
-    new.write_text(text)
+    new.touch(mode=mode)
+    new.write_bytes(content)
     give(new)
     new.rename(path)
 

@@ -65,6 +65,8 @@ OPEN_VIEWS = frozenset(
     {
         *("account_login", "mfa_authenticate", "account_inactive", "password-forgotten", "password-link"),
         *("passkey-sign-in", "welcome", "webhook-stop-mails", "enroll-agent", "language"),
+        # The command line as a file: scripts fetch it before they have a token, and it holds no secret.
+        "docs-cli-file",
         # Of these only the first middleware answers, and says nothing but names of parts.
         *("livez", "readyz", "healthz"),
         # The way to a provider and back from it, where its answer is matched to what was kept of the question.

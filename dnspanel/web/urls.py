@@ -5,6 +5,7 @@ from django.urls import include, path, register_converter
 
 from dnspanel.web import (
     account,
+    cli_file,
     docs,
     layout,
     list_looks,
@@ -63,6 +64,7 @@ urlpatterns = [
     path("welcome/<str:secret>/", account.welcome, name="welcome"),
     path("frame/draft/", layout.draft_pill, name="draft-pill"),
     path("frame/fleet/", layout.fleet_pill, name="fleet-pill"),
+    path("cli/dnspanel", cli_file.download, name="docs-cli-file"),
     path("docs/api/", docs.api_docs, name="docs-api"),
     path("docs/api/openapi.json", docs.api_document, name="docs-api-document"),
     path("docs/api/<slug:page>/", docs.api_docs, name="docs-api-page"),

@@ -95,6 +95,16 @@ def test_the_checks_of_the_panel_pass_with_what_the_service_mounts(name: str, co
     assert done.returncode == 0, done.stderr
 
 
+def test_web_serves_the_command_line(containers: Containers) -> None:
+    """The file is made of the packages that the image has, and runs without them."""
+    make = "import sys; from dnspanel.cli_file import command_line; sys.stdout.buffer.write(command_line('https://x.test'))"
+    run_it = (
+        f'python -c "{make}" >/tmp/dnspanel && chmod +x /tmp/dnspanel && PATH=/usr/bin:/bin /tmp/dnspanel --version'
+    )
+    done = containers.run(SERVICES["web"], ["sh", "-c", run_it])
+    assert (done.returncode, done.stderr, done.stdout.startswith("dnspanel 1.")) == (0, "", True)
+
+
 @pytest.mark.parametrize("name", ["web", "ready"])
 def test_a_service_writes_to_what_it_mounts_and_nowhere_else(name: str, containers: Containers) -> None:
     service = SERVICES[name]

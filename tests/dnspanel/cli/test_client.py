@@ -9,6 +9,7 @@ from typing import Any
 
 import pytest
 
+from dnspanel import __version__
 from dnspanel.cli.client import PAUSES, Client
 from dnspanel.cli.config import Config
 from dnspanel.cli.errors import Refused, Unreachable
@@ -88,6 +89,25 @@ def test_a_request_carries_the_token_and_comes_back_as_json(server: Server, clie
     assert (method, path) == ("GET", "/api/v2/zones/example.test?q=has%3A1")
     assert headers["Authorization"] == "Bearer dnsp_secret"
     assert "Idempotency-Key" not in headers
+
+
+def test_a_person_is_told_once_that_the_panel_has_another_version(
+    server: Server, client: Client, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    server.say(200, {}, Panel_Version=__version__)
+    for _ in range(2):
+        server.say(200, {}, Panel_Version="9.9.9")
+    client.get("/me")
+    assert capsys.readouterr().err == ""
+    for is_terminal, notes in ((False, 0), (True, 1)):
+        other = Client(Config(server.url, "dnsp_secret"))
+        monkeypatch.setattr("sys.stderr.isatty", lambda is_terminal=is_terminal: is_terminal)
+        other.get("/me")
+        other.close()
+        assert (
+            capsys.readouterr().err.count(f"the panel is version 9.9.9. Get the one that fits: curl -O {server.url}")
+            == notes
+        )
 
 
 def test_a_write_whose_answer_was_lost_is_sent_again_under_the_same_key(

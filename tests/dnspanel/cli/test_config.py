@@ -32,9 +32,9 @@ def read(home: Path, profile: str | None = None, url: str | None = None, **envir
     return read_config(environ={"HOME": str(home), **environ}, profile=profile, url=url)
 
 
-def refused(home: Path, profile: str | None = None, **environ: str) -> str:
+def refused(home: Path, profile: str | None = None, url: str | None = None, **environ: str) -> str:
     with pytest.raises(click.UsageError) as caught:
-        read(home, profile, **environ)
+        read(home, profile, url, **environ)
     return caught.value.message
 
 
@@ -42,7 +42,7 @@ def test_the_file_the_environment_and_the_option_win_in_this_order(home: Path) -
     assert read(home) == Config("https://dns.example.net", "dnsp_first")
     told = {"DNSPANEL_URL": "https://other.test", "DNSPANEL_TOKEN": "dnsp_env"}
     assert read(home, **told) == Config("https://other.test", "dnsp_env")
-    assert read(home, url="https://option.test", **told) == Config("https://option.test", "dnsp_env")
+    assert read(home, url="https://other.test/dns", **told) == Config("https://other.test/dns", "dnsp_env")
     assert read(home, DNSPANEL_TOKEN="dnsp_env") == Config("https://dns.example.net", "dnsp_env")
 
 
@@ -50,6 +50,32 @@ def test_a_profile_that_is_asked_for_wins_over_the_environment(home: Path) -> No
     told = {"DNSPANEL_URL": "https://other.test", "DNSPANEL_TOKEN": "dnsp_env"}
     assert read(home, "lab", **told) == Config("http://127.0.0.1:8000", "dnsp_lab")
     assert "there are lab" in refused(home, "prod")
+
+
+@pytest.mark.parametrize(
+    "url",
+    [
+        "https://evil.test",
+        "http://dns.example.net",
+        "https://dns.example.net:8443",
+        "https://dns.example.net.evil.test",
+    ],
+)
+def test_a_token_is_sent_to_no_other_server_than_the_one_it_is_configured_for(home: Path, url: str) -> None:
+    """`--url X` sent the token of the configuration to X."""
+    kept = f"isn't sent to {url}."
+    assert kept in refused(home, url=url)
+    assert kept in refused(home, "lab", url=url)
+    assert kept in refused(home, DNSPANEL_URL=url)
+    assert kept in refused(home, url=url, DNSPANEL_TOKEN="dnsp_env")
+    assert kept in refused(home, url=url, DNSPANEL_URL="https://dns.example.net", DNSPANEL_TOKEN="dnsp_env")
+    assert read(home, DNSPANEL_URL=url, DNSPANEL_TOKEN="dnsp_env") == Config(url, "dnsp_env")
+
+
+def test_an_address_of_the_same_server_takes_the_token(home: Path, tmp_path: Path) -> None:
+    for url in ("https://dns.example.net:443", "https://DNS.example.net/panel"):
+        assert read(home, url=url) == Config(url, "dnsp_first")
+    assert read(tmp_path / "empty", url="https://dns.test", DNSPANEL_TOKEN="dnsp_env").token == "dnsp_env"
 
 
 def test_a_token_can_be_in_a_file(home: Path) -> None:
@@ -70,7 +96,7 @@ def test_what_is_missing_or_wrong_is_said(home: Path, tmp_path: Path) -> None:
     assert "DNSPANEL_URL" in refused(empty)
     assert "DNSPANEL_TOKEN" in refused(empty, DNSPANEL_URL="https://dns.test")
     assert "does not exist" in refused(empty, "lab")
-    for url in ("dns.test", "ftp://dns.test", "https://", "https://dns.test/?x=1"):
+    for url in ("dns.test", "ftp://dns.test", "https://", "https://dns.test/?x=1", "https://dns.test:port"):
         assert "is not the address of a panel" in refused(home, DNSPANEL_URL=url)
     assert "user name" in refused(home, DNSPANEL_URL="https://me:secret@dns.test")
     assert "Copy the full token" in refused(home, DNSPANEL_TOKEN="dnsp_a\nb")

@@ -38,6 +38,29 @@ def test_every_command_explains_itself_without_a_configuration(words: tuple[str,
     assert all(option.help for option in ALL[words].params if isinstance(option, click.Option))
 
 
+# What a platform team looks for, and did not find (issue 41, A11).
+FAMILIES = {
+    "publications": {"list", "show", "undo", "watch"},
+    "drafts": {"list", "show", "set", "delete", "publish", "discard"},
+    "webhooks": {"list", "show", "create", "test", "rotate", "switch", "delete", "deliveries", "replay"},
+    "tsig-keys": {"list", "show", "create", "revoke"},
+    "tokens": {"list", "create", "rotate", "revoke"},
+}
+
+
+def test_each_new_resource_has_its_commands() -> None:
+    for family, acts in FAMILIES.items():
+        assert {words[1] for words in ALL if words[0] == family} == acts, family
+    assert {("api",), ("search",), ("audit",), ("zones", "diff"), ("zones", "revert")} <= ALL.keys()
+
+
+@pytest.mark.parametrize("words", [words for words in ALL if words[0] in {*FAMILIES, "api", "search"}], ids=" ".join)
+def test_the_help_of_a_new_command_is_made_of_sentences(words: tuple[str, ...]) -> None:
+    text = (ALL[words].help or "").partition("\n\n")[0]
+    assert text[0].isupper()
+    assert text.endswith((".", "?"))
+
+
 def test_without_a_configuration_the_exit_code_is_2_and_says_what_is_missing(tmp_path: Path) -> None:
     done = run_command("zones", "list", environment={}, home=tmp_path)
     assert (done.code, done.out, "Set DNSPANEL_URL" in done.err) == (2, "", True)
@@ -50,8 +73,8 @@ def test_a_panel_that_is_not_there_is_exit_code_3_and_the_token_is_not_shown(tmp
 
 
 def test_options_stand_before_or_after_the_command(tmp_path: Path) -> None:
-    for words in (["--url", "http://127.0.0.1:2", "whoami"], ["whoami", "--url", "http://127.0.0.1:2"]):
-        assert "http://127.0.0.1:2" in run_command(*words, environment=NOWHERE, home=tmp_path).err
+    for words in (["--url", "http://127.0.0.1:1/dns", "whoami"], ["whoami", "--url", "http://127.0.0.1:1/dns"]):
+        assert "http://127.0.0.1:1/dns" in run_command(*words, environment=NOWHERE, home=tmp_path).err
 
 
 def test_a_token_in_the_clear_is_warned_of(tmp_path: Path) -> None:

@@ -27,6 +27,15 @@ def test_a_written_file_is_private_and_belongs_to_the_user(tmp_path: Path) -> No
     assert list(tmp_path.iterdir()) == [path]
 
 
+def test_a_written_program_runs(tmp_path: Path) -> None:
+    path = tmp_path / "program"
+    for text in ("one", "two"):
+        unprivileged.write_program(path, f"#!/bin/sh\necho {text}\n".encode())
+    assert path.stat().st_mode & 0o777 == 0o700
+    assert subprocess.run([path], capture_output=True, text=True, check=True).stdout == "two\n"
+    assert list(tmp_path.iterdir()) == [path]
+
+
 def test_a_directory_is_made_private_with_its_parents(tmp_path: Path) -> None:
     unprivileged.make_directory(tmp_path / "a" / "b")
     assert (tmp_path / "a" / "b").stat().st_mode & 0o777 == 0o700

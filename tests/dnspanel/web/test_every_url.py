@@ -588,6 +588,7 @@ DOORS = [
     Door("audit-act", "GET", SIGNED_IN, {"kind": "publication", "id": 0}),
     Door("audit-export", "GET", SIGNED_IN, {"format": "csv"}),
     Door("audit-check", "POST", Permission.AUDIT),
+    Door("docs-cli-file", "GET", EVERYBODY),
     Door("docs-api", "GET", SIGNED_IN),
     Door("docs-api-document", "GET", SIGNED_IN),
     Door("docs-api-page", "GET", SIGNED_IN, {"page": "errors"}),

@@ -26,6 +26,7 @@ from dnspanel.api.v2.http.json_body import MergePatchParser, StrictJSONParser
 from dnspanel.api.v2.http.parameters import refuse_unknown_parameters
 from dnspanel.api.v2.http.problems import Problem, RequestFault
 from dnspanel.database_away import begin_write, is_away
+from replication import __version__
 
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
@@ -109,6 +110,9 @@ class V2View(APIView):
         say_deprecated(self, request, final)
         if self._claim is not None:
             self._remember(self._claim, cast(HttpResponse, final))
+        # Others need not know which errors this version has. Not `auth`, which authenticates again where that failed.
+        if getattr(request, "_auth", None) is not None:
+            final.headers["Panel-Version"] = __version__
         return final
 
     def _remember(self, claim: idempotency.Claim, response: HttpResponse) -> None:

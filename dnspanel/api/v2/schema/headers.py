@@ -19,6 +19,7 @@ HEADERS: Schema = {
     "Idempotency-Replayed": {"schema": {"type": "string", "const": "true"}, "description": _REPLAYED},
     "Link": {"schema": _TEXT, "description": 'Address of the next page, with `rel="next"`; left out on the last one.'},
     "Location": {"schema": _TEXT, "description": "Address of what was created, or of the publication."},
+    "Panel-Version": {"schema": _TEXT, "description": "The version of the panel."},
     "Preference-Applied": {"schema": _TEXT, "description": "`wait=…`: the panel has waited as it was asked."},
     "RateLimit": {"schema": _TEXT, "description": "What is left of the limit, in the form of the IETF's draft."},
     "RateLimit-Limit": {"schema": _COUNT, "description": "Requests that the token can make in a minute."},
@@ -28,7 +29,7 @@ HEADERS: Schema = {
     "Retry-After": {"schema": _COUNT, "description": "Seconds to wait before the next request."},
     "WWW-Authenticate": {"schema": _TEXT, "description": "How a token is sent."},
 }
-_LIMITS = [name for name in HEADERS if name.startswith("RateLimit")]
+_TO_TOKENS = ["Panel-Version", *(name for name in HEADERS if name.startswith("RateLimit"))]
 # Statuses whose answers are remembered by `Idempotency-Key`, which a request claims after the token was accepted.
 _REMEMBERED = {400, 403, 404, 409, 412, 413, 415, 422, 428}
 # Reads with an ETag, though nothing at their address is written.
@@ -85,7 +86,7 @@ def declare_headers(document: Schema) -> None:
 
 def problem_headers(status: int) -> Schema:
     """Return the headers that a problem with this status can have."""
-    names = {"WWW-Authenticate"} if status == 401 else {*_LIMITS}
+    names = {"WWW-Authenticate"} if status == 401 else {*_TO_TOKENS}
     names |= {"Retry-After"} if status in {409, 429, 503} else set()
     names |= {"Idempotency-Replayed"} if status in _REMEMBERED else set()
     names |= {"ETag"} if status == 412 else set()
@@ -95,7 +96,7 @@ def problem_headers(status: int) -> Schema:
 def _names(operations: Schema, method: str, operation: Schema, status: str, creates: bool) -> set[str]:
     """Return the headers of one answer; `creates`: a POST here creates something that has an address below."""
     name, parameters = operation["operationId"], {each["name"] for each in operation.get("parameters", [])}
-    found = {*_LIMITS} if operation["security"] else set()
+    found = {*_TO_TOKENS} if operation["security"] else set()
     if status == "304":
         return found | {"ETag"}
     if status[0] != "2":

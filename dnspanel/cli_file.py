@@ -1,0 +1,82 @@
+"""Build the command line as one file, which fits this panel's version and needs nothing but Python."""
+
+import io
+import zipfile
+from functools import lru_cache
+from importlib import metadata
+from pathlib import Path, PurePosixPath
+
+from dnspanel import __version__
+
+# What `dnspanel.cli` imports: the extra `cli` of pyproject.toml.
+DISTRIBUTIONS = ("click", "jmespath", "urllib3")
+# The name of the file, and of the command.
+NAME = "dnspanel"
+# Holds the address of the panel that the file comes from; `cli.config` reads it.
+ADDRESS_FILE = "built_for.txt"
+
+_SHEBANG = b"#!/usr/bin/env python3\n"
+_PACKAGE = Path(__file__).parent / "cli"
+# The packages `dnspanel` and `replication` work out the version from files and git, which an archive does not have.
+_INIT = '"""The command line of dnspanel, as one file."""\n\n__version__ = {version!r}\n'
+_MAIN = """\
+import sys
+
+if sys.version_info < (3, 11):
+    sys.exit("dnspanel needs Python 3.11 or newer. This is Python " + sys.version.split()[0] + ".")
+
+from dnspanel.cli.__main__ import main
+
+main()
+"""
+# The same in each build: one version gives the same bytes in every process and on every machine.
+_TIME = (1980, 1, 1, 0, 0, 0)
+
+
+class NotPure(Exception):
+    """A package cannot be in the file, because it has compiled code or its files are not known."""
+
+    def __init__(self, distribution: str) -> None:
+        super().__init__(f"{distribution} is not installed as a package of Python code only.")
+
+
+@lru_cache(maxsize=2)
+def command_line(panel_url: str) -> bytes:
+    """Return the file. It asks the panel at this address unless the person configures another one.
+
+    The file holds no secret. Raise NotPure if a package that it needs has compiled code.
+    """
+    content = io.BytesIO(_SHEBANG)
+    content.seek(0, io.SEEK_END)
+    with zipfile.ZipFile(content, "a", zipfile.ZIP_DEFLATED) as archive:
+        for name, data in sorted(_files(panel_url).items()):
+            archive.writestr(zipfile.ZipInfo(name, _TIME), data, zipfile.ZIP_DEFLATED)
+    return content.getvalue()
+
+
+def _files(panel_url: str) -> dict[str, bytes]:
+    """Return the content of the archive by name."""
+    found = {
+        "__main__.py": _MAIN.encode(),
+        "dnspanel/__init__.py": _INIT.format(version=__version__).encode(),
+        f"dnspanel/cli/{ADDRESS_FILE}": panel_url.encode(),
+    }
+    found |= {f"dnspanel/cli/{path.relative_to(_PACKAGE)}": path.read_bytes() for path in _PACKAGE.rglob("*.py")}
+    for distribution in DISTRIBUTIONS:
+        found |= _files_of(distribution)
+    return found
+
+
+def _files_of(distribution: str) -> dict[str, bytes]:
+    """Return the code and the licences of an installed package. Raise NotPure."""
+    installed = metadata.distribution(distribution)
+    if not installed.files or "Root-Is-Purelib: true" not in (installed.read_text("WHEEL") or ""):
+        raise NotPure(distribution)
+    return {str(path): path.read_binary() for path in installed.files if _belongs(path)}
+
+
+def _belongs(path: PurePosixPath) -> bool:
+    """Return whether a file of an installed package belongs into the archive: code, and what licences ask for."""
+    if ".." in path.parts:  # programs in bin/
+        return False
+    return path.suffix == ".py" or "LICENSE" in path.name.upper()
