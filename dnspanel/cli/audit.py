@@ -1,5 +1,6 @@
 """`dnspanel audit`: who did what."""
 
+from itertools import islice
 from typing import Any
 
 import click
@@ -29,7 +30,10 @@ _LISTED = (
 @click.option(
     "--since", type=Since(), help="Show only acts since then: 30m, 2h, 7d, or a time such as 2026-11-28T03:00."
 )
-@click.option("--limit", type=click.IntRange(1, 1000), default=50, show_default=True, help="Show this many acts.")
+@click.option(
+    "--until", type=Since(), help="Show only acts before then: 30m, 2h, 7d, or a time such as 2026-11-28T03:00."
+)
+@click.option("--limit", type=click.IntRange(min=1), default=50, show_default=True, help="Show this many acts.")
 @shared_options
 @pass_session
 def audit(session: Session, text: str | None, limit: int, **filters: Any) -> None:
@@ -42,6 +46,7 @@ def audit(session: Session, text: str | None, limit: int, **filters: Any) -> Non
     Examples:
       dnspanel audit example.net --since 7d
       dnspanel audit --user bob --since 2h --action publish
+      dnspanel audit --action token. --since 2026-11-01 --until 2026-12-01 --limit 10000 --output json
     """
-    rows = session.client.get("/audit", q=text, limit=limit, **filters)["items"]
-    session.show_rows(rows, _LISTED, none="No acts.")
+    rows = session.client.items("/audit", q=text, limit=min(limit, 1000), **filters)
+    session.show_rows(islice(rows, limit), _LISTED, none="No acts.")

@@ -4,11 +4,14 @@ import click
 
 from dnspanel import __version__
 from dnspanel.cli.access import access
+from dnspanel.cli.api import api
+from dnspanel.cli.arguments import prepare_arguments
 from dnspanel.cli.audit import audit
 from dnspanel.cli.catalogs import catalogs
 from dnspanel.cli.config import environment
 from dnspanel.cli.directories import directories
 from dnspanel.cli.dnssec import dnssec
+from dnspanel.cli.drafts import drafts
 from dnspanel.cli.evidence import evidence
 from dnspanel.cli.expiries import expiries
 from dnspanel.cli.exports import export
@@ -19,15 +22,19 @@ from dnspanel.cli.locks import locks
 from dnspanel.cli.name_servers import name_servers
 from dnspanel.cli.nodes import nodes
 from dnspanel.cli.primaries import primaries
+from dnspanel.cli.publications import publications
 from dnspanel.cli.records import records
 from dnspanel.cli.requests import requests
+from dnspanel.cli.search import search
 from dnspanel.cli.secondaries import secondaries
 from dnspanel.cli.session import Session, colour_of, shared_options
 from dnspanel.cli.teams import teams
 from dnspanel.cli.templates import templates
 from dnspanel.cli.tokens import tokens, whoami
 from dnspanel.cli.transfers import transfers
+from dnspanel.cli.tsig_keys import tsig_keys
 from dnspanel.cli.waiting import wait
+from dnspanel.cli.webhooks import webhooks
 from dnspanel.cli.zone_history import undo_publication
 from dnspanel.cli.zones import zones
 
@@ -55,6 +62,9 @@ def dnspanel(context: click.Context) -> None:
       dnspanel import /etc/bind/zones --apply --wait
       dnspanel zones list --output json
 
+    - in place of a file, of zones or of values reads standard input. All that
+    has no command of its own: dnspanel api --help
+
     \b
     Exit codes: 0 done, 1 refused, 2 wrong usage, 3 panel or nodes not reached in time, 130 interrupted.
     Completion: eval "$(_DNSPANEL_COMPLETE=bash_source dnspanel)"  (or zsh_source, fish_source)
@@ -80,6 +90,9 @@ for command in (
     export,
     undo_publication,
     wait,
+    publications,
+    drafts,
+    search,
     nodes,
     fronts,
     secondaries,
@@ -88,9 +101,13 @@ for command in (
     transfers,
     teams,
     tokens,
+    tsig_keys,
     directories,
+    webhooks,
     audit,
     evidence,
     whoami,
+    api,
 ):
     dnspanel.add_command(command)
+prepare_arguments(dnspanel)

@@ -7,8 +7,9 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.passphrase import FILE, text_of
+from dnspanel.cli.passphrase import FILE
 from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.standard_input import read_text
 
 _LISTED = (
     Column("ID", "id", right=True),
@@ -189,4 +190,4 @@ def _change(session: Session, number: int, given: dict[str, Any]) -> None:
 
 def _contents(files: dict[str, Path | None]) -> dict[str, Any]:
     """The members of a body that these files hold, by the option without its `_file`."""
-    return {name.removesuffix("_file"): text_of(path) for name, path in files.items() if path is not None}
+    return {name.removesuffix("_file"): read_text(path) for name, path in files.items() if path is not None}

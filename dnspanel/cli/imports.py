@@ -14,6 +14,7 @@ from dnspanel.cli.output import Column
 from dnspanel.cli.passphrase import passphrase_in, passphrase_option
 from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.standard_input import STANDARD_INPUT, standard_input_as_file
 from dnspanel.cli.upload import upload
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
 
@@ -62,7 +63,9 @@ applying_options = options(
 
 
 @click.command("import")
-@click.argument("files", metavar="FILES...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path))
+@click.argument(
+    "files", metavar="FILES...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path, allow_dash=True)
+)
 @click.option("--apply", is_flag=True, help="Publish the result of the dry run. Without --apply, nothing is written.")
 @click.option(
     "--existing",
@@ -93,6 +96,12 @@ applying_options = options(
     help="Signatures of signed zones: drop the signatures, or serve the zones with the signatures.",
 )
 @click.option("--title", help="Title of the import in lists.")
+@click.option(
+    "--name",
+    default="standard-input",
+    show_default=True,
+    help="File name of standard input. A zone file without $ORIGIN is for the zone of this name.",
+)
 @passphrase_option("File with the passphrase (one line) for the private DNSSEC keys of a JSON export.")
 @applying_options
 @shared_options
@@ -106,34 +115,38 @@ def import_files(
     source: str,
     signatures: str,
     title: str | None,
+    name: str,
     keys_passphrase_file: Path | None,
     **how: Any,
 ) -> None:
     """Import zone files, folders or archives.
 
-    Every import starts with a dry run; --apply publishes the result. Exit code 1 means that some zones were not
-    imported; the other zones were. With --wait, the zones that were not imported include zones that were taken back,
-    because the name servers could not answer with them.
+    - is standard input. Every import starts with a dry run; --apply publishes the result. Exit code 1 means that some
+    zones were not imported; the other zones were. With --wait, the zones that were not imported include zones that
+    were taken back, because the name servers could not answer with them.
 
     \b
     Examples:
       dnspanel import example.net.zone
       dnspanel import /etc/bind/zones --existing replace --apply --wait
       dnspanel import backup.tar.gz --apply
+      named-compilezone -o - example.net db.example | dnspanel import - --name example.net.zone
     """
     if keys_passphrase_file and source != "json":
         raise click.UsageError(
             "--keys-passphrase-file needs --source json: only --source json can contain sealed keys."
         )
+    first = name if files[0] == STANDARD_INPUT else files[0].name
     body = {
         "source": source,
-        "title": title or (files[0].name if len(files) == 1 else f"{files[0].name} and {len(files) - 1} more"),
+        "title": title or (first if len(files) == 1 else f"{first} and {len(files) - 1} more"),
         "options": {"existing": existing, "new": new, "signatures": signatures},
     }
     job = session.client.send("POST", "/imports", body | passphrase_in(keys_passphrase_file))
     output.tell(f"Import {job['id']}")
     session.way_on = f"Import {job['id']} is not complete. To discard it: dnspanel imports cancel {job['id']}"
-    upload(session, job["id"], files, pack=source == "files")
+    with standard_input_as_file(files, name) as paths:
+        upload(session, job["id"], paths, pack=source == "files")
     _act(session, job["id"], "scan")
     if follow(session, job["id"])["state"] == "choosing":
         _act(session, job["id"], "plan")
@@ -176,15 +189,19 @@ def apply(session: Session, number: int, **how: Any) -> None:
 
 @imports.command()
 @click.argument("number", metavar="ID", type=click.IntRange(min=1))
+@applying_options
 @shared_options
 @pass_session
-def undo(session: Session, number: int) -> None:
+def undo(session: Session, number: int, confirm: bool, wait: bool, timeout: int) -> None:
     """Undo an import that was published.
 
     Records that others changed since stay as they are.
     """
-    _act(session, number, "undo")
-    _show(session, follow(session, number))
+    _act(session, number, "undo", confirm=confirm)
+    job = follow(session, number)
+    if wait and job["last_sequence"]:
+        wait_for(session, job["last_sequence"], timeout)
+    _show(session, job)
 
 
 @imports.command()

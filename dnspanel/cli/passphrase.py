@@ -6,6 +6,8 @@ from typing import Any
 
 import click
 
+from dnspanel.cli.standard_input import read_text
+
 # A file to be read; `-` is the standard input.
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
@@ -24,16 +26,7 @@ def passphrase_in(path: Path | None) -> dict[str, str]:
 
 def only_line_of(path: Path, what: str) -> str:
     """The only line of a file that holds `what` (a passphrase). Raises UsageError."""
-    lines = text_of(path).splitlines()
+    lines = read_text(path).splitlines()
     if len(lines) != 1 or not lines[0]:
         raise click.UsageError(f"{path} must contain {what} as one line, and nothing else.")
     return lines[0]
-
-
-def text_of(path: Path) -> str:
-    """What the file holds. Raises UsageError."""
-    try:
-        with click.open_file(str(path), encoding="utf-8") as file:
-            return str(file.read())
-    except (OSError, UnicodeDecodeError) as exc:
-        raise click.UsageError(f"{path} cannot be read.") from exc

@@ -7,8 +7,9 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.passphrase import FILE, only_line_of, text_of
+from dnspanel.cli.passphrase import FILE, only_line_of
 from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.standard_input import read_text
 from dnspanel.cli.written import publish, show_written, waiting_options
 from dnspanel.cli.zone_paths import zone_path
 
@@ -201,7 +202,7 @@ def _of_tls(*, tls: bool, tls_names: tuple[str, ...], tls_certificates: Path | N
     return {
         "uses_tls": tls,
         "tls_names": list(tls_names),
-        "tls_certificates": "" if tls_certificates is None else text_of(tls_certificates),
+        "tls_certificates": "" if tls_certificates is None else read_text(tls_certificates),
         "shows_certificate": show_certificate,
     }
 

@@ -93,7 +93,7 @@ def set_records(
       dnspanel records set example.net @ MX "10 mail.example.net." --dry-run
     """
     if ttl is None:
-        ttl = _present_ttl(session, zone, name, type)
+        ttl = present_ttl(session, zone, name, type)
     _change(session, zone, {"op": "replace", "name": name, "type": type, "ttl": ttl, "rdata": list(values)}, **how)
 
 
@@ -328,7 +328,8 @@ def _change(
         show_written(session, publish(session, "POST", path, body, wait=wait, timeout=timeout), waited=wait)
 
 
-def _present_ttl(session: Session, zone: str, name: str, type: str) -> int:
+def present_ttl(session: Session, zone: str, name: str, type: str) -> int:
+    """Return the TTL of the records that are there, else the zone's default, else 3600."""
     try:
         return int(session.client.get(zone_path(zone, "rrsets", segment(name), segment(type)))["ttl"])
     except Refused as exc:

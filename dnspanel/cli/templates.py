@@ -84,6 +84,7 @@ def show(session: Session, template: str, version: int | None) -> None:
     "--keep/--no-keep", default=None, help="Link the zone to the template, or remove the link.  [default: no change]"
 )
 @click.option("--reason", default="", help="Reason for the history.")
+@click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
 @click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")
 @shared_options
 @pass_session
@@ -96,6 +97,7 @@ def apply(
     overwrite: bool,
     keep: bool | None,
     reason: str,
+    confirm: bool,
     dry_run: bool,
 ) -> None:
     """Apply a template to a zone.
@@ -114,6 +116,7 @@ def apply(
         "overwrite": overwrite,
         "keep": keep,
         "reason": reason,
+        "confirm": confirm,
     }
     query = {"dry_run": "true"} if dry_run else None
     found = session.client.send("POST", zone_path(zone, "template"), body, query=query)

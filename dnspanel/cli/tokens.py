@@ -6,7 +6,9 @@ from typing import Any
 
 import click
 
+from dnspanel import __version__
 from dnspanel.cli import output
+from dnspanel.cli.durations import Ttl
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
 
@@ -81,17 +83,7 @@ def list_tokens(session: Session) -> None:
 @click.option("--unused-days", type=click.IntRange(1, 3650), help="Expires after this many days without use.")
 @shared_options
 @pass_session
-def create(
-    session: Session,
-    purpose: str,
-    rights: Sequence[str],
-    everywhere: bool,
-    days: int | None,
-    unused_days: int | None,
-    permissions: Sequence[str],
-    networks: Sequence[str],
-    **where: Sequence[str],
-) -> None:
+def create(session: Session, purpose: str, **terms: Any) -> None:
     """Create a token and print its secret once.
 
     A token cannot do more than the token that creates it.
@@ -102,7 +94,22 @@ def create(
       dnspanel tokens create "certificate of www" --zone example.net --right read --right add --right remove \\
           --name _acme-challenge.www --type TXT
     """
-    body: dict[str, Any] = {"purpose": purpose, "permissions": list(permissions), "networks": list(networks)}
+    body = {"purpose": purpose, **terms_of(**terms)}
+    made = session.client.send("POST", "/tokens", body)
+    session.show(made, {"id": made["id"], "expires": output.moment(made["expires_at"]), "secret": made["secret"]})
+
+
+def terms_of(
+    rights: Sequence[str],
+    everywhere: bool,
+    days: int | None,
+    unused_days: int | None,
+    permissions: Sequence[str],
+    networks: Sequence[str],
+    **where: Sequence[str],
+) -> dict[str, Any]:
+    """Return what the options say that a token is for. Raise UsageError if they say nothing."""
+    body: dict[str, Any] = {"permissions": list(permissions), "networks": list(networks)}
     if everywhere or where["zones"] or where["tags"]:
         limits = {name: list(values) for name, values in where.items()}
         body["scope"] = [{"rights": list(rights), "everywhere": everywhere, **limits}]
@@ -112,7 +119,25 @@ def create(
         body["expires_at"] = (datetime.now(UTC) + timedelta(days=days)).isoformat(timespec="seconds")
     if unused_days is not None:
         body["unused_days"] = unused_days
-    made = session.client.send("POST", "/tokens", body)
+    return body
+
+
+@tokens.command()
+@click.argument("number", metavar="ID", type=click.IntRange(min=1))
+@click.option("--overlap", type=Ttl(), help="Time that the old token still works, such as 1h.  [default: 1 day]")
+@shared_options
+@pass_session
+def rotate(session: Session, number: int, overlap: int | None) -> None:
+    """Replace a token with a new one and print its secret once.
+
+    The new token has the same rights.
+
+    \b
+    Example:
+      dnspanel tokens rotate 12 --overlap 1h
+    """
+    body = {} if overlap is None else {"overlap_seconds": overlap}
+    made = session.client.send("POST", f"/tokens/{number}/rotate", body)
     session.show(made, {"id": made["id"], "expires": output.moment(made["expires_at"]), "secret": made["secret"]})
 
 
@@ -143,12 +168,13 @@ def whoami(session: Session) -> None:
         "token": f"{token['prefix']}… {token['purpose']}",
         "expires": output.moment(token["expires_at"]),
         "panel": me["panel_version"],
-        **{f"scope {number}": _scope(scope) for number, scope in enumerate(me["scope"], 1)},
+        "command": __version__,
+        **{f"scope {number}": scope_text(scope) for number, scope in enumerate(me["scope"], 1)},
     }
     session.show(me, details)
 
 
-def _scope(scope: dict[str, Any]) -> str:
+def scope_text(scope: dict[str, Any]) -> str:
     """One of the token's scopes in a line."""
     where = ["all zones"] if scope["everywhere"] else scope["zones"] + [f"tag {tag}" for tag in scope["tags"]]
     where += [f"team {team}" for team in scope["teams"]]

@@ -1,6 +1,5 @@
 """`dnspanel zones restore`: deleted zones come back, any number of them as one publication."""
 
-import sys
 from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
@@ -108,7 +107,7 @@ def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
 
 def _ids(session: Session, typed: Iterable[str]) -> list[int]:
     """Return the ids in the trash of these names and ids. Raise Refused and UsageError as a person has to hear it."""
-    wanted = list(dict.fromkeys(line.strip() for each in typed for line in _lines(each) if line.strip()))
+    wanted = list(dict.fromkeys(typed))
     by_name: dict[str, list[Mapping[str, Any]]] = {}
     by_id: dict[str, int] = {}
     for row in session.client.items("/trash", limit=1000):
@@ -124,10 +123,6 @@ def _ids(session: Session, typed: Iterable[str]) -> list[int]:
             raise Refused({"code": "not-found", "detail": f"There is no zone {text} in the trash."})
         ids.append(found[0]["id"] if found else by_id[text])
     return ids
-
-
-def _lines(typed: str) -> Iterable[str]:
-    return sys.stdin if typed == "-" else (typed,)
 
 
 def _zone_of(refusal: Mapping[str, Any]) -> str:

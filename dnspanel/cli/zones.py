@@ -14,6 +14,7 @@ from dnspanel.cli.written import publish, show_written, writing_options
 from dnspanel.cli.zone_history import history, undo
 from dnspanel.cli.zone_paths import zone_path
 from dnspanel.cli.zone_restore import restore, tell_way_back
+from dnspanel.cli.zone_revisions import diff, revert
 from dnspanel.cli.zone_runs import run_to_end, show_run
 
 _LISTED = (
@@ -281,5 +282,5 @@ def _of_zone(refusal: Mapping[str, Any]) -> str:
     return str(refusal["zone"])
 
 
-for command in (restore, history, undo):
+for command in (restore, history, diff, undo, revert):
     zones.add_command(command)

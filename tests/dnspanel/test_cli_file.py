@@ -35,9 +35,9 @@ def run(program: Path, *args: str, **environment: str) -> subprocess.CompletedPr
 
 
 def test_it_runs_with_python_alone(program: Path) -> None:
-    shown = run(program, "--help")
-    assert (shown.returncode, shown.stderr) == (0, "")
-    assert shown.stdout.startswith("Usage: dnspanel [OPTIONS] COMMAND [ARGS]...")
+    displayed = run(program, "--help")
+    assert (displayed.returncode, displayed.stderr) == (0, "")
+    assert displayed.stdout.startswith("Usage: dnspanel [OPTIONS] COMMAND [ARGS]...")
     assert run(program, "--version").stdout == f"dnspanel {__version__}\n"
     # -S: no installed package can be imported.
     bare = subprocess.run(

@@ -5,6 +5,7 @@ Tests `cli.exports`, `cli.imports` and `cli.waiting` too.
 
 import gzip
 import json
+import subprocess
 import tarfile
 from collections.abc import Callable
 from pathlib import Path
@@ -38,7 +39,19 @@ def run(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Run:
     secret = run_script(stack, MAKE_TOKEN, "clio").strip()
     home = tmp_path_factory.mktemp("home")
     told = {"DNSPANEL_URL": stack.url, "DNSPANEL_TOKEN": secret}
-    return lambda *args: run_command(*args, environment=told, home=home)
+    return lambda *args, input=None: run_command(*args, environment=told, home=home, input=input)
+
+
+def test_the_command_of_a_stack_asks_its_panel(stack: Stack, tmp_path: Path) -> None:
+    """`./dev run` put `dnspanel` nowhere. This is its file, run with nothing but a token and Debian's Python."""
+    make_person(stack, "cora")
+    token = run_script(stack, MAKE_TOKEN, "cora").strip()
+    environ = {"PATH": f"{stack.command_line.parent}:/usr/bin:/bin", "HOME": str(tmp_path), "DNSPANEL_TOKEN": token}
+    done = subprocess.run(
+        ["dnspanel", "whoami"], env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "cora" in done.stdout
 
 
 def zone_file(name: str, address: str) -> str:
@@ -97,7 +110,7 @@ def test_a_folder_is_imported_after_a_dry_run(stack: Stack, run: Run, tmp_path: 
     assert "done" in run("imports", "show", number).out
     assert number in run("imports", "list").out
 
-    undone = run("imports", "undo", number)
+    undone = run("imports", "undo", number, "--wait", "--confirm")
     assert (undone.code, "undone" in undone.out) == (0, True)
 
 
@@ -111,6 +124,13 @@ def test_a_zone_with_an_error_is_told_with_its_line_and_the_others_go_in(
     assert done.code == 1
     assert "bad.zone:6:" in done.err
     assert answered(stack, "www.good.test", "192.0.2.1")
+
+
+def test_standard_input_is_imported(stack: Stack, run: Run) -> None:
+    text = zone_file("piped.test", "192.0.2.77")
+    done = run("import", "-", "--name", "piped.test.zone", "--apply", "--wait", "--output", "json", input=text)
+    assert (done.code, done.json["title"]) == (0, "piped.test.zone")
+    assert answered(stack, "www.piped.test", "192.0.2.77")
 
 
 def test_many_files_travel_as_one_archive(run: Run, tmp_path: Path) -> None:

@@ -86,3 +86,11 @@ def run(live_server: Any, erin: User, tmp_path: Path) -> Run:
         return run_command(*args, environment=told, home=tmp_path, input=input)
 
     return run
+
+
+@pytest.fixture
+def administrator(transactional_db: None) -> str:
+    """The token of an administrator with every permission: it sees other tokens too."""
+    root = make_person("root", Role.ADMINISTRATOR)
+    terms = TokenTerms("all", scope=(Grant(EVERY_RIGHT, everywhere=True),), permissions=frozenset(Permission))
+    return create_token(owner=root, terms=terms, by=root, now=timezone.now()).secret

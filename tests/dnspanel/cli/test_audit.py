@@ -28,5 +28,6 @@ def test_a_time_is_how_long_ago_or_a_date(run: Run) -> None:
     before, after = at - timedelta(minutes=1), at + timedelta(minutes=1)
     for since, found in ((before.isoformat(), 1), (after.isoformat(), 0), (f"{after:%Y-%m-%dT%H:%M:%S}", 0), ("7d", 1)):
         assert len(run("audit", "example.test", "--since", since, "--output", "json").json) == found, since
+        assert len(run("audit", "example.test", "--until", since, "--output", "json").json) == 1 - found, since
     refused = run("audit", "--since", "yesterday")
     assert (refused.code, "neither 30m, 2h or 7d nor a time" in refused.err) == (2, True)

@@ -19,8 +19,8 @@ def test_curl_gets_a_file_that_runs_without_signing_in(live_server: Any, setting
     helped = subprocess.run([program, "--help"], env=environ, capture_output=True, text=True, check=False, timeout=60)
     assert (helped.returncode, helped.stderr) == (0, "")
     # The file knows which panel it comes from.
-    asked = subprocess.run([program, "whoami"], env=environ, capture_output=True, text=True, check=False, timeout=60)
-    assert (asked.returncode, "token" in asked.stderr) == (1, True)
+    answer = subprocess.run([program, "whoami"], env=environ, capture_output=True, text=True, check=False, timeout=60)
+    assert (answer.returncode, "token" in answer.stderr) == (1, True)
 
 
 @pytest.mark.django_db

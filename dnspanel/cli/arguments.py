@@ -1,0 +1,112 @@
+"""What the arguments of all commands have in common: `-` for standard input, and words that the shell completes."""
+
+from collections.abc import Callable, Iterator, Sequence
+from threading import Thread
+from typing import Any
+
+import click
+from click.shell_completion import CompletionItem
+
+from dnspanel.cli.client import Client
+from dnspanel.cli.config import environment, profile_names, read_config
+from dnspanel.cli.session import Session
+from dnspanel.cli.standard_input import STANDARD_INPUT, read_lines
+
+# A shell waits so long for the panel and then offers nothing: a person who types must not wait for a network.
+COMPLETION_SECONDS = 2.0
+MOST_OFFERED = 200
+# What the panel serves; other names of types are taken as well.
+TYPES = (
+    *("A", "AAAA", "AFSDB", "ALIAS", "APL", "CAA", "CDNSKEY", "CDS", "CERT", "CNAME", "CSYNC", "DHCID", "DNAME"),
+    *("DNSKEY", "DS", "EUI48", "EUI64", "HINFO", "HTTPS", "IPSECKEY", "KEY", "KX", "L32", "L64", "LOC", "LP", "LUA"),
+    *("MB", "MG", "MINFO", "MR", "MX", "NAPTR", "NID", "NS", "OPENPGPKEY", "PTR", "RKEY", "RP", "SMIMEA", "SOA", "SPF"),
+    *("SRV", "SSHFP", "SVCB", "TLSA", "TXT", "URI", "ZONEMD"),
+)
+
+
+class Completed(click.ParamType[str]):
+    """A text, of which the shell offers some."""
+
+    name = "text"
+
+    def __init__(self, offered: Callable[[Session, str], Sequence[str]]) -> None:
+        self._offered = offered
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> str:
+        return str(value)
+
+    def shell_complete(self, ctx: click.Context, param: click.Parameter, incomplete: str) -> list[CompletionItem]:
+        session = ctx.find_object(Session) or Session()
+        return [CompletionItem(word) for word in self._offered(session, incomplete)]
+
+
+def prepare_arguments(group: click.Group) -> None:
+    """Let every command below the group read lists from standard input, and complete zones, types and profiles."""
+    for command in _commands(group):
+        for parameter in command.params:
+            if parameter.type is not click.STRING:
+                continue
+            if parameter.nargs == -1:
+                parameter.callback = _with_standard_input
+            if offered := _OFFERED.get(parameter.name or ""):
+                parameter.type = offered
+
+
+def _with_standard_input(context: click.Context, parameter: click.Parameter, values: Sequence[str]) -> tuple[str, ...]:
+    """Return the values with the lines of standard input in place of `-`. Raise UsageError if it has no line."""
+    dash = str(STANDARD_INPUT)
+    if dash not in values or context.resilient_parsing:
+        return tuple(values)
+    if not (lines := read_lines(STANDARD_INPUT)):
+        raise click.UsageError("Standard input is empty.")
+    at = values.index(dash)
+    return (*values[:at], *lines, *values[at + 1 :])
+
+
+def _zones(session: Session, incomplete: str) -> Sequence[str]:
+    """Return zones of the panel whose names begin so; none if the panel does not answer in time."""
+    found: list[str] = []
+
+    def ask() -> None:
+        try:
+            config = read_config(environ=environment(), url=session.url, profile=session.profile)
+            page = Client(config, is_patient=False).get("/zones", q=_quoted(incomplete), limit=MOST_OFFERED)
+        except click.ClickException:
+            return
+        found.extend(name for zone in page["items"] if (name := zone["name"]).startswith(incomplete.lower()))
+
+    # Not the time-outs of the connection alone: the look-up of the panel's name has none.
+    thread = Thread(target=ask, daemon=True)
+    thread.start()
+    thread.join(COMPLETION_SECONDS)
+    return list(found)
+
+
+def _quoted(text: str) -> str | None:
+    """Return a search for this text and no filter; None for all zones."""
+    return f'"{text}"' if text and '"' not in text else None
+
+
+def _types(session: Session, incomplete: str) -> Sequence[str]:
+    return [name for name in TYPES if name.startswith(incomplete.upper())]
+
+
+def _profiles(session: Session, incomplete: str) -> Sequence[str]:
+    return [name for name in profile_names(environment()) if name.startswith(incomplete)]
+
+
+_OFFERED = {
+    **dict.fromkeys(("zone", "zones", "source"), Completed(_zones)),
+    **dict.fromkeys(("type", "type_", "types"), Completed(_types)),
+    "profile": Completed(_profiles),
+}
+
+
+def _commands(group: click.Group) -> Iterator[click.Command]:
+    """Yield the group and every command below it."""
+    yield group
+    for command in group.commands.values():
+        if isinstance(command, click.Group):
+            yield from _commands(command)
+        else:
+            yield command

@@ -1,0 +1,70 @@
+"""Fields of a request, as people type them: `key=value`, and `key[member]=value` or `key[]=value` inside of others."""
+
+import json
+import re
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import click
+
+from dnspanel.cli.standard_input import read_text
+
+_KEY = re.compile(r"([^\[\]]+)((?:\[[^\[\]]*\])*)", re.ASCII)
+_INSIDE = re.compile(r"\[([^\[\]]*)\]", re.ASCII)
+
+
+def fields_of(texts: Iterable[str], typed: Iterable[str]) -> dict[str, Any]:
+    """Return the fields by name. Raise UsageError for one that is not `key=value`.
+
+    The values of `texts` stay texts. Those of `typed` are JSON where they can be read as JSON, `@FILE` is the text of a
+    file, `@-` standard input.
+    """
+    found: dict[str, Any] = {}
+    for text in texts:
+        _put(found, *_split(text))
+    for text in typed:
+        key, value = _split(text)
+        _put(found, key, _typed(value))
+    return found
+
+
+def _split(text: str) -> tuple[str, str]:
+    key, sign, value = text.partition("=")
+    if not sign or _KEY.fullmatch(key) is None:
+        raise click.UsageError(f"{text} is not a field: write key=value, key[member]=value or key[]=value.")
+    return key, value
+
+
+def _typed(value: str) -> Any:
+    if value.startswith("@"):
+        return read_text(Path(value[1:]))
+    try:
+        return json.loads(value)
+    except ValueError:
+        return value
+
+
+def _put(fields: dict[str, Any], key: str, value: Any) -> None:
+    """Set a value. Raise UsageError if another field says that it is of another kind."""
+    matched = _KEY.fullmatch(key)
+    assert matched is not None  # `_split` looked
+    names = [matched[1], *_INSIDE.findall(matched[2])]
+    place: Any = fields
+    for name, inside in zip(names, [*names[1:], None], strict=True):
+        is_list = name == "" and place is not fields
+        if is_list != isinstance(place, list):
+            raise click.UsageError(f"{key}: another field has the same name and is of another kind.")
+        if inside is None:
+            new = value
+        elif is_list or name not in place:
+            new = [] if inside == "" else {}
+        else:
+            new = place[name]
+        if is_list:
+            place.append(new)
+        elif isinstance(place, dict):
+            place[name] = new
+        else:
+            raise click.UsageError(f"{key}: another field has the same name and is of another kind.")
+        place = new

@@ -1,0 +1,51 @@
+"""Files that people name: `-` is standard input, wherever a command takes a file."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from pathlib import Path
+
+import click
+
+STANDARD_INPUT = Path("-")
+
+
+def read_bytes(path: Path) -> bytes:
+    """Return the content of a file, or of standard input for `-`. Raise UsageError if it cannot be read."""
+    if path == STANDARD_INPUT:
+        return sys.stdin.buffer.read()
+    try:
+        return path.read_bytes()
+    except OSError as exc:
+        raise click.UsageError(f"{path} cannot be read: {exc.strerror}.") from exc
+
+
+def read_text(path: Path) -> str:
+    """Return the text of a file, or of standard input for `-`. Raise UsageError if it is not text."""
+    try:
+        return read_bytes(path).decode()
+    except UnicodeDecodeError as exc:
+        raise click.UsageError(f"{path} is not UTF-8 text.") from exc
+
+
+def read_lines(path: Path) -> list[str]:
+    """Return the lines of a file, or of standard input for `-`, without empty ones. Raise UsageError."""
+    return [stripped for line in read_text(path).splitlines() if (stripped := line.strip())]
+
+
+@contextmanager
+def standard_input_as_file(paths: Sequence[Path], name: str) -> Iterator[list[Path]]:
+    """Yield the paths with a file of this name, which holds standard input, in place of `-`.
+
+    What sends files sends a piece again when the connection breaks, so it has to be able to go back.
+    """
+    if STANDARD_INPUT not in paths:
+        yield list(paths)
+        return
+    with tempfile.TemporaryDirectory() as directory:
+        kept = Path(directory) / (Path(name).name or "standard-input")
+        with kept.open("wb") as file:
+            shutil.copyfileobj(sys.stdin.buffer, file)
+        yield [kept if path == STANDARD_INPUT else path for path in paths]

@@ -1,0 +1,92 @@
+"""`dnspanel zones diff` and `dnspanel zones revert`: what revisions changed, and the way back to one."""
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import click
+
+from dnspanel.cli import output
+from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.written import publish, show_change, show_written, writing_options
+from dnspanel.cli.zone_paths import zone_path
+
+_revision = click.argument("revision", type=click.IntRange(min=1))
+
+
+@click.command()
+@click.argument("zone")
+@_revision
+@click.argument("other", type=click.IntRange(min=1), required=False)
+@shared_options
+@pass_session
+def diff(session: Session, zone: str, revision: int, other: int | None) -> None:
+    """Show what a REVISION changed, or how two of them differ.
+
+    Each record that differs is a line with - or +.
+
+    \b
+    Examples:
+      dnspanel zones diff example.net 12
+      dnspanel zones diff example.net 12 17 --output json
+    """
+    if other is None:
+        found = session.client.get(zone_path(zone, "revisions", revision))
+        changes, left_out = found["changes"], found["left_out"]
+    else:
+        before, after = (_rrsets_at(session, zone, number) for number in (revision, other))
+        changes, left_out = list(_differences(before, after)), 0
+    if session.is_json:
+        output.show_json(changes)
+        return
+    for change in changes:
+        show_change(change)
+    if not changes:
+        output.tell("No records changed.")
+    if left_out:
+        output.tell(f"… and {left_out} more.")
+
+
+@click.command()
+@click.argument("zone")
+@_revision
+@click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
+@writing_options
+@shared_options
+@pass_session
+def revert(session: Session, zone: str, revision: int, confirm: bool, wait: bool, timeout: int, reason: str) -> None:
+    """Publish the records of a zone as they were at a REVISION.
+
+    Changes since then are undone.
+
+    \b
+    Examples:
+      dnspanel zones diff example.net 17 12
+      dnspanel zones revert example.net 12 --wait
+    """
+    path = zone_path(zone, "revisions", revision, "restore")
+    written = publish(session, "POST", path, {"reason": reason, "confirm": confirm}, wait=wait, timeout=timeout)
+    show_written(session, written, waited=wait)
+
+
+def _rrsets_at(session: Session, zone: str, revision: int) -> dict[tuple[str, str], Mapping[str, Any]]:
+    """Return the RRsets of a revision by name and type."""
+    path = zone_path(zone, "revisions", revision, "rrsets")
+    return {(each["name"], each["type"]): each for each in session.client.items(path, limit=1000)}
+
+
+def _differences(
+    before: Mapping[tuple[str, str], Mapping[str, Any]], after: Mapping[tuple[str, str], Mapping[str, Any]]
+) -> Iterator[Mapping[str, Any]]:
+    """Yield each RRset that differs, in the order of the first revision; a serial that only moved does not count."""
+    for key in dict.fromkeys((*before, *after)):
+        old, new = before.get(key), after.get(key)
+        if _compared(old) != _compared(new):
+            yield {"name": key[0], "type": key[1], "before": old, "after": new}
+
+
+def _compared(rrset: Mapping[str, Any] | None) -> Any:
+    """Return what of an RRset has to differ: a SOA without its serial."""
+    if rrset is None or rrset["type"] != "SOA":
+        return rrset
+    fields = [value.split() for value in rrset["rdata"]]
+    return {**rrset, "rdata": [[*each[:2], *each[3:]] for each in fields]}
