@@ -14,7 +14,6 @@ from dnspanel.api.v2.schema.fields import (
     ZoneName,
 )
 from dnspanel.api.v2.schema.zone_serializers import (
-    LOST,
     MOST_REASON,
     MOST_TTL,
     RRsetSerializer,
@@ -154,7 +153,7 @@ class ManyPreviewSerializer(OutcomeSerializer):
 class ManyWrittenSerializer(WrittenSerializer):
     """What was published, and what was not."""
 
-    outcome = OutcomeSerializer(required=False, help_text=LOST)
+    outcome = OutcomeSerializer()
 
 
 class ZonesActSerializer(Shape):
@@ -213,7 +212,7 @@ class ManyZonesPreviewSerializer(ZonesOutcomeSerializer):
 class ManyZonesWrittenSerializer(WrittenSerializer):
     """What was done, and what was not. Only a deletion is a publication."""
 
-    outcome = ZonesOutcomeSerializer(required=False, help_text=LOST)
+    outcome = ZonesOutcomeSerializer()
 
 
 class RestorationsSerializer(Shape):
