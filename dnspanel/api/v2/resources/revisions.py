@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
@@ -149,7 +149,10 @@ class PublicationUndo(V2View):
         operation_id="undoPublication",
         parameters=WRITING,
         request=UndoSerializer,
-        responses={202: RestorationsWrittenSerializer, 200: RestorationsWrittenSerializer},
+        responses=dict.fromkeys(
+            (202, 200),
+            PolymorphicProxySerializer("UndoneOrRestored", [WrittenSerializer, RestorationsWrittenSerializer], None),
+        ),
     )
     def post(self, request: Request, sequence: int) -> HttpResponse:
         """Undo a publication.
