@@ -483,7 +483,7 @@ def _refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime)
     if terms.requests_per_minute is not None and not 1 <= terms.requests_per_minute <= 1_000_000:
         faults["requests_per_minute"] = [gettext("From 1 to 1,000,000.")]
     if not terms.scope and not terms.permissions:
-        faults["scope"] = [gettext("The token would open nothing: give it zones or permissions.")]
+        faults["scope"] = [gettext("A token needs at least one zone scope or permission.")]
     elif wrong := grant_edit.faults_of_scope(terms.scope):
         faults["scope"] = wrong
     if "scope" not in faults and (lacking := _lacking(owner, terms, by)):

@@ -80,7 +80,7 @@ class TokenForm(PanelForm):
         label=gettext_lazy("Expires after"), required=False, choices=_LIFETIMES, initial=str(LIFETIME.days)
     )
     unused_days = forms.IntegerField(
-        label=gettext_lazy("Dies when not used for"),
+        label=gettext_lazy("Expire if unused for (days)"),
         required=False,
         min_value=1,
         max_value=3650,

@@ -67,7 +67,7 @@ def require_signer_of_all(by: Author) -> None:
     """Raise Forbidden unless the author may sign every zone, and so say how zones are to be signed."""
     actor = None if by is None else actor_of(by)
     if by is not None and (actor is None or not actor.may_everywhere(Right.DNSSEC)):
-        raise Forbidden(Permission.EDIT, gettext("Policies are for who may sign every zone."))
+        raise Forbidden(Permission.EDIT, gettext("DNSSEC policies require the right `dnssec` on all zones."))
 
 
 def create_policy(

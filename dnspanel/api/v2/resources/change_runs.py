@@ -103,7 +103,7 @@ class ChangeRunSerializer(RunProgress):
         help_text="Take back what this run changed; what others changed since stays.",
     )
     confirm = Flag(
-        required=False, default=False, write_only=True, help_text="With `dry_run_of`: delete them though they are many."
+        required=False, default=False, write_only=True, help_text="With `dry_run_of`: confirm deleting many zones."
     )
     counts = serializers.DictField(
         child=serializers.IntegerField(), read_only=True, help_text=f"Zones by outcome: {', '.join(_OUTCOMES)}."

@@ -42,7 +42,7 @@ class NewPublishHookSerializer(ScopedSerializer):
         default=5,
         min_value=LEAST_SECONDS,
         max_value=MOST_SECONDS,
-        help_text="So long an answer is waited for.",
+        help_text="How long the panel waits for an answer, in seconds.",
     )
     when_silent = Choice(
         choices=WhenSilent.choices,

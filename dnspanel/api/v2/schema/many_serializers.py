@@ -183,7 +183,7 @@ class ManyZonesSerializer(Shape):
         max_length=MOST_REASON,
         help_text="Why; for a deletion.",
     )
-    confirm = Flag(required=False, default=False, help_text="Delete them though they are many.")
+    confirm = Flag(required=False, default=False, help_text="Confirm deleting many zones.")
 
 
 class ZoneRefusalSerializer(Shape):

@@ -147,7 +147,7 @@ class TermsSerializer(Shape):
     reason = Text(
         required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Why; the history shows it."
     )
-    confirm = Flag(required=False, default=False, help_text="Do it though so much is deleted.")
+    confirm = Flag(required=False, default=False, help_text="Confirm a change that deletes many records.")
     accept_warnings = Flag(required=False, default=True, help_text="false: warnings refuse the change.")
 
 
@@ -176,7 +176,7 @@ class DeletionsSerializer(Shape):
     reason = Text(
         required=False, allow_blank=True, default="", max_length=MOST_REASON, help_text="Why; the history shows it."
     )
-    confirm = Flag(required=False, default=False, help_text="Delete them though they are many.")
+    confirm = Flag(required=False, default=False, help_text="Confirm deleting many zones.")
 
 
 class ChangesSerializer(ChangeTermsSerializer):
@@ -438,7 +438,7 @@ class WrittenSerializer(Shape):
     """What a write did."""
 
     publication = PublicationSerializer(
-        allow_null=True, help_text="The last one of the write; null: everything was so already."
+        allow_null=True, help_text="The last one of the write; null: there was nothing to change."
     )
     publications = serializers.ListField(
         child=serializers.IntegerField(),

@@ -29,7 +29,7 @@ class Command(BaseCommand):
         parser.add_argument("--dry-run", action="store_true", help="show what would change, and write nothing")
         parser.add_argument("--reason", default="", help="why, for the history")
         parser.add_argument("--by", metavar="NAME", help="act as this person, with their rights; else as the panel")
-        parser.add_argument("--confirm", action="store_true", help="do it though so much is deleted")
+        parser.add_argument("--confirm", action="store_true", help="confirm a change that deletes many records")
         parser.add_argument(
             "--serial", type=int, help="a serial that secondaries know: a zone that is created again begins above it"
         )
