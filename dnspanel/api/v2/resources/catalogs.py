@@ -247,7 +247,7 @@ class CatalogConfirmation(V2View):
         actor, catalog = _to_change(request, catalog_id)
         revision = read(ConfirmationSerializer, request.data)["revision"]
         set_up.confirm_removals(catalog=catalog, revision=revision, author=actor, now=timezone.now())
-        return _told(actor, catalog_id, 202)
+        return _told(actor, catalog_id, 202, Location=request.path.removesuffix("/confirm"))
 
 
 class CatalogZones(V2View):

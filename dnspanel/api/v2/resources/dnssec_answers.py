@@ -57,7 +57,7 @@ class DnssecParent(V2View):
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
         ask_parent(zone=zone, now=timezone.now(), by=actor)
-        return answer(_parent_json(zone, actor), status=202)
+        return answer(_parent_json(zone, actor), status=202, headers={"Location": request.path})
 
 
 class DnssecNodes(V2View):

@@ -238,7 +238,7 @@ class ZoneTransfer(V2View):
         zone = _zone(request, zone_name)
         wants_all = read(TransferNowSerializer, request.data or {})["all"]
         set_up.ask_now(zone=zone, author=actor_in(request), now=timezone.now(), wants_all=wants_all)
-        return _told(zone, 202)
+        return _told(zone, 202, Location=f"{zone_url(zone.name)}/primaries")
 
 
 class ZoneTakeOver(V2View):
@@ -279,7 +279,7 @@ class ZoneGivenBack(V2View):
             set_up.give_back(
                 zone=zone, author=actor_in(request), channel=Channel.API, now=timezone.now(), **_override(request)
             )
-        return _told(zone, 202)
+        return _told(zone, 202, Location=f"{zone_url(zone.name)}/primaries")
 
 
 def transferred_json(row: TransferredZone) -> dict[str, Any]:

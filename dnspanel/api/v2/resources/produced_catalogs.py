@@ -231,7 +231,7 @@ class CatalogPutIn(V2View):
         actor, producer = _to_change(request, zone_name)
         chosen = produce.Chosen(**read(CatalogPutInSerializer, request.data))
         moved = produce.put_in(catalog=producer.zone, chosen=chosen, author=actor, now=timezone.now())
-        return answer({"moved": moved}, 202)
+        return answer({"moved": moved}, 202, headers={"Location": _members_url(request)})
 
 
 class CatalogTakeOut(V2View):
@@ -251,7 +251,12 @@ class CatalogTakeOut(V2View):
         actor, producer = _to_change(request, zone_name)
         zones = read(CatalogTakeOutSerializer, request.data)["zones"]
         moved = produce.take_out(catalog=producer.zone, zones=zones, author=actor, now=timezone.now())
-        return answer({"moved": moved}, 202)
+        return answer({"moved": moved}, 202, headers={"Location": _members_url(request)})
+
+
+def _members_url(request: Request) -> str:
+    """Return where the members of the catalog of a request are listed, with the zones that move."""
+    return f"{request.path.rpartition('/')[0]}/members"
 
 
 def _listed(producers: Sequence[Producer]) -> list[dict[str, Any]]:

@@ -211,7 +211,9 @@ class SecondaryNotification(V2View):
         """
         actor, secondary = _to_change(request, secondary_id)
         set_up.notify_now(secondary=secondary, by=actor, now=timezone.now())
-        return answer(secondary_json(secondary), 202)
+        # Which zones are behind after that is what there is to see.
+        place = request.path.removesuffix("notify") + "zones"
+        return answer(secondary_json(secondary), 202, headers={"Location": place})
 
 
 class SecondaryRotation(OneSecretView):
@@ -235,7 +237,7 @@ class SecondaryZones(V2View):
 
     @extend_schema(
         operation_id="listSecondaryZones",
-        parameters=[OpenApiParameter("behind", bool, description="Those that are behind only."), *PAGED],
+        parameters=[OpenApiParameter("behind", bool, description="true: only zones that are behind."), *PAGED],
         responses=page_of(SecondaryZoneSerializer),
     )
     def get(self, request: Request, secondary_id: int) -> HttpResponse:

@@ -198,7 +198,7 @@ class WebhookTest(V2View):
         """
         actor = actor_in(request)
         webhook = access.webhook_for(actor, webhook_id)
-        return _waits(hooks.send_ping(webhook=webhook, by=actor, now=timezone.now()))
+        return _waits(request, hooks.send_ping(webhook=webhook, by=actor, now=timezone.now()))
 
 
 class WebhookRotation(OneSecretView):
@@ -260,7 +260,7 @@ class Replay(V2View):
         delivery = access.delivery_for(actor, delivery_id)
         if delivery.webhook_id != webhook_id:
             raise WebhookUnknown("delivery")
-        return _waits(hooks.replay_delivery(delivery=delivery, by=actor, now=timezone.now()))
+        return _waits(request, hooks.replay_delivery(delivery=delivery, by=actor, now=timezone.now()))
 
 
 def webhook_json(webhook: Webhook) -> dict[str, Any]:
@@ -305,5 +305,9 @@ def delivery_json(delivery: Delivery) -> dict[str, Any]:
     }
 
 
-def _waits(delivery: Delivery) -> HttpResponse:
-    return answer(delivery_json(delivery), 202)
+def _waits(request: Request, delivery: Delivery) -> HttpResponse:
+    """Answer with a delivery that is not sent yet, and the address of the log in which its result will be."""
+    webhook_path = request.path.partition(f"/{delivery.webhook_id}/")[0]
+    return answer(
+        delivery_json(delivery), 202, headers={"Location": f"{webhook_path}/{delivery.webhook_id}/deliveries"}
+    )
