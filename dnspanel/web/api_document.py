@@ -12,7 +12,6 @@ from pprint import pformat
 from typing import Any
 from urllib.parse import urlencode
 
-from dnspanel.texts import gettext
 
 Document = Mapping[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")
@@ -96,9 +95,7 @@ def slug(text: str) -> str:
 def problems_of(document: Document) -> tuple[Answer, ...]:
     """Return every kind of problem, by status, as the document describes it."""
     responses = document.get("components", {}).get("responses", {})
-    named = (
-        (name.removeprefix(gettext("Problem")), each) for name, each in responses.items() if name.startswith("Problem")
-    )
+    named = ((name.removeprefix("Problem"), each) for name, each in responses.items() if name.startswith("Problem"))
     return tuple(Answer(status, each.get("description", "")) for status, each in sorted(named))
 
 

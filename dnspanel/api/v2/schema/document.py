@@ -73,7 +73,13 @@ TAGS: dict[str, tuple[str, str]] = {
     "evidence-destinations": ("Audit", ""),
     "webhooks": ("Webhooks", "Events that the panel sends."),
 }
-_NOT_FOR_GOOD = {"application/problem+json", "text/csv", "application/gzip", "application/octet-stream"}
+_NOT_FOR_GOOD = {
+    "application/problem+json",
+    "text/csv",
+    "application/gzip",
+    "application/octet-stream",
+    "text/html",
+}
 _NO_BODY = "No response body"  # what drf-spectacular says of an answer that nothing is said about
 _ALWAYS = (400, 401, 403, 406, 429, 503)
 _WRITING = (409, 412, 413, 415, 422, 428)

@@ -4,11 +4,13 @@ Tests `http.json_body` and `resources.problem_pages` too.
 """
 
 import json
+from html import unescape
 from importlib import import_module
 from typing import Any
 
 import pytest
 from django.db import DataError, OperationalError
+from django.utils.html import strip_tags
 from rest_framework import exceptions as drf
 
 from dnspanel.accounts import errors as accounts
@@ -191,3 +193,21 @@ def test_every_kind_explains_itself_to_everybody() -> None:
     for kind in kinds:
         assert stranger.get(kind["type"]) == kind
     stranger.problem(404, "GET", "/problems/none")
+
+
+BROWSER = "text/html,application/xhtml+xml,application/xml;q=0.9,*/*;q=0.8"
+
+
+@pytest.mark.django_db
+def test_a_browser_gets_a_page_with_the_cause_and_what_to_do() -> None:
+    stranger = Caller("")
+    for code, kind in PROBLEM_TYPES.items():
+        page = stranger("GET", f"/problems/{code}", accept=BROWSER)
+        assert (page.status_code, page["Content-Type"].partition(";")[0]) == (200, "text/html")
+        assert "Accept" in page["Vary"]
+        text = strip_tags(unescape(page.content.decode()))
+        for said in (kind.title, kind.cause, kind.remedy):
+            assert said.replace("`", "") in text, code
+    listed = stranger("GET", "/problems", accept=BROWSER).content.decode()
+    assert all(f'href="/api/v2/problems/{code}"' in listed for code in PROBLEM_TYPES)
+    assert stranger("GET", "/problems/none", accept=BROWSER)["Content-Type"] == "application/problem+json"
