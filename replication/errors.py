@@ -11,6 +11,7 @@
     │   └── DiskFull              no space left, or the disk failed
     └── Permanent                 a person has to look
         ├── BadName               not a domain name
+        │   └── NameOutside       a domain name, but not one of the zone
         ├── BadRdata              not rdata of its type
         ├── BadRRset              records that cannot form one RRset
         ├── BadBytes              stored bytes that are not what PowerDNS writes
@@ -166,6 +167,17 @@ class BadName(Permanent):
             gettext("“{text}” is not a domain name: {reason}").format(text=_shortened(text), reason=reason)
         )
         self.text, self.reason = text, reason
+
+
+class NameOutside(BadName):
+    """`text` is a domain name, but lies outside the zone in which it is to be."""
+
+    def __init__(self, *, text: str, zone_name: str) -> None:
+        Permanent.__init__(
+            self,
+            gettext("“{text}” is outside the zone {zone_name}").format(text=_shortened(text), zone_name=zone_name),
+        )
+        self.text, self.zone_name = text, zone_name
 
 
 class BadRdata(Permanent):

@@ -19,9 +19,6 @@ from dnspanel.accounts.tokens import actor_by_secret
 if TYPE_CHECKING:  # views import this module
     from rest_framework.views import APIView
 
-# What both APIs say about every bad token: which of its faults it has is not for who tries it.
-REFUSAL = "There is no such token, or it may not be used any more, or not from here."
-
 
 class TokenAuthentication(BaseAuthentication):
     """The token in `X-API-Key` or `Authorization: Bearer`; then `request.auth` is the `Actor`."""
@@ -31,12 +28,14 @@ class TokenAuthentication(BaseAuthentication):
     def authenticate(self, request: Request) -> tuple[User, Actor] | None:
         secret = secret_in(request)
         if not secret:
+            if scheme := get_authorization_header(request).decode("latin-1").partition(" ")[0]:
+                raise AuthenticationFailed(_other_scheme(scheme))
             return None
         try:
             address = request.META.get("REMOTE_ADDR")
             actor = actor_by_secret(secret=secret, address=address, now=timezone.now(), kind=self.kind)
         except BadToken as exc:
-            raise AuthenticationFailed(REFUSAL) from exc
+            raise AuthenticationFailed(refusal(address)) from exc
         return actor.user, actor
 
     def authenticate_header(self, request: Request) -> str:
@@ -55,7 +54,18 @@ def secret_in(request: Request | HttpRequest) -> str:
     if key := request.META.get("HTTP_X_API_KEY", ""):
         return str(key)
     scheme, _, value = get_authorization_header(request).decode("latin-1").partition(" ")
-    return value.strip() if scheme.lower() in {"bearer", "token"} else ""
+    return value.strip() if scheme.lower() == "bearer" else ""
+
+
+def refusal(address: str | None) -> str:
+    """Return what both APIs say about every bad token: which of its faults it has is not told to those who try it."""
+    return f"This token is not valid: unknown, expired, revoked, or not allowed from your address, {address}."
+
+
+def _other_scheme(scheme: str) -> str:
+    """Return what is said about an Authorization header with another scheme; what follows it can be a secret."""
+    displayed = f"`{scheme} …`" if scheme.isascii() and scheme.isalnum() and len(scheme) < 20 else "that"
+    return f"Send the token as `Authorization: Bearer dnsp_…` or `X-API-Key: dnsp_…`, not as {displayed}."
 
 
 def password_in(request: Request | HttpRequest) -> tuple[str, str] | None:

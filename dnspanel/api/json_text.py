@@ -1,6 +1,7 @@
 """JSON as both APIs read it: what means nothing, or cannot be stored, is refused before anybody looks at it."""
 
 import json
+from collections import Counter
 from typing import Any
 
 
@@ -8,12 +9,21 @@ def parse_json(text: str) -> Any:
     """The value that the text says.
 
     Raises ValueError with what is wrong: no JSON, NaN and Infinity included,
-    half a character, a zero byte; RecursionError if it is nested too deeply.
+    a member that is named twice, half a character, a zero byte; RecursionError if it is nested too deeply.
     """
-    value = json.loads(text, parse_constant=_refuse_constant)
+    value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object_of)
     if "\\u" in text:  # else there can be no such character
         _refuse_unstorable(value)
     return value
+
+
+def _object_of(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    """Return the object with these members; a second one of a name would silently take the place of the first."""
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        [(twice, _)] = Counter(name for name, _ in pairs).most_common(1)
+        raise ValueError(f"the member “{twice[:60]}” is named twice in one object")
+    return found
 
 
 def _refuse_constant(word: str) -> None:

@@ -12,7 +12,6 @@ from pprint import pformat
 from typing import Any
 from urllib.parse import urlencode
 
-
 Document = Mapping[str, Any]
 METHODS = ("get", "post", "put", "patch", "delete")
 DEEPEST = 6  # of references that lead to references

@@ -23,7 +23,7 @@ from dnspanel.zones.models import Draft, Operation, Zone
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset, json_text, make
-from replication.errors import BadName, BadRRset
+from replication.errors import BadRRset, NameOutside
 
 Choice = Literal["theirs", "mine", "both"]
 # Whose draft it is; a token works in the draft of its owner, as far as its scope goes.
@@ -55,7 +55,7 @@ def replace_rrset(
     or type was edited. `base_revision` is the revision that the author was
     looking at; a change that others published since then will be a conflict,
     not overwritten. Editing again keeps the base of the first edit. Raises
-    BadName for a name outside of the zone, Unknown when the zone is gone,
+    NameOutside for a name outside of the zone, Unknown when the zone is gone,
     RightMissing for an RRset that the author may not change, and QuotaExceeded
     when the draft is full.
     """
@@ -69,7 +69,7 @@ def replace_rrset(
 def replace_rrsets(*, author: Drafter, zone: Zone, rrsets: Collection[RRset], now: datetime) -> Sequence[Operation]:
     """The author's draft puts these RRsets into the zone; returned are the operations of those that it lacked.
 
-    Raises BadName, Unknown and RightMissing as `replace_rrset` does; then the draft is as it was.
+    Raises NameOutside, Unknown and RightMissing as `replace_rrset` does; then the draft is as it was.
     """
     afters = {(rrset.name, rrset.type): rrset for rrset in rrsets}
     return list(change_rrsets(author=author, zone=zone, afters=afters, now=now).values())
@@ -236,9 +236,7 @@ def _write_rrsets(
     for zone_name, owner_names in owners.values():
         for name in owner_names:
             if not names.is_within(name, zone_name):
-                raise BadName(
-                    text=name, reason=gettext("it is not inside the zone {zone_name}").format(zone_name=zone_name)
-                )
+                raise NameOutside(text=name, zone_name=zone_name)
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
         counted = quotas.operations_in(draft, quotas.operations_to_count(author))

@@ -243,7 +243,7 @@ def test_every_decision_is_listed_and_has_its_parts() -> None:
 def test_every_error_between_panel_and_node_is_explained() -> None:
     """Whoever adds an error adds what to do about it, or says here why nobody ever sees it."""
     bases, panels_own = {"Transient", "Permanent", "BadBytes"}, {"Gap", "NeedsSnapshot", "TooMuch", "Refused"}
-    unseen = bases | panels_own | {"BadName", "BadRdata", "BadRRset"}  # the last three: whoever typed it sees them
+    unseen = bases | panels_own | {"BadName", "NameOutside", "BadRdata", "BadRRset"}  # whoever typed these
     explained = {
         "NodeUnreachable": "no connection to",
         "NotServed": "asked for",

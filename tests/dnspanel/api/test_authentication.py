@@ -11,7 +11,7 @@ from rest_framework.request import Request
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token
-from dnspanel.api.authentication import REFUSAL, TokenAuthentication, password_in, secret_in
+from dnspanel.api.authentication import TokenAuthentication, password_in, refusal, secret_in
 from tests.people import alice as alice
 
 
@@ -29,7 +29,7 @@ def request(**headers: str) -> Request:
         ({"X-API-Key": "s"}, "s"),
         ({"Authorization": "Bearer s"}, "s"),
         ({"Authorization": "bearer  s "}, "s"),
-        ({"Authorization": "Token s"}, "s"),
+        ({"Authorization": "Token s"}, ""),
         ({"X-API-Key": "s", "Authorization": "Bearer t"}, "s"),
         ({"Authorization": "Basic s"}, ""),
         ({"Authorization": "Bearer"}, ""),
@@ -71,4 +71,15 @@ def test_a_good_token_acts_and_every_bad_one_is_refused_in_the_same_words(alice:
     for secret in (dead.secret, elsewhere.secret, "dnsp_unknown", "x"):
         with pytest.raises(AuthenticationFailed) as caught:
             authentication.authenticate(request(**{"X-API-Key": secret}))
-        assert str(caught.value.detail) == REFUSAL
+        assert str(caught.value.detail) == refusal("192.0.2.7")
+
+
+@pytest.mark.parametrize(
+    ("sent", "named"), [("Token s3cret", "`Token …`"), ("Basic czpz", "`Basic …`"), ("a.b c", "that")]
+)
+def test_another_scheme_is_refused_with_the_one_that_is_meant(sent: str, named: str) -> None:
+    with pytest.raises(AuthenticationFailed) as caught:
+        TokenAuthentication().authenticate(request(Authorization=sent))
+    said = str(caught.value.detail)
+    assert "`Authorization: Bearer dnsp_…`" in said
+    assert said.endswith(f"not as {named}.")

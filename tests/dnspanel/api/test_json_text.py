@@ -20,6 +20,7 @@ def test_what_can_be_stored_is_read() -> None:
         (r'{"a": ["\u0000"]}', "zero byte"),
         (r'{"\u0000": 1}', "zero byte"),
         (r'[{"a": "\ud800"}]', "half a character"),
+        ('{"a": {"ttl": 60, "b": 1, "ttl": 60}}', "the member “ttl” is named twice"),
     ],
 )
 def test_what_means_nothing_is_refused_with_the_reason(text: str, reason: str) -> None:

@@ -17,7 +17,7 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer
-from dnspanel.api.v2.http.problems import bad_parameter
+from dnspanel.api.v2.http.problems import bad_choice, bad_parameter
 from dnspanel.api.v2.http.representation import moved_json, publication_url, time_json, violation_json
 from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.waiting import LONGEST_WAIT, proofs_of, wait_for_nodes
@@ -120,7 +120,7 @@ def waits_for_secondaries(request: Request) -> bool:
     """Whether the client waits for secondaries besides nodes: `wait_for=all`. Raises Problem."""
     word = str(request.query_params.get("wait_for", "nodes"))
     if word not in ("nodes", "all"):
-        raise bad_parameter("wait_for", "Use nodes or all.")
+        raise bad_choice("wait_for", word, ("nodes", "all"))
     return word == "all"
 
 

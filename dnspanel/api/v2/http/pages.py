@@ -95,7 +95,10 @@ def _decode_cursor(cursor: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
         if not fits or not all(_is_usable(part, kind) for part, kind in zip(key, kinds, strict=True)):
             raise ValueError
     except (ValueError, RecursionError, binascii.Error) as exc:
-        raise Problem("bad-cursor", "This is not a cursor that this list gave.") from exc
+        raise Problem(
+            "bad-cursor",
+            "This is not a cursor of this list: send `next_cursor` as it was given, or leave `cursor` out.",
+        ) from exc
     return tuple(key)
 
 

@@ -4,6 +4,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 from rest_framework.views import APIView
 
+from dnspanel.api.v2.http.fault_texts import unknown_parameter
 from dnspanel.api.v2.http.problems import RequestFault, invalid
 
 
@@ -20,10 +21,9 @@ def refuse_unknown_parameters(request: Request, view: APIView) -> None:
         return
     unknown = [name for name in request.query_params if name not in known]
     if unknown:
-        detail = "This operation has no query parameters."
-        if known:
-            detail = f"This operation has no such parameter; it has {', '.join(sorted(known))}."
-        raise invalid([RequestFault("unknown", detail, parameter=name[:100]) for name in unknown])
+        raise invalid(
+            [RequestFault("unknown", unknown_parameter(name, known), parameter=name[:100]) for name in unknown]
+        )
 
 
 def query_parameters(view: APIView, method: str) -> frozenset[str] | None:

@@ -8,7 +8,7 @@
 
 import json
 import logging
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
@@ -24,6 +24,7 @@ from rest_framework.request import Request
 from dnspanel import database_away
 from dnspanel.accounts import errors as accounts
 from dnspanel.api.errors import ApiError
+from dnspanel.api.v2.http.fault_texts import not_a_choice
 from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.http.representation import conflict_json, time_json, trash_url, violation_json
 from dnspanel.catalogs import errors as catalogs
@@ -35,10 +36,12 @@ from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.transfer import errors as transfer
 from dnspanel.webhooks import errors as webhooks
 from dnspanel.zones import errors as zones
+from dnspanel.zones.rules import Violation
 from replication import errors as replication
 
 MEDIA_TYPE = "application/problem+json"
 ROOT_URL = "/api/v2/problems"
+NO_TOKEN = "No token was sent. Send one as `Authorization: Bearer dnsp_…` or `X-API-Key: dnsp_…`."
 
 logger = logging.getLogger(__name__)
 
@@ -97,6 +100,11 @@ def bad_parameter(name: str, detail: str) -> Problem:
     return invalid([RequestFault("invalid", detail, parameter=name)])
 
 
+def bad_choice(name: str, given: str, choices: Iterable[str]) -> Problem:
+    """Return the problem of a query parameter that is none of these."""
+    return invalid([RequestFault("invalid-choice", not_a_choice(f"/{name}", given, choices), parameter=name)])
+
+
 def bad_value(pointer: str, detail: str, code: str = "invalid") -> Problem:
     """A value of the body that cannot be used."""
     return invalid([RequestFault(code, detail, pointer=pointer)])
@@ -151,6 +159,13 @@ def _of_fields(exc: Any) -> Problem:
     return invalid(faults) if faults else Problem("invalid", str(exc))
 
 
+def _unknown(exc: zones.Unknown) -> Problem:
+    """Names of zones can have slashes, so a path that does not exist below a zone is read as one."""
+    zone_name, _, below = exc.name.partition("./")
+    hint = f" Below {zone_name}. there is no {below} either: /api/v2/openapi.json lists all paths." if below else ""
+    return Problem("not-found", f"{exc}{hint}")
+
+
 def _in_trash(exc: zones.InTrash) -> Problem:
     trash = {
         "deleted_at": time_json(exc.deleted_at),
@@ -176,8 +191,9 @@ def _conflicts(exc: zones.Conflicts) -> Problem:
     )
 
 
-def _violations(exc: zones.RuleViolations) -> Problem:
-    faults = [RequestFault(violation.code, violation.message) for violation in exc.violations]
+def violations_at(exc: zones.RuleViolations, place: Callable[[Violation], str | None]) -> Problem:
+    """Return the problem of broken rules, with a pointer for each: where in the body its RRset is."""
+    faults = [RequestFault(each.code, each.message, pointer=place(each)) for each in exc.violations]
     extensions = {"violations": [violation_json(violation) for violation in exc.violations]}
     return Problem("rules-violated", str(exc), faults, extensions=extensions)
 
@@ -229,7 +245,9 @@ def _token(key: object) -> str:
 
 def _unauthenticated(exc: drf.APIException) -> Problem:
     challenge = getattr(exc, "auth_header", None) or 'Bearer realm="dnspanel"'
-    return Problem("unauthenticated", str(exc.detail), headers={"WWW-Authenticate": challenge})
+    detail = NO_TOKEN if isinstance(exc, drf.NotAuthenticated) else str(exc.detail)
+    fault = RequestFault("required" if detail == NO_TOKEN else "invalid", detail, header="Authorization")
+    return Problem("unauthenticated", detail, [fault], {"WWW-Authenticate": challenge})
 
 
 def _throttled(exc: drf.Throttled) -> Problem:
@@ -259,7 +277,7 @@ def unavailable(exc: BaseException) -> Problem:
 _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] = (
     # zones
     (zones.InTrash, _in_trash),
-    (zones.Unknown, _simply("not-found")),
+    (zones.Unknown, _unknown),
     (zones.NotInTrash, _simply("not-found")),
     (zones.Locked, _simply("locked")),
     (zones.ApprovalNeeded, _simply("approval-needed")),
@@ -281,7 +299,7 @@ _TRANSLATIONS: tuple[tuple[type[BaseException], Callable[[Any], Problem]], ...] 
     (zones.RequestUnknown, _simply("not-found")),
     (zones.NothingToPublish, _simply("nothing-to-publish")),
     (zones.Conflicts, _conflicts),
-    (zones.RuleViolations, _violations),
+    (zones.RuleViolations, lambda exc: violations_at(exc, lambda violation: None)),
     (zones.GuardHolds, _guard),
     (zones.MassDeletion, _mass_deletion),
     (zones.QuotaExceeded, _simply("quota-exceeded")),

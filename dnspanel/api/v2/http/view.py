@@ -8,8 +8,10 @@ from typing import Any, cast
 from django.db import DatabaseError, InterfaceError
 from django.http import HttpResponse
 from django.http.response import HttpResponseBase
+from django.urls import get_resolver
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
+from rest_framework import exceptions as drf
 from rest_framework.parsers import BaseParser
 from rest_framework.renderers import BaseRenderer
 from rest_framework.request import Request
@@ -22,12 +24,15 @@ from dnspanel.api.v2.http.answers import actor_in as actor_in
 from dnspanel.api.v2.http.answers import answer as answer
 from dnspanel.api.v2.http.answers import done as done
 from dnspanel.api.v2.http.deprecation import say_deprecated
+from dnspanel.api.v2.http.fault_texts import meant, quoted
 from dnspanel.api.v2.http.json_body import MergePatchParser, StrictJSONParser
 from dnspanel.api.v2.http.parameters import refuse_unknown_parameters
 from dnspanel.api.v2.http.problems import Problem, RequestFault
+from dnspanel.api.v2.http.unexpected_body import refuse_unexpected_body
 from dnspanel.database_away import begin_write, is_away
 from replication import __version__
 
+ROOT = "/api/v2/"
 WRITES = frozenset({"POST", "PUT", "PATCH", "DELETE"})
 
 logger = logging.getLogger(__name__)
@@ -76,6 +81,7 @@ class V2View(APIView):
         refuse_unknown_parameters(request, self)
         if request.method not in WRITES or request.auth is None:
             return
+        refuse_unexpected_body(request, self)
         self._require_condition(request)
         requested_wait(request), waits_for_secondaries(request)  # what cannot be read is refused before any write
         key = request.META.get("HTTP_IDEMPOTENCY_KEY")
@@ -133,7 +139,19 @@ class NothingHere(V2View):
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:
         super().initial(request, *args, **kwargs)
-        raise Problem("not-found", f"There is nothing at {request.path[:300]}.")
+        raise Problem("not-found", f"There is nothing at {request.path[:300]}.{_meant_path(request.path)}")
+
+
+def _meant_path(path: str) -> str:
+    """Return what a client that asks for a path without a resource can do, as sentences."""
+    parts = path.removeprefix(ROOT).split("/")
+    patterns = get_resolver("dnspanel.api.v2.urls").url_patterns
+    resources = {str(each.pattern).removeprefix(ROOT[1:]).partition("/")[0] for each in patterns}
+    if parts[0] in resources and not parts[-1]:
+        hint = " No path ends in a slash."
+    else:
+        hint = "" if parts[0] in resources else meant(parts[0], resources)
+    return f"{hint} {ROOT}openapi.json lists all paths."
 
 
 def form_id_of(request: Request) -> Any:
@@ -145,4 +163,22 @@ def form_id_of(request: Request) -> Any:
 def _answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
     if isinstance(exc, idempotency.Remembered):
         return exc.response
-    return problems.answer_to_error(exc, context)
+    return problems.answer_to_error(_with_ways_out(exc, context["view"], context["request"]), context)
+
+
+def _with_ways_out(exc: Exception, view: V2View, request: Request) -> Exception:
+    """Return the problem that a refusal of the framework is, with what the view would take; else the error as it is."""
+    if isinstance(exc, drf.UnsupportedMediaType):
+        taken = " or ".join(parser.media_type for parser in view.get_parsers())
+        sent = quoted(request.content_type) if request.content_type else "a body without a media type"
+        detail = f"Send the body as `Content-Type: {taken}`, not {sent}."
+        fault = problems.RequestFault("invalid", detail, header="Content-Type")
+        return Problem("unsupported-media-type", detail, [fault])
+    if isinstance(exc, drf.MethodNotAllowed):
+        detail = f"{request.method} is not allowed here. Allowed: {', '.join(view.allowed_methods)}."
+        return Problem("method-not-allowed", detail)
+    if isinstance(exc, drf.NotAcceptable):
+        media = ", ".join(sorted({renderer.media_type for renderer in view.renderer_classes}))
+        detail = f"The answer is {media}: send that as `Accept`, or `*/*`."
+        return Problem("not-acceptable", detail, [problems.RequestFault("invalid", detail, header="Accept")])
+    return exc

@@ -13,12 +13,13 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import condition_in, require, zone_tag
-from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of
+from dnspanel.api.v2.http.fault_texts import listed, must_be
+from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of, violations_at
 from dnspanel.api.v2.http.representation import plan_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publishing import Terms, all_patches, flag_in, publish, terms_in
 from dnspanel.api.v2.resources.zones import zone_json
-from dnspanel.api.v2.schema.parsing import Faults, Order, escaped, read_orders
+from dnspanel.api.v2.schema.parsing import Faults, Order, read_orders
 from dnspanel.api.v2.schema.zone_serializers import (
     CHANGING,
     MOST_CHANGES,
@@ -36,6 +37,7 @@ from replication.dns import names
 from replication.errors import BadName
 
 MOST_ZONES = 1000
+_OF_ZONE = ("at_revision", "changes", "zone")
 _TERMS = frozenset({"reason", "confirm", "accept_warnings", "ptr"})
 DRY_RUN = OpenApiParameter("dry_run", bool, description="true: write nothing, and answer what would be done.")
 _ANSWERS = {
@@ -139,16 +141,15 @@ def _patch(zone_request: ZoneRequest) -> Patch:
 
 def _body(value: Any, members: set[str], faults: Faults) -> Mapping[str, Any]:
     if not isinstance(value, dict):
-        raise bad_value("", "An object is needed here.")
-    for name in value.keys() - members - _TERMS:
-        faults.at(f"/{escaped(name)}", "There is no such member here.", "unknown")
+        raise bad_value("", must_be("", f"an object with the members {listed(sorted(members | _TERMS))}"))
+    faults.unknown("", value, members | _TERMS)
     return value
 
 
 def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[ZoneRequest]:
     """The zones of a bulk change, found by one query; what is wrong stands in `faults`."""
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_ZONES:
-        faults.at("/zones", f"A list of 1 to {MOST_ZONES} zones is needed here.")
+        faults.wrong_list("/zones", value, "zones", 1, MOST_ZONES)
         return []
     named = {f"/zones/{index}": _zone_name(each, f"/zones/{index}", faults) for index, each in enumerate(value)}
     visible = access.zones_visible_to(actor).filter(name__in={name for name in named.values() if name})
@@ -168,13 +169,12 @@ def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[ZoneRequest]:
 
 def _zone_name(value: Any, pointer: str, faults: Faults) -> str | None:
     if not isinstance(value, dict):
-        faults.at(pointer, "An object is needed here.")
+        faults.at(pointer, must_be(pointer, f"an object with the members {listed(_OF_ZONE)}"))
         return None
-    for member in value.keys() - {"zone", "changes", "at_revision"}:
-        faults.at(f"{pointer}/{escaped(member)}", "There is no such member here.", "unknown")
+    faults.unknown(pointer, value, _OF_ZONE)
     name = value.get("zone")
     if not isinstance(name, str):
-        faults.at(f"{pointer}/zone", "The name of a zone is needed here.", "required" if name is None else "invalid")
+        faults.wrong(f"{pointer}/zone", name, "the name of a zone")
         return None
     try:
         return names.parse(name)
@@ -209,16 +209,18 @@ def _usable_zone(
 def _at_revision(value: Mapping[str, Any], pointer: str, faults: Faults) -> int | None:
     number = value.get("at_revision")
     if number is not None and (type(number) is not int or not 0 <= number < 2**31):
-        faults.at(f"{pointer}/at_revision", "The number of a revision is needed here.")
+        faults.at(f"{pointer}/at_revision", "`at_revision` must be the number of a revision.")
         return None
     return number
 
 
 def _pointed(exc: ZoneError, requests: Sequence[ZoneRequest]) -> Problem:
     """The problem that an error is, with pointers to the items that caused it."""
+    if isinstance(exc, RuleViolations):
+        return violations_at(exc, lambda violation: _violating(requests, violation.name, violation.type))
     problem = problem_of(exc)
     assert problem is not None
-    if not problem.errors or isinstance(exc, RuleViolations):
+    if not problem.errors:
         problem.errors = list(_faults_of(exc, requests, problem))
     return problem
 
@@ -241,13 +243,6 @@ def _faults_of(exc: ZoneError, requests: Sequence[ZoneRequest], problem: Problem
             return [
                 RequestFault("needs-confirmation", reason, pointer=by_name[exc.zone_name].pointer)
                 for reason in exc.reasons
-            ]
-        case RuleViolations():
-            return [
-                RequestFault(
-                    violation.code, violation.message, pointer=_violating(requests, violation.name, violation.type)
-                )
-                for violation in exc.violations
             ]
     return list(problem.errors)
 

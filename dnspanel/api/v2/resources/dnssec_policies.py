@@ -246,7 +246,7 @@ class OneDnssecPolicy(V2View):
         """
         actor = actor_in(request)
         _json_of(policy_id, actor)
-        heir = read(PolicyReplacementSerializer, request.data or {}).get("replaced_by")
+        heir = read(PolicyReplacementSerializer, request.data).get("replaced_by")
         with conditional_write(request, f"dnssec-policy/{policy_id}", lambda: _json_of(policy_id, actor)):
             policies.delete_policy(
                 policy=policy_queries.policy_for(actor, policy_id),

@@ -166,7 +166,7 @@ class RolloverCancel(V2View):
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
-        body = read(RolloverCancelSerializer, request.data or {})
+        body = read(RolloverCancelSerializer, request.data)
         _rollover(zone, rollover_id)
         by = _findable(acting(request, terms_of_query(request).reason))
         rollovers.cancel(zone=zone, acting=by, withdrawn=body["withdrawn"], rollover_id=rollover_id)

@@ -20,7 +20,7 @@ from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.problems import Problem, bad_value
+from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.representation import operation_json, plan_json, time_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.http.visibility import seen
@@ -303,10 +303,8 @@ def _read_drafted(request: Request, zone: Zone, key: Key) -> tuple[dict[str, Any
     """The body of a PUT, and the RRset that it wants; None: that there be none. Raises Problem."""
     value = request.data
     if not isinstance(value, dict):
-        raise bad_value("", "An object is needed here.")
-    if "wanted" not in value:
-        raise bad_value("/wanted", "An RRset, or null, is needed here.", "required")
-    body = read(DraftedSerializer, {**value, "wanted": None})
+        return read(DraftedSerializer, value), None  # which refuses it
+    body = read(DraftedSerializer, {**value, "wanted": None} if "wanted" in value else value)
     if value["wanted"] is None:
         return body, None
     faults = Faults()

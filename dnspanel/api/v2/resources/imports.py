@@ -257,7 +257,7 @@ class ImportAct(V2View):
         job = job_of(request, import_id)
         if act not in ACTS:
             raise Problem("not-found", f"There is no act {act[:40]}.")
-        values = read(ImportActSerializer, request.data or {})
+        values = read(ImportActSerializer, request.data)
         with conditional_write(request, f"import/{import_id}", lambda: stable(job_of(request, import_id))):
             _refuse(job, act, confirmed=values["confirm"])
             more: dict[str, Any] = {"author": actor_in(request)} if act in _IN_THE_NAME_OF else {}

@@ -12,7 +12,7 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
-from dnspanel.api.v2.http.problems import Problem, bad_value
+from dnspanel.api.v2.http.problems import Problem, bad_value, violations_at
 from dnspanel.api.v2.http.representation import change_json, violation_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.http.visibility import seen
@@ -39,6 +39,7 @@ from dnspanel.api.v2.schema.parsing import Faults, owner_of
 from dnspanel.api.v2.schema.zone_serializers import CHANGING
 from dnspanel.statement_time import searching_for
 from dnspanel.zones import access, direct, many
+from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.many_zones import KeyByName, WideOutcome, WideSelection, publishable_patches, wide_outcome
 from dnspanel.zones.plan import ZonePlan
 from dnspanel.zones.rules import Severity, Violation
@@ -87,7 +88,11 @@ class ManyRRsets(V2View):
             preview = {**counts, **_preview_json(outcome, direct.preview_patches(patches=patches, author=actor), actor)}
             return answer(preview, headers={"ETag": tag})
         terms = Terms(body["reason"], body["confirm"], body["accept_warnings"])
-        published = publish(request, patches, terms, in_pieces=False)
+        try:
+            published = publish(request, patches, terms, in_pieces=False)
+        except RuleViolations as exc:
+            places = {(name, type_): f"/rrsets/{place}" for place, (_, name, type_) in enumerate(selection.keys)}
+            raise violations_at(exc, lambda violation: places.get((violation.name, violation.type), "/act")) from exc
         return written(request, published, extensions={"outcome": counts})
 
 
@@ -102,7 +107,7 @@ def _outcome(selection: WideSelection, act: many.Act, actor: Actor) -> WideOutco
 
 def _selection(body: Mapping[str, Any]) -> WideSelection:
     if ("where" in body) == ("rrsets" in body):
-        raise bad_value("/where", "Either `where` or `rrsets` is needed here.", "required")
+        raise bad_value("/where", "Send either `where` or `rrsets`.", "required")
     if "rrsets" in body:
         return WideSelection(_keys(body["rrsets"]))
     return WideSelection(search=search_in(body["where"]))
@@ -113,7 +118,7 @@ def search_in(text: str) -> str:
     if unclear := unclear_in(text):
         raise bad_value("/where", unclear)
     if not text.strip():
-        raise bad_value("/where", "Say what to search for.", "required")
+        raise bad_value("/where", "`where` must be a search that is not empty, such as `type:a`.", "required")
     return text
 
 

@@ -15,7 +15,7 @@ from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_answer
-from dnspanel.api.v2.http.problems import Problem, bad_parameter, bad_value
+from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_parameter, bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, page_of, read, stamp
 from dnspanel.fleet import resync, telemetry
@@ -265,7 +265,7 @@ class NodeAct(V2View):
         certificate invalid. `retire` removes the node for good.
         """
         actor, node = _to_change(request, name)
-        values = read(NodeActSerializer, request.data or {})
+        values = read(NodeActSerializer, request.data)
         if act not in ACTS:
             raise Problem("not-found", f"There is no act {act[:40]}.")
         with conditional_write(request, f"node/{node.pk}", lambda: _stable(_node_json(name))):
@@ -376,7 +376,7 @@ def _require_fingerprint(node: Any, sent: str | None) -> None:
 def _level(text: str) -> Level | None:
     """The steps of the chart that is asked for; None: seconds."""
     if text not in {"", "second", *LEVELS}:
-        raise bad_parameter("step", "Use second, minute or hour.")
+        raise bad_choice("step", text, ("second", *LEVELS))
     return LEVELS.get(text)
 
 

@@ -236,7 +236,7 @@ class ZoneTransfer(V2View):
         right `settings`.
         """
         zone = _zone(request, zone_name)
-        wants_all = read(TransferNowSerializer, request.data or {})["all"]
+        wants_all = read(TransferNowSerializer, request.data)["all"]
         set_up.ask_now(zone=zone, author=actor_in(request), now=timezone.now(), wants_all=wants_all)
         return _told(zone, 202, Location=f"{zone_url(zone.name)}/primaries")
 
@@ -326,7 +326,7 @@ def _terms_json(row: TransferredZone) -> dict[str, Any]:
 
 def _override(request: Request) -> dict[str, Any]:
     """Why, and whether that goes past rules; the body may be left out."""
-    return read(PastRulesSerializer, request.data or {})
+    return read(PastRulesSerializer, request.data)
 
 
 def _rows_of(actor: Actor) -> QuerySet[TransferredZone]:

@@ -21,7 +21,7 @@ from dnspanel.api.v2.http.accepted import (
 )
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.problems import Problem, bad_parameter
+from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_parameter
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, page_of
 from dnspanel.api.v2.schema.zone_serializers import (
@@ -181,12 +181,12 @@ def _after(request: Request) -> int:
 def _is_ascending(request: Request) -> bool:
     typed: str = request.query_params.get("order", "desc")
     if typed not in ("asc", "desc"):
-        raise bad_parameter("order", "Use asc or desc.")
+        raise bad_choice("order", typed, ("asc", "desc"))
     return typed == "asc"
 
 
 def _expands_zones(request: Request) -> bool:
     typed: str | None = request.query_params.get("expand")
     if typed not in (None, "zones"):
-        raise bad_parameter("expand", "Use zones.")
+        raise bad_choice("expand", typed, ("zones",))
     return typed == "zones"

@@ -16,7 +16,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.representation import plan_json, time_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
@@ -231,7 +231,7 @@ class RequestAct(V2View):
             raise Problem("not-found", f"There is no act {act[:40]}.")
         found = publish_requests.request_for(actor, key)
         access.require(actor, _NEEDS.get(act, Permission.EDIT))
-        values = read(RequestActSerializer, request.data or {})
+        values = read(RequestActSerializer, request.data)
         with conditional_write(request, f"request/{key}", lambda: _json(actor, key)):
             _ACTS[act](actor, found, values)
         return tagged(_json(actor, key))
@@ -249,7 +249,7 @@ def _publish(actor: Actor, found: PublishRequest, values: Mapping[str, Any]) -> 
 
 def _past_rules(actor: Actor, found: PublishRequest, values: Mapping[str, Any]) -> object:
     if not values["text"].strip():
-        raise Problem("invalid", "Say why it goes past the rules, in `text`.")
+        raise bad_value("/text", "`text` is required: why it goes past the rules.", "required")
     return publish_requests.publish_request(
         request=found, by=actor, channel=Channel.API, now=timezone.now(), past_rules=values["text"]
     )

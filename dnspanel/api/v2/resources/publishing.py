@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.answers import actor_in
-from dnspanel.api.v2.http.problems import bad_parameter
+from dnspanel.api.v2.http.problems import bad_choice
 from dnspanel.api.v2.http.view import form_id_of
 from dnspanel.api.v2.schema.fields import text_parameter
 from dnspanel.api.v2.schema.parsing import Faults
@@ -20,7 +20,7 @@ from dnspanel.zones.models import Channel, Publication
 
 TERMS = (
     OpenApiParameter("reason", str, description="Why, for the history."),
-    OpenApiParameter("confirm", bool, description="Do it though so much is deleted."),
+    OpenApiParameter("confirm", bool, description="Confirm a change that deletes many records."),
     OpenApiParameter("accept_warnings", bool, description="false: warnings refuse the change."),
     OpenApiParameter(
         "ptr",
@@ -70,10 +70,10 @@ def terms_in(body: Mapping[str, Any], faults: Faults) -> Terms:
     """The terms among the members of a body."""
     reason = body.get("reason", "")
     if not isinstance(reason, str) or len(reason) > MOST_REASON:
-        faults.at("/reason", f"A text of at most {MOST_REASON} characters is needed here.")
+        faults.at("/reason", f"`reason` must be a string of at most {MOST_REASON:,} characters.")
     for name in ("confirm", "accept_warnings", "ptr"):
         if not isinstance(body.get(name, False), bool):
-            faults.at(f"/{name}", "Use true or false.")
+            faults.at(f"/{name}", f"`{name}` must be true or false.")
     return Terms(reason, body.get("confirm", False), body.get("accept_warnings", True), body.get("ptr", False))
 
 
@@ -92,5 +92,5 @@ def flag_in(request: Request, name: str, default: bool) -> bool:
     """A query parameter that is `true` or `false`. Raises Problem."""
     value = request.query_params.get(name, "true" if default else "false")
     if value not in {"true", "false"}:
-        raise bad_parameter(name, "Use true or false.")
+        raise bad_choice(name, value, ("true", "false"))
     return bool(value == "true")

@@ -89,7 +89,7 @@ class Restorations(V2View):
 def selection_in(body: Mapping[str, Any]) -> TrashSelection:
     """Return which zones are asked for. Raise Problem where nothing says which."""
     if not any(name in body for name in _SELECTING):
-        raise bad_value("/where", f"One of {', '.join(_SELECTING)} is needed here.", "required")
+        raise bad_value("/where", f"Send one of {', '.join(_SELECTING)}.", "required")
     return TrashSelection(
         ids=tuple(body.get("ids", ())),
         names=tuple(body.get("zones", ())),

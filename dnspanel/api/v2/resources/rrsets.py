@@ -12,7 +12,7 @@ from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import Condition, condition_in, fresh_enough, require_rrset, rrset_tag
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.problems import Problem, bad_parameter
+from dnspanel.api.v2.http.problems import Problem, bad_parameter, violations_at
 from dnspanel.api.v2.http.representation import optional_rrset_json, rrset_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.publishing import TERMS, publish, terms_of_query
@@ -31,6 +31,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
 from dnspanel.statement_time import searching_for
 from dnspanel.zones import access
 from dnspanel.zones.direct import CurrentRRsets, Outcome, Patch, Step, removed, replaced
+from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.find_rrsets import BEFORE_ALL, StoredKey, between, last_compared
 from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import RRset as StoredRRset
@@ -168,12 +169,22 @@ def conditional_patch(zone: Zone, key: Key, step: Step, condition: Condition, mi
 def _publish_step(request: Request, zone: Zone, key: Key, step: Step, *, mine: Any) -> HttpResponse:
     """One RRset is published; the answer has it as it is by then."""
     patch = conditional_patch(zone, key, step, condition_in(request), mine)
-    outcome = publish(request, [patch], terms_of_query(request))
+    try:
+        outcome = publish(request, [patch], terms_of_query(request))
+    except RuleViolations as exc:
+        raise violations_at(exc, lambda violation: _place_in(request.data, violation.name == key[0])) from exc
     found = _result(outcome, zone, key)
     headers = {"ETag": found[1]} if found else {}
     return written(
         request, outcome, headers=headers, extensions={"rrset": optional_rrset_json(found[0] if found else None)}
     )
+
+
+def _place_in(body: Any, is_of_this_name: bool) -> str | None:
+    """Return the pointer to what breaks a rule: the values that were sent, or all of the body; a deletion has none."""
+    if not isinstance(body, dict) or not body:
+        return None
+    return next((f"/{name}" for name in ("rdata", "add", "remove") if is_of_this_name and name in body), "")
 
 
 def _result(outcome: Outcome, zone: Zone, key: Key) -> tuple[RRset, str] | None:

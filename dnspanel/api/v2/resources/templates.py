@@ -53,7 +53,7 @@ from dnspanel.zones.template_text import (
     is_name,
 )
 from replication.dns import names
-from replication.errors import BadName
+from replication.errors import BadName, NameOutside
 
 
 class TemplateVariableSerializer(Shape):
@@ -400,7 +400,7 @@ def _name(body: Mapping[str, Any], zone_name: str) -> str:
     try:
         name = names.parse(body["name"], zone_name)
     except BadName as exc:
-        raise bad_value("/name", str(exc)) from exc
+        raise bad_value("/name", str(exc), "bad-name") from exc
     if not names.is_within(name, zone_name):
-        raise bad_value("/name", f"{name} is not inside the zone {zone_name}")
+        raise bad_value("/name", str(NameOutside(text=name, zone_name=zone_name)), "bad-name")
     return name

@@ -28,7 +28,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Moment, Shape, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names, permissions_of
-from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
+from dnspanel.api.v2.schema.scopes import ScopeSerializer, grants_of, scopes_json
 from dnspanel.zones import access
 
 STATES = [(state, state) for state in ("alive", "expired", "revoked", "unused")]
@@ -166,7 +166,7 @@ class TokenRotation(OneSecretView):
         """
         actor, now = actor_in(request), timezone.now()
         token = token_for(actor, token_id)
-        overlap = timedelta(seconds=read(RotationSerializer, request.data or {})["overlap_seconds"])
+        overlap = timedelta(seconds=read(RotationSerializer, request.data)["overlap_seconds"])
         with conditional_write(request, f"token/{token_id}", lambda: _token_json(actor, token_id)):
             new = verbs.rotate_token(token=token, by=actor, now=now, overlap=overlap)
         new.token.owner = token.owner
@@ -185,7 +185,7 @@ def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> verbs.Token
     """Terms that were checked for their shape. Raises ValidationError for zones that the actor may not know about."""
     return verbs.TokenTerms(
         purpose=values["purpose"],
-        scope=tuple(grant_of(actor, scope) for scope in values["scope"]),
+        scope=grants_of(actor, values["scope"]),
         permissions=permissions_of(values["permissions"]),
         networks=tuple(values["networks"]) or tuple(actor.token.networks if actor.token else ()),
         expires_at=values["expires_at"] if "expires_at" in values else _usual_end(actor, now),

@@ -18,13 +18,15 @@ from dnspanel.accounts.models import Team
 from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, zone_tag
+from dnspanel.api.v2.http.fault_texts import quoted
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.problems import Problem, bad_value
+from dnspanel.api.v2.http.problems import Problem, bad_value, violations_at
 from dnspanel.api.v2.http.representation import time_json, trash_url, zone_url
 from dnspanel.api.v2.http.view import V2View, form_id_of
+from dnspanel.api.v2.resources.new_zone import chosen_server_set, host_of, hosts, mailbox_in, new_rrsets
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.fields import PAGED, id_parameter, page_of, read, search_parameter, text_parameter
-from dnspanel.api.v2.schema.parsing import Faults, read_rrset
+from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.zone_serializers import (
     CHANGING,
     IF_CHANGED,
@@ -41,18 +43,15 @@ from dnspanel.api.v2.schema.zone_serializers import (
     ZoneWrittenSerializer,
 )
 from dnspanel.statement_time import searching_for
-from dnspanel.transfer.zone_templates.access import templates_visible_to
 from dnspanel.zones import access, clone, edit, queries
+from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.history import tokens_of_publications
 from dnspanel.zones.models import Channel, Publication, Zone, gone_at
-from dnspanel.zones.name_rules import mailbox_text
 from dnspanel.zones.search.terms import Filter, parse
 from dnspanel.zones.search.zone_conditions import looks_inside, refuse_too_general
 from dnspanel.zones.search.zones_by_name import zones_fitting
-from dnspanel.zones.server_sets import ServerSet, newest_set
 from dnspanel.zones.settings_of_zone import change_default_ttl, change_settings, teams_to_choose_from
 from replication.dns import names
-from replication.dns.rrset import RRset
 from replication.errors import BadName
 
 _COLUMNS = (
@@ -121,20 +120,24 @@ class ZoneList(V2View):
         `publications` names them all, and name servers answer with the first ones before the last.
         """
         actor = actor_in(request)
-        rrsets, body = _new_rrsets(request)
-        publication = edit.create_zone(
-            name=body["name"],
-            author=actor,
-            channel=Channel.API,
-            now=timezone.now(),
-            rrsets=rrsets,
-            nameservers=_hosts(body, "nameservers"),
-            hostmaster=_host(_mailbox_text(body), "/hostmaster"),
-            server_set=_server_set(actor, body),
-            team=chosen_team(actor, body.get("team")),
-            reason=body.get("reason", ""),
-            form_id=form_id_of(request),
-        )
+        rrsets, body = new_rrsets(request)
+        try:
+            publication = edit.create_zone(
+                name=body["name"],
+                author=actor,
+                channel=Channel.API,
+                now=timezone.now(),
+                rrsets=rrsets,
+                nameservers=hosts(body, "nameservers"),
+                hostmaster=host_of(mailbox_in(body), "/hostmaster"),
+                server_set=chosen_server_set(actor, body),
+                team=chosen_team(actor, body.get("team")),
+                reason=body.get("reason", ""),
+                form_id=form_id_of(request),
+            )
+        except RuleViolations as exc:
+            places = {(rrset.name, rrset.type): f"/rrsets/{place}" for place, rrset in enumerate(rrsets or ())}
+            raise violations_at(exc, lambda violation: places.get((violation.name, violation.type), "")) from exc
         return _zone_written(request, publication, names.parse(body["name"]), 201)
 
 
@@ -250,7 +253,7 @@ def _new_names(typed: Sequence[str]) -> list[str]:
     for index, text in enumerate(typed):
         name = _canonical(text)
         if name is None:
-            faults.at(f"/names/{index}", "This is no name of a zone.", "bad-name")
+            faults.at(f"/names/{index}", f"{quoted(typed[index])} is not the name of a zone.", "bad-name")
         elif name in found:
             faults.at(f"/names/{index}", "The name is given twice.", "twice")
         else:
@@ -455,58 +458,6 @@ def _filtered(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
     return zones
 
 
-def _new_rrsets(request: Request) -> tuple[list[RRset] | None, dict[str, Any]]:
-    """The RRsets of a new zone, and the body without them. Raises Problem."""
-    if not isinstance(request.data, dict):
-        raise bad_value("", "An object is needed here.")
-    given = request.data.get("rrsets")
-    body = read(NewZoneSerializer, {name: value for name, value in request.data.items() if name != "rrsets"})
-    try:
-        zone_name = names.parse(body["name"])
-    except BadName as exc:
-        raise bad_value("/name", str(exc), "bad-name") from exc
-    if given is None:
-        return None, body
-    faults = Faults()
-    if not isinstance(given, list):
-        raise bad_value("/rrsets", "A list of RRsets is needed here.")
-    rrsets = [read_rrset(each, zone_name, f"/rrsets/{index}", faults) for index, each in enumerate(given)]
-    faults.refuse()
-    return [rrset for rrset in rrsets if rrset is not None], body
-
-
-def _hosts(body: dict[str, Any], name: str) -> list[str] | None:
-    if name not in body:
-        return None
-    return [str(_host(text, f"/{name}/{index}")) for index, text in enumerate(body[name])]
-
-
-def _server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
-    """The set of name servers that the body names; raises Problem."""
-    if "name_server_set" not in body:
-        return None
-    if "nameservers" in body:
-        raise bad_value("/name_server_set", "Name servers, or a set of them: not both.")
-    found = templates_visible_to(actor).filter(pk=body["name_server_set"]).first()
-    server_set = None if found is None else newest_set(found)
-    if server_set is None:
-        raise bad_value("/name_server_set", "There is no such set of name servers.")
-    return server_set
-
-
-def _mailbox_text(body: Mapping[str, Any]) -> str | None:
-    """The mailbox as a name; people also write it as an address of mail."""
-    return mailbox_text(body["hostmaster"]) if "hostmaster" in body else None
-
-
-def _host(text: str | None, pointer: str) -> str | None:
-    """The canonical name; raises Problem."""
-    try:
-        return None if text is None else names.parse(text)
-    except BadName as exc:
-        raise bad_value(pointer, str(exc), "bad-name") from exc
-
-
 def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
     """The team of this id, if the actor may choose it or it is the present one. Raises Problem."""
     if team_id is None:
@@ -518,7 +469,7 @@ def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -
     if found is None and actor.may(Right.CREATE_ZONE, zone_id=0, tags=(), team_id=team_id):
         found = Team.objects.filter(pk=team_id).first()
     if found is None:
-        raise bad_value("/team", "There is no such team, or you cannot give a zone to it.")
+        raise bad_value("/team", f"There is no team {team_id} to which you can give a zone. `GET /teams` lists teams.")
     return found
 
 

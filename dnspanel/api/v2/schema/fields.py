@@ -12,15 +12,19 @@ from django.utils.dateparse import parse_datetime
 from drf_spectacular.types import OpenApiTypes
 from drf_spectacular.utils import OpenApiParameter, extend_schema_field
 from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
 from rest_framework.request import Request
 
-from dnspanel.api.v2.http.problems import bad_parameter
+from dnspanel.api.v2.http.fault_texts import read_only_member, unknown_member
+from dnspanel.api.v2.http.problems import bad_choice, bad_parameter
 from dnspanel.api.v2.http.representation import time_json
+from dnspanel.api.v2.schema.field_faults import explained, settable
 from dnspanel.zones.search.terms import FILTERS, LONGEST_SEARCH, parse
 from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
 
 LARGEST_ID = 2**31 - 1
+A_TIME = "2026-11-21T12:00:00Z"
 _MOST_UNKNOWN = 100
 _WITH_MEMBERS = (serializers.BaseSerializer, serializers.ListField, serializers.DictField)
 PAGED = [
@@ -35,12 +39,22 @@ class Shape(serializers.Serializer):
     """A JSON object; a member that it does not have is refused, because it was probably meant to do something."""
 
     def to_internal_value(self, data: Any) -> Any:
-        value = super().to_internal_value(data)
-        fields = self.fields
-        unknown = [str(name) for name in data if name not in fields or fields[name].read_only][:_MOST_UNKNOWN]
-        if unknown:
-            raise serializers.ValidationError({name: ["There is no such member here."] for name in unknown})
+        faults: dict[str, Any] = dict(self._unknown_members(data)) if isinstance(data, Mapping) else {}
+        try:
+            value = super().to_internal_value(data)
+        except serializers.ValidationError as exc:
+            if not faults:
+                raise
+            faults |= exc.detail  # a misspelled member is often one that is missing too: both are named
+        if faults:
+            raise serializers.ValidationError(faults)
         return value
+
+    def _unknown_members(self, data: Mapping[str, Any]) -> dict[str, list[ErrorDetail]]:
+        fields, allowed = self.fields, settable(self)
+        unknown = [str(name) for name in data if name not in fields or fields[name].read_only][:_MOST_UNKNOWN]
+        texts = {name: read_only_member if name in fields else unknown_member for name in unknown}
+        return {name: [ErrorDetail(text(name, allowed), "unknown")] for name, text in texts.items()}
 
 
 class Text(serializers.CharField):
@@ -95,15 +109,19 @@ class Members(serializers.DictField):
 class Moment(serializers.DateTimeField):
     """A time with its offset from UTC."""
 
+    needs = (f"a time such as {A_TIME}", "times")
+
     def to_internal_value(self, value: Any) -> datetime:
         if (found := moment(value) if isinstance(value, str) else None) is not None:
             return found
-        raise serializers.ValidationError("Use a time such as 2026-11-21T12:00:00Z.")
+        raise serializers.ValidationError(f"Use a time such as {A_TIME}.", "date")
 
 
 @extend_schema_field(OpenApiTypes.STR)
 class ZoneName(Text):
     """The name of a zone, made canonical."""
+
+    needs = ("the name of a zone", "names of zones")
 
     def __init__(self, **kwargs: Any) -> None:
         super().__init__(max_length=1100, **kwargs)
@@ -118,6 +136,8 @@ class ZoneName(Text):
 @extend_schema_field(OpenApiTypes.STR)
 class RecordType(Text):
     """A record type by its mnemonic; inside, its number."""
+
+    needs = ("a record type such as AAAA", "record types")
 
     def to_internal_value(self, data: Any) -> int:  # type: ignore[override]
         return type_number(super().to_internal_value(data)[:20])  # no type has a longer name
@@ -150,10 +170,13 @@ def page_of(shape: type[serializers.Serializer[Any]]) -> type[serializers.Serial
 
 
 def read(shape: type[serializers.Serializer[Any]], data: Any, *, partial: bool = False) -> dict[str, Any]:
-    """The canonical values of a body. Raises ValidationError."""
+    """Return the canonical values of a body. Raise ValidationError with our codes and sentences."""
     serializer = shape(data=data, partial=partial)
-    _refuse_long_lists(serializer, data)
-    serializer.is_valid(raise_exception=True)
+    try:
+        _refuse_long_lists(serializer, data)
+        serializer.is_valid(raise_exception=True)
+    except serializers.ValidationError as exc:
+        raise serializers.ValidationError(explained(serializer, exc.detail, data)) from exc
     return dict(serializer.validated_data)
 
 
@@ -167,8 +190,11 @@ def _refuse_long_lists(field: Any, value: Any) -> None:
         if most is not None and isinstance(value, list | dict) and len(value) > most:
             raise serializers.ValidationError([f"Ensure this field has no more than {most} elements."], "max_length")
         if isinstance(value, list) and isinstance(field.child, _WITH_MEMBERS):
-            for member in value:
-                _refuse_long_lists(field.child, member)
+            for place, member in enumerate(value):
+                try:
+                    _refuse_long_lists(field.child, member)
+                except serializers.ValidationError as exc:
+                    raise serializers.ValidationError({place: exc.detail}) from exc
     elif isinstance(field, serializers.Serializer) and isinstance(value, Mapping):
         for name, each in field.fields.items():
             if name in value and isinstance(each, _WITH_MEMBERS):
@@ -192,7 +218,7 @@ def moment_parameter(query: Mapping[str, str], name: str) -> datetime | None:
     text = query.get(name)
     found = moment(text) if text else None
     if text is not None and found is None:
-        raise bad_parameter(name, "Use a time such as 2026-11-21T12:00:00Z.")
+        raise bad_parameter(name, f"Use a time such as {A_TIME}.")
     return found
 
 
@@ -202,7 +228,7 @@ def id_parameter(query: Mapping[str, str], name: str) -> int | None:
     if text is not None and not (
         text.isascii() and text.isdecimal() and len(text) < 11 and 0 < int(text) <= LARGEST_ID
     ):
-        raise bad_parameter(name, "Use an id.")
+        raise bad_parameter(name, f"`{name}` must be the id, a whole number from 1.")
     return None if text is None else int(text)
 
 
@@ -210,7 +236,7 @@ def choice_parameter(query: Mapping[str, str], name: str, choices: Collection[st
     """One of these in a query parameter, or nothing if it is not there. Raises Problem."""
     text = query.get(name)
     if text is not None and text not in choices:
-        raise bad_parameter(name, f"Use one of {', '.join(sorted(choices))}.")
+        raise bad_choice(name, text, sorted(choices))
     return text or ""
 
 

@@ -18,7 +18,10 @@ HEADERS: Schema = {
     "ETag": {"schema": _TEXT, "description": "Version of the resource, for `If-Match` and `If-None-Match`."},
     "Idempotency-Replayed": {"schema": {"type": "string", "const": "true"}, "description": _REPLAYED},
     "Link": {"schema": _TEXT, "description": 'Address of the next page, with `rel="next"`; left out on the last one.'},
-    "Location": {"schema": _TEXT, "description": "Address of what was created, or of the publication."},
+    "Location": {
+        "schema": _TEXT,
+        "description": "Address of what was created, of the publication, or of what tells how far it is.",
+    },
     "Panel-Version": {"schema": _TEXT, "description": "The version of the panel."},
     "Preference-Applied": {"schema": _TEXT, "description": "`wait=…`: the panel has waited as it was asked."},
     "RateLimit": {"schema": _TEXT, "description": "What is left of the limit, in the form of the IETF's draft."},
@@ -112,7 +115,7 @@ def _names(operations: Schema, method: str, operation: Schema, status: str, crea
         found |= {"Location", "Preference-Applied"} if method != "get" else set()
     if method == "get" and "cursor" in parameters:
         found.add("Link")
-    if (method == "post" and creates) or name in _LOCATED_ACTS:
+    if (method == "post" and creates) or name in _LOCATED_ACTS or (method != "get" and status == "202"):
         found.add("Location")
     if _is_tagged(operations, method, name, parameters, creates) and status != "204":
         found.add("ETag")

@@ -4,12 +4,13 @@ By hand, not by serializers: a bulk change has thousands of them, and a
 serializer takes longer for one than publishing it does.
 """
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from dnspanel.api.v2.http import fault_texts
 from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, invalid
-from dnspanel.api.v2.schema.zone_serializers import MOST_RDATA, MOST_REASON
+from dnspanel.api.v2.schema.zone_serializers import MOST_CHANGES, MOST_RDATA, MOST_REASON
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
 from dnspanel.zones import direct
 from dnspanel.zones.absolute_values import RELATIVE, has_relative_name, parse_absolute
@@ -19,7 +20,7 @@ from dnspanel.zones.soa import DEFAULT_TTL
 from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import Notes
 from replication.dns.rrset import MAX_TTL, Key, RRset, make
-from replication.errors import BadName, BadRdata, BadRRset, ReplicationError
+from replication.errors import BadName, BadRdata, BadRRset, NameOutside, ReplicationError
 
 _OPS = ("replace", "delete", "extend", "prune")
 _TEXTS = frozenset({rdtypes.TXT, rdtypes.SPF})
@@ -49,6 +50,25 @@ class Faults(list[RequestFault]):
         if len(self) >= MOST_FAULTS:
             self.refuse()
 
+    def wrong(self, pointer: str, value: Any, needed: str) -> None:
+        """Add that a value is missing (None), or is not what is needed."""
+        code = "required" if value is None else "invalid"
+        self.at(pointer, fault_texts.must_be(pointer, needed, missing=value is None), code)
+
+    def wrong_list(self, pointer: str, value: Any, things: str, least: int, most: int) -> None:
+        """Add that a value is missing, is no list, or has too few members or too many."""
+        if isinstance(value, list):
+            text = fault_texts.must_be(pointer, f"{fault_texts.list_of(things, least, most)}, not of {len(value):,}")
+            self.at(pointer, text, "too-few" if len(value) < least else "too-many")
+        else:
+            self.wrong(pointer, value, fault_texts.list_of(things, least, most))
+
+    def unknown(self, pointer: str, value: Mapping[str, Any], allowed: Collection[str]) -> None:
+        """Add each member of an object that there is not."""
+        for name in value:
+            if name not in allowed:
+                self.at(f"{pointer}/{escaped(name)}", fault_texts.unknown_member(name, allowed), "unknown")
+
     def refuse(self) -> None:
         """Raise the Problem that names them all, if there is any."""
         if self:
@@ -59,11 +79,12 @@ def read_orders(
     value: Any, zone_name: str, pointer: str, faults: Faults, *, most: int, default_ttl: int | None
 ) -> list[Order]:
     """The orders of a list; what is wrong with others stands in `faults`. `default_ttl`: the zone's, if it has one."""
-    if not isinstance(value, list):
-        faults.at(pointer, "This must be a list of changes.")
+    if not isinstance(value, list) or not value:
+        faults.wrong_list(pointer, value, "changes", 1, MOST_CHANGES)
         return []
     if len(value) > most:
-        faults.at(pointer, f"At most {most} changes at once; these are {len(value)}.", "too-many")
+        text = f"At most {MOST_CHANGES:,} changes at once, in all zones together: send the others in another request."
+        faults.at(pointer, text, "too-many")
         return []
     ttl = DEFAULT_TTL if default_ttl is None else default_ttl
     orders = (_read_order(each, zone_name, f"{pointer}/{index}", faults, ttl) for index, each in enumerate(value))
@@ -87,8 +108,10 @@ def read_patch(value: Any, key: Key) -> Step:
     faults = Faults()
     if _is_object(value, _CONTENT | {"add", "remove"}, "", faults):
         _check_content(value, "", faults, optional={"ttl", "rdata"})
-        _check_texts(value, "add", "", faults)
-        _check_texts(value, "remove", "", faults)
+        for name in ("add", "remove"):
+            _check_texts(value, name, "", faults)
+            if "rdata" in value and name in value:
+                faults.at(f"/{name}", f"Send `rdata` to replace all values, or `{name}` to change some: not both.")
     faults.refuse()
     tags, remarks = _tags_in(value, "", faults), _comments_in(key[1], value, "", faults)
     faults.refuse()
@@ -118,7 +141,7 @@ def owner_of(text: str, zone_name: str) -> str:
     """The owner name that a client means: absolute with a final dot, else relative to the zone. Raises BadName."""
     name = names.parse(text, zone_name)
     if not names.is_within(name, zone_name):
-        raise BadName(text=text, reason=f"it is not inside the zone {zone_name}")
+        raise NameOutside(text=text, zone_name=zone_name)
     if not text.endswith(".") and f".{text.lower()}.".endswith("." + zone_name):
         raise BadName(text=text, reason=f"it would be {name}; put a dot at its end if it is absolute")
     return name
@@ -137,22 +160,29 @@ def _read_order(value: Any, zone_name: str, pointer: str, faults: Faults, ttl: i
         return None
     op = value.get("op")
     if op not in _OPS:
-        faults.at(f"{pointer}/op", f"Use one of {', '.join(_OPS)}.")
+        _refuse_op(op, pointer, faults)
     key = _read_key(value, zone_name, pointer, faults)
-    if key is None or len(faults) > before:
+    if key is None or op not in _OPS:
         return None
     step = _read_step(op, value, key, pointer, faults, ttl)
-    return None if step is None else Order(key, _pointing(step, pointer), pointer)
+    return None if step is None or len(faults) > before else Order(key, _pointing(step, pointer), pointer)
+
+
+def _refuse_op(op: Any, pointer: str, faults: Faults) -> None:
+    if op is None:
+        faults.wrong(f"{pointer}/op", None, f"one of {', '.join(_OPS)}")
+    else:
+        faults.at(f"{pointer}/op", fault_texts.not_a_choice(f"{pointer}/op", op, _OPS), "invalid-choice")
 
 
 def _read_step(op: str, value: Mapping[str, Any], key: Key, pointer: str, faults: Faults, ttl: int) -> Step | None:
     if op == "delete":
         for name in sorted(_CONTENT & value.keys()):
-            faults.at(f"{pointer}/{name}", "A deletion has no content.")
+            faults.at(f"{pointer}/{name}", f"`delete` takes no `{name}`: leave it out.")
         return None if _CONTENT & value.keys() else direct.removed
     if op == "prune":
         for name in sorted((_CONTENT - {"rdata"}) & value.keys()):
-            faults.at(f"{pointer}/{name}", "Pruning takes only the rdata that are to go.")
+            faults.at(f"{pointer}/{name}", f"`prune` takes no `{name}`, only the `rdata` to remove.")
         if not _check_texts(value, "rdata", pointer, faults, required=True):
             return None
         return direct.without(_parsed(key[1], value["rdata"], f"{pointer}/rdata", faults))
@@ -169,13 +199,13 @@ def _read_key(value: Mapping[str, Any], zone_name: str, pointer: str, faults: Fa
     try:
         owner = owner_of(name, zone_name) if isinstance(name, str) else None
         if owner is None:
-            faults.at(f"{pointer}/name", "A name is needed here.", "required" if name is None else "invalid")
+            faults.wrong(f"{pointer}/name", name, "an owner name, such as www or @ for the zone itself")
     except BadName as exc:
         faults.at(f"{pointer}/name", str(exc), "bad-name")
     try:
         number = type_of(type_) if isinstance(type_, str) else None
         if number is None:
-            faults.at(f"{pointer}/type", "A record type is needed here.", "required" if type_ is None else "invalid")
+            faults.wrong(f"{pointer}/type", type_, "a record type such as AAAA")
     except BadRdata as exc:
         faults.at(f"{pointer}/type", str(exc), "bad-type")
     return None if owner is None or number is None else (owner, number)
@@ -201,7 +231,7 @@ def _check_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, op
     _check_texts(value, "disabled", pointer, faults)
     comment = value.get("comment", "")
     if not isinstance(comment, str) or len(comment) > MOST_REASON:
-        faults.at(f"{pointer}/comment", f"A text of at most {MOST_REASON} characters is needed here.")
+        faults.at(f"{pointer}/comment", f"`comment` must be a string of at most {MOST_REASON:,} characters.")
     return len(faults) == before
 
 
@@ -224,7 +254,7 @@ def _comments_in(type_: int, value: Mapping[str, Any], pointer: str, faults: Fau
         return None
     remarks = value["value_comments"]
     if not isinstance(remarks, dict) or not all(isinstance(text, str) for text in remarks.values()):
-        faults.at(f"{pointer}/value_comments", "An object of rdata and texts is needed here.")
+        faults.at(f"{pointer}/value_comments", "`value_comments` must be an object of rdata and strings.")
         return None
     try:
         return dict(notes_of(type_, (), remarks).comments)
@@ -237,8 +267,7 @@ def _check_ttl(value: Mapping[str, Any], pointer: str, faults: Faults) -> None:
     ttl = value.get("ttl")
     is_integer = type(ttl) is int or (type(ttl) is float and ttl.is_integer())  # JSON has but one kind of number
     if not is_integer or not 0 <= ttl <= MAX_TTL:  # type: ignore[operator]
-        detail = f"A whole number of seconds from 0 to {MAX_TTL} is needed here."
-        faults.at(f"{pointer}/ttl", detail, "required" if ttl is None else "invalid")
+        faults.wrong(f"{pointer}/ttl", ttl, f"a whole number of seconds from 0 to {MAX_TTL}")
 
 
 def _ttl(value: Mapping[str, Any], otherwise: int) -> int:
@@ -248,23 +277,22 @@ def _ttl(value: Mapping[str, Any], otherwise: int) -> int:
 def _check_texts(value: Mapping[str, Any], name: str, pointer: str, faults: Faults, *, required: bool = False) -> bool:
     texts = value.get(name, None if required else [])
     if not isinstance(texts, list) or (required and not texts) or len(texts) > MOST_RDATA:
-        detail = f"A list of {'1' if required else '0'} to {MOST_RDATA} texts is needed here."
-        faults.at(f"{pointer}/{name}", detail, "required" if texts is None else "invalid")
+        faults.wrong_list(f"{pointer}/{name}", texts, "strings", int(required), MOST_RDATA)
         return False
     wrong = [index for index, text in enumerate(texts) if not isinstance(text, str)]
     for index in wrong:
-        faults.at(f"{pointer}/{name}/{index}", "A text is needed here.")
+        faults.at(f"{pointer}/{name}/{index}", f"`{name}/{index}` must be a string.")
     return not wrong
 
 
 def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults) -> bool:
+    """Return whether the value can be read on: it is an object. Members that there are not are faults."""
     if not isinstance(value, dict):
-        faults.at(pointer, "An object is needed here.")
+        needed = f"an object with the members {fault_texts.listed(sorted(members))}"
+        faults.at(pointer, fault_texts.must_be(pointer, needed))
         return False
-    unknown = [name for name in value if name not in members]
-    for name in unknown:
-        faults.at(f"{pointer}/{escaped(name)}", "There is no such member here.", "unknown")
-    return not unknown
+    faults.unknown(pointer, value, members)
+    return True
 
 
 def escaped(name: str) -> str:

@@ -1,9 +1,10 @@
 """Grants as JSON: zones by name, types by mnemonic. Zones that the reader may not know about are only counted."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Grant, Right
@@ -37,11 +38,26 @@ class ScopeSerializer(Shape):
     types = serializers.ListField(child=RecordType(), default=list, max_length=MOST, help_text="Empty: every type.")
 
 
+def grants_of(actor: Actor, scopes: Sequence[Mapping[str, Any]]) -> tuple[Grant, ...]:
+    """Return the grants that the checked members of `scope` mean. Raise ValidationError as `grant_of` does."""
+    found, faults = [], {}
+    for place, scope in enumerate(scopes):
+        try:
+            found.append(grant_of(actor, scope))
+        except serializers.ValidationError as exc:
+            faults[place] = exc.detail
+    if faults:
+        raise serializers.ValidationError({"scope": faults})
+    return tuple(found)
+
+
 def grant_of(actor: Actor, data: Mapping[str, Any]) -> Grant:
     """The grant that a checked scope means. Raises ValidationError for zones that the actor may not know about."""
     ids = dict(access.zones_visible_to(actor).filter(name__in=data["zones"]).values_list("name", "pk"))
-    if missing := [name for name in data["zones"] if name not in ids]:
-        raise serializers.ValidationError({"zones": [f"There is no zone {name}." for name in missing[:10]]})
+    missing = {place: name for place, name in enumerate(data["zones"]) if name not in ids}
+    if missing:
+        texts = {place: [ErrorDetail(f"There is no zone {name}.", "not-found")] for place, name in missing.items()}
+        raise serializers.ValidationError({"zones": texts})
     return Grant(
         rights=frozenset(map(Right, data["rights"])),
         everywhere=data["everywhere"],

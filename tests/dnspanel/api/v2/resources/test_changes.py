@@ -60,11 +60,12 @@ def test_every_fault_is_pointed_at_and_nothing_is_written(call: Caller, zone: Zo
     problem = call.problem(422, "POST", CHANGES, {"changes": orders})
     assert pointers(problem) == [
         ("/changes/1/rdata/1", "bad-rdata"),
-        ("/changes/2/op", "invalid"),
+        ("/changes/2/op", "invalid-choice"),
         ("/changes/3/name", "bad-name"),
         ("/changes/4/comment", "invalid"),
-        ("/changes/4/rdata", "invalid"),
+        ("/changes/4/rdata", "too-few"),
         ("/changes/5/x~1y", "unknown"),
+        ("/changes/5/type", "bad-type"),
         ("/changes/6", "invalid"),
     ]
     assert Publication.objects.count() == 1
@@ -142,7 +143,7 @@ def test_one_bad_item_keeps_all_zones_as_they_were(call: Caller, zone: Zone, oth
         ("/zones/6", "invalid"),
     }
     for second, status, pointer in (
-        ({"zone": "other.test.", "at_revision": 7, "changes": []}, 412, "/zones/1/at_revision"),
+        ({"zone": "other.test.", "at_revision": 7, "changes": good["changes"]}, 412, "/zones/1/at_revision"),
         (
             {"zone": "other.test.", "changes": [replace("www", "CNAME", "x.test."), replace("www", "A", "192.0.2.1")]},
             422,

@@ -1,6 +1,6 @@
 """Zones in API v2: lists that stay stable under writes, creation, settings, deletion and the way back.
 
-Tests `http.pages` too.
+Tests `http.pages` and `resources.new_zone` too.
 """
 
 import json

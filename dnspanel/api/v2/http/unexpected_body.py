@@ -1,0 +1,57 @@
+"""Bodies where an operation takes none: what they say is in vain, so they are refused."""
+
+from rest_framework.request import Request
+from rest_framework.views import APIView
+
+from dnspanel.api.v2.http.fault_texts import listed, quoted
+from dnspanel.api.v2.http.parameters import query_parameters
+from dnspanel.api.v2.http.problems import Problem, RequestFault
+
+_MOST = 100
+# Whether an operation takes a body, once it was looked up: that depends on the code alone.
+_BODIES: dict[tuple[type[APIView], str], bool] = {}
+
+
+def refuse_unexpected_body(request: Request, view: APIView) -> None:
+    """Raise Problem for a write with a body that its operation does not have, such as a `reason` for a DELETE.
+
+    An empty object passes: some clients send it with every POST. Nothing has been done yet when a body is refused.
+    """
+    method = str(request.method)
+    if _takes_body(view, method) or not _has_body(request):
+        return
+    request._request.body  # noqa: B018  kept for the digest of an Idempotency-Key: the stream is read once only
+    if not (sent := request.data):
+        return
+    known = query_parameters(view, method) or frozenset()
+    detail = f"{method} takes no body here."
+    if known:
+        detail += f" Send these in the query: {listed(sorted(known))}."
+    members = list(sent)[:_MOST] if isinstance(sent, dict) else []
+    raise Problem("invalid", detail, [_fault(str(name), known, detail) for name in members] or [_fault_of_all(detail)])
+
+
+def _fault(name: str, known: frozenset[str], detail: str) -> RequestFault:
+    text = f"`{name}` belongs in the query: `?{name}=…`." if name in known else f"{quoted(name)}: {detail}"
+    return RequestFault("unknown", text, pointer=f"/{name.replace('~', '~0').replace('/', '~1')}")
+
+
+def _fault_of_all(detail: str) -> RequestFault:
+    return RequestFault("unknown", detail, pointer="")
+
+
+def _has_body(request: Request) -> bool:
+    return bool(int(request.META.get("CONTENT_LENGTH") or 0)) or "HTTP_TRANSFER_ENCODING" in request.META
+
+
+def _takes_body(view: APIView, method: str) -> bool:
+    """Return whether the document has a body for this operation. A method that does not exist is refused elsewhere."""
+    kind = type(view), method
+    if kind not in _BODIES:
+        do = getattr(view, method.lower(), None)
+        if do is None or method == "DELETE":
+            return do is None
+        operation = do.kwargs["schema"]()
+        operation.view, operation.method = view, method
+        _BODIES[kind] = operation.get_request_serializer() is not None
+    return _BODIES[kind]

@@ -1,0 +1,68 @@
+"""What a request to create a zone says besides its settings: records, name servers, and the mailbox of the SOA."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework.request import Request
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.api.v2.http.problems import bad_value
+from dnspanel.api.v2.schema.fields import read
+from dnspanel.api.v2.schema.parsing import Faults, read_rrset
+from dnspanel.api.v2.schema.zone_serializers import NewZoneSerializer
+from dnspanel.transfer.zone_templates.access import templates_visible_to
+from dnspanel.zones.name_rules import mailbox_text
+from dnspanel.zones.server_sets import ServerSet, newest_set
+from replication.dns import names
+from replication.dns.rrset import RRset
+from replication.errors import BadName
+
+
+def new_rrsets(request: Request) -> tuple[list[RRset] | None, dict[str, Any]]:
+    """The RRsets of a new zone, and the body without them. Raises Problem."""
+    given = request.data.get("rrsets") if isinstance(request.data, dict) else None
+    body = read(NewZoneSerializer, request.data if given is None else {**request.data, "rrsets": []})
+    try:
+        zone_name = names.parse(body["name"])
+    except BadName as exc:
+        raise bad_value("/name", str(exc), "bad-name") from exc
+    if given is None:
+        return None, body
+    faults = Faults()
+    if not isinstance(given, list):
+        raise bad_value("/rrsets", "`rrsets` must be a list of RRsets.")
+    rrsets = [read_rrset(each, zone_name, f"/rrsets/{index}", faults) for index, each in enumerate(given)]
+    faults.refuse()
+    return [rrset for rrset in rrsets if rrset is not None], body
+
+
+def hosts(body: dict[str, Any], name: str) -> list[str] | None:
+    if name not in body:
+        return None
+    return [str(host_of(text, f"/{name}/{index}")) for index, text in enumerate(body[name])]
+
+
+def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
+    """The set of name servers that the body names; raises Problem."""
+    if "name_server_set" not in body:
+        return None
+    if "nameservers" in body:
+        raise bad_value("/name_server_set", "Send `nameservers` or `name_server_set`, not both.")
+    found = templates_visible_to(actor).filter(pk=body["name_server_set"]).first()
+    server_set = None if found is None else newest_set(found)
+    if server_set is None:
+        raise bad_value("/name_server_set", "There is no such set of name servers. `GET /name-server-sets` lists them.")
+    return server_set
+
+
+def mailbox_in(body: Mapping[str, Any]) -> str | None:
+    """The mailbox as a name; people also write it as an address of mail."""
+    return mailbox_text(body["hostmaster"]) if "hostmaster" in body else None
+
+
+def host_of(text: str | None, pointer: str) -> str | None:
+    """The canonical name; raises Problem."""
+    try:
+        return None if text is None else names.parse(text)
+    except BadName as exc:
+        raise bad_value(pointer, str(exc), "bad-name") from exc

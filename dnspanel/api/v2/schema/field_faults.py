@@ -1,0 +1,143 @@
+"""What serializers find wrong with a body, in our codes, and in sentences that say what is needed. Pure."""
+
+from collections.abc import Mapping
+from typing import Any
+
+from rest_framework import serializers
+from rest_framework.exceptions import ErrorDetail
+
+from dnspanel.api.v2.http import fault_texts
+
+# The codes of Django REST framework that say what is wrong with a value whatever its field is, and ours.
+_CODES = {
+    "required": "required",
+    "null": "required",
+    "not_a_list": "invalid",
+    "not_a_dict": "invalid",
+    "invalid_choice": "invalid-choice",
+    "blank": "too-short",
+    "empty": "too-few",
+    "max_value": "out-of-range",
+    "min_value": "out-of-range",
+    "max_string_length": "out-of-range",
+    "overflow": "out-of-range",
+    "date": "invalid",
+}
+_LENGTHS = {"min_length": ("too-short", "too-few"), "max_length": ("too-long", "too-many")}
+# Of the fields that are not ours: what one is, and what several are. The first that fits counts.
+_KINDS: tuple[tuple[type[serializers.Field[Any, Any, Any, Any]], tuple[str, str]], ...] = (
+    (serializers.TimeField, ("a time of day such as 22:30", "times of day")),
+    (serializers.UUIDField, ("a UUID", "UUIDs")),
+    (serializers.BooleanField, ("true or false", "true or false")),
+    (serializers.IntegerField, ("a whole number", "whole numbers")),
+    (serializers.FloatField, ("a number", "numbers")),
+    (serializers.URLField, ("a URL", "URLs")),
+    (serializers.EmailField, ("an email address", "email addresses")),
+    (serializers.CharField, ("a string", "strings")),
+    (serializers.DictField, ("an object", "objects")),
+    (serializers.BaseSerializer, ("an object", "objects")),
+)
+_LISTS = (serializers.ListField, serializers.ListSerializer)
+_MANY = (*_LISTS, serializers.DictField)
+
+
+def explained(field: Any, detail: Any, value: Any, pointer: str = "") -> Any:
+    """Return what a serializer says of a value, of the same shape, with our codes and sentences.
+
+    What our own checks say stays as it is. `field` is None for what no field was made for.
+    """
+    if isinstance(detail, Mapping):
+        return {
+            name: explained(field, each, value, pointer)
+            if name == "non_field_errors"
+            else explained(_member(field, name), each, _at(value, name), f"{pointer}/{name}")
+            for name, each in detail.items()
+        }
+    if not isinstance(detail, list):
+        return _explained_fault(field, detail, value, pointer)
+    if all(isinstance(each, str) for each in detail):
+        return [_explained_fault(field, each, value, pointer) for each in detail]
+    return [
+        explained(_member(field, index), each, _at(value, index), f"{pointer}/{index}")
+        for index, each in enumerate(detail)
+    ]
+
+
+def needed(field: Any) -> str:
+    """Return what a value of this field must be, as the end of a sentence."""
+    text = _needed(field)
+    return f"{text}, or null" if field.allow_null else text
+
+
+def _needed(field: Any) -> str:
+    if isinstance(field, serializers.ListSerializer | serializers.ListField):
+        least = field.min_length or (0 if field.allow_empty else 1)
+        if isinstance(field.child, serializers.ChoiceField):
+            return f"a list of {'one or more' if least else 'some'} of {fault_texts.listed(_choices(field.child))}"
+        things = _kind(field.child)[1]
+        if isinstance(field.child, serializers.Serializer):
+            things += f" with the members {fault_texts.listed(settable(field.child))}"
+        return fault_texts.list_of(things, least, field.max_length)
+    if isinstance(field, serializers.ChoiceField):
+        return f"one of {fault_texts.listed(_choices(field))}"
+    if isinstance(field, serializers.Serializer):
+        return f"an object with the members {fault_texts.listed(settable(field))}"
+    kind = _kind(field)[0]
+    if isinstance(field, serializers.DictField):
+        most: int | None = getattr(field, "most", None)
+        return kind if most is None else f"{kind} with at most {most:,} members"
+    if isinstance(field, serializers.IntegerField):
+        least, most = field.min_value, field.max_value
+        if least is not None and most is not None:
+            return f"{kind} from {least} to {most}"
+        return f"{kind} of {least} or more" if least is not None else kind
+    if isinstance(field, serializers.CharField):
+        least = field.min_length or (0 if field.allow_blank else 1)
+        if field.max_length is not None:
+            return f"{kind} of {least} to {field.max_length:,} characters"
+        return f"{kind} that is not empty" if least else kind
+    return kind
+
+
+def settable(serializer: Any) -> list[str]:
+    """Return the names of the members that a client can send."""
+    return [name for name, field in serializer.fields.items() if not field.read_only]
+
+
+def _explained_fault(field: Any, detail: Any, value: Any, pointer: str) -> ErrorDetail:
+    code = getattr(detail, "code", "invalid")
+    if field is None or not (code in _CODES or code in _LENGTHS or _is_of_framework(field, detail)):
+        return ErrorDetail(str(detail), code.replace("_", "-"))
+    if code == "invalid_choice":
+        return ErrorDetail(fault_texts.not_a_choice(pointer, value, _choices(field)), "invalid-choice")
+    ours = _LENGTHS[code][isinstance(field, _MANY)] if code in _LENGTHS else _CODES.get(code, "invalid")
+    return ErrorDetail(fault_texts.must_be(pointer, needed(field), missing=ours == "required"), ours)
+
+
+def _is_of_framework(field: Any, detail: Any) -> bool:
+    """Return whether this is what the field says by itself; checks of ours raise `invalid` too."""
+    template = str(field.error_messages.get(detail.code, ""))
+    return bool(template) and str(detail).startswith(template.partition("{")[0])
+
+
+def _member(field: Any, name: object) -> Any:
+    if isinstance(field, _MANY):
+        return field.child
+    return field.fields.get(name) if isinstance(field, serializers.Serializer) else None
+
+
+def _at(value: Any, name: Any) -> Any:
+    """Return the member of a value, if there is one."""
+    try:
+        return value[name]
+    except (LookupError, TypeError):
+        return None
+
+
+def _choices(field: Any) -> list[str]:
+    return [str(choice) for choice in field.choices]
+
+
+def _kind(field: Any) -> tuple[str, str]:
+    own: tuple[str, str] | None = getattr(field, "needs", None)
+    return own or next((texts for kind, texts in _KINDS if isinstance(field, kind)), ("a value", "values"))

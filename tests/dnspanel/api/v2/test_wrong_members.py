@@ -1,0 +1,148 @@
+"""Every write of the OpenAPI document with wrong members: problems with our codes, their places, and what is allowed.
+
+The requests are made from the document, so a new operation is tried by itself. They are sent to the doors of
+`tests.dnspanel.api.doors`, as an administrator whose token may do everything. Tests `http.fault_texts` and
+`schema.field_faults` too.
+"""
+
+import json
+import re
+from collections.abc import Callable, Iterator
+from typing import Any
+from uuid import UUID
+
+import pytest
+from django.db import transaction
+from django.urls import reverse
+
+from tests.dnspanel.api.callers import Caller, MakeApi
+from tests.dnspanel.api.described import described, operation_of
+from tests.dnspanel.api.doors import DOORS, Door
+from tests.dnspanel.api.test_every_url import api, things
+
+__all__ = ["api", "things"]  # fixtures
+
+KEBAB = re.compile(r"[a-z]+(-[a-z0-9]+)*")
+NO_SUCH = "no-such-member"
+# By the door: its members are read after something else was found wrong with the request.
+NOT_READ = {
+    "POST v2-user-hand-over": "the accounts are looked at first",
+    "PATCH v2-role": "there is no such role",
+    "POST v2-zone-give-back that was not taken over": "the zone's state is looked at first",
+}
+
+Ask = Callable[[Door, Any], Any]
+
+
+@pytest.fixture
+def ask(things: dict[str, Any], api: MakeApi, db: None) -> Ask:
+    """Send a body to a door, and put everything back; returns the answer."""
+
+    def known(value: Any) -> Any:
+        return value if str(value)[:1] != "?" else things[value[1:]]
+
+    def ask(door: Door, body: Any) -> Any:
+        args = {name: things[name] if value == "?" else known(value) for name, value in door.args.items()}
+        if isinstance(body, dict):
+            body = {name: things[name] if value == "?" else known(value) for name, value in body.items()}
+        block = transaction.atomic()
+        block._from_testcase = True  # type: ignore[attr-defined]
+        with block:
+            found = api(Caller.ADMINISTRATOR).send(door.method, reverse(f"api:{door.name}", kwargs=args), body)
+            transaction.set_rollback(True)
+        return found
+
+    return ask
+
+
+def url_of(door: Door) -> str:
+    """The address of a door, with made-up ids."""
+    ids = {name: str(UUID(int=1)) if name == "key" else 1 for name, value in door.args.items() if str(value)[:1] == "?"}
+    return reverse(f"api:{door.name}", kwargs={**door.args, **ids})
+
+
+def writes() -> Iterator[tuple[Door, dict[str, Any]]]:
+    """Each door of API v2 that takes a JSON object, with the schema of that."""
+    for door in DOORS:
+        if not door.name.startswith("v2-") or door.method not in {"POST", "PUT", "PATCH"} or door.name == "v2-nothing":
+            continue
+        operation = operation_of(door.method, url_of(door))
+        assert operation is not None, door
+        content = operation.get("requestBody", {}).get("content", {})
+        if "application/json" in content:
+            yield door, resolved(content["application/json"]["schema"])
+
+
+def resolved(schema: dict[str, Any]) -> dict[str, Any]:
+    """The schema itself, where it is named; of several the first."""
+    while True:
+        if "$ref" in schema:
+            schema = described()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
+        elif several := schema.get("allOf") or schema.get("oneOf") or schema.get("anyOf"):
+            schema = {**{name: schema[name] for name in schema.keys() - {"allOf", "oneOf", "anyOf"}}, **several[0]}
+        else:
+            return schema
+
+
+def settable(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
+    """The members that a client can send."""
+    found = {name: resolved(each) for name, each in schema.get("properties", {}).items()}
+    return {name: each for name, each in found.items() if not each.get("readOnly")}
+
+
+def wrong_value(schema: dict[str, Any]) -> Any:
+    """A value that a member cannot have: of another type, or a list where a text is expected."""
+    kind = schema.get("type")
+    if "string" in (kind or ()) or "enum" in schema:
+        return "no such choice" if "enum" in schema else ["a list"]
+    return "a text"
+
+
+WRITES = list(writes())
+OPERATIONS = {str(door): (door, schema) for door, schema in WRITES}
+
+
+def test_every_write_with_a_body_is_tried() -> None:
+    tried = {id(operation_of(door.method, url_of(door))) for door, _ in WRITES}
+    untried = [
+        operation["operationId"]
+        for operations in described()["paths"].values()
+        for operation in operations.values()
+        if "application/json" in operation.get("requestBody", {}).get("content", {}) and id(operation) not in tried
+    ]
+    assert not untried
+
+
+@pytest.mark.parametrize("name", sorted(OPERATIONS.keys() - NOT_READ))
+def test_wrong_members_are_refused_with_what_is_allowed(name: str, ask: Ask) -> None:
+    door, schema = OPERATIONS[name]
+    members, usual = settable(schema), door.body if isinstance(door.body, dict) else {}
+    unsaid: list[str] = []
+
+    def faults_of(body: Any) -> dict[str, dict[str, Any]]:
+        answer = ask(door, body)
+        problem = json.loads(answer.content) if answer.content else {}
+        if answer["Content-Type"] != "application/problem+json" or answer.status_code != 422:
+            unsaid.append(f"{json.dumps(body)[:200]}: {answer.status_code} {problem}")
+            return {}
+        for fault in problem["errors"]:
+            if not KEBAB.fullmatch(fault["code"]) or not {"pointer", "parameter", "header"} & fault.keys():
+                unsaid.append(f"{json.dumps(body)[:200]}: {fault}")
+        return {fault.get("pointer", ""): fault for fault in problem["errors"]}
+
+    def expect(body: Any, pointer: str, code: str, *words: str) -> None:
+        found = next((each for at, each in faults_of(body).items() if at.startswith(pointer)), None)
+        if found is None or code not in ("", found["code"]) or not all(word in found["detail"] for word in words):
+            unsaid.append(f"{json.dumps(body)[:200]} wants {code} at {pointer} with {words}: {found}")
+
+    expect({**usual, NO_SUCH: 1}, f"/{NO_SUCH}", "unknown", *sorted(members)[:60])
+    expect({NO_SUCH: 1}, f"/{NO_SUCH}", "unknown")
+    for member in schema.get("required", ()):
+        expect({NO_SUCH: 1}, f"/{member}", "required", f"`{member}`")
+    for member, each in members.items():
+        if each.get("type") is None and "enum" not in each:
+            continue
+        choices = [str(choice) for choice in each.get("enum", ())[:60] if choice is not None]
+        expect({**usual, member: wrong_value(each)}, f"/{member}", "", *choices)
+    expect([], "", "", "must be an object")
+    assert not unsaid, "\n".join(unsaid)
