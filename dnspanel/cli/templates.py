@@ -120,7 +120,7 @@ def apply(
     }
     query = {"dry_run": "true"} if dry_run else None
     found = session.client.send("POST", zone_path(zone, "template"), body, query=query)
-    steps = found["proposed" if dry_run else "steps"]
+    steps = found["steps"]
     if session.is_json:
         output.show_json(found)
     else:

@@ -273,6 +273,8 @@ def _show_preview(session: Session, preview: Mapping[str, Any]) -> None:
     click.echo(f"{zones} with {rrsets} would change.")
     for name in preview["examples"]:
         click.echo(f"  {name}")
+    for reason in preview["reasons"]:
+        output.tell(f"Needs --confirm: {reason}")
     tell_others(preview)
     tell_refusals(preview, _of_zone)
     output.tell("Nothing was written.")

@@ -126,7 +126,7 @@ def create_zone(
     if awaits_transfer:
         kind = RevisionKind.AWAIT
         return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside, then, kind)
-    if len(content) <= pieces.PIECE_RRSETS:
+    if not pieces.exceeds_piece(len(content)):
         return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside, then)
 
     def then_fill() -> Publication:

@@ -9,6 +9,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Exists, OuterRef
 
+from dnspanel import rehearsal
 from dnspanel.accounts.actors import Author, token_of, user_of
 from dnspanel.zones.errors import MassDeletion
 from dnspanel.zones.models import Publication, Zone
@@ -34,7 +35,7 @@ def refuse_mass_deletion(*, author: Author, count: int, now: datetime, names: Co
     existing = Zone.objects.filter(deleted_at=None).count()
     most = max(MASS_FEW, MASS_PERCENT * (existing + lately) // 100)
     if lately + count > most:
-        raise MassDeletion(count=count, lately=lately, existing=existing, most=most, window=MASS_WINDOW)
+        rehearsal.hold(MassDeletion(count=count, lately=lately, existing=existing, most=most, window=MASS_WINDOW))
 
 
 def is_unguarded(author: Author) -> bool:

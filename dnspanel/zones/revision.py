@@ -9,6 +9,7 @@ from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
+from dnspanel import rehearsal
 from dnspanel.accounts.actors import Author, SystemRight
 from dnspanel.texts import gettext
 from dnspanel.zones import access, draft, quotas, soa, store_rrsets
@@ -217,7 +218,8 @@ def refuse(
         raise RuleViolations(blocking)
     guarded = next((plan for plan in plans if plan.guard), None)
     if guarded is not None and not confirmed:
-        raise GuardHolds(guarded.zone.name, guarded.guard)
+        rehearsal.hold(GuardHolds(guarded.zone.name, guarded.guard))
+    rehearsal.note(*plans)
 
 
 def _named(accepted: Accepted, reason: str) -> Accepted:

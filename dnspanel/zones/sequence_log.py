@@ -10,6 +10,7 @@ from uuid import UUID, uuid4
 from django.db import connection, transaction
 from django.db.models import Q
 
+from dnspanel import rehearsal
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, SystemRight, passes_rules, token_of, user_of
 from dnspanel.prepared_statements import prepared_cursor
@@ -167,6 +168,7 @@ def append_publication(
         if not hold and not is_free:  # a hook was placed in this moment
             raise HookUnasked((), author, now)
         raise PublishingOnHold(hold)
+    rehearsal.note(*revisions)
     sequence, epoch = appended
     transaction.on_commit(lambda: _wake_workers(sequence), robust=True)
     publication = Publication(

@@ -6,6 +6,7 @@ who may use it.
 
 from base64 import b64encode
 from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
 from functools import cache
@@ -73,6 +74,7 @@ from tests.people import NOW, make_person
 DYNDNS_STATUSES = {b"good": 200, b"nochg": 200, b"nohost": 404, b"!yours": 403}
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
 Call = Callable[..., int]
+ALONE = nullcontext()
 
 
 def api_urls(resolver: URLResolver, *, inside: bool = False) -> Iterator[str]:
@@ -280,7 +282,7 @@ def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.Mon
             for name, value in values.items()
         }
 
-    def call(door: Door, caller: Caller, *states: State) -> int:
+    def call(door: Door, caller: Caller, *states: State, around: AbstractContextManager[object] = ALONE) -> int:
         nothing = {"v1-nothing": "/api/v1/nothing", "v2-nothing": "/api/v2/nothing"}
         url = nothing.get(door.name) or reverse(f"api:{door.name}", kwargs=known(door.args))
         body = known(door.body) if isinstance(door.body, dict) else door.body
@@ -295,7 +297,8 @@ def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.Mon
         with block:
             for state in states:
                 _bring_into(state)
-            response = client.send(door.method, url, body, content_type=kind, headers=headers, **door.query)
+            with around:
+                response = client.send(door.method, url, body, content_type=kind, headers=headers, **door.query)
             transaction.set_rollback(True)
         if door.name.startswith("dyndns") and response.status_code == 200:
             return DYNDNS_STATUSES[response.content.split()[0]]

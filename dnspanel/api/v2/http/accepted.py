@@ -12,11 +12,13 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
+from dnspanel import rehearsal
 from dnspanel.accounts.actor_form import actor_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.dry_run import plans_answer
 from dnspanel.api.v2.http.problems import bad_choice, bad_parameter
 from dnspanel.api.v2.http.representation import moved_json, publication_url, time_json, violation_json
 from dnspanel.api.v2.http.visibility import seen
@@ -45,6 +47,8 @@ def written(
     extensions: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
     """The answer to a publication: 202 with what was published, `status` when nothing is left to wait for."""
+    if (rehearsed := rehearsal.under_way()) is not None:
+        return plans_answer(request, rehearsed, {})
     zones = [moved_json(plan) for plan in outcome.plans]
     if outcome.publication is not None and not outcome.plans:  # published by an earlier sending of this request
         zones = moved_by(outcome.publication, actor_in(request))
@@ -68,8 +72,11 @@ def accepted(
 ) -> HttpResponse:
     """The answer with this publication: 202 while nodes lack it, else `status`. `zones` are its own, if known.
 
-    Raise TakenBack as soon as the publication is taken back, if the client waits.
+    A dry run is answered with its plans. Raise TakenBack as soon as the publication is taken back, if the client waits.
     """
+    if (rehearsed := rehearsal.under_way()) is not None:
+        refusals = {"refusals": body["outcome"]["refusals"]} if "outcome" in body else {}
+        return plans_answer(request, rehearsed, refusals)
     named = dict(headers or {})
     body = {"publications": sequences_of(publication), **body}
     if publication is None:

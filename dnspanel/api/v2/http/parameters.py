@@ -5,7 +5,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from dnspanel.api.v2.http.fault_texts import unknown_parameter
-from dnspanel.api.v2.http.problems import RequestFault, invalid
+from dnspanel.api.v2.http.problems import RequestFault, bad_choice, invalid
 
 
 def refuse_unknown_parameters(request: Request, view: APIView) -> None:
@@ -35,3 +35,11 @@ def query_parameters(view: APIView, method: str) -> frozenset[str] | None:
     operation.view, operation.method = view, method
     declared = operation.get_override_parameters()
     return frozenset(each.name for each in declared if each.location == OpenApiParameter.QUERY)
+
+
+def flag_in(request: Request, name: str, default: bool) -> bool:
+    """A query parameter that is `true` or `false`. Raises Problem."""
+    value = request.query_params.get(name, "true" if default else "false")
+    if value not in {"true", "false"}:
+        raise bad_choice(name, value, ("true", "false"))
+    return bool(value == "true")

@@ -11,6 +11,7 @@ from dnspanel.api.v2.http.visibility import seen
 from dnspanel.zones.access import Visibility, may_know_author
 from dnspanel.zones.history import HistoryRow
 from dnspanel.zones.merge import Conflict
+from dnspanel.zones.models import RevisionKind
 from dnspanel.zones.plan import ZonePlan
 from dnspanel.zones.queries import RRsetRow
 from dnspanel.zones.rules import Violation
@@ -91,6 +92,7 @@ def plan_json(plan: ZonePlan, visibility: Visibility | None) -> dict[str, Any]:
     """What a publication does, or would do, to one zone; of its RRsets those that may be seen."""
     return {
         **moved_json(plan),
+        "kind": str(RevisionKind.CHANGE),
         "changes": [change_json(change) for change in seen(plan.changes, visibility)],
         "conflicts": [conflict_json(c) for c in plan.conflicts if visibility is None or visibility(*c.change.key)],
         "violations": [violation_json(violation) for violation in seen(plan.violations, visibility)],

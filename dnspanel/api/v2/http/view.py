@@ -24,6 +24,7 @@ from dnspanel.api.v2.http.answers import actor_in as actor_in
 from dnspanel.api.v2.http.answers import answer as answer
 from dnspanel.api.v2.http.answers import done as done
 from dnspanel.api.v2.http.deprecation import say_deprecated
+from dnspanel.api.v2.http.dry_run import is_dry_run, rehearsed
 from dnspanel.api.v2.http.fault_texts import meant, quoted
 from dnspanel.api.v2.http.json_body import MergePatchParser, StrictJSONParser
 from dnspanel.api.v2.http.parameters import refuse_unknown_parameters
@@ -59,7 +60,7 @@ class V2View(APIView):
     """Base of every view of API v2.
 
     A write with an `Idempotency-Key` publishes once: its answer is remembered
-    for a day and given to every retry. A token that must state conditions is
+    for a day and given to every retry; a dry run leaves the key free. A token that must state conditions is
     held to it, unless `writes_nothing` (a POST that only asks) or the resource has
     no state to compare (`unconditional`).
     """
@@ -84,8 +85,14 @@ class V2View(APIView):
         refuse_unexpected_body(request, self)
         self._require_condition(request)
         requested_wait(request), waits_for_secondaries(request)  # what cannot be read is refused before any write
+        method = request.method.lower()
+        if not hasattr(self, method):  # it is never done, but refused
+            return
+        if is_dry_run(request):
+            setattr(self, method, rehearsed(getattr(self, method)))  # which `dispatch` calls after this
+            return
         key = request.META.get("HTTP_IDEMPOTENCY_KEY")
-        if key is not None and hasattr(self, request.method.lower()):  # else it is never done, but refused
+        if key is not None:
             self._claim = idempotency.claim(
                 request=request._request, actor=actor_in(request), key=key, now=timezone.now()
             )

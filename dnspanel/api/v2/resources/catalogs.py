@@ -19,6 +19,7 @@ from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.primaries import PrimariesSerializer, primaries_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Shape, Text, ZoneName, page_of, read, stamp
+from dnspanel.api.v2.schema.zone_serializers import DRY_RUN
 from dnspanel.catalogs import access, set_up
 from dnspanel.catalogs.models import Catalog, Listing, Rule, State
 from dnspanel.catalogs.queries import CatalogRow, catalog_row, rows_of
@@ -140,7 +141,12 @@ class Catalogs(V2View):
         page = page_request(request, int)
         return page_by_id(request, page, access.catalogs_visible_to(actor_in(request)), _listed)
 
-    @extend_schema(operation_id="createCatalog", request=NewCatalogSerializer, responses={201: CatalogSerializer})
+    @extend_schema(
+        operation_id="createCatalog",
+        parameters=[DRY_RUN],
+        request=NewCatalogSerializer,
+        responses={201: CatalogSerializer},
+    )
     def post(self, request: Request) -> HttpResponse:
         """Consume a catalog.
 
@@ -188,7 +194,7 @@ class OneCatalog(V2View):
             set_up.change_catalog(catalog=catalog, terms=terms, author=actor, now=timezone.now())
         return _told(actor, catalog_id)
 
-    @extend_schema(operation_id="deleteCatalog", responses={204: None})
+    @extend_schema(operation_id="deleteCatalog", parameters=[DRY_RUN], responses={204: None})
     def delete(self, request: Request, catalog_id: int) -> HttpResponse:
         """Stop consuming a catalog.
 

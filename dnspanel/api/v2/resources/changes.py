@@ -6,18 +6,17 @@ from functools import partial
 from typing import Any
 
 from django.http import HttpResponse
-from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.v2.http.accepted import written
-from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.etag import condition_in, require, zone_tag
 from dnspanel.api.v2.http.fault_texts import listed, must_be
 from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of, violations_at
-from dnspanel.api.v2.http.representation import plan_json
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.resources.publishing import Terms, all_patches, flag_in, publish, terms_in
+from dnspanel.api.v2.resources.publishing import Terms, publish, terms_in
 from dnspanel.api.v2.resources.zones import zone_json
 from dnspanel.api.v2.schema.parsing import Faults, Order, read_orders
 from dnspanel.api.v2.schema.zone_serializers import (
@@ -26,7 +25,6 @@ from dnspanel.api.v2.schema.zone_serializers import (
     WRITING,
     BulkSerializer,
     ChangesSerializer,
-    PlansSerializer,
     WrittenSerializer,
 )
 from dnspanel.zones import access, direct
@@ -39,11 +37,7 @@ from replication.errors import BadName
 MOST_ZONES = 1000
 _OF_ZONE = ("at_revision", "changes", "zone")
 _TERMS = frozenset({"reason", "confirm", "accept_warnings", "ptr"})
-DRY_RUN = OpenApiParameter("dry_run", bool, description="true: write nothing, and answer what would be done.")
-_ANSWERS = {
-    202: WrittenSerializer,
-    200: PolymorphicProxySerializer("WrittenOrPlans", [WrittenSerializer, PlansSerializer], None),
-}
+_ANSWERS = {202: WrittenSerializer, 200: WrittenSerializer}
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +53,7 @@ class ZoneRequest:
 class ZoneChanges(V2View):
     """Changes of one zone."""
 
-    @extend_schema(
-        operation_id="changeRRsets", parameters=[*CHANGING, DRY_RUN], request=ChangesSerializer, responses=_ANSWERS
-    )
+    @extend_schema(operation_id="changeRRsets", parameters=CHANGING, request=ChangesSerializer, responses=_ANSWERS)
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Change RRsets of a zone.
 
@@ -95,9 +87,7 @@ class Bulk(V2View):
 
     unconditional = True  # each zone says at which revision it must be
 
-    @extend_schema(
-        operation_id="changeRRsetsInZones", parameters=[*WRITING, DRY_RUN], request=BulkSerializer, responses=_ANSWERS
-    )
+    @extend_schema(operation_id="changeRRsetsInZones", parameters=WRITING, request=BulkSerializer, responses=_ANSWERS)
     def post(self, request: Request) -> HttpResponse:
         """Change RRsets of several zones.
 
@@ -118,20 +108,9 @@ class Bulk(V2View):
 def _carry_out(request: Request, requests: Sequence[ZoneRequest], terms: Terms) -> HttpResponse:
     patches = [_patch(zone_request) for zone_request in requests]
     try:
-        if flag_in(request, "dry_run", False):
-            return _planned(request, all_patches(request, patches, terms))
         return written(request, publish(request, patches, terms))
     except ZoneError as exc:
         raise _pointed(exc, requests) from exc
-
-
-def _planned(request: Request, patches: Sequence[Patch]) -> HttpResponse:
-    """What would be done, as far as the actor may see it; refused is only what cannot even be planned."""
-    actor = actor_in(request)
-    plans = direct.preview_patches(patches=patches, author=actor)
-    for plan in plans:
-        access.refuse_changes(actor, plan.zone, plan.changes)
-    return answer({"plans": [plan_json(plan, access.visibility_of(actor, plan.zone)) for plan in plans]})
 
 
 def _patch(zone_request: ZoneRequest) -> Patch:

@@ -9,17 +9,18 @@ from django.utils import timezone
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 
+from dnspanel import rehearsal
 from dnspanel.accounts.actor_form import actor_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of
 from dnspanel.api.v2.http.representation import time_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
-from dnspanel.api.v2.resources.changes import DRY_RUN
-from dnspanel.api.v2.resources.publishing import TERMS, flag_in, terms_of_query
+from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.schema.dnssec_serializers import (
     BulkSigningSerializer,
     SigningPatchSerializer,
@@ -116,7 +117,7 @@ class BulkDnssec(V2View):
 
     @extend_schema(
         operation_id="changeDnssecOfZones",
-        parameters=[*WRITING, DRY_RUN],
+        parameters=WRITING,
         request=BulkSigningSerializer,
         responses={
             202: WrittenSerializer,
@@ -134,7 +135,7 @@ class BulkDnssec(V2View):
         came with lose them by `{"signed": false}`, if all of the named zones are such.
         """
         actor, body = actor_in(request), read(BulkSigningSerializer, request.data)
-        requested = requested_signing(body if flag_in(request, "dry_run", False) else _confirmed(body))
+        requested = requested_signing(_confirmed(body))
         zones = _zones_named(actor, body["zones"])
         algorithm = key_material.ALGORITHMS[requested.new_keys.algorithm]
         if requested.signed and algorithm.startswith("RSA") and len(zones) > MOST_WITH_RSA:
@@ -146,7 +147,7 @@ class BulkDnssec(V2View):
             plans = preview.plan_dropping(zones=zones, person=actor)
         else:
             plans = preview.plan_signing(zones=zones, requested=requested, person=actor)
-        if flag_in(request, "dry_run", False):
+        if is_dry_run(request):
             return answer({"plans": [_plan_json(plan) for plan in plans]})
         _refuse(plans)
         if drops:
@@ -164,7 +165,7 @@ def _confirmed(values: dict[str, Any]) -> dict[str, Any]:
     cds = values.get("cds")
     if cds == [0] and not values.get("confirm"):
         reason = "A parent that looks for CDS deletes its DS: the zone is insecure then."
-        raise Problem("needs-confirmation", reason, extensions={"reasons": [reason]})
+        rehearsal.hold(Problem("needs-confirmation", reason, extensions={"reasons": [reason]}))
     return {name: value for name, value in values.items() if name != "confirm"}
 
 

@@ -18,10 +18,11 @@ from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.dry_run import plans_json
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem
-from dnspanel.api.v2.http.representation import operation_json, plan_json, time_json
+from dnspanel.api.v2.http.representation import operation_json, time_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.v2.resources.rrsets import at_path
@@ -167,7 +168,7 @@ class DraftPlan(V2View):
         """
         actor = actor_in(request)
         plans = revision.preview(author=actor, zones=_zones_to_publish(request, actor, None))
-        return answer({"plans": [plan_json(plan, access.visibility_of(actor, plan.zone)) for plan in plans]})
+        return answer(plans_json(plans, actor))
 
 
 class DraftPublish(V2View):

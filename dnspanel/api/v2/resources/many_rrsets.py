@@ -11,13 +11,13 @@ from rest_framework.request import Request
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_value, violations_at
 from dnspanel.api.v2.http.representation import change_json, violation_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.http.visibility import seen
-from dnspanel.api.v2.resources.changes import DRY_RUN
-from dnspanel.api.v2.resources.publishing import Terms, flag_in, publish
+from dnspanel.api.v2.resources.publishing import Terms, publish
 from dnspanel.api.v2.schema.fields import read, unclear_in
 from dnspanel.api.v2.schema.many_serializers import (
     ADD_TAGS,
@@ -57,7 +57,7 @@ class ManyRRsets(V2View):
 
     @extend_schema(
         operation_id="actOnRRsets",
-        parameters=[*CHANGING, DRY_RUN],
+        parameters=CHANGING,
         request=ManyRRsetsSerializer,
         responses={
             202: ManyWrittenSerializer,
@@ -84,7 +84,7 @@ class ManyRRsets(V2View):
         tag = tag_of([[zone.name, change_json(change)] for zone, of in outcome.changes.items() for change in of])
         require(condition_in(request), tag, theirs=counts, mine=request.data)
         patches = publishable_patches(outcome)
-        if flag_in(request, "dry_run", False):
+        if is_dry_run(request):
             preview = {**counts, **_preview_json(outcome, direct.preview_patches(patches=patches, author=actor), actor)}
             return answer(preview, headers={"ETag": tag})
         terms = Terms(body["reason"], body["confirm"], body["accept_warnings"])

@@ -8,16 +8,16 @@ from django.utils import timezone
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 
+from dnspanel import rehearsal
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import Team
 from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.dry_run import is_dry_run, reasons_in
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.view import V2View
-from dnspanel.api.v2.resources.changes import DRY_RUN
 from dnspanel.api.v2.resources.many_rrsets import EXAMPLES, MOST_NAMED, refuse_members, search_in
-from dnspanel.api.v2.resources.publishing import flag_in
 from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.many_serializers import (
     ADD_TAGS,
@@ -43,7 +43,7 @@ class ManyZones(V2View):
 
     @extend_schema(
         operation_id="actOnZones",
-        parameters=[*CHANGING, DRY_RUN],
+        parameters=CHANGING,
         request=ManyZonesSerializer,
         responses={
             202: ManyZonesWrittenSerializer,
@@ -71,9 +71,12 @@ class ManyZones(V2View):
         counts = _outcome_json(preview)
         tag = tag_of([[zone.pk, zone.revision, zone.tags, zone.team_id] for zone in preview.changed])
         require(condition_in(request), tag, theirs=counts, mine=request.data)
-        if flag_in(request, "dry_run", False):
+        if is_dry_run(request):
+            if deletes:
+                _delete(request, preview, body)  # rehearsed
             examples = [zone.name for zone in preview.changed[:EXAMPLES]]
-            return answer({**counts, "examples": examples}, headers={"ETag": tag})
+            reasons = reasons_in(rehearsal.under_way())
+            return answer({**counts, "examples": examples, "reasons": reasons}, headers={"ETag": tag})
         if deletes:
             return _delete(request, preview, body)
         done = many_settings.change_marks(zones=preview.changed, marks=marks, author=actor, now=timezone.now())

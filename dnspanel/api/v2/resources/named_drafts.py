@@ -19,8 +19,9 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.dry_run import plans_json
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.representation import plan_json, time_json
+from dnspanel.api.v2.http.representation import time_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.drafts import publish_seen
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
@@ -147,7 +148,7 @@ class NamedDraftPlan(V2View):
         """
         actor = actor_in(request)
         plans = revision.preview(author=actor, of=_found(actor, key))
-        return answer({"plans": [plan_json(plan, access.visibility_of(actor, plan.zone)) for plan in plans]})
+        return answer(plans_json(plans, actor))
 
 
 class NamedDraftPublish(V2View):

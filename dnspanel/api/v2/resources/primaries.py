@@ -22,7 +22,7 @@ from dnspanel.api.v2.http.representation import zone_url
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.zones import chosen_team
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, ZoneName, page_of, read, stamp
-from dnspanel.api.v2.schema.zone_serializers import MOST_REASON, WAIT, WAIT_FOR, WRITING, WrittenSerializer
+from dnspanel.api.v2.schema.zone_serializers import DRY_RUN, MOST_REASON, WAIT, WAIT_FOR, WrittenSerializer
 from dnspanel.primaries import set_up
 from dnspanel.primaries.models import PrimaryTerms, TransferredZone
 from dnspanel.primaries.set_up import Terms
@@ -157,7 +157,7 @@ class TransferredZones(V2View):
 
     @extend_schema(
         operation_id="createTransferredZone",
-        parameters=[WRITING[-1]],
+        parameters=[DRY_RUN],
         request=NewTransferredZoneSerializer,
         responses={201: TransferredZoneSerializer},
     )
@@ -197,7 +197,10 @@ class ZonePrimaries(V2View):
         return _told(_zone(request, zone_name))
 
     @extend_schema(
-        operation_id="setZonePrimaries", request=ChosenPrimariesSerializer, responses={200: TransferredZoneSerializer}
+        operation_id="setZonePrimaries",
+        parameters=[DRY_RUN],
+        request=ChosenPrimariesSerializer,
+        responses={200: TransferredZoneSerializer},
     )
     def put(self, request: Request, zone_name: str) -> HttpResponse:
         """Set the primaries of a zone.
@@ -246,7 +249,7 @@ class ZoneTakeOver(V2View):
 
     @extend_schema(
         operation_id="takeOverZone",
-        parameters=[WAIT, WAIT_FOR],
+        parameters=[WAIT, WAIT_FOR, DRY_RUN],
         request=PastRulesSerializer,
         responses={200: WrittenSerializer, 202: WrittenSerializer},
     )
@@ -268,7 +271,12 @@ class ZoneTakeOver(V2View):
 class ZoneGivenBack(V2View):
     """A zone that was taken over, on its way back."""
 
-    @extend_schema(operation_id="giveBackZone", request=PastRulesSerializer, responses={202: TransferredZoneSerializer})
+    @extend_schema(
+        operation_id="giveBackZone",
+        parameters=[DRY_RUN],
+        request=PastRulesSerializer,
+        responses={202: TransferredZoneSerializer},
+    )
     def post(self, request: Request, zone_name: str) -> HttpResponse:
         """Give a zone back to its primaries.
 

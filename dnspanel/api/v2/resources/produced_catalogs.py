@@ -20,6 +20,7 @@ from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.resources.zones import chosen_team
 from dnspanel.api.v2.schema.fields import PAGED, Integer, Shape, Text, ZoneName, page_of, read, stamp
+from dnspanel.api.v2.schema.zone_serializers import DRY_RUN
 from dnspanel.catalogs import access, produce
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.ours import ProducerRow, member_row, rows_of_ours
@@ -118,6 +119,7 @@ class ProducedCatalogs(V2View):
 
     @extend_schema(
         operation_id="createProducedCatalog",
+        parameters=[DRY_RUN],
         request=NewProducedCatalogSerializer,
         responses={201: ProducedCatalogSerializer},
     )
@@ -168,7 +170,7 @@ class OneProducedCatalog(V2View):
                 )
         return _told(actor, zone_name)
 
-    @extend_schema(operation_id="deleteProducedCatalog", parameters=[*TERMS[:2]], responses={204: None})
+    @extend_schema(operation_id="deleteProducedCatalog", parameters=[DRY_RUN, *TERMS[:2]], responses={204: None})
     def delete(self, request: Request, zone_name: str) -> HttpResponse:
         """Delete a produced catalog.
 

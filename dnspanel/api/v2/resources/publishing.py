@@ -9,7 +9,7 @@ from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
 
 from dnspanel.api.v2.http.answers import actor_in
-from dnspanel.api.v2.http.problems import bad_choice
+from dnspanel.api.v2.http.parameters import flag_in
 from dnspanel.api.v2.http.view import form_id_of
 from dnspanel.api.v2.schema.fields import text_parameter
 from dnspanel.api.v2.schema.parsing import Faults
@@ -86,11 +86,3 @@ def terms_of_query(request: Request) -> Terms:
         flag_in(request, "accept_warnings", True),
         flag_in(request, "ptr", False),
     )
-
-
-def flag_in(request: Request, name: str, default: bool) -> bool:
-    """A query parameter that is `true` or `false`. Raises Problem."""
-    value = request.query_params.get(name, "true" if default else "false")
-    if value not in {"true", "false"}:
-        raise bad_choice(name, value, ("true", "false"))
-    return bool(value == "true")

@@ -12,12 +12,11 @@ from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, require, tag_of
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.view import V2View, form_id_of
-from dnspanel.api.v2.resources.changes import DRY_RUN
 from dnspanel.api.v2.resources.many_rrsets import EXAMPLES, search_in
-from dnspanel.api.v2.resources.publishing import flag_in
 from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.many_serializers import (
     ManyZonesPreviewSerializer,
@@ -42,7 +41,7 @@ class Restorations(V2View):
 
     @extend_schema(
         operation_id="restoreZones",
-        parameters=[*CHANGING, DRY_RUN],
+        parameters=CHANGING,
         request=RestorationsSerializer,
         responses={
             202: RestorationsWrittenSerializer,
@@ -66,7 +65,7 @@ class Restorations(V2View):
         body = read(RestorationsSerializer, request.data)
         zones = selected(selection_in(body), actor)
         unknown = _unknown(body, zones, actor)
-        is_dry, condition = flag_in(request, "dry_run", False), condition_in(request)
+        is_dry, condition = is_dry_run(request), condition_in(request)
         if is_dry or condition.match:
             preview = restore.preview_restore(zones=zones, author=actor, now=timezone.now(), reason=body["reason"])
             tag = tag_of([[zone.pk, zone.revision] for zone in preview.changed])
@@ -74,7 +73,7 @@ class Restorations(V2View):
             require(condition, tag, theirs=counts, mine=request.data)
             if is_dry:
                 examples = [zone.name for zone in preview.changed[:EXAMPLES]]
-                return answer({**counts, "examples": examples}, headers={"ETag": tag})
+                return answer({**counts, "examples": examples, "reasons": []}, headers={"ETag": tag})
         done = restore.restore_zones(
             zones=zones,
             author=actor,

@@ -9,19 +9,19 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel import rehearsal
 from dnspanel.accounts.actor_form import person_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.accepted import written
-from dnspanel.api.v2.http.answers import actor_in, answer, done
+from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.dry_run import plans_answer
 from dnspanel.api.v2.http.pages import cut, each_as, page_answer, page_by_id, page_request
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.representation import change_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
-from dnspanel.api.v2.resources.changes import DRY_RUN
-from dnspanel.api.v2.resources.publishing import flag_in
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import (
     LARGEST_ID,
@@ -36,7 +36,14 @@ from dnspanel.api.v2.schema.fields import (
     read,
     stamp,
 )
-from dnspanel.api.v2.schema.zone_serializers import LOST, WRITING, ChangeSerializer, TermsSerializer, WrittenSerializer
+from dnspanel.api.v2.schema.zone_serializers import (
+    LOST,
+    WRITING,
+    ChangeSerializer,
+    PlansSerializer,
+    TermsSerializer,
+    WrittenSerializer,
+)
 from dnspanel.transfer.zone_templates import access as doors
 from dnspanel.transfer.zone_templates import edit, use
 from dnspanel.transfer.zone_templates.compare import Act, Step
@@ -139,10 +146,10 @@ class TemplateStepSerializer(ChangeSerializer):
     message = serializers.CharField(help_text="Why it is a conflict.")
 
 
-class TemplateStepsSerializer(Shape):
+class TemplateStepsSerializer(PlansSerializer):
     """What a template would do."""
 
-    proposed = TemplateStepSerializer(many=True)
+    steps = TemplateStepSerializer(many=True)
 
 
 class TemplateAppliedSerializer(WrittenSerializer):
@@ -283,7 +290,7 @@ class ZoneTemplateUse(V2View):
 
     @extend_schema(
         operation_id="applyTemplate",
-        parameters=[*WRITING, DRY_RUN],
+        parameters=WRITING,
         request=TemplateUseSerializer,
         responses={
             202: TemplateAppliedSerializer,
@@ -297,7 +304,7 @@ class ZoneTemplateUse(V2View):
 
         Publishes the template's records in the zone as one revision. Needs the rights `add`, `change` or `remove`.
         Records that the zone has from elsewhere, or that someone edited since, are conflicts; they stay unless
-        `overwrite` is true. With `dry_run` nothing is changed. A snippet adds its records at one name.
+        `overwrite` is true. A snippet adds its records at one name.
         """
         actor, now = actor_in(request), timezone.now()
         zone = access.zone_for_editing(actor, zone_name)
@@ -311,9 +318,6 @@ class ZoneTemplateUse(V2View):
         changing = [step for step in proposal.steps if step.changes]
         steps = [step_json(step) for step in changing]
         taken = [step for step in changing if body["overwrite"] or step.act is not Act.CONFLICT]
-        if flag_in(request, "dry_run", False):
-            access.refuse_changes(actor, zone, [step.change for step in taken])
-            return answer({"proposed": steps})
         outcome = use.publish_steps(
             use=using,
             zone=zone,
@@ -329,6 +333,8 @@ class ZoneTemplateUse(V2View):
                 "confirmed": body.get("confirm", False),
             },
         )
+        if (rehearsed := rehearsal.under_way()) is not None:
+            return plans_answer(request, rehearsed, {"steps": steps})
         return written(request, outcome, extensions={"steps": steps})
 
 

@@ -17,6 +17,7 @@ from dnspanel.api.v2.http.problems import Problem
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Shape, page_of, stamp
+from dnspanel.api.v2.schema.zone_serializers import DRY_RUN
 from dnspanel.fleet.lookups.turns import Busy
 from dnspanel.transfer.cutover.delegation import Verdict
 from dnspanel.transfer.vanity.keep import Place, keep_addresses, places_of, stop_keeping
@@ -84,7 +85,9 @@ class VanityPlace(V2View):
         zone = access.zone_for_reading(actor_in(request), zone_name)
         return tagged(place_json(_place(request, template, zone.name)))
 
-    @extend_schema(operation_id="setVanityAddresses", request=None, responses=VanityPlaceSerializer)
+    @extend_schema(
+        operation_id="setVanityAddresses", parameters=[DRY_RUN], request=None, responses=VanityPlaceSerializer
+    )
     def put(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Maintain the addresses of name servers in a zone.
 
@@ -98,7 +101,7 @@ class VanityPlace(V2View):
             keep_addresses(template=template, zone=zone, by=actor, now=timezone.now())
         return tagged(_as_it_is(request, template, zone))
 
-    @extend_schema(operation_id="deleteVanityAddresses", responses={204: None})
+    @extend_schema(operation_id="deleteVanityAddresses", parameters=[DRY_RUN], responses={204: None})
     def delete(self, request: Request, set_id: int, zone_name: str) -> HttpResponse:
         """Stop maintaining the addresses of name servers.
 

@@ -29,6 +29,7 @@ from dnspanel.api.v2.schema.fields import PAGED, id_parameter, page_of, read, se
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.zone_serializers import (
     CHANGING,
+    DRY_RUN,
     IF_CHANGED,
     IF_MATCH,
     WRITING,
@@ -155,7 +156,10 @@ class ZoneDetail(V2View):
         return fresh_enough(request, zone_body["etag"]) or answer(zone_body, headers={"ETag": zone_body["etag"]})
 
     @extend_schema(
-        operation_id="changeZone", parameters=[IF_MATCH], request=ZonePatchSerializer, responses={200: ZoneSerializer}
+        operation_id="changeZone",
+        parameters=[IF_MATCH, DRY_RUN],
+        request=ZonePatchSerializer,
+        responses={200: ZoneSerializer},
     )
     def patch(self, request: Request, zone_name: str) -> HttpResponse:
         """Change a zone's tags, team or default TTL.

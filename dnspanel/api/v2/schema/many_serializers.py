@@ -20,6 +20,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     TermsSerializer,
     ViolationSerializer,
     WrittenSerializer,
+    ZoneRefusalSerializer,
 )
 from dnspanel.zones.many import LONGEST_TEXT, MOST_VALUES
 from dnspanel.zones.many_settings import MOST_ZONES
@@ -186,13 +187,6 @@ class ManyZonesSerializer(Shape):
     confirm = Flag(required=False, default=False, help_text="Confirm deleting many zones.")
 
 
-class ZoneRefusalSerializer(Shape):
-    """A zone that stays as it is, and why."""
-
-    zone = serializers.CharField()
-    reason = serializers.CharField(help_text="Why it stays as it is.")
-
-
 class ZonesOutcomeSerializer(Shape):
     """What an act does to zones."""
 
@@ -207,6 +201,7 @@ class ManyZonesPreviewSerializer(ZonesOutcomeSerializer):
     """What would be done. Nothing was changed."""
 
     examples = serializers.ListField(child=serializers.CharField(), help_text="Names of at most ten zones.")
+    reasons = serializers.ListField(child=serializers.CharField(), help_text="Why `confirm` would be needed.")
 
 
 class ManyZonesWrittenSerializer(WrittenSerializer):

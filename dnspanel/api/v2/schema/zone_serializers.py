@@ -49,7 +49,13 @@ IDEMPOTENCY_KEY = OpenApiParameter(
     OpenApiParameter.HEADER,
     description="A retry with the same key gets the same answer for 24 hours, and writes once.",
 )
-WRITING = [WAIT, WAIT_FOR, IDEMPOTENCY_KEY]
+DRY_RUN = OpenApiParameter(
+    "dry_run",
+    bool,
+    description="true: write nothing, and answer what would be done. What would refuse the write refuses this; what "
+    "would ask for `confirm` is in the answer.",
+)
+WRITING = [WAIT, WAIT_FOR, DRY_RUN, IDEMPOTENCY_KEY]
 CHANGING = [IF_MATCH, *WRITING]
 Q = OpenApiParameter("q", str, description="As in the search box of the panel.")
 
@@ -325,16 +331,32 @@ class MovedSerializer(Shape):
 class PlanSerializer(MovedSerializer):
     """What a publication would do to a zone."""
 
-    changes = ChangeSerializer(many=True)
+    kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="What would happen to the zone.")
+    changes = ChangeSerializer(
+        many=True, help_text="The RRsets of zones that come or go only where these have at most 1,000 together."
+    )
     conflicts = ConflictSerializer(many=True)
     violations = ViolationSerializer(many=True)
     guard = serializers.ListField(child=serializers.CharField(), help_text="Why it must be confirmed, if it must.")
+
+
+class ZoneRefusalSerializer(Shape):
+    """A zone that stays as it is, and why."""
+
+    zone = serializers.CharField()
+    reason = serializers.CharField(help_text="Why it stays as it is.")
 
 
 class PlansSerializer(Shape):
     """What a publication would do. Nothing was changed."""
 
     plans = PlanSerializer(many=True)
+    reasons = serializers.ListField(
+        child=serializers.CharField(), help_text="Why `confirm` would be needed; empty: it would not."
+    )
+    refusals = ZoneRefusalSerializer(
+        many=True, required=False, help_text="Deleted zones that would stay in the trash, and why."
+    )
 
 
 class ReachSerializer(Shape):

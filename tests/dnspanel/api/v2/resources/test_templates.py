@@ -74,7 +74,7 @@ def test_what_is_wrong_is_pointed_at(api: MakeApi, members: dict[str, Any], poin
 def test_a_dry_run_writes_nothing_and_the_same_without_it_publishes(api: MakeApi, make_zone: MakeZone) -> None:
     zone, url = make_zone("blog 300 CNAME elsewhere.test."), create(api)
     before = Publication.objects.count()
-    steps = apply(api, url, zone, dry_run=True).json()["proposed"]
+    steps = apply(api, url, zone, dry_run=True).json()["steps"]
     assert {(step["name"], step["type"], step["act"]) for step in steps} == {
         ("example.test.", "A", "add"),
         ("blog.example.test.", "CNAME", "conflict"),

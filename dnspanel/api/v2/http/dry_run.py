@@ -1,0 +1,122 @@
+"""`dry_run=true`: a write is rehearsed, and answered with what it would do.
+
+What would refuse the write refuses its dry run in the same words. What asks for `confirm` does not: `reasons` has it.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import wraps
+from http import HTTPStatus
+from typing import Any
+
+from django.http import HttpResponse
+from rest_framework.request import Request
+
+from dnspanel import rehearsal
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.grants import Right
+from dnspanel.api.v2.http.answers import actor_in, answer
+from dnspanel.api.v2.http.parameters import flag_in
+from dnspanel.api.v2.http.problems import problem_of
+from dnspanel.api.v2.http.representation import change_json, plan_json
+from dnspanel.api.v2.http.visibility import seen
+from dnspanel.rehearsal import Rehearsal
+from dnspanel.zones.access import visibility_of, zones_within_reach
+from dnspanel.zones.models import RevisionKind, Zone
+from dnspanel.zones.plan import ZonePlan
+from dnspanel.zones.sequence_log import NewRevision
+from dnspanel.zones.store_rrsets import rrsets_of_zones
+from replication.dns.rrset import Change
+
+# Zones that come or go are shown with their RRsets while these are no more than so many together.
+MOST_CONTENT = 1_000
+_GONE = frozenset({RevisionKind.DELETE})
+_COMING = frozenset({RevisionKind.CREATE, RevisionKind.RESTORE})
+
+
+def is_dry_run(request: Request) -> bool:
+    """Whether the request asks what it would do. Raises Problem for another word than true and false."""
+    return flag_in(request, "dry_run", False)
+
+
+def rehearsed(do: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Make a view's method one whose writes are taken back once it has answered; who answers nothing answers plans."""
+
+    @wraps(do)
+    def rehearse(request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
+        with rehearsal.rehearse() as under_way:
+            response = do(request, *args, **kwargs)
+            if response.status_code == HTTPStatus.NO_CONTENT:
+                response = plans_answer(request, under_way, {})
+        response.status_code = HTTPStatus.OK
+        del response["Location"]  # of what is not there
+        return response
+
+    return rehearse
+
+
+def plans_answer(request: Request, rehearsed: Rehearsal, more: Mapping[str, Any]) -> HttpResponse:
+    """Answer with what the act that was rehearsed would publish, and why it would have to be confirmed."""
+    actor = actor_in(request)
+    plans = rehearsed.noted(ZonePlan)
+    planned = {plan.zone.pk for plan in plans}
+    others = [each for each in rehearsed.noted(NewRevision) if each.zone_id not in planned]
+    body = {"plans": [*_plans_json(plans, actor), *_revisions_json(others, actor)], "reasons": reasons_in(rehearsed)}
+    return answer({**body, **more})
+
+
+def reasons_in(rehearsed: Rehearsal | None) -> list[str]:
+    """Return why the act would have to be confirmed, each reason once."""
+    refusals = [] if rehearsed is None else rehearsed.noted(Exception)
+    problems = [problem for refusal in refusals if (problem := problem_of(refusal)) is not None]
+    return list(dict.fromkeys(reason for problem in problems for reason in problem.extensions["reasons"]))
+
+
+def plans_json(plans: Sequence[ZonePlan], actor: Actor) -> dict[str, Any]:
+    """Return what publishing these plans would do, as the actor may see it, and why it would have to be confirmed."""
+    reasons = dict.fromkeys(reason for plan in plans for reason in plan.guard)
+    return {"plans": list(_plans_json(plans, actor)), "reasons": list(reasons)}
+
+
+def _plans_json(plans: Sequence[ZonePlan], actor: Actor) -> Iterator[dict[str, Any]]:
+    return (plan_json(plan, visibility_of(actor, plan.zone)) for plan in plans)
+
+
+def _revisions_json(revisions: Sequence[NewRevision], actor: Actor) -> Iterator[dict[str, Any]]:
+    """Revisions that no plan was made for, as far as the actor may know of their zones."""
+    rows = Zone.objects.filter(pk__in=[each.zone_id for each in revisions])
+    if not actor.may_everywhere(Right.READ):
+        rows = rows.filter(pk__in=zones_within_reach(actor, Right.READ))
+    zones = {zone.pk: zone for zone in rows}
+    content = _content_of(revisions)
+    for each in revisions:
+        if each.zone_id not in zones:
+            continue
+        changes = seen(content.get(each.zone_id, each.changes), visibility_of(actor, zones[each.zone_id]))
+        yield {
+            "zone": each.zone_name,
+            "kind": str(each.kind),
+            "revision": each.number,
+            "serial": each.serial,
+            "added": each.added,
+            "changed": each.changed,
+            "removed": each.removed,
+            "changes": [change_json(change) for change in changes],
+            "conflicts": [],
+            "violations": [],
+            "guard": [],
+        }
+
+
+def _content_of(revisions: Sequence[NewRevision]) -> Mapping[int, list[Change]]:
+    """Return the RRsets of zones that come as additions, of zones that go as removals; none if they are too many."""
+    moving = {each.zone_id: each for each in revisions if each.kind in _GONE | _COMING}
+    if sum(each.rrset_count for each in moving.values()) > MOST_CONTENT:
+        return {}
+    found = rrsets_of_zones(list(moving)) if moving else {}
+    return {
+        zone_id: [
+            Change(*key, rrset, None) if moving[zone_id].kind in _GONE else Change(*key, None, rrset)
+            for key, rrset in rrsets.items()
+        ]
+        for zone_id, rrsets in found.items()
+    }

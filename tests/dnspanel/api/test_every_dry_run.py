@@ -1,0 +1,80 @@
+"""Every write of API v2 that changes zones or records has a dry run, which leaves every table as it was."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import replace
+from functools import cache
+from importlib import import_module
+
+import pytest
+from django.db import connection
+from rest_framework.views import APIView
+
+from dnspanel.api.v2.http.parameters import query_parameters
+from tests.dnspanel.api.callers import Caller
+from tests.dnspanel.api.doors import DOORS, OPEN, Door
+from tests.dnspanel.api.test_every_url import Call
+from tests.dnspanel.api.test_every_url import api as api
+from tests.dnspanel.api.test_every_url import call as call
+from tests.dnspanel.api.test_every_url import things as things
+
+WRITES = [
+    door
+    for door in DOORS
+    if door.name.startswith("v2-") and door.method != "GET" and door.verdict != OPEN and door.verdict[-1] == "+"
+]
+# What zones are made of. A publication is a row of the log.
+OF_ZONES = {"zones_zone", "zones_rrset", "zones_publication", "zones_revision", "zones_change"}
+# Operations that change these and have no dry run.
+WITHOUT = {"POST v2-locks": "A lock keeps records as they are."}
+# Noted of every request with the token, whatever becomes of the request.
+OF_REQUESTS = {"accounts_token"}
+
+
+@cache
+def views() -> dict[str, type[APIView]]:
+    patterns = import_module("dnspanel.api.v2.urls").urlpatterns  # not before the URLs have their converters
+    return {pattern.name: pattern.callback.view_class for pattern in patterns}
+
+
+def has_dry_run(door: Door) -> bool:
+    view = views()[door.name]()
+    view.request, view.args, view.kwargs = None, (), {}  # as `dispatch` sets them
+    return "dry_run" in (query_parameters(view, door.method) or ())
+
+
+def digests() -> dict[str, tuple[int, int]]:
+    """The number of rows of each table, and a sum of what is in them."""
+    tables = connection.introspection.table_names()
+    each = " UNION ALL ".join(
+        f"SELECT '{name}', count(*), coalesce(sum(hashtextextended(t::text, 0)::numeric), 0) FROM \"{name}\" t"
+        for name in tables
+    )
+    with connection.cursor() as cursor:
+        cursor.execute(each)
+        return {name: (count, total) for name, count, total in cursor.fetchall()}
+
+
+@contextmanager
+def changed_tables(found: set[str]) -> Iterator[None]:
+    """Within, whatever is written is noted by the names of its tables."""
+    before = digests()
+    yield
+    found |= {name for name, digest in digests().items() if digest != before[name]} - OF_REQUESTS
+
+
+def written_by(door: Door, call: Call) -> tuple[int, set[str]]:
+    found: set[str] = set()
+    status = call(door, Caller.ADMINISTRATOR, around=changed_tables(found))
+    return status, found
+
+
+@pytest.mark.parametrize("door", WRITES, ids=str)
+def test_what_changes_zones_has_a_dry_run_which_writes_nothing(door: Door, call: Call) -> None:
+    status, written = written_by(door, call)
+    assert status < 400
+    if not has_dry_run(door):
+        assert not written & OF_ZONES or str(door) in WITHOUT
+        return
+    status, written = written_by(replace(door, query={**door.query, "dry_run": "true"}), call)
+    assert (status, written) == (200, set())
