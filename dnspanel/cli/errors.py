@@ -28,9 +28,8 @@ class Refused(click.ClickException):
     def __init__(self, problem: Mapping[str, Any]) -> None:
         self.problem = problem
         message = str(problem.get("detail") or problem.get("title") or "The panel refused.")
-        if problem.get("code") == "needs-confirmation" and _can_confirm():
-            # What the panel says of it is for requests, not for the command line.
-            message = f"{message.partition(' Send it with ')[0]} Add --confirm to go ahead."
+        if "totals" in problem:
+            message = _what_waits(problem)
         super().__init__(message)
 
     @property
@@ -40,6 +39,8 @@ class Refused(click.ClickException):
 
     def format_message(self) -> str:
         """The sentence, and below it each value at fault with what is wrong with it; nothing is said twice."""
+        if "totals" in self.problem:
+            return self.message
         lines = self._lines_about(self.problem.get("errors", ()))
         lines += [f"  {reason}" for reason in self.problem.get("reasons", ()) if reason not in self.message]
         lines += [line for conflict in self.problem.get("conflicts", ()) for line in _sides(conflict)]
@@ -102,6 +103,19 @@ def _can_confirm() -> bool:
     """Return whether the command that runs has the option `--confirm`."""
     context = click.get_current_context(silent=True)
     return context is not None and any("--confirm" in option.opts for option in context.command.params)
+
+
+def _what_waits(problem: Mapping[str, Any]) -> str:
+    """What a person has to confirm: all reasons, the zones with what they lose, and how it is done here."""
+    totals, zones = problem["totals"], problem["zones"]
+    lines = list(problem["reasons"])
+    if totals["zones"] > 1:
+        # A reason about all of them, as of a deletion, does not name them.
+        told = " ".join(lines)
+        lines += [f"  {one['zone']}: {one['rrsets']:,} RRsets" for one in zones if one["zone"] not in told]
+        lines += [f"And {problem['left_out']:,} more zones."] if problem["left_out"] else []
+        lines.append("{removed:,} of {rrsets:,} RRsets of {zones:,} zones would be deleted.".format(**totals))
+    return "\n".join([*lines, *(["Add --confirm to go ahead."] if _can_confirm() else [])])
 
 
 def _place(fault: Mapping[str, Any]) -> str:

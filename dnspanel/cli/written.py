@@ -30,6 +30,9 @@ writing_options = options(*_WRITING)
 waiting_options = options(*_WAITING)
 
 
+dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and write nothing.")
+
+
 def publish(
     session: Session,
     method: str,
@@ -97,19 +100,23 @@ def show_plans(session: Session, answer: Mapping[str, Any]) -> None:
         output.show_json(answer)
         return
     show_changes_of(answer["plans"])
+    for refusal in answer.get("refusals", ()):
+        output.tell(f"{refusal['zone']}: {refusal['reason']}")
     output.tell("Nothing was written.")
 
 
 def show_changes_of(plans: Iterable[Mapping[str, Any]]) -> None:
     """What these plans would do, with what is said against it."""
     for plan in plans:
+        if plan["kind"] != "change":
+            click.echo(f"{plan['zone']}: {plan['kind']}")
         for change in plan["changes"]:
             show_change(change)
         for violation in plan["violations"]:
             output.tell(f"{violation['severity'].capitalize()}: {violation['message']}")
         for reason in plan["guard"]:
             output.tell(f"Needs --confirm: {reason}")
-        if not plan["changes"]:
+        if not plan["changes"] and plan["kind"] == "change":
             output.tell(f"{plan['zone']}: nothing to change.")
 
 

@@ -8,7 +8,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import publish, show_change, show_written, writing_options
+from dnspanel.cli.written import dry_run_option, publish, show_change, show_plans, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 from dnspanel.cli.zone_restore import show_restored
 
@@ -73,10 +73,13 @@ def _at_name(revision: Mapping[str, Any], name: str | None) -> list[Mapping[str,
 @click.argument("zone")
 @click.argument("revision", type=click.IntRange(min=1))
 @click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
+@dry_run_option
 @writing_options
 @shared_options
 @pass_session
-def undo(session: Session, zone: str, revision: int, confirm: bool, wait: bool, timeout: int, reason: str) -> None:
+def undo(
+    session: Session, zone: str, revision: int, confirm: bool, dry_run: bool, wait: bool, timeout: int, reason: str
+) -> None:
     """Undo one revision of a zone.
 
     The undo is refused if others changed the same records since.
@@ -84,20 +87,27 @@ def undo(session: Session, zone: str, revision: int, confirm: bool, wait: bool, 
     \b
     Example:
       dnspanel zones history example.net
+      dnspanel zones undo example.net 12 --dry-run
       dnspanel zones undo example.net 12
     """
     body = {"reason": reason, "confirm": confirm}
     path = zone_path(zone, "revisions", revision, "undo")
+    if dry_run:
+        show_plans(session, session.client.send("POST", path, body, query={"dry_run": True}))
+        return
     show_written(session, publish(session, "POST", path, body, wait=wait, timeout=timeout), waited=wait)
 
 
 @click.command("undo")
 @click.argument("sequence", type=click.IntRange(min=1))
 @click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
+@dry_run_option
 @writing_options
 @shared_options
 @pass_session
-def undo_publication(session: Session, sequence: int, confirm: bool, wait: bool, timeout: int, reason: str) -> None:
+def undo_publication(
+    session: Session, sequence: int, confirm: bool, dry_run: bool, wait: bool, timeout: int, reason: str
+) -> None:
     """Undo a publication in all its zones.
 
     Zones that the publication deleted are restored. Records that others changed since are refused. Zones that cannot be
@@ -106,10 +116,15 @@ def undo_publication(session: Session, sequence: int, confirm: bool, wait: bool,
     \b
     Example:
       dnspanel audit --since 1h --action publish
+      dnspanel undo 4711 --dry-run
       dnspanel undo 4711 --reason 'wrong list' --wait
     """
     body = {"reason": reason, "confirm": confirm}
-    written = publish(session, "POST", f"/publications/{sequence}/undo", body, wait=wait, timeout=timeout)
+    path = f"/publications/{sequence}/undo"
+    if dry_run:
+        show_plans(session, session.client.send("POST", path, body, query={"dry_run": True}))
+        return
+    written = publish(session, "POST", path, body, wait=wait, timeout=timeout)
     if "outcome" in written:
         show_restored(session, written, waited=wait)
     else:

@@ -361,7 +361,8 @@ def delete_zones(
     def delete(left: Mapping[int, str]) -> tuple[Publication | None, list[int]]:
         with transaction.atomic(durable=True):
             if not confirmed:
-                refuse_mass_deletion(author=author, count=len(expected), now=now)
+                zones_to_delete = Zone.objects.filter(pk__in=list(expected))
+                refuse_mass_deletion(author=author, count=len(expected), now=now, zones=zones_to_delete)
             prefer_indexes()
             found = {
                 id: zone

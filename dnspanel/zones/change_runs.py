@@ -155,7 +155,8 @@ def start_run(
     _require_somewhere(by, dry_run.act)
     run_turns.refuse_unless_done(dry_run)
     if dry_run.act == ZoneAct.DELETE and not confirmed:
-        refuse_mass_deletion(author=by, count=dry_run.counts.get(Outcome.CHANGE, 0), now=now)
+        found = Zone.objects.filter(pk__in=_changed_by(dry_run.pk))
+        refuse_mass_deletion(author=by, count=dry_run.counts.get(Outcome.CHANGE, 0), now=now, zones=found)
     return _begin(_like(dry_run, dry_run_of=dry_run), by, now, form_id)
 
 

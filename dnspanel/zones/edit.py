@@ -263,7 +263,13 @@ def delete_zones(
                 _refuse_deletion(author, each, locked.get(pk))
             if not confirmed:
                 names_of_zones = [zone.name for zone in locked.values()]
-                refuse_mass_deletion(author=author, count=len(locked), now=now, names=names_of_zones)
+                refuse_mass_deletion(
+                    author=author,
+                    count=len(locked),
+                    now=now,
+                    names=names_of_zones,
+                    zones=Zone.objects.filter(pk__in=list(locked)),
+                )
             revisions = bulk.into_trash(zones=locked.values(), now=now)
             return append_publication(
                 revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=form_id

@@ -626,15 +626,25 @@ class RuleViolations(PublishRefused):
         super().__init__(joined(" ", (violation.message for violation in self.violations)))
 
 
-class GuardHolds(PublishRefused):
-    """The change is so large that it waits until a person confirms it by the zone's name."""
+@dataclass(frozen=True, slots=True)
+class GuardedZone:
+    """A zone that loses so much that a person has to confirm it: why, and how many of its RRsets go."""
 
-    def __init__(self, zone_name: str, reasons: Sequence[str]) -> None:
-        self.zone_name = zone_name
-        self.reasons = tuple(reasons)
+    name: str
+    reasons: tuple[str, ...]
+    removed: int
+    rrsets: int
+
+
+class GuardHolds(PublishRefused):
+    """The change is so large that it waits until a person confirms it; `zones` are all that lose so much."""
+
+    def __init__(self, zones: Sequence[GuardedZone]) -> None:
+        self.zones = tuple(zones)
+        first = self.zones[0]
         super().__init__(
             gettext("{zone_name}: {list} Confirm it by typing the zone's name.").format(
-                zone_name=zone_name, list=joined(" ", self.reasons)
+                zone_name=first.name, list=joined(" ", first.reasons)
             )
         )
 
@@ -642,8 +652,19 @@ class GuardHolds(PublishRefused):
 class MassDeletion(PublishRefused):
     """So many zones would be deleted in a short time that it waits until a person confirms the number."""
 
-    def __init__(self, *, count: int, lately: int, existing: int, most: int, window: timedelta) -> None:
+    def __init__(
+        self,
+        *,
+        count: int,
+        lately: int,
+        existing: int,
+        most: int,
+        window: timedelta,
+        zones: Sequence[GuardedZone] = (),
+        rrsets: int = 0,
+    ) -> None:
         self.count, self.lately, self.existing, self.most = count, lately, existing, most
+        self.zones, self.rrsets = tuple(zones), rrsets  # the first of them; RRsets of all
         minutes = int(window.total_seconds()) // 60
         message = (
             gettext(

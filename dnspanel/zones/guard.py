@@ -7,25 +7,29 @@ from collections.abc import Collection
 from datetime import datetime, timedelta
 
 from django.conf import settings
-from django.db.models import Exists, OuterRef
+from django.db.models import Exists, OuterRef, QuerySet, Sum
 
 from dnspanel import rehearsal
 from dnspanel.accounts.actors import Author, token_of, user_of
-from dnspanel.zones.errors import MassDeletion
+from dnspanel.zones.errors import GuardedZone, MassDeletion
 from dnspanel.zones.models import Publication, Zone
 
 # So many zones within this time are no mass of them, however few zones there are; then the share counts.
 MASS_FEW = 25
 MASS_PERCENT = 1
 MASS_WINDOW = timedelta(minutes=10)
+# Zones that are named where a deletion is held.
+MOST_NAMED = 100
 
 
-def refuse_mass_deletion(*, author: Author, count: int, now: datetime, names: Collection[str] = ()) -> None:
+def refuse_mass_deletion(
+    *, author: Author, count: int, now: datetime, names: Collection[str] = (), zones: "QuerySet[Zone] | None" = None
+) -> None:
     """Raise MassDeletion if deleting `count` more zones would make it too many in a short time.
 
-    `names` are those of the zones, where they are known. What counts are names that are gone: a client that makes the
-    same zone again and again to try something, and deletes it each time, is not held. The panel itself is not guarded,
-    nor is a token that may delete many zones.
+    `names` are those of the zones, where they are known; `zones` find them, to be named if they are held. What counts
+    are names that are gone: a client that makes the same zone again and again to try something, and deletes it each
+    time, is not held. The panel itself is not guarded, nor is a token that may delete many zones.
     """
     if is_unguarded(author):
         return
@@ -35,7 +39,17 @@ def refuse_mass_deletion(*, author: Author, count: int, now: datetime, names: Co
     existing = Zone.objects.filter(deleted_at=None).count()
     most = max(MASS_FEW, MASS_PERCENT * (existing + lately) // 100)
     if lately + count > most:
-        rehearsal.hold(MassDeletion(count=count, lately=lately, existing=existing, most=most, window=MASS_WINDOW))
+        found = Zone.objects.none() if zones is None else zones.order_by("name")
+        refusal = MassDeletion(
+            count=count,
+            lately=lately,
+            existing=existing,
+            most=most,
+            window=MASS_WINDOW,
+            zones=[GuardedZone(zone.name, (), zone.rrset_count, zone.rrset_count) for zone in found[:MOST_NAMED]],
+            rrsets=found.aggregate(rrsets=Sum("rrset_count", default=0))["rrsets"],
+        )
+        rehearsal.hold(refusal)
 
 
 def is_unguarded(author: Author) -> bool:

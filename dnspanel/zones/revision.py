@@ -19,6 +19,7 @@ from dnspanel.zones.errors import (
     CannotUndo,
     Conflicts,
     DraftUnknown,
+    GuardedZone,
     GuardHolds,
     NothingToPublish,
     PublishRefused,
@@ -216,10 +217,17 @@ def refuse(
     blocking = [v for plan in plans for v in plan.violations if _blocks(v, accept_warnings)]
     if blocking:
         raise RuleViolations(blocking)
-    guarded = next((plan for plan in plans if plan.guard), None)
-    if guarded is not None and not confirmed:
-        rehearsal.hold(GuardHolds(guarded.zone.name, guarded.guard))
+    held = guarded(plans)
+    if held and not confirmed:
+        rehearsal.hold(GuardHolds(held))
     rehearsal.note(*plans)
+
+
+def guarded(plans: Iterable[ZonePlan]) -> list[GuardedZone]:
+    """Return the zones that lose so much by these plans that a person has to confirm it."""
+    return [
+        GuardedZone(plan.zone.name, plan.guard, plan.removed, plan.zone.rrset_count) for plan in plans if plan.guard
+    ]
 
 
 def _named(accepted: Accepted, reason: str) -> Accepted:

@@ -40,7 +40,7 @@ from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.errors import QuotaExceeded as ZoneQuotaExceeded
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.guard import refuse_mass_deletion
-from dnspanel.zones.models import Revision
+from dnspanel.zones.models import Revision, Zone
 from dnspanel.zones.quotas import refuse_zones
 from dnspanel.zones.server_sets import default_set
 
@@ -348,15 +348,17 @@ def start_undo(*, job: ImportJob, author: Author, now: datetime, confirmed: bool
     """
     rights.refuse_undo(job, author)
     if not confirmed:
-        refuse_mass_deletion(author=author, count=created_zones(job), now=now)
+        created = created_zones(job)
+        refuse_mass_deletion(author=author, count=created.count(), now=now, zones=created)
     people = {"author": user_of(author), "token": token_of(author)}
     _move(job, (State.DONE, State.CANCELLED), State.UNDOING, now, ended_at=None, **people)
 
 
-def created_zones(job: ImportJob) -> int:
-    """How many zones that the import created exist: undoing it deletes them."""
+def created_zones(job: ImportJob) -> "QuerySet[Zone]":
+    """Return the zones that the import created and that exist: undoing it deletes them."""
     created = ImportPiece.objects.filter(job=job, created_undone_in=None).exclude(created_in=None).values("created_in")
-    return Revision.objects.filter(publication__in=created, zone__deleted_at=None).count()
+    revisions = Revision.objects.filter(publication__in=created)
+    return Zone.objects.filter(pk__in=revisions.values("zone"), deleted_at=None)
 
 
 def delete_job(*, job: ImportJob) -> None:

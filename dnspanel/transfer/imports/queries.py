@@ -252,11 +252,11 @@ MOST_REMOVED = 100
 
 
 def guarded_zones(job: ImportJob) -> "QuerySet[ImportZone]":
-    """Zones that would lose so much that somebody should confirm it."""
+    """Zones that would lose so much that somebody should confirm it; `before` is how many RRsets they have."""
     losing = ImportZone.objects.filter(job=job, action__in=CHANGING_ACTIONS, values_removed__gt=0)
     many = Q(values_removed__gt=MOST_REMOVED)
-    share = Q(removed__gte=3, removed__gt=(F("rrsets") + F("removed") - F("added")) * 0.3)
-    return losing.filter(many | share)
+    share = Q(removed__gte=3, removed__gt=F("before") * 0.3)
+    return losing.annotate(before=F("rrsets") + F("removed") - F("added")).filter(many | share)
 
 
 def plan_summary(job: ImportJob) -> PlanSummary:

@@ -21,8 +21,10 @@ from dnspanel.api.v2.http.representation import change_json, plan_json
 from dnspanel.api.v2.http.visibility import seen
 from dnspanel.rehearsal import Rehearsal
 from dnspanel.zones.access import visibility_of, zones_within_reach
+from dnspanel.zones.errors import GuardHolds
 from dnspanel.zones.models import RevisionKind, Zone
 from dnspanel.zones.plan import ZonePlan
+from dnspanel.zones.revision import guarded
 from dnspanel.zones.sequence_log import NewRevision
 from dnspanel.zones.store_rrsets import rrsets_of_zones
 from replication.dns.rrset import Change
@@ -66,15 +68,18 @@ def plans_answer(request: Request, rehearsed: Rehearsal, more: Mapping[str, Any]
 
 def reasons_in(rehearsed: Rehearsal | None) -> list[str]:
     """Return why the act would have to be confirmed, each reason once."""
-    refusals = [] if rehearsed is None else rehearsed.noted(Exception)
+    return _reasons([] if rehearsed is None else rehearsed.noted(Exception))
+
+
+def _reasons(refusals: Sequence[Exception]) -> list[str]:
     problems = [problem for refusal in refusals if (problem := problem_of(refusal)) is not None]
     return list(dict.fromkeys(reason for problem in problems for reason in problem.extensions["reasons"]))
 
 
 def plans_json(plans: Sequence[ZonePlan], actor: Actor) -> dict[str, Any]:
     """Return what publishing these plans would do, as the actor may see it, and why it would have to be confirmed."""
-    reasons = dict.fromkeys(reason for plan in plans for reason in plan.guard)
-    return {"plans": list(_plans_json(plans, actor)), "reasons": list(reasons)}
+    held = guarded(plans)
+    return {"plans": list(_plans_json(plans, actor)), "reasons": _reasons([GuardHolds(held)] if held else [])}
 
 
 def _plans_json(plans: Sequence[ZonePlan], actor: Actor) -> Iterator[dict[str, Any]]:

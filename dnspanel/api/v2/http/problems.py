@@ -36,12 +36,17 @@ from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.transfer import errors as transfer
 from dnspanel.webhooks import errors as webhooks
 from dnspanel.zones import errors as zones
+from dnspanel.zones.errors import GuardedZone
 from dnspanel.zones.rules import Violation
 from replication import errors as replication
 
 MEDIA_TYPE = "application/problem+json"
 ROOT_URL = "/api/v2/problems"
 NO_TOKEN = "No token was sent. Send one as `Authorization: Bearer dnsp_…` or `X-API-Key: dnsp_…`."
+
+# Zones that wait for confirmation: listed, and named in the sentence.
+MOST_ZONES = 100
+ZONES_IN_DETAIL = 3
 
 logger = logging.getLogger(__name__)
 
@@ -108,6 +113,44 @@ def bad_choice(name: str, given: str, choices: Iterable[str]) -> Problem:
 def bad_value(pointer: str, detail: str, code: str = "invalid") -> Problem:
     """A value of the body that cannot be used."""
     return invalid([RequestFault(code, detail, pointer=pointer)])
+
+
+def needs_confirmation(
+    detail: str,
+    zones: Sequence[GuardedZone],
+    *,
+    reasons: Sequence[str] = (),
+    totals: Mapping[str, int] | None = None,
+    **more: Any,
+) -> Problem:
+    """What waits for `confirm`: the first of the zones that it is about, and how many there are of all.
+
+    `reasons` are those of the zones, and `totals` the sums of these zones, unless they are given.
+    """
+    listed = zones[:MOST_ZONES]
+    totals = totals or totals_of(zones)
+    extensions = {
+        "reasons": list(reasons) or _reasons_of(listed, totals["zones"]),
+        "zones": [
+            {"zone": each.name, "reasons": list(each.reasons), "removed": each.removed, "rrsets": each.rrsets}
+            for each in listed
+        ],
+        "left_out": totals["zones"] - len(listed),
+        "totals": dict(totals),
+        **more,
+    }
+    return Problem("needs-confirmation", f'{detail} Send it with "confirm": true if that is meant.', (), {}, extensions)
+
+
+def totals_of(zones: Sequence[GuardedZone]) -> dict[str, int]:
+    """How many zones these are, how many RRsets they lose, and how many they have."""
+    removed, rrsets = sum(each.removed for each in zones), sum(each.rrsets for each in zones)
+    return {"zones": len(zones), "removed": removed, "rrsets": rrsets}
+
+
+def _reasons_of(zones: Sequence[GuardedZone], count: int) -> list[str]:
+    """The reasons as sentences of their own: with the zone, where there are several."""
+    return [f"{each.name}: {reason}" if count > 1 else reason for each in zones for reason in each.reasons]
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
@@ -204,13 +247,19 @@ def _taken_back(exc: zones.TakenBack) -> Problem:
 
 
 def _guard(exc: zones.GuardHolds) -> Problem:
-    detail = f'{exc.zone_name}: {" ".join(exc.reasons)} Send it with "confirm": true if that is meant.'
-    return Problem("needs-confirmation", detail, extensions={"zone": exc.zone_name, "reasons": list(exc.reasons)})
+    told = [f"{each.name}: {' '.join(each.reasons)}" for each in exc.zones[:ZONES_IN_DETAIL]]
+    if len(exc.zones) > ZONES_IN_DETAIL:
+        told.append(f"And {len(exc.zones) - ZONES_IN_DETAIL:,} more zones.")
+    if len(exc.zones) > 1:
+        totals = totals_of(exc.zones)
+        told.insert(0, "{zones:,} zones would lose {removed:,} of their {rrsets:,} RRsets.".format(**totals))
+    return needs_confirmation(" ".join(told), exc.zones)
 
 
 def _mass_deletion(exc: zones.MassDeletion) -> Problem:
-    extensions = {"reasons": [str(exc)], "deleted_lately": exc.lately, "zones": exc.existing}
-    return Problem("needs-confirmation", f"{exc} Send it with `confirm=true` if that is meant.", extensions=extensions)
+    totals = {"zones": exc.count, "removed": exc.rrsets, "rrsets": exc.rrsets}
+    more = {"deleted_lately": exc.lately, "existing": exc.existing}
+    return needs_confirmation(str(exc), exc.zones, reasons=[str(exc)], totals=totals, **more)
 
 
 def _too_large_or_invalid(exc: transfer.UploadRefused) -> Problem:

@@ -218,10 +218,12 @@ def _faults_of(exc: ZoneError, requests: Sequence[ZoneRequest], problem: Problem
             return [
                 RequestFault("precondition-failed", str(exc), pointer=f"{by_name[exc.zone_name].pointer}/at_revision")
             ]
-        case GuardHolds() if exc.zone_name in by_name:
+        case GuardHolds():
             return [
-                RequestFault("needs-confirmation", reason, pointer=by_name[exc.zone_name].pointer)
-                for reason in exc.reasons
+                RequestFault("needs-confirmation", reason, pointer=by_name[each.name].pointer)
+                for each in exc.zones
+                if each.name in by_name
+                for reason in each.reasons
             ]
     return list(problem.errors)
 

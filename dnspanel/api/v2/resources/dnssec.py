@@ -17,7 +17,7 @@ from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import is_dry_run
 from dnspanel.api.v2.http.etag import condition_in, fresh_enough, require, tag_of
-from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, problem_of
+from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, needs_confirmation, problem_of
 from dnspanel.api.v2.http.representation import time_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
@@ -43,7 +43,7 @@ from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.dnssec.sign import RequestedSigning
 from dnspanel.zones.dnssec.signalling import has_signalling, set_signalling
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
-from dnspanel.zones.errors import BadKey
+from dnspanel.zones.errors import BadKey, GuardedZone
 from dnspanel.zones.models import Channel, Publication, Zone
 from replication.dns import names
 from replication.errors import BadName
@@ -90,7 +90,7 @@ class ZoneDnssec(V2View):
         """
         actor = actor_in(request)
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
-        values = _confirmed(read(SigningPatchSerializer, request.data))
+        values = _confirmed(read(SigningPatchSerializer, request.data), [zone])
         by = acting(request, terms_of_query(request).reason)
         if values == {"signed": False} and queries.signing_of(zone).presigned:
             dropped = drop_signatures(zones=[zone], acting=by)
@@ -135,8 +135,8 @@ class BulkDnssec(V2View):
         came with lose them by `{"signed": false}`, if all of the named zones are such.
         """
         actor, body = actor_in(request), read(BulkSigningSerializer, request.data)
-        requested = requested_signing(_confirmed(body))
         zones = _zones_named(actor, body["zones"])
+        requested = requested_signing(_confirmed(body, zones))
         algorithm = key_material.ALGORITHMS[requested.new_keys.algorithm]
         if requested.signed and algorithm.startswith("RSA") and len(zones) > MOST_WITH_RSA:
             detail = f"RSA keys take long to make: for {MOST_WITH_RSA} zones at once at most."
@@ -160,12 +160,13 @@ class BulkDnssec(V2View):
         return published(request, publications, {})
 
 
-def _confirmed(values: dict[str, Any]) -> dict[str, Any]:
+def _confirmed(values: dict[str, Any], zones: Sequence[Zone]) -> dict[str, Any]:
     """The values without their confirmation. Raises Problem where the parent's DS would go and none is there."""
     cds = values.get("cds")
     if cds == [0] and not values.get("confirm"):
         reason = "A parent that looks for CDS deletes its DS: the zone is insecure then."
-        rehearsal.hold(Problem("needs-confirmation", reason, extensions={"reasons": [reason]}))
+        held = [GuardedZone(zone.name, (reason,), 0, zone.rrset_count) for zone in zones]
+        rehearsal.hold(needs_confirmation(reason, held, reasons=[reason]))
     return {name: value for name, value in values.items() if name != "confirm"}
 
 

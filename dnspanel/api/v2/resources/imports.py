@@ -3,25 +3,29 @@
 from collections.abc import Callable
 from typing import Any
 
+from django.db.models import Sum
 from django.http import HttpResponse
 from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel import rehearsal
 from dnspanel.accounts.actor_form import actor_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write
+from dnspanel.api.v2.http.dry_run import reasons_in
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
-from dnspanel.api.v2.http.problems import Problem, bad_value
+from dnspanel.api.v2.http.problems import MOST_ZONES, Problem, bad_value, needs_confirmation
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources import import_sources as sources
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Shape, Text, page_of, read, stamp
+from dnspanel.api.v2.schema.zone_serializers import DRY_RUN
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import ServerRefused
 from dnspanel.transfer.files import upload
@@ -29,7 +33,7 @@ from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS
 from dnspanel.zones import access
-from dnspanel.zones.errors import Forbidden
+from dnspanel.zones.errors import Forbidden, GuardedZone
 
 ACTS: dict[str, Callable[..., Any]] = {
     "scan": jobs.start_scan,
@@ -115,6 +119,16 @@ class ImportSerializer(Shape):
     )
     created_at = serializers.DateTimeField(read_only=True)
     ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
+
+
+class ImportStepSerializer(ImportSerializer):
+    """An import after a step."""
+
+    reasons = serializers.ListField(
+        child=serializers.CharField(),
+        read_only=True,
+        help_text="Of a dry run: why the step would have to be confirmed.",
+    )
 
 
 class NewImportSerializer(ImportSerializer):
@@ -243,9 +257,9 @@ class ImportAct(V2View):
 
     @extend_schema(
         operation_id="actOnImport",
-        parameters=[OpenApiParameter("act", str, OpenApiParameter.PATH, enum=list(ACTS))],
+        parameters=[OpenApiParameter("act", str, OpenApiParameter.PATH, enum=list(ACTS)), DRY_RUN],
         request=ImportActSerializer,
-        responses=ImportSerializer,
+        responses=ImportStepSerializer,
     )
     def post(self, request: Request, import_id: int, act: str) -> HttpResponse:
         """Scan, plan, apply, pause, resume, cancel or undo an import.
@@ -253,6 +267,7 @@ class ImportAct(V2View):
         `scan` reads what was uploaded. `plan` is a dry run. `apply` publishes what the plan shows, in several
         publications. `replan` plans zones again that changed since. `undo` changes back everything that nobody has
         changed since. Needs the permission `edit`, and the rights over the zones.
+        `dry_run` answers the import as it would be; `reasons` says why `apply` or `undo` would need `confirm`.
         """
         job = job_of(request, import_id)
         if act not in ACTS:
@@ -264,7 +279,9 @@ class ImportAct(V2View):
             if act == "undo":
                 more["confirmed"] = values["confirm"]
             ACTS[act](job=job, now=timezone.now(), **more)
-        return _answer(job_of(request, import_id))
+        job = job_of(request, import_id)
+        body = {**import_json(job), "reasons": reasons_in(rehearsal.under_way())}
+        return answer(body, headers={"ETag": tag_of(stable(job))})
 
 
 def require_imports(actor: Actor) -> Actor:
@@ -358,9 +375,15 @@ def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
     if act == "apply" and job.state == State.PLANNED and not confirmed:
         plan = queries.plan_summary(job)
         if plan.guarded:
+            guarded = queries.guarded_zones(job).order_by("name")
+            sums = guarded.aggregate(removed=Sum("removed"), rrsets=Sum("before"))
             reason = f"{plan.guarded:,} zones would lose much: {plan.values_removed:,} values in all."
-            raise Problem(
-                "needs-confirmation",
-                f'{reason} Send "confirm": true if that is meant.',
-                extensions={"reasons": [reason]},
-            )
+            held = [_guarded(row) for row in guarded[:MOST_ZONES]]
+            totals = {"zones": plan.guarded, **sums}
+            rehearsal.hold(needs_confirmation(reason, held, reasons=[reason], totals=totals))
+
+
+def _guarded(row: Any) -> GuardedZone:
+    """A zone of an import as the guard names it."""
+    reason = f"This deletes {row.removed:,} of {row.before:,} RRsets, and {row.values_removed:,} values."
+    return GuardedZone(row.name, (reason,), row.removed, row.before)

@@ -39,7 +39,10 @@ def problem_schemas() -> dict[str, Schema]:
         "violations": _list_of("Violation", "`rules-violated`: each rule that would be broken."),
         "reasons": {"type": "array", "items": _TEXT, "description": "`needs-confirmation`, `taken-back`: why."},
         "deleted_lately": {**_COUNT, "description": "`needs-confirmation`: zones that the token deleted lately."},
-        "zones": {**_COUNT, "description": "`needs-confirmation`: zones that there are."},
+        "existing": {**_COUNT, "description": "`needs-confirmation` of a deletion: zones that there are."},
+        "zones": _list_of("ProblemZone", "`needs-confirmation`: the first zones that it is about."),
+        "left_out": {**_COUNT, "description": "`needs-confirmation`: zones that `zones` leaves out."},
+        "totals": {"allOf": [_reference("ProblemTotals")], "description": "`needs-confirmation`: sums over all zones."},
         "sequence": {**_COUNT, "description": "`taken-back`: the publication that was taken back."},
         "limit": {**_COUNT, "description": "`too-large`: the most bytes that are taken."},
         "offset": {**_COUNT, "description": "`conflict` of an upload: the size so far, where to go on."},
@@ -52,6 +55,17 @@ def problem_schemas() -> dict[str, Schema]:
             "required": list(always),
             "properties": always | sometimes,
         },
+        "ProblemZone": _guarded_zone(),
+        "ProblemTotals": {
+            "type": "object",
+            "description": "What all zones that wait for confirmation lose and have.",
+            "required": ["zones", "removed", "rrsets"],
+            "properties": {
+                "zones": _COUNT,
+                "removed": {**_COUNT, "description": "RRsets that would be deleted."},
+                "rrsets": {**_COUNT, "description": "RRsets that the zones have."},
+            },
+        },
         "ProblemError": _problem_error(),
         "ProblemTrash": {
             "type": "object",
@@ -62,6 +76,20 @@ def problem_schemas() -> dict[str, Schema]:
                 "gone_at": {"type": "string", "format": "date-time", "description": "When it is deleted for good."},
                 "url": {**_TEXT, "description": "POST to `/restore` below it restores the zone."},
             },
+        },
+    }
+
+
+def _guarded_zone() -> Schema:
+    return {
+        "type": "object",
+        "description": "A zone of which so much changes that it must be confirmed.",
+        "required": ["zone", "reasons", "removed", "rrsets"],
+        "properties": {
+            "zone": _TEXT,
+            "reasons": {"type": "array", "items": _TEXT, "description": "Why it must be confirmed."},
+            "removed": {**_COUNT, "description": "RRsets that would be deleted."},
+            "rrsets": {**_COUNT, "description": "RRsets that the zone has."},
         },
     }
 

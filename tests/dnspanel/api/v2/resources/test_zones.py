@@ -203,7 +203,7 @@ def test_who_deletes_many_zones_within_minutes_is_asked_to_confirm(call: Caller,
     problem = call.problem(409, "DELETE", f"/zones/{names[few]}")
     assert problem["type"].endswith("needs-confirmation")
     assert problem["deleted_lately"] == few
-    assert "confirm=true" in problem["detail"]
+    assert '"confirm": true' in problem["detail"]
     assert call.get(f"/zones/{names[few]}")["name"] == names[few]
     call.good("DELETE", f"/zones/{names[few]}?confirm=true")
     call.problem(404, "GET", f"/zones/{names[few]}")
