@@ -43,7 +43,7 @@ def test_names_in_a_zone_here_have_the_addresses_of_nodes_and_what_the_parent_la
     assert run("name-servers", "keep", "House", "a.test").code == 0
     assert address in run("records", "list", "a.test").out
     found = run("name-servers", "parent", "House", "a.test", "--output", "json")
-    assert (found.code, [each["verdict"] for each in found.json["parent"]]) == (1, ["not asked", "not asked"]), found
+    assert (found.code, [each["verdict"] for each in found.json["parent"]]) == (1, ["not-asked", "not-asked"]), found
     assert run("name-servers", "keep", "House", "a.test", "--stop").code == 0
     assert not KeptAddresses.objects.exists()
     assert run("name-servers", "parent", "House", "a.test").code == 1

@@ -26,6 +26,11 @@ def time_json(at: datetime) -> str:
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
+def code_of(word: str) -> str:
+    """A word of the panel's pages as a code of the API: in lower case, without spaces."""
+    return word.lower().replace(" ", "-")
+
+
 def rrset_json(rrset: RRset) -> dict[str, Any]:
     """An RRset by its own."""
     if rrset.notes.spellings:

@@ -16,6 +16,7 @@ from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.resources.primaries import PrimariesSerializer, primaries_json
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Integer, Shape, Text, ZoneName, page_of, read, stamp
@@ -64,7 +65,7 @@ class CatalogSerializer(CatalogTermsSerializer):
     id = serializers.IntegerField(read_only=True)
     name = serializers.CharField(read_only=True)
     state = serializers.ChoiceField(
-        choices=["in step", "awaited", "failing", "broken", "kept", "refused"],
+        choices=["in-step", "awaited", "failing", "broken", "kept", "refused"],
         read_only=True,
         help_text="The worst of it: broken: nothing of it is taken; kept: members that left wait for a yes; refused: "
         "zones that it names are not taken; failing: nothing comes from its primaries.",
@@ -288,7 +289,7 @@ def catalog_json(row: CatalogRow) -> dict[str, Any]:
         "id": catalog.pk,
         "name": catalog.zone.name,
         **_terms_json(catalog),
-        "state": row.word,
+        "state": code_of(row.word),
         "serial": catalog.zone.transferred.serial,
         "listed": catalog.listed,
         "members": row.members,

@@ -15,7 +15,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import page_answer, page_request
-from dnspanel.api.v2.http.representation import zone_url
+from dnspanel.api.v2.http.representation import code_of, zone_url
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.dnssec import acting, bad_size, published
 from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
@@ -183,7 +183,7 @@ def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
         "kind": row.kind,
         "emergency": row.is_emergency,
         "step": row.step,
-        "steps": [{"step": str(step), "state": state} for step, state in rollover_queries.steps_of(row)],
+        "steps": [{"step": str(step), "state": code_of(state)} for step, state in rollover_queries.steps_of(row)],
         "waits_for": row.waits_for,
         "waits_since": stamp(row.waits_since),
         "earliest": stamp(row.earliest),

@@ -16,6 +16,7 @@ from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem, bad_choice, bad_parameter, bad_value
+from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, page_of, read, stamp
 from dnspanel.fleet import resync, telemetry
@@ -66,7 +67,7 @@ class NodeSerializer(serializers.Serializer):
         choices=NodeState.choices, help_text="Whether it has joined, and whether it gets changes."
     )
     health = serializers.ChoiceField(
-        choices=[(str(word), str(word)) for word in Word], help_text="How it is doing, in one word."
+        choices=[(code_of(word), code_of(word)) for word in Word], help_text="How it is doing, in one word."
     )
     sentence = serializers.CharField(help_text="Why, in words.")
     dns_address = serializers.CharField(help_text="Address at which it answers DNS.")
@@ -330,7 +331,7 @@ def _json(status: NodeStatus, newest: int, live: telemetry.LiveNow | None) -> di
         "is_front": node.is_front,
         "is_ring0": node.is_ring0,
         "state": node.state,
-        "health": str(status.health.word),
+        "health": code_of(status.health.word),
         "sentence": status.health.message,
         "dns_address": node.dns_address,
         "dns_port": node.dns_port,

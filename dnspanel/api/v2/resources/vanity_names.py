@@ -14,6 +14,7 @@ from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import page_answer
 from dnspanel.api.v2.http.problems import Problem
+from dnspanel.api.v2.http.representation import code_of
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Shape, page_of, stamp
@@ -32,7 +33,8 @@ class ParentPointSerializer(serializers.Serializer):
 
     code = serializers.CharField(help_text="parent: the delegation; glue.")
     verdict = serializers.ChoiceField(
-        choices=[(str(verdict), str(verdict)) for verdict in Verdict], help_text="Whether this is as it should be."
+        choices=[(code_of(verdict), code_of(verdict)) for verdict in Verdict],
+        help_text="Whether this is as it should be.",
     )
     message = serializers.CharField(help_text="What is wrong, in words.")
     lines = serializers.ListField(child=serializers.CharField(), help_text="Records to publish in the parent zone.")
@@ -152,7 +154,7 @@ def place_json(place: Place) -> dict[str, Any]:
         "parent": [
             {
                 "code": each["code"],
-                "verdict": each["verdict"],
+                "verdict": code_of(each["verdict"]),
                 "message": each["sentence"],
                 "lines": each["lines"],
             }

@@ -12,7 +12,7 @@ from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind, Step
 
 _KINDS = [(str(kind), str(kind)) for kind in Kind]
 _STEPS = [(str(step), str(step)) for step in Step]
-_STATES = [(word, word) for word in ("done", "current", "to come")]
+_STATES = [(word, word) for word in ("done", "current", "to-come")]
 
 
 class RolloverStepSerializer(Shape):

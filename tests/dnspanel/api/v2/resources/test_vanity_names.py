@@ -48,7 +48,7 @@ def test_what_the_parent_has_is_asked_and_stands_with_it(api: MakeApi, vanity: Z
     url, caller = f"/api/v2/name-server-sets/{vanity.pk}/addresses", api(Caller.ADMINISTRATOR)
     caller.send("PUT", f"{url}/customer.test")
     found = caller.post(f"{url}/customer.test/parent").json()
-    assert [(each["code"], each["verdict"]) for each in found["parent"]] == [("parent", "not asked"), ("glue", "fine")]
+    assert [(each["code"], each["verdict"]) for each in found["parent"]] == [("parent", "not-asked"), ("glue", "fine")]
     assert caller.get(url).json()["items"] == [found]
 
 
