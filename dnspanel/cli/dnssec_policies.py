@@ -89,7 +89,7 @@ def unset(session: Session, zone: str) -> None:
 
 @policy.command()
 @click.option("--policy", "name", metavar="POLICY", help="Include only zones with this policy.")
-@click.option("--search", default="", help="Include only zones that this search finds.")
+@click.option("-q", "--search", default="", help="Include only zones that this search finds.")
 @click.option("--apply", is_flag=True, help="Apply the result of the dry run. Without --apply, nothing is written.")
 @waiting_options
 @shared_options
@@ -102,13 +102,13 @@ def run(session: Session, name: str | None, search: str, apply: bool, wait: bool
 
     \b
     Examples:
-      dnspanel dnssec policy run --search tag:customers
+      dnspanel dnssec policy run -q tag:customers
       dnspanel dnssec policy run --policy Standard --apply
     """
-    body = {"policy": None if name is None else policy_named(session, name)["id"], "search": search}
-    done = run_to_end(session, _RUNS, {**body, "dry_run": True})
+    body = {"policy": None if name is None else policy_named(session, name)["id"], "q": search}
+    done = run_to_end(session, _RUNS, body)
     if apply:
-        body = {"dry_run": False, "dry_run_of": done["id"]}
+        body = {"dry_run_of": done["id"]}
         done = run_to_end(session, _RUNS, body, wait=wait, timeout=timeout)
     show_run(session, _RUNS, done, _FOUND, carried_out=apply)
 

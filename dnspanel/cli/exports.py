@@ -81,7 +81,7 @@ def export(
         raise click.UsageError("The export is compressed. Name a file with -o, or send the export to a program.")
     if not as_text and str(path) == "-" and session.is_json:
         raise click.UsageError("The export is compressed, and not JSON. Name a file with -o.")
-    body: dict[str, Any] = {"format": format_, "zones": list(zones), "search": search}
+    body: dict[str, Any] = {"format": format_, "zones": list(zones), "q": search}
     job = session.client.send("POST", "/exports", body | passphrase_in(keys_passphrase_file))
     job = _followed(session, job)
     with tempfile.TemporaryFile() as compressed:

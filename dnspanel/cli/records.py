@@ -203,7 +203,7 @@ def note(
 
 
 @records.command()
-@click.option("--where", help="Select all records that this search finds, such as type:a has:192.0.2.7.")
+@click.option("-q", "--search", help="Select all records that this search finds, such as type:a has:192.0.2.7.")
 @click.option(
     "--at", "places", nargs=3, multiple=True, metavar="ZONE NAME TYPE", help="Select one RRset. Repeat for several."
 )
@@ -228,7 +228,7 @@ def note(
 @pass_session
 def change(
     session: Session,
-    where: str | None,
+    search: str | None,
     places: Sequence[tuple[str, str, str]],
     *,
     dry_run: bool,
@@ -244,15 +244,15 @@ def change(
 
     \b
     Examples:
-      dnspanel records change --where 'type:a ttl:<300' --set-ttl 300 --dry-run
-      dnspanel records change --where has:192.0.2.7 --find 192.0.2.7 --replace-with 198.51.100.7 --wait
-      dnspanel records change --where 'type:mx old.example.net' --pattern --find '* *.old.example.net.' \\
+      dnspanel records change -q 'type:a ttl:<300' --set-ttl 300 --dry-run
+      dnspanel records change -q has:192.0.2.7 --find 192.0.2.7 --replace-with 198.51.100.7 --wait
+      dnspanel records change -q 'type:mx old.example.net' --pattern --find '* *.old.example.net.' \\
         --replace-with '* *.new.example.net.'
     """
-    if (where is None) == (not places):
-        raise click.UsageError("Give --where or --at, not both.")
+    if (search is None) == (not places):
+        raise click.UsageError("Give --search or --at, not both.")
     named = [{"zone": zone, "name": name, "type": type_} for zone, name, type_ in places]
-    found: dict[str, Any] = {"where": where} if where is not None else {"rrsets": named}
+    found: dict[str, Any] = {"q": search} if search is not None else {"rrsets": named}
     body = {**found, "act": _act(**told), "reason": reason, "confirm": confirm}
     if dry_run:
         _show_preview(session, session.client.send("POST", "/bulk/rrsets", body, query={"dry_run": True}))

@@ -134,7 +134,7 @@ def apply(
 
 @templates.command()
 @click.argument("template")
-@click.option("--search", help="Include zones that this search finds; the default is the linked zones.")
+@click.option("-q", "--search", help="Include zones that this search finds; the default is the linked zones.")
 @_set
 @click.option("--keep", is_flag=True, help="Link the found zones to the template.")
 @click.option("--overwrite", is_flag=True, help="Overwrite records that were edited by hand too.")
@@ -165,7 +165,7 @@ def run(
       dnspanel templates run Web
       dnspanel templates run Web --apply
     """
-    body = {"template": _named(session, template)["id"], "search": search, "values": _values(settings), "keep": keep}
+    body = {"template": _named(session, template)["id"], "q": search, "values": _values(settings), "keep": keep}
     done = run_to_end(session, _RUNS, body)
     if carry_out and done["state"] == "done":
         told = {"dry_run_of": done["id"], "overwrite": overwrite}

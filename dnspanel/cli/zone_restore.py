@@ -22,7 +22,7 @@ _PATH = "/trash/restore"
 @click.option(
     "--deleted-since", type=Since(), help="Restore all zones deleted since then: 30m, 2h, 7d, or 2026-11-28T03:00."
 )
-@click.option("--where", help="Restore all zones in the trash that this search finds, such as tag:shop.")
+@click.option("-q", "--search", "q", help="Restore all zones in the trash that this search finds, such as tag:shop.")
 @click.option("--dry-run", is_flag=True, help="Show the zones to restore and write nothing.")
 @writing_options
 @shared_options
@@ -40,12 +40,12 @@ def restore(
     Examples:
       dnspanel zones restore example.net
       dnspanel zones restore --publication 4711 --reason 'wrong list' --wait
-      dnspanel zones restore --deleted-since 2h --where tag:shop --dry-run
+      dnspanel zones restore --deleted-since 2h -q tag:shop --dry-run
       dnspanel zones restore - < zones.txt
     """
     given = {name: value for name, value in which.items() if value is not None}
     if bool(names) == bool(given):
-        raise click.UsageError("Give zones, or at least one of --publication, --deleted-since and --where.")
+        raise click.UsageError("Give zones, or at least one of --publication, --deleted-since and --search.")
     if names:
         given = {"ids": _ids(session, names)}
     if dry_run:

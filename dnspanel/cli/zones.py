@@ -155,7 +155,7 @@ def delete(
 
 @zones.command()
 @click.argument("names", metavar="[ZONE]...", nargs=-1)
-@click.option("--where", help="Select all zones that this search finds, such as tag:shop type:mx.")
+@click.option("-q", "--search", help="Select all zones that this search finds, such as tag:shop type:mx.")
 @click.option("--add-tag", "add_tags", multiple=True, help="Tag to add. Repeat for several.")
 @click.option("--remove-tag", "remove_tags", multiple=True, help="Tag to remove. Repeat for several.")
 @click.option("--team", type=int, help="Id of the new team of the zones.")
@@ -173,7 +173,7 @@ def delete(
 def change(
     session: Session,
     names: tuple[str, ...],
-    where: str | None,
+    search: str | None,
     *,
     job: bool,
     undo: int | None,
@@ -191,22 +191,22 @@ def change(
 
     \b
     Examples:
-      dnspanel zones change --where 'shop dnssec:off' --add-tag to-sign --dry-run
+      dnspanel zones change -q 'shop dnssec:off' --add-tag to-sign --dry-run
       dnspanel zones change a.example b.example --team 3
-      dnspanel zones change --where tag:closed --delete --reason 'contract ended' --wait
-      dnspanel zones change --where tag:shop --policy Standard --dry-run
-      dnspanel zones change --where tag:shop --add-tag eu --job
+      dnspanel zones change -q tag:closed --delete --reason 'contract ended' --wait
+      dnspanel zones change -q tag:shop --policy Standard --dry-run
+      dnspanel zones change -q tag:shop --add-tag eu --job
       dnspanel zones change --undo 12
     """
     if undo is not None:
-        if names or where is not None or any(told.values()):
+        if names or search is not None or any(told.values()):
             raise click.UsageError("Give --undo without zones and other options.")
         undone = run_to_end(session, _RUNS, {"undo_of": undo}, wait=wait, timeout=timeout)
         show_run(session, _RUNS, undone, _OUTCOMES, carried_out=True)
         return
-    if (where is None) == (not names):
-        raise click.UsageError("Give --where or zones, not both.")
-    found: dict[str, Any] = {"where": where} if where is not None else {"zones": list(names)}
+    if (search is None) == (not names):
+        raise click.UsageError("Give --search or zones, not both.")
+    found: dict[str, Any] = {"q": search} if search is not None else {"zones": list(names)}
     act = _act(session, **told)
     if job or act["op"] == "set-policy":
         job_body = {**found, "act": act, "reason": reason}

@@ -101,8 +101,8 @@ def test_records_are_noted_and_found_by_what_is_noted(run: Run) -> None:
     second = ("--value-comment", "192.0.2.1", "", "--value-comment", "192.0.2.2", "second")
     assert run("records", "note", ZONE, "www", "A", *second).code == 0
     assert noted() == ("web", ["shop"], {"192.0.2.2": "second"})
-    assert run("records", "change", "--where", "tag:shop", "--add-tag", "x", "--add-tag", "y").code == 0
-    assert run("records", "change", "--where", "tag:shop", "--remove-tag", "x").code == 0
+    assert run("records", "change", "-q", "tag:shop", "--add-tag", "x", "--add-tag", "y").code == 0
+    assert run("records", "change", "-q", "tag:shop", "--remove-tag", "x").code == 0
     assert noted()[1] == ["shop", "y"]
     assert run("records", "note", ZONE, "www", "A").code == 2
 
@@ -187,7 +187,7 @@ def test_records_of_many_zones_are_changed_by_a_search(run: Run) -> None:
         assert run("zones", "create", zone).code == 0
         assert run("records", "set", zone, "www", "A", address, "--ttl", "300").code == 0
     before = Publication.objects.count()
-    preview = run("records", "change", "--where", "type:a ttl:300", "--set-ttl", "60", "--dry-run")
+    preview = run("records", "change", "-q", "type:a ttl:300", "--set-ttl", "60", "--dry-run")
     assert preview.out.splitlines() == [
         "2 RRsets in 2 zones would change.",
         "- www.example.test. 300 A 192.0.2.1",
@@ -197,14 +197,14 @@ def test_records_of_many_zones_are_changed_by_a_search(run: Run) -> None:
     ]
     assert "Nothing was written." in preview.err
     assert Publication.objects.count() == before
-    assert run("records", "change", "--where", "type:a ttl:300", "--set-ttl", "60").code == 0
+    assert run("records", "change", "-q", "type:a ttl:300", "--set-ttl", "60").code == 0
     assert Publication.objects.count() == before + 1
     moved = run(
         *("records", "change", "--at", "other.test", "www", "A", "--find", "192.0.2.*", "--pattern"),
         *("--replace-with", "198.51.100.*"),
     )
     assert "Changed other.test (revision 4): 1 changed." in moved.out
-    refused = run("records", "change", "--where", "type:a", "--set-value", "nonsense")
+    refused = run("records", "change", "-q", "type:a", "--set-value", "nonsense")
     assert refused.err.count("Skipped") == 2
     assert set(RRset.objects.filter(type=1).values_list("ttl", "rdata__0")) == {(60, "192.0.2.1"), (60, "198.51.100.2")}
 
@@ -213,11 +213,11 @@ def test_records_of_many_zones_are_changed_by_a_search(run: Run) -> None:
     "options",
     [
         ["--set-ttl", "5"],
-        ["--where", "x"],
-        ["--where", "x", "--enable", "--disable"],
-        ["--where", "x", "--find", "y"],
-        ["--where", "x", "--pattern", "--enable"],
-        ["--where", "x", "--at", "a", "b", "A", "--enable"],
+        ["-q", "x"],
+        ["-q", "x", "--enable", "--disable"],
+        ["-q", "x", "--find", "y"],
+        ["-q", "x", "--pattern", "--enable"],
+        ["-q", "x", "--at", "a", "b", "A", "--enable"],
     ],
     ids=" ".join,
 )

@@ -138,7 +138,7 @@ def test_many_zones_come_back_as_one_publication(run: Run) -> None:
     assert rest.code == 1
     assert "Skipped: c.test.: The zone c.test. exists already." in rest.err
     assert run("zones", "restore").code == 2
-    assert run("zones", "restore", "a.test", "--where", "x").code == 2
+    assert run("zones", "restore", "a.test", "-q", "x").code == 2
 
 
 def test_a_publication_is_taken_back_with_what_it_deleted(run: Run) -> None:
@@ -167,16 +167,13 @@ def test_a_zone_is_cloned(run: Run) -> None:
 def test_many_zones_are_changed_by_a_search(run: Run) -> None:
     for name in ("shop1.test", "shop2.test", "other.test"):
         assert run("zones", "create", name).code == 0
-    preview = run("zones", "change", "--where", "shop", "--add-tag", "eu", "--dry-run")
+    preview = run("zones", "change", "-q", "shop", "--add-tag", "eu", "--dry-run")
     assert preview.out.splitlines() == ["2 zones with 4 RRsets would change.", "  shop1.test.", "  shop2.test."]
     assert "Nothing was written." in preview.err
-    assert (
-        run("zones", "change", "--where", "shop", "--add-tag", "eu").out
-        == "2 zones changed, 0 had nothing to change.\n"
-    )
+    assert run("zones", "change", "-q", "shop", "--add-tag", "eu").out == "2 zones changed, 0 had nothing to change.\n"
     assert run("zones", "change", "shop1.test", "--remove-tag", "eu").code == 0
     assert [zone["name"] for zone in run("zones", "list", "--tag", "eu", "--output", "json").json] == ["shop2.test."]
-    deleted = run("zones", "change", "--where", "shop", "--delete", "--reason", "closed")
+    deleted = run("zones", "change", "-q", "shop", "--delete", "--reason", "closed")
     assert "2 zones changed" in deleted.out
     assert [zone["name"] for zone in run("zones", "list", "--output", "json").json] == ["other.test."]
 
@@ -184,10 +181,10 @@ def test_many_zones_are_changed_by_a_search(run: Run) -> None:
 @pytest.mark.parametrize(
     "options",
     [
-        ["--where", "x"],
+        ["-q", "x"],
         ["--add-tag", "x"],
-        ["--where", "x", "--team", "1", "--no-team"],
-        ["a", "--where", "x", "--delete"],
+        ["-q", "x", "--team", "1", "--no-team"],
+        ["a", "-q", "x", "--delete"],
     ],
     ids=" ".join,
 )
@@ -204,7 +201,7 @@ def worker(transactional_db: None) -> Iterator[None]:
 def test_any_number_of_zones_is_changed_as_a_job_and_back_again(run: Run, worker: None) -> None:
     for name in ("a.test", "b.test"):
         run("zones", "create", name)
-    where = ("zones", "change", "--where", "zone:test")
+    where = ("zones", "change", "-q", "zone:test")
     dry = run(*where, "--add-tag", "eu", "--job", "--dry-run")
     assert (dry.code, dry.err.splitlines()[-1]) == (0, "Nothing was written. Without --dry-run the job is carried out.")
     assert not Zone.objects.exclude(tags=[]).exists()

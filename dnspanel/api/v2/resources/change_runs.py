@@ -71,7 +71,7 @@ class RunActSerializer(ZonesActSerializer):
 class ChangeRunSerializer(RunProgress):
     """A run that changes zones: what it does and how far it is."""
 
-    where = Text(
+    q = Text(
         required=False,
         max_length=LONGEST_SEARCH,
         allow_blank=True,
@@ -111,7 +111,7 @@ class ChangeRunSerializer(RunProgress):
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         links = [name for name in ("dry_run_of", "undo_of") if data.get(name) is not None]
-        named = [name for name in ("where", "zones", "act") if name in data]
+        named = [name for name in ("q", "zones", "act") if name in data]
         if links and (named or links[1:]):
             message = "It takes what that run was begun with: leave the rest out."
             raise serializers.ValidationError({links[0]: [message]})
@@ -217,7 +217,7 @@ def change_run_json(run: ChangeRun) -> dict[str, Any]:
     elif run.act == ZoneAct.POLICY:
         act["policy"] = run.policy_id
     return {
-        **({"zones": run.names} if run.names else {"where": run.search}),
+        **({"zones": run.names} if run.names else {"q": run.search}),
         "act": act,
         "reason": run.reason,
         "dry_run": run.dry_run,

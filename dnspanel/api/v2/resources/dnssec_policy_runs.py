@@ -19,7 +19,6 @@ from dnspanel.api.v2.resources.run_progress import RunProgress, progress_json, w
 from dnspanel.api.v2.schema.fields import (
     LARGEST_ID,
     PAGED,
-    Flag,
     Integer,
     Text,
     choice_parameter,
@@ -39,7 +38,9 @@ _ACTS = [str(act) for act in Act]
 class PolicyRunSerializer(RunProgress):
     """A run of DNSSEC policies over the zones of one policy or of a search."""
 
-    dry_run = Flag(default=True, help_text="Only find out what would change.")
+    dry_run = serializers.BooleanField(
+        read_only=True, help_text="Nothing changes; what would is counted and listed. So it is without `dry_run_of`."
+    )
     dry_run_of = Integer(
         required=False,
         allow_null=True,
@@ -50,14 +51,14 @@ class PolicyRunSerializer(RunProgress):
     policy = Integer(
         default=None, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Its zones only; null: all zones."
     )
-    search = Text(default="", allow_blank=True, max_length=200, help_text="As in the search box of the panel.")
+    q = Text(default="", allow_blank=True, max_length=200, help_text="As in the search box of the panel.")
     counts = serializers.DictField(
         child=serializers.IntegerField(), read_only=True, help_text=f"Zones by act: {', '.join(_ACTS)}."
     )
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
-        if data.get("dry_run_of") is not None and (data["dry_run"] or data["policy"] or data["search"]):
-            message = "Carrying out a dry run takes its zones: leave policy and search out, and say dry_run: false."
+        if data.get("dry_run_of") is not None and (data["policy"] or data["q"]):
+            message = "Carrying out a dry run takes its zones: leave policy and q out."
             raise serializers.ValidationError({"dry_run_of": [message]})
         return data
 
@@ -110,8 +111,7 @@ class PolicyRuns(V2View):
                     by=actor,
                     now=now,
                     policy=policy,
-                    search=values["search"].strip(),
-                    dry_run=values["dry_run"],
+                    search=values["q"].strip(),
                     form_id=form_id,
                 )
         except PolicyUnknown as exc:
@@ -175,7 +175,7 @@ def run_json(run: PolicyRun) -> dict[str, Any]:
         "dry_run": run.dry_run,
         "dry_run_of": run.dry_run_of_id,
         "policy": run.policy_id,
-        "search": run.search,
+        "q": run.search,
         **progress_json(run),
     }
 

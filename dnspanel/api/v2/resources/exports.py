@@ -49,7 +49,7 @@ class ExportSerializer(Shape):
     id = serializers.IntegerField(read_only=True)
     format = Choice(choices=ExportFormat.choices)
     zones = serializers.ListField(child=ZoneName(), default=list, max_length=MOST_ZONES)
-    search = Text(default="", allow_blank=True, max_length=200, help_text="As in the search box of the panel.")
+    q = Text(default="", allow_blank=True, max_length=200, help_text="As in the search box of the panel.")
     queries = QueriesSerializer(required=False, help_text="For the format `queries`.")
     keys_passphrase = Text(
         write_only=True,
@@ -71,8 +71,8 @@ class ExportSerializer(Shape):
     ended_at = serializers.DateTimeField(read_only=True, allow_null=True)
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
-        if data["zones"] and data["search"]:
-            raise serializers.ValidationError({"search": ["Name zones or search for them, not both."]})
+        if data["zones"] and data["q"]:
+            raise serializers.ValidationError({"q": ["Name zones or search for them, not both."]})
         if "queries" in data and data["format"] != ExportFormat.QUERIES:
             raise serializers.ValidationError({"queries": ["Only for the format queries."]})
         if "keys_passphrase" in data and data["format"] != ExportFormat.JSON:
@@ -129,9 +129,9 @@ class Exports(V2View):
         actor = actor_in(request)
         access.require(actor, Permission.READ)
         values = read(ExportSerializer, request.data)
-        selection = Selection(names=tuple(dict.fromkeys(values["zones"])), search=values["search"].strip())
+        selection = Selection(names=tuple(dict.fromkeys(values["zones"])), search=values["q"].strip())
         if not selection.among(access.zones_visible_to(actor)).exists():
-            raise serializers.ValidationError({"zones" if values["zones"] else "search": ["No zone matches."]})
+            raise serializers.ValidationError({"zones" if values["zones"] else "q": ["No zone matches."]})
         options = QueryOptions(**values["queries"]) if "queries" in values else None
         job = jobs.create_export(
             selection=selection,
@@ -204,7 +204,7 @@ def export_json(job: ExportJob) -> dict[str, Any]:
         "id": job.pk,
         "format": job.format,
         "zones": list(selection.names),
-        "search": selection.search,
+        "q": selection.search,
         "state": job.state,
         "failure": job.failure,
         "zones_done": job.zones,

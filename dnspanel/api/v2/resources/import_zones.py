@@ -80,7 +80,7 @@ class ChoicesSerializer(Shape):
 
     choice = Choice(choices=CHOICES, help_text="What to do with the zones; `default` follows the options.")
     zones = serializers.ListField(child=ZoneName(), required=False, min_length=1, max_length=MOST_CHOSEN)
-    search = Text(default="", allow_blank=True, max_length=200, help_text="Part of the name or of the path.")
+    q = Text(default="", allow_blank=True, max_length=200, help_text="Part of the name or of the path.")
     faulty = Flag(default=False, help_text="Only those with faults.")
     existing = Flag(default=None, allow_null=True, help_text="Only those that exist here, or only those that do not.")
 
@@ -107,7 +107,7 @@ class ImportZones(V2View):
             OpenApiParameter(
                 "action", str, enum=["undecided", *Action.values], description="Only zones with this action."
             ),
-            OpenApiParameter("search", str, description="Part of the name or of the path."),
+            OpenApiParameter("q", str, description="Part of the name or of the path."),
             *PAGED,
         ],
         responses=page_of(ImportZoneSerializer),
@@ -122,7 +122,7 @@ class ImportZones(V2View):
         page = queries.zones_page(
             job,
             action="" if action == "undecided" else action or None,
-            search=text_parameter(request.query_params, "search"),
+            search=text_parameter(request.query_params, "q"),
             after="|".join(map(str, requested.after)),
             limit=requested.limit,
         )
@@ -150,7 +150,7 @@ class ImportChoices(V2View):
                 choice=choice,
                 now=timezone.now(),
                 ids=ids,
-                search=values["search"],
+                search=values["q"],
                 faulty=values["faulty"],
                 existing=values["existing"],
             )

@@ -106,19 +106,19 @@ def _outcome(selection: WideSelection, act: many.Act, actor: Actor) -> WideOutco
 
 
 def _selection(body: Mapping[str, Any]) -> WideSelection:
-    if ("where" in body) == ("rrsets" in body):
-        raise bad_value("/where", "Send either `where` or `rrsets`.", "required")
+    if ("q" in body) == ("rrsets" in body):
+        raise bad_value("/q", "Send either `q` or `rrsets`.", "required")
     if "rrsets" in body:
         return WideSelection(_keys(body["rrsets"]))
-    return WideSelection(search=search_in(body["where"]))
+    return WideSelection(search=search_in(body["q"]))
 
 
 def search_in(text: str) -> str:
-    """The search in `where`. Raises Problem for one that says nothing or cannot be understood."""
+    """The search in `q`. Raises Problem for one that says nothing or cannot be understood."""
     if unclear := unclear_in(text):
-        raise bad_value("/where", unclear)
+        raise bad_value("/q", unclear)
     if not text.strip():
-        raise bad_value("/where", "`where` must be a search that is not empty, such as `type:a`.", "required")
+        raise bad_value("/q", "`q` must be a search that is not empty, such as `type:a`.", "required")
     return text
 
 

@@ -118,9 +118,9 @@ def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> Zon
 
 def selection_in(body: Mapping[str, Any]) -> ZoneSelection:
     """The zones that are asked for. Raises Problem for none, and for both ways at once."""
-    if ("where" in body) == ("zones" in body):
-        raise bad_value("/where", "Send either `where` or `zones`.", "required")
-    return ZoneSelection(tuple(body["zones"])) if "zones" in body else ZoneSelection(search=search_in(body["where"]))
+    if ("q" in body) == ("zones" in body):
+        raise bad_value("/q", "Send either `q` or `zones`.", "required")
+    return ZoneSelection(tuple(body["zones"])) if "zones" in body else ZoneSelection(search=search_in(body["q"]))
 
 
 def marks_in(act: Mapping[str, Any], actor: Actor) -> Marks:

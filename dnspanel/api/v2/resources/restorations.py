@@ -32,7 +32,7 @@ from dnspanel.zones.restore import Restored, TrashSelection
 from dnspanel.zones.selection import TooMany
 
 MOST_REFUSALS = 1_000
-_SELECTING = ("zones", "ids", "where", "publication", "deleted_since")
+_SELECTING = ("zones", "ids", "q", "publication", "deleted_since")
 Refusals = Sequence[tuple[str, str]]
 
 
@@ -88,11 +88,11 @@ class Restorations(V2View):
 def selection_in(body: Mapping[str, Any]) -> TrashSelection:
     """Return which zones are asked for. Raise Problem where nothing says which."""
     if not any(name in body for name in _SELECTING):
-        raise bad_value("/where", f"Send one of {', '.join(_SELECTING)}.", "required")
+        raise bad_value("/q", f"Send one of {', '.join(_SELECTING)}.", "required")
     return TrashSelection(
         ids=tuple(body.get("ids", ())),
         names=tuple(body.get("zones", ())),
-        search=search_in(body["where"]) if "where" in body else "",
+        search=search_in(body["q"]) if "q" in body else "",
         publication=body.get("publication"),
         deleted_since=body.get("deleted_since"),
     )

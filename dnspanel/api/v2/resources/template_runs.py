@@ -51,7 +51,7 @@ class TemplateRunSerializer(RunProgress):
         max_value=LARGEST_ID,
         help_text="Carry out this dry run, of the same zones. Without it, a dry run begins.",
     )
-    search = Text(
+    q = Text(
         default=None,
         allow_null=True,
         allow_blank=True,
@@ -72,7 +72,7 @@ class TemplateRunSerializer(RunProgress):
 
     def validate(self, data: dict[str, Any]) -> dict[str, Any]:
         carries_out = data.get("dry_run_of") is not None
-        named = {name for name in ("template", "search", "values", "keep") if data.get(name) not in (None, {}, False)}
+        named = {name for name in ("template", "q", "values", "keep") if data.get(name) not in (None, {}, False)}
         if carries_out and named:
             message = "Carrying out a dry run takes what it was begun with: leave the rest out."
             raise serializers.ValidationError({"dry_run_of": [message]})
@@ -129,7 +129,7 @@ class TemplateRuns(V2View):
                     template=template_for(actor, values["template"]),
                     by=actor,
                     now=now,
-                    search=values["search"],
+                    search=values["q"],
                     values=values["values"],
                     keep=values["keep"],
                     form_id=form_id,
@@ -197,7 +197,7 @@ def template_run_json(run: TemplateRun) -> dict[str, Any]:
         "version": run.version,
         "dry_run": run.dry_run,
         "dry_run_of": run.dry_run_of_id,
-        "search": run.search,
+        "q": run.search,
         "values": run.values,
         "keep": run.keep,
         "overwrite": run.overwrite,

@@ -95,7 +95,7 @@ class NamedRRsetSerializer(Shape):
 class ManyRRsetsSerializer(TermsSerializer):
     """RRsets of any zones, and what to do with each."""
 
-    where = Text(
+    q = Text(
         required=False,
         max_length=LONGEST_SEARCH,
         help_text="As in the search box of the panel: all RRsets that it finds. This, or `rrsets`.",
@@ -170,7 +170,7 @@ class ZonesActSerializer(Shape):
 class ManyZonesSerializer(Shape):
     """Zones, and what to do with each."""
 
-    where = Text(
+    q = Text(
         required=False,
         max_length=LONGEST_SEARCH,
         help_text="As in the list of zones of the panel: all that it finds. This, or `zones`.",
@@ -227,9 +227,7 @@ class RestorationsSerializer(Shape):
         max_length=MOST_ZONES,
         help_text="As the list of the trash has them.",
     )
-    where = Text(
-        required=False, max_length=LONGEST_SEARCH, help_text="As in the trash of the panel: all that it finds."
-    )
+    q = Text(required=False, max_length=LONGEST_SEARCH, help_text="As in the trash of the panel: all that it finds.")
     publication = Integer(
         required=False, min_value=1, max_value=2**63 - 1, help_text="Sequence of the publication that deleted them."
     )

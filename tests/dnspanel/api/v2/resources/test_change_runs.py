@@ -32,10 +32,10 @@ def worked(call: Caller, **body: Any) -> Any:
 
 def test_a_run_is_a_dry_run_first_then_carried_out_and_taken_back(call: Caller) -> None:
     act = {"op": "add-tags", "tags": ["EU"]}
-    dry = worked(call, where="shop", act=act)
+    dry = worked(call, q="shop", act=act)
     assert (dry["dry_run"], dry["state"], dry["counts"], dry["act"]["tags"]) == (True, "done", {"change": 2}, ["eu"])
     run = worked(call, dry_run_of=dry["id"])
-    assert (run["dry_run_of"], run["counts"], run["where"]) == (dry["id"], {"change": 2}, "shop")
+    assert (run["dry_run_of"], run["counts"], run["q"]) == (dry["id"], {"change": 2}, "shop")
     assert Zone.objects.filter(tags=["eu"]).count() == 2
     listed = call.all(f"{RUNS}/{run['id']}/zones?outcome=change")
     assert [(row["zone"], row["outcome"]) for row in listed] == [("shop1.test.", "change"), ("shop2.test.", "change")]
@@ -52,7 +52,7 @@ def test_zones_by_name_are_deleted_and_get_a_policy(call: Caller) -> None:
     dry = worked(call, zones=["shop1.test.", "other.test."], act={"op": "set-policy", "policy": policy.pk})
     assert (dry["counts"], dry["act"]) == ({"change": 2}, {"op": "set-policy", "policy": policy.pk})
     worked(call, dry_run_of=dry["id"])
-    assert worked(call, where="zone:test", act={"op": "set-policy", "policy": None})["counts"] == {
+    assert worked(call, q="zone:test", act={"op": "set-policy", "policy": None})["counts"] == {
         "change": 2,
         "same": 1,
     }
@@ -67,7 +67,7 @@ def test_zones_by_name_are_deleted_and_get_a_policy(call: Caller) -> None:
 
 
 def test_a_run_is_cancelled(call: Caller) -> None:
-    begun = call("POST", RUNS, {"where": "shop", "act": {"op": "set-team", "team": None}}).json()
+    begun = call("POST", RUNS, {"q": "shop", "act": {"op": "set-team", "team": None}}).json()
     assert begun["act"] == {"op": "set-team", "team": None}
     assert call("DELETE", f"{RUNS}/{begun['id']}").status_code == 204
     assert call.get(f"{RUNS}/{begun['id']}")["state"] == "cancelled"
@@ -77,15 +77,15 @@ def test_a_run_is_cancelled(call: Caller) -> None:
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({"where": "shop"}, "/act"),
-        ({"act": {"op": "delete"}}, "/where"),
-        ({"where": "shop", "act": {"op": "burn"}}, "/act/op"),
-        ({"where": "shop", "act": {"op": "add-tags"}}, "/act/tags"),
-        ({"where": "shop", "act": {"op": "delete", "policy": 1}}, "/act/policy"),
-        ({"where": "shop", "act": {"op": "set-policy", "policy": 99_999}}, "/act/policy"),
-        ({"where": "typ:a", "act": {"op": "delete"}}, "/where"),
+        ({"q": "shop"}, "/act"),
+        ({"act": {"op": "delete"}}, "/q"),
+        ({"q": "shop", "act": {"op": "burn"}}, "/act/op"),
+        ({"q": "shop", "act": {"op": "add-tags"}}, "/act/tags"),
+        ({"q": "shop", "act": {"op": "delete", "policy": 1}}, "/act/policy"),
+        ({"q": "shop", "act": {"op": "set-policy", "policy": 99_999}}, "/act/policy"),
+        ({"q": "typ:a", "act": {"op": "delete"}}, "/q"),
         ({"dry_run_of": 99_999}, "/dry_run_of"),
-        ({"undo_of": 1, "where": "shop"}, "/undo_of"),
+        ({"undo_of": 1, "q": "shop"}, "/undo_of"),
     ],
 )
 def test_what_no_run_can_be_is_pointed_at(call: Caller, body: dict[str, Any], pointer: str) -> None:

@@ -119,13 +119,13 @@ def test_a_member_reads_and_names_policies_of_zones_that_they_see(api: MakeApi, 
 def test_a_dry_run_is_carried_out_and_followed(api: MakeApi, make_zone: MakeZone) -> None:
     zones = [make_zone(name=f"{name}.test.") for name in ("first", "second")]
     policy = int(create(api, default=True).rpartition("/")[2])
-    begun = api().post(RUNS, {"policy": policy, "search": "first"})
+    begun = api().post(RUNS, {"policy": policy, "q": "first"})
     assert (begun.status_code, begun.json()["state"], begun.json()["dry_run"]) == (202, "waiting", True)
     dry = finished(api, begun.headers["Location"])
     assert (dry["state"], dry["counts"], dry["zones_total"]) == ("done", {"sign": 1}, 1)
-    real = api().post(RUNS, {"dry_run": False, "dry_run_of": dry["id"]})
+    real = api().post(RUNS, {"dry_run_of": dry["id"]})
     done = finished(api, real.headers["Location"])
-    assert (done["dry_run_of"], done["policy"], done["search"]) == (dry["id"], policy, "first")
+    assert (done["dry_run_of"], done["policy"], done["q"]) == (dry["id"], policy, "first")
     assert done["last_sequence"] > 0
     assert [queries.signing_of(zone).is_signed for zone in zones] == [True, False]
     listed = api().get(f"{real.headers['Location']}/zones?act=sign").json()["items"]
@@ -143,12 +143,12 @@ def finished(api: MakeApi, url: str) -> dict[str, object]:
 
 def test_a_run_is_cancelled_once_and_refused_with_what_is_none(api: MakeApi, zone: Zone) -> None:
     url = api().post(RUNS, {}).headers["Location"]
-    assert api().post(RUNS, {"dry_run": False, "dry_run_of": int(url.rpartition("/")[2])}).status_code == 409
+    assert api().post(RUNS, {"dry_run_of": int(url.rpartition("/")[2])}).status_code == 409
     assert api().delete(url).status_code == 204
     assert api().delete(url).status_code == 409
     for body, pointer in (
         ({"policy": 4711}, "/policy"),
-        ({"dry_run": False, "dry_run_of": 4711}, "/dry_run_of"),
+        ({"dry_run_of": 4711}, "/dry_run_of"),
         ({"dry_run_of": 1}, "/dry_run_of"),
     ):
         assert api().post(RUNS, body).json()["errors"][0]["pointer"] == pointer

@@ -62,8 +62,8 @@ def test_a_worker_writes_it_and_the_file_holds_the_zone(api: MakeApi, make_zone:
 def test_an_export_of_nothing_or_of_two_things_is_refused(api: MakeApi, make_zone: MakeZone) -> None:
     make_zone()
     assert api().post(EXPORTS, {"format": "bind", "zones": ["nothing.test"]}).json()["errors"][0]["pointer"] == "/zones"
-    both = {"format": "bind", "zones": ["example.test"], "search": "x"}
-    assert api().post(EXPORTS, both).json()["errors"][0]["pointer"] == "/search"
+    both = {"format": "bind", "zones": ["example.test"], "q": "x"}
+    assert api().post(EXPORTS, both).json()["errors"][0]["pointer"] == "/q"
     assert api().post(EXPORTS, {"format": "bind", "queries": {}}).json()["errors"][0]["pointer"] == "/queries"
     assert api().post(EXPORTS, {"format": "queries", "queries": {"sample": 5}}).status_code == 202
 

@@ -27,7 +27,7 @@ def other(make_zone: MakeZone) -> Zone:
 @pytest.mark.usefixtures("zone", "other")
 def test_a_dry_run_then_one_publication_and_one_undo(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pieces, "PIECE_RRSETS", 1)
-    body = {"where": "type:a 192.0.2.1", "act": {"op": "replace-text", "find": "192.0.2.1", "replacement": "192.0.2.7"}}
+    body = {"q": "type:a 192.0.2.1", "act": {"op": "replace-text", "find": "192.0.2.1", "replacement": "192.0.2.7"}}
     before = Publication.objects.count()
     answer = call("POST", f"{MANY}?dry_run=true", body)
     preview = json.loads(answer.content)
@@ -47,7 +47,7 @@ def test_a_dry_run_then_one_publication_and_one_undo(call: Caller, monkeypatch: 
 
 @pytest.mark.usefixtures("zone", "other")
 def test_what_changed_since_the_dry_run_refuses_it(call: Caller) -> None:
-    body = {"where": "type:a", "act": TTL}
+    body = {"q": "type:a", "act": TTL}
     tag = call("POST", f"{MANY}?dry_run=true", body)["ETag"]
     call.good("PATCH", "/zones/other.test./rrsets/ftp/A", {"ttl": 900})
     problem = call.problem(412, "POST", MANY, body, if_match=tag)
@@ -81,18 +81,18 @@ def test_the_same_key_publishes_once(call: Caller) -> None:
     ids=lambda value: value["op"] if isinstance(value, dict) else "",
 )
 def test_every_act(call: Caller, act: dict[str, Any], expected: tuple[Any, ...]) -> None:
-    call.good("POST", MANY, {"where": "zone:other name:ftp", "act": act})
+    call.good("POST", MANY, {"q": "zone:other name:ftp", "act": act})
     found = call.get("/zones/other.test./rrsets/ftp/A")
     assert tuple(found[name] for name in ("ttl", "rdata", "disabled", "comment")) == expected
 
 
 @pytest.mark.usefixtures("zone", "other")
 def test_tags_are_added_and_removed(call: Caller) -> None:
-    call.good("POST", MANY, {"where": "type:a", "act": {"op": "add-tags", "tags": ["old", "web"]}})
-    call.good("POST", MANY, {"where": "tag:web zone:other", "act": {"op": "remove-tags", "tags": ["old"]}})
+    call.good("POST", MANY, {"q": "type:a", "act": {"op": "add-tags", "tags": ["old", "web"]}})
+    call.good("POST", MANY, {"q": "tag:web zone:other", "act": {"op": "remove-tags", "tags": ["old"]}})
     assert call.get("/zones/other.test./rrsets/ftp/A")["tags"] == ["web"]
     assert call.get("/zones/example.test./rrsets/www/A")["tags"] == ["old", "web"]
-    problem = call.problem(422, "POST", MANY, {"where": "type:a", "act": {"op": "add-tags", "tags": ["a b"]}})
+    problem = call.problem(422, "POST", MANY, {"q": "type:a", "act": {"op": "add-tags", "tags": ["a b"]}})
     assert problem["errors"][0]["pointer"] == "/act/tags"
 
 
@@ -102,7 +102,7 @@ def test_tags_are_added_and_removed(call: Caller) -> None:
 )
 def test_what_is_deleted_is_guarded(call: Caller, act: dict[str, Any], make_zone: MakeZone) -> None:
     make_zone(*(f"h{number} 300 A 192.0.2.50" for number in range(9)), name="large.test.")
-    body = {"where": "has:192.0.2.50", "act": act}
+    body = {"q": "has:192.0.2.50", "act": act}
     preview = call.good("POST", f"{MANY}?dry_run=true", body)
     assert [guarded["zone"] for guarded in preview["guard"]] == ["large.test."]
     assert preview["examples"][0]["after"] is None
@@ -115,13 +115,13 @@ def test_what_is_deleted_is_guarded(call: Caller, act: dict[str, Any], make_zone
 def test_what_is_no_value_or_not_allowed_is_named_and_the_rest_is_published(make_caller: MakeCaller) -> None:
     reading = Grant(frozenset({Right.READ}), everywhere=True)
     caller = make_caller(reading, Grant(frozenset(Right), everywhere=True, names=("ftp",)))
-    written = caller.good("POST", MANY, {"where": "zone:other type:a", "act": TTL})
+    written = caller.good("POST", MANY, {"q": "zone:other type:a", "act": TTL})
     assert [(each["zone"], each["name"]) for each in written["outcome"]["refusals"]] == [
         ("other.test.", "www.other.test.")
     ]
     assert (written["outcome"]["changed"], written["outcome"]["refused"]) == (1, 1)
     act = {"op": "add-values", "values": ["nonsense"]}
-    preview = caller.good("POST", f"{MANY}?dry_run=true", {"where": "name:ftp", "act": act})
+    preview = caller.good("POST", f"{MANY}?dry_run=true", {"q": "name:ftp", "act": act})
     assert (preview["changed"], preview["refused"]) == (0, 1)
 
 
@@ -129,16 +129,16 @@ def test_what_is_no_value_or_not_allowed_is_named_and_the_rest_is_published(make
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({"act": TTL}, "/where"),
-        ({"where": "", "act": TTL}, "/where"),
-        ({"where": "typ:a", "act": TTL}, "/where"),
-        ({"where": "ttl:soon", "act": TTL}, "/where"),
-        ({"where": "x", "rrsets": [{"zone": "a", "name": "b", "type": "A"}], "act": TTL}, "/where"),
+        ({"act": TTL}, "/q"),
+        ({"q": "", "act": TTL}, "/q"),
+        ({"q": "typ:a", "act": TTL}, "/q"),
+        ({"q": "ttl:soon", "act": TTL}, "/q"),
+        ({"q": "x", "rrsets": [{"zone": "a", "name": "b", "type": "A"}], "act": TTL}, "/q"),
         ({"rrsets": [{"zone": "a.test", "name": "b.test.", "type": "A"}], "act": TTL}, "/rrsets/0/name"),
-        ({"where": "x", "act": {"op": "burn"}}, "/act/op"),
-        ({"where": "x", "act": {"op": "set-ttl"}}, "/act/ttl"),
-        ({"where": "x", "act": {"op": "enable", "ttl": 5}}, "/act/ttl"),
-        ({"where": "x", "act": {"op": "replace-text", "find": "a", "replacement": "*", "pattern": True}}, "/act/find"),
+        ({"q": "x", "act": {"op": "burn"}}, "/act/op"),
+        ({"q": "x", "act": {"op": "set-ttl"}}, "/act/ttl"),
+        ({"q": "x", "act": {"op": "enable", "ttl": 5}}, "/act/ttl"),
+        ({"q": "x", "act": {"op": "replace-text", "find": "a", "replacement": "*", "pattern": True}}, "/act/find"),
     ],
 )
 def test_what_cannot_be_read_is_pointed_at(call: Caller, body: Any, pointer: str) -> None:
@@ -150,4 +150,4 @@ def test_what_cannot_be_read_is_pointed_at(call: Caller, body: Any, pointer: str
 def test_more_than_can_be_changed_at_once_are_too_large(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("dnspanel.zones.many_zones.MOST_SELECTED", 2)
     assert selection.MOST_SELECTED == 20_000
-    call.problem(413, "POST", MANY, {"where": "type:a", "act": TTL})
+    call.problem(413, "POST", MANY, {"q": "type:a", "act": TTL})

@@ -28,7 +28,7 @@ def tagged() -> list[str]:
 
 
 def test_a_dry_run_then_tags(zones: list[Zone], call: Caller) -> None:
-    body = {"where": "shop", "act": TAGS}
+    body = {"q": "shop", "act": TAGS}
     answer = call("POST", f"{MANY}?dry_run=true", body)
     preview = json.loads(answer.content)
     assert (preview["changed"], preview["changed_rrsets"], preview["examples"]) == (
@@ -48,10 +48,10 @@ def test_a_dry_run_then_tags(zones: list[Zone], call: Caller) -> None:
 
 def test_a_team(zones: list[Zone], call: Caller) -> None:
     team = Team.objects.create(name="web", created_at=NOW)
-    body = {"where": "shop", "act": {"op": "set-team", "team": team.pk}}
+    body = {"q": "shop", "act": {"op": "set-team", "team": team.pk}}
     assert call.good("POST", MANY, body)["outcome"]["changed"] == 2
     assert Zone.objects.filter(team=team).count() == 2
-    call.good("POST", MANY, {"where": "team:web", "act": {"op": "set-team", "team": None}})
+    call.good("POST", MANY, {"q": "team:web", "act": {"op": "set-team", "team": None}})
     assert Zone.objects.filter(team=team).count() == 0
     body["act"]["team"] = team.pk + 1  # type: ignore[index]
     call.problem(422, "POST", MANY, body)
@@ -59,7 +59,7 @@ def test_a_team(zones: list[Zone], call: Caller) -> None:
 
 def test_a_deletion_is_one_publication(zones: list[Zone], call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(guard, "MASS_FEW", 1)
-    body = {"where": "shop", "act": {"op": "delete"}, "reason": "closed"}
+    body = {"q": "shop", "act": {"op": "delete"}, "reason": "closed"}
     call.problem(409, "POST", MANY, body)
     before = Publication.objects.count()
     done = call.good("POST", MANY, {**body, "confirm": True})
@@ -71,7 +71,7 @@ def test_a_deletion_is_one_publication(zones: list[Zone], call: Caller, monkeypa
 def test_what_the_token_may_not_change_is_named(zones: list[Zone], make_caller: MakeCaller) -> None:
     reading = Grant(frozenset({Right.READ}), everywhere=True)
     caller = make_caller(reading, Grant(frozenset(Right), zones=frozenset({zones[0].pk})))
-    done = caller.good("POST", MANY, {"where": "shop", "act": TAGS})
+    done = caller.good("POST", MANY, {"q": "shop", "act": TAGS})
     assert tagged() == ["shop1.test."]
     assert [refusal["zone"] for refusal in done["outcome"]["refusals"]] == ["shop2.test."]
 
@@ -79,13 +79,13 @@ def test_what_the_token_may_not_change_is_named(zones: list[Zone], make_caller: 
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({"act": TAGS}, "/where"),
-        ({"where": " ", "act": TAGS}, "/where"),
-        ({"where": "typ:a", "act": TAGS}, "/where"),
-        ({"where": "x", "act": {"op": "add-tags"}}, "/act/tags"),
-        ({"where": "x", "act": {"op": "add-tags", "tags": ["no/tag"]}}, "/act/tags"),
-        ({"where": "x", "act": {"op": "delete", "team": 1}}, "/act/team"),
-        ({"where": "x", "act": {"op": "burn"}}, "/act/op"),
+        ({"act": TAGS}, "/q"),
+        ({"q": " ", "act": TAGS}, "/q"),
+        ({"q": "typ:a", "act": TAGS}, "/q"),
+        ({"q": "x", "act": {"op": "add-tags"}}, "/act/tags"),
+        ({"q": "x", "act": {"op": "add-tags", "tags": ["no/tag"]}}, "/act/tags"),
+        ({"q": "x", "act": {"op": "delete", "team": 1}}, "/act/team"),
+        ({"q": "x", "act": {"op": "burn"}}, "/act/op"),
     ],
 )
 def test_what_cannot_be_read_is_pointed_at(call: Caller, body: Any, pointer: str) -> None:

@@ -62,8 +62,8 @@ def test_zones_are_selected_by_name_id_search_and_time(call: Caller, zones: list
     for body, found in (
         ({"zones": ["shop1.test", "other.test."]}, 2),
         ({"ids": [zones[1].pk]}, 1),
-        ({"where": "shop"}, 2),
-        ({"where": "shop", "deleted_since": hour_ago}, 2),
+        ({"q": "shop"}, 2),
+        ({"q": "shop", "deleted_since": hour_ago}, 2),
         ({"deleted_since": (timezone.now() + timedelta(hours=1)).isoformat()}, 0),
     ):
         assert call.good("POST", RESTORE + "?dry_run=true", body)["changed"] == found, body
@@ -85,16 +85,16 @@ def test_what_cannot_come_back_is_named_and_the_rest_comes(
 
 
 def test_the_tag_of_a_dry_run_is_a_condition(call: Caller, make_zone: MakeZone, deletion: int) -> None:
-    dry = call("POST", RESTORE + "?dry_run=true", {"where": "shop"})
+    dry = call("POST", RESTORE + "?dry_run=true", {"q": "shop"})
     make_zone(name="shop2.test.")
-    problem = call.problem(412, "POST", RESTORE, {"where": "shop"}, if_match=dry["ETag"])
+    problem = call.problem(412, "POST", RESTORE, {"q": "shop"}, if_match=dry["ETag"])
     assert problem["theirs"]["changed"] == 1
     assert living() == ["shop2.test."]
 
 
 def test_a_request_that_is_sent_again_restores_once(call: Caller, deletion: int) -> None:
-    first = call.good("POST", RESTORE, {"where": "shop"}, idempotency_key="restore-1")
-    second = call.good("POST", RESTORE, {"where": "shop"}, idempotency_key="restore-1")
+    first = call.good("POST", RESTORE, {"q": "shop"}, idempotency_key="restore-1")
+    second = call.good("POST", RESTORE, {"q": "shop"}, idempotency_key="restore-1")
     assert second["publication"]["sequence"] == first["publication"]["sequence"]
     assert Revision.objects.filter(kind="restore").count() == 2
 
@@ -110,9 +110,9 @@ def test_pieces_are_all_named(call: Caller, deletion: int, monkeypatch: pytest.M
 @pytest.mark.parametrize(
     ("body", "pointer"),
     [
-        ({}, "/where"),
-        ({"where": " "}, "/where"),
-        ({"where": "typ:a"}, "/where"),
+        ({}, "/q"),
+        ({"q": " "}, "/q"),
+        ({"q": "typ:a"}, "/q"),
         ({"zones": []}, "/zones"),
         ({"ids": ["x"]}, "/ids/0"),
         ({"publication": 0}, "/publication"),
@@ -127,9 +127,9 @@ def test_what_selects_nothing_is_refused(call: Caller, zones: list[Zone], body: 
 def test_a_token_brings_back_only_what_it_may(make_caller: MakeCaller, zones: list[Zone], deletion: int) -> None:
     reading = Grant(frozenset({Right.READ}), everywhere=True)
     reader = make_caller(reading)
-    reader.problem(403, "POST", RESTORE, {"where": "shop"})
+    reader.problem(403, "POST", RESTORE, {"q": "shop"})
     caller = make_caller(reading, Grant(frozenset(Right), zones=frozenset({zones[0].pk})))
-    done = caller.good("POST", RESTORE, {"where": "shop"})
+    done = caller.good("POST", RESTORE, {"q": "shop"})
     assert living() == ["shop1.test."]
     assert [refusal["zone"] for refusal in done["outcome"]["refusals"]] == ["shop2.test."]
 

@@ -59,7 +59,7 @@ def test_what_the_checks_complain_about_is_found_everywhere(
     assert "gone.bad.test." in call.all("/search?q=has:warning&kind=rrset")[0]["complaint"]
     assert [item["name"] for item in call.all("/zones?q=has:warning")] == ["bad.test."]
     assert [item["name"] for item in call.all("/zones/bad.test./rrsets?q=has:warning")] == ["a.bad.test."]
-    body = {"where": "has:warning", "act": {"op": "set-ttl", "ttl": 600}}
+    body = {"q": "has:warning", "act": {"op": "set-ttl", "ttl": 600}}
     assert call.good("POST", "/bulk/rrsets?dry_run=true", body)["changed"] == 1
     one_name = make_caller(Grant(frozenset({Right.READ}), zones=frozenset({bad.pk}), names=("b",)))
     assert found(one_name, "q=has:warning") == []

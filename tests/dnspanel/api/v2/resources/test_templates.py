@@ -124,7 +124,7 @@ def test_a_reader_applies_and_makes_none(api: MakeApi, make_zone: MakeZone) -> N
 def test_a_run_is_a_dry_run_first_and_then_carried_out(api: MakeApi, make_zone: MakeZone) -> None:
     make_zone()
     template_id = int(create(api).rpartition("/")[2])
-    terms = {"template": template_id, "search": "example", "values": {"ip": "192.0.2.80"}, "keep": True}
+    terms = {"template": template_id, "q": "example", "values": {"ip": "192.0.2.80"}, "keep": True}
     dry = api().post(RUNS, terms)
     assert (dry.status_code, dry.json()["dry_run"], dry.json()["state"]) == (202, True, "waiting")
     runs.work_on_run(dry.json()["id"])
@@ -149,9 +149,9 @@ def test_what_no_run_can_be_is_pointed_at(api: MakeApi) -> None:
         ({}, "/template"),
         ({"template": 99_999}, "/template"),
         ({"dry_run_of": 99_999}, "/dry_run_of"),
-        ({"dry_run_of": 1, "search": "x"}, "/dry_run_of"),
+        ({"dry_run_of": 1, "q": "x"}, "/dry_run_of"),
         ({"template": int(url.rpartition("/")[2]), "overwrite": True}, "/overwrite"),
-        ({"template": int(url.rpartition("/")[2]), "search": "", "values": {"ip": "x"}}, "/ip"),
+        ({"template": int(url.rpartition("/")[2]), "q": "", "values": {"ip": "x"}}, "/ip"),
     ):
         refused = api().post(RUNS, body)
         assert (refused.status_code, [fault["pointer"] for fault in refused.json()["errors"]]) == (422, [pointer])
