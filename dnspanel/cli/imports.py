@@ -255,7 +255,7 @@ def _conclude(
 
 
 def _act(session: Session, number: int, act: str, **told: Any) -> None:
-    session.client.send("POST", f"/imports/{number}/acts/{act}", told)
+    session.client.send("POST", f"/imports/{number}/{act}", told)
 
 
 def _tell_faults(session: Session, number: int, code: str = "") -> None:

@@ -181,7 +181,7 @@ def watch(session: Session, interval: float, count: int | None) -> None:
 
 def _act(session: Session, name: str, act: str, body: Mapping[str, str] | None = None) -> None:
     """Do something to a node, and show what it is now."""
-    node = session.client.send("POST", f"/nodes/{segment(name)}/acts/{act}", body or {})
+    node = session.client.send("POST", f"/nodes/{segment(name)}/{act}", body or {})
     session.show(node, {word: node[word] for word in ("name", "slug", "state", "health", "sentence")})
 
 

@@ -158,7 +158,7 @@ def withdraw(session: Session, key: str) -> None:
 
 
 def _act(session: Session, key: str, act: str, body: Mapping[str, Any]) -> None:
-    found = session.client.send("POST", f"{_path(key)}/acts/{act}", body)
+    found = session.client.send("POST", f"{_path(key)}/{act}", body)
     session.show(found, _details(found))
 
 

@@ -119,7 +119,7 @@ def apply(
         "confirm": confirm,
     }
     query = {"dry_run": "true"} if dry_run else None
-    found = session.client.send("POST", zone_path(zone, "template"), body, query=query)
+    found = session.client.send("POST", zone_path(zone, "apply-template"), body, query=query)
     steps = found["steps"]
     if session.is_json:
         output.show_json(found)

@@ -83,7 +83,7 @@ TASKS = (
             ("records change", "Select all records that this search finds, such as type:a has:192.0.2.7."),
             ("records change", "Text that replaces the text of --find."),
         ],
-        ["records change --where has:192.0.2.50 --find 192.0.2.50 --replace-with 192.0.2.60 --wait"],
+        ["records change -q has:192.0.2.50 --find 192.0.2.50 --replace-with 192.0.2.60 --wait"],
         "Changed moved1.test (revision 2): 1 changed.",
     ),
     Task(

@@ -6,22 +6,30 @@ from uuid import UUID
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, extend_schema
+from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel import rehearsal
 from dnspanel.accounts.actor_form import actor_form, person_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
+from dnspanel.api.v2.http.dry_run import plans_answer
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_value
 from dnspanel.api.v2.http.representation import plan_json, time_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Moment, Shape, Text, choice_parameter, page_of, read, stamp
-from dnspanel.api.v2.schema.zone_serializers import IDEMPOTENCY_KEY, IF_MATCH, PlanSerializer
+from dnspanel.api.v2.schema.zone_serializers import (
+    DRY_RUN,
+    IDEMPOTENCY_KEY,
+    IF_MATCH,
+    PlanSerializer,
+    PlansSerializer,
+)
 from dnspanel.zones import access, named_drafts, publish_requests
 from dnspanel.zones.models import Channel, PublishRequest, RequestNote
 from dnspanel.zones.named_drafts import LONGEST_NAME
@@ -212,10 +220,11 @@ class RequestAct(V2View):
                 enum=["approve", "decline", "comment", "withdraw", "plan", "publish", "past-rules"],
             ),
             IF_MATCH,
+            DRY_RUN,
             IDEMPOTENCY_KEY,
         ],
         request=RequestActSerializer,
-        responses=RequestSerializer,
+        responses=PolymorphicProxySerializer("RequestOrPlans", [RequestSerializer, PlansSerializer], None),
     )
     def post(self, request: Request, key: UUID, act: str) -> HttpResponse:
         """Approve, decline, comment, withdraw, schedule or publish a request.
@@ -234,6 +243,8 @@ class RequestAct(V2View):
         values = read(RequestActSerializer, request.data)
         with conditional_write(request, f"request/{key}", lambda: _json(actor, key)):
             _ACTS[act](actor, found, values)
+        if (rehearsed := rehearsal.under_way()) is not None and act in _PUBLISHING:
+            return plans_answer(request, rehearsed, {})
         return tagged(_json(actor, key))
 
 
@@ -255,6 +266,7 @@ def _past_rules(actor: Actor, found: PublishRequest, values: Mapping[str, Any]) 
     )
 
 
+_PUBLISHING = ("publish", "past-rules")
 _NEEDS = {"approve": Permission.APPROVE, "decline": Permission.APPROVE, "comment": Permission.READ}
 _ACTS: dict[str, Callable[[Actor, PublishRequest, Mapping[str, Any]], object]] = {
     "approve": _approve,

@@ -149,7 +149,7 @@ def test_a_run_is_cancelled_once_and_refused_with_what_is_none(api: MakeApi, zon
     for body, pointer in (
         ({"policy": 4711}, "/policy"),
         ({"dry_run_of": 4711}, "/dry_run_of"),
-        ({"dry_run_of": 1}, "/dry_run_of"),
+        ({"dry_run_of": 1, "q": "x"}, "/dry_run_of"),
     ):
         assert api().post(RUNS, body).json()["errors"][0]["pointer"] == pointer
     assert PolicyRun.objects.count() == 1

@@ -105,7 +105,7 @@ def test_keys_go_out_and_come_back_sealed(api: MakeApi, make_zone: MakeZone) -> 
     assert "passphrase" not in created.content.decode()
     back = created.headers["Location"]
     api().put(f"{back}/files/zones.jsonl", text, content_type="application/octet-stream", offset=0)
-    api().post(f"{back}/acts/scan")
+    api().post(f"{back}/scan")
     job = import_all(ImportJob.objects.get())
     assert (job.state, job.secret) == ("done", None)
     [after] = queries.keys_of(Zone.objects.get(name=zone.name, deleted_at=None))

@@ -48,17 +48,17 @@ def test_files_in_chunks_become_zones_and_are_taken_back(api: MakeApi) -> None:
     assert (wrong.status_code, wrong.json()["offset"]) == (409, 20)
     assert upload(admin, url, "some/new.zone", NEW[20:], offset=20).json()["size"] == len(NEW)
     assert admin.get(f"{url}/files").json()["items"] == [{"name": "some/new.zone", "size": len(NEW)}]
-    admin.post(f"{url}/acts/scan")
+    admin.post(f"{url}/scan")
     assert worked(admin, url)["state"] == "choosing"
-    admin.post(f"{url}/acts/plan")
+    admin.post(f"{url}/plan")
     planned = worked(admin, url)
     assert (planned["state"], planned["plan"]["creates"]) == ("planned", 1)
-    admin.post(f"{url}/acts/apply")
+    admin.post(f"{url}/apply")
     assert worked(admin, url)["state"] == "done"
     assert admin.get("/api/v2/zones/new.test").status_code == 200
     [listed] = admin.get(IMPORTS).json()["items"]
     assert (listed["title"], listed["published"]) == ("Move", 1)
-    admin.post(f"{url}/acts/undo")
+    admin.post(f"{url}/undo")
     assert worked(admin, url)["state"] == "undone"
     assert admin.get("/api/v2/zones/new.test").status_code == 404
 
@@ -86,7 +86,7 @@ def test_zones_are_chosen_by_name_and_options_changed_while_the_import_waits(api
     assert admin.patch(url, {"options": {"existing": "replace"}}, headers={"If-Match": tag}).status_code == 200
     assert admin.patch(url, {"options": {"existing": "skip"}}, headers={"If-Match": tag}).status_code == 412
     assert admin.post(f"{url}/choices", {"choice": "skip", "zones": ["new.test"]}).json() == {"changed": 1}
-    admin.post(f"{url}/acts/plan")
+    admin.post(f"{url}/plan")
     assert worked(admin, url)["plan"]["skipped"] == 1
     assert admin.patch(url, {"options": {"ttl": 1, "ttl_most": 2}}).status_code == 422
 
@@ -97,11 +97,11 @@ def test_what_would_lose_much_needs_a_confirmation(api: MakeApi, make_zone: Make
     body = {"source": "paste", "paste": {"text": NEW.decode()}, "options": {"existing": "replace"}}
     url = admin.post(IMPORTS, body).headers["Location"]
     worked(admin, url)
-    admin.post(f"{url}/acts/plan")
+    admin.post(f"{url}/plan")
     assert worked(admin, url)["plan"]["guarded"] == 1
-    refused = admin.post(f"{url}/acts/apply")
+    refused = admin.post(f"{url}/apply")
     assert (refused.status_code, refused.json()["code"]) == (409, "needs-confirmation")
-    admin.post(f"{url}/acts/apply", {"confirm": True})
+    admin.post(f"{url}/apply", {"confirm": True})
     worked(admin, url)
     assert Zone.objects.get(name="new.test.").rrset_count < 5
 
@@ -111,7 +111,7 @@ def test_pages_of_zones_join(api: MakeApi) -> None:
     url = admin.post(IMPORTS, {"source": "files"}).headers["Location"]
     for number in range(5):
         upload(admin, url, f"z{number}.test.zone", NEW.replace(b"new.test", f"z{number}.test".encode()))
-    admin.post(f"{url}/acts/scan")
+    admin.post(f"{url}/scan")
     worked(admin, url)
     names, page = [], f"{url}/zones?limit=2"
     while page:

@@ -113,7 +113,7 @@ def test_a_zone_says_which_set_it_follows_and_is_brought_into_step(api: MakeApi,
     assert changed.status_code == 200, changed.content
     differs = {"more": ["ns2.house.test."], "fewer": ["ns3.house.test."], "soa_differs": True}
     assert caller.get(url).json() == {**following, **differs}
-    applied = caller.post(f"{ZONES}/new.test/template", {"template": house.pk, "confirm": True})
+    applied = caller.post(f"{ZONES}/new.test/apply-template", {"template": house.pk, "confirm": True})
     assert applied.status_code == 202, applied.content
     assert caller.get(url).json() == {**following, "version": 2}
     make_zone(name="none.test.")

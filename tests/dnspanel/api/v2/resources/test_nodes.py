@@ -62,7 +62,7 @@ def sample() -> Sample:
 
 
 def test_a_node_is_drained_and_resumed_as_its_state_allows(api: MakeApi, node: Node) -> None:
-    act = f"{NODES}/ns1/acts"
+    act = f"{NODES}/ns1"
     tag = api().get(f"{NODES}/ns1").headers["ETag"]
     assert api().post(f"{act}/drain", headers={"If-Match": tag}).json()["state"] == "drained"
     assert api().post(f"{act}/drain", headers={"If-Match": tag}).status_code == 412
@@ -76,7 +76,7 @@ def test_approval_needs_the_fingerprint_that_the_agent_printed(api: MakeApi, wai
     code = enroll.make_code(node=waiting, now=NOW, by=None)
     printed = enroll.submit_request(code=code, csr_pem=signing_request(), now=NOW)
     assert isinstance(printed, enroll.Waiting)
-    url = f"{NODES}/ns2/acts/approve"
+    url = f"{NODES}/ns2/approve"
     assert api().post(url, {"fingerprint": "0" * 64}).json()["errors"][0]["pointer"] == "/fingerprint"
     assert api().get(f"{NODES}/ns2").json()["fingerprint"] == printed.fingerprint
     assert api().post(url, {"fingerprint": printed.fingerprint}).json()["state"] == "active"
@@ -113,7 +113,7 @@ def test_a_node_that_has_joined_is_neither_changed_nor_removed(api: MakeApi, nod
 def test_a_retired_node_is_at_its_slug_when_another_one_has_its_name(
     api: MakeApi, node: Node, active_node: Any
 ) -> None:
-    retired = api(Caller.ADMINISTRATOR).post(f"{NODES}/ns1/acts/retire", {}).json()
+    retired = api(Caller.ADMINISTRATOR).post(f"{NODES}/ns1/retire", {}).json()
     assert (retired["state"], retired["slug"]) == ("retired", f"ns1_{node.pk}")
     active_node("ns1")
     now = {path: api().get(f"{NODES}/{path}").json() for path in ("ns1", retired["slug"])}
@@ -122,7 +122,7 @@ def test_a_retired_node_is_at_its_slug_when_another_one_has_its_name(
         ("ns1", retired["slug"], "retired"),
     ]
     assert [each["slug"] for each in api().get(NODES).json()["items"]] == ["ns1"]
-    refused = api(Caller.ADMINISTRATOR).post(f"{NODES}/{retired['slug']}/acts/drain", {})
+    refused = api(Caller.ADMINISTRATOR).post(f"{NODES}/{retired['slug']}/drain", {})
     assert refused.status_code == 409
 
 

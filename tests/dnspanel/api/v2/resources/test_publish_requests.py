@@ -55,18 +55,18 @@ def test_a_direct_change_is_refused_with_the_way_to_ask_and_the_request_is_appro
     assert found["demands"][0]["given"] == 0
     assert found["plans"][0]["changes"][0]["after"]["rdata"] == ["192.0.2.7"]
     own = make_caller(permissions=APPROVING)
-    own.problem(409, "POST", f"{path}/acts/approve", {"digest": found["digest"]})
-    call.problem(409, "POST", f"{path}/acts/publish", {})
+    own.problem(409, "POST", f"{path}/approve", {"digest": found["digest"]})
+    call.problem(409, "POST", f"{path}/publish", {})
     other = make_caller(owner=erin, permissions=APPROVING)
     assert [item["name"] for item in other.all("/requests?which=waiting&limit=1")] == ["Move"]
     assert other.all("/requests?limit=1") == []
-    other.problem(409, "POST", f"{path}/acts/approve", {"digest": "of something else"})
-    approved = other.good("POST", f"{path}/acts/approve", {"digest": found["digest"], "text": "Good"})
+    other.problem(409, "POST", f"{path}/approve", {"digest": "of something else"})
+    approved = other.good("POST", f"{path}/approve", {"digest": found["digest"], "text": "Good"})
     assert [(note["actor"]["user"], note["verdict"], note["stale"]) for note in approved["notes"]] == [
         ("erin", "approve", False)
     ]
     assert approved["may_publish"]
-    ended = call.good("POST", f"{path}/acts/publish", {})
+    ended = call.good("POST", f"{path}/publish", {})
     assert (ended["state"], ended["publication"] is not None, ended["taken_back"]) == ("published", True, None)
     assert call.get(WWW)["rdata"] == ["192.0.2.7"]
     take_back(ended["publication"])
@@ -86,12 +86,12 @@ def test_a_token_approves_and_declines_only_by_the_permission(
     other = make_caller(scope, owner=erin)
     found = other.get(path)
     assert not found["may_approve"]
-    other.problem(403, "POST", f"{path}/acts/approve", {"digest": found["digest"]})
-    other.problem(403, "POST", f"{path}/acts/decline", {"text": "No"})
+    other.problem(403, "POST", f"{path}/approve", {"digest": found["digest"]})
+    other.problem(403, "POST", f"{path}/decline", {"text": "No"})
     assert other.get(path)["notes"] == []
     approver = make_caller(scope, owner=erin, permissions=APPROVING)
     assert approver.get(path)["may_approve"]
-    approver.good("POST", f"{path}/acts/approve", {"digest": found["digest"]})
+    approver.good("POST", f"{path}/approve", {"digest": found["digest"]})
 
 
 def test_a_request_is_declined_commented_and_withdrawn(
@@ -100,12 +100,12 @@ def test_a_request_is_declined_commented_and_withdrawn(
     governor.good("POST", "/approval-rules", {"reason": "Four eyes", "approver_role": "editor"})
     path = ask(call)
     other = make_caller(owner=erin, permissions=APPROVING)
-    other.good("POST", f"{path}/acts/comment", {"text": "Why?"})
-    other.problem(409, "POST", f"{path}/acts/decline", {})
-    assert other.good("POST", f"{path}/acts/decline", {"text": "No"})["state"] == "declined"
+    other.good("POST", f"{path}/comment", {"text": "Why?"})
+    other.problem(409, "POST", f"{path}/decline", {})
+    assert other.good("POST", f"{path}/decline", {"text": "No"})["state"] == "declined"
     (named,) = call.all("/drafts?limit=1")
     again = call.good("POST", "/requests", {"draft": named["key"]})
-    assert call.good("POST", f"/requests/{again['key']}/acts/withdraw", {})["state"] == "withdrawn"
+    assert call.good("POST", f"/requests/{again['key']}/withdraw", {})["state"] == "withdrawn"
     assert [item["state"] for item in call.all("/requests?limit=1")] == ["withdrawn", "declined"]
 
 
@@ -115,20 +115,20 @@ def test_past_the_rules_goes_who_governs_with_a_reason(
     governor.good("POST", "/approval-rules", {"reason": "Four eyes"})
     path = ask(call)
     other = make_caller(owner=erin, permissions=APPROVING)
-    other.problem(403, "POST", f"{path}/acts/past-rules", {"text": "Fire"})
-    governor.problem(422, "POST", f"{path}/acts/past-rules", {})
-    call.problem(404, "POST", f"{path}/acts/dance", {})
-    call.problem(403, "POST", f"{path}/acts/past-rules", {"text": "Fire"})  # a token without it, of an administrator
-    assert governor.good("POST", f"{path}/acts/past-rules", {"text": "Fire"})["state"] == "past-rules"
+    other.problem(403, "POST", f"{path}/past-rules", {"text": "Fire"})
+    governor.problem(422, "POST", f"{path}/past-rules", {})
+    call.problem(404, "POST", f"{path}/dance", {})
+    call.problem(403, "POST", f"{path}/past-rules", {"text": "Fire"})  # a token without it, of an administrator
+    assert governor.good("POST", f"{path}/past-rules", {"text": "Fire"})["state"] == "past-rules"
     assert [item["name"] for item in other.all("/requests?which=past-rules&limit=1")] == ["Move"]
 
 
 def test_a_draft_is_planned_and_published_at_its_time(call: Caller, zone: Zone) -> None:
     at = timezone.now() + timedelta(hours=2)
     path = ask(call, publish_at=at.isoformat())
-    assert call.good("POST", f"{path}/acts/plan", {"publish_at": None})["publish_at"] is None
-    call.problem(409, "POST", f"{path}/acts/plan", {"publish_at": "2020-01-01T00:00:00Z"})
-    call.good("POST", f"{path}/acts/plan", {"publish_at": at.isoformat()})
+    assert call.good("POST", f"{path}/plan", {"publish_at": None})["publish_at"] is None
+    call.problem(409, "POST", f"{path}/plan", {"publish_at": "2020-01-01T00:00:00Z"})
+    call.good("POST", f"{path}/plan", {"publish_at": at.isoformat()})
     assert publish_due(now=at) == 1
     assert call.get(path)["state"] == "published"
 

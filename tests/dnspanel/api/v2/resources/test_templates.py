@@ -27,7 +27,7 @@ def create(api: MakeApi, **members: object) -> str:
 def apply(api: MakeApi, url: str, zone: Zone, **members: Any) -> Any:
     dry = members.pop("dry_run", False)
     body = {"template": int(url.rpartition("/")[2]), "values": {"ip": "192.0.2.80"}, **members}
-    return api().post(f"/api/v2/zones/{zone.name}/template", body, **({"dry_run": "true"} if dry else {}))
+    return api().post(f"/api/v2/zones/{zone.name}/apply-template", body, **({"dry_run": "true"} if dry else {}))
 
 
 def test_a_template_is_read_as_it_was_written_and_changed(api: MakeApi) -> None:
@@ -116,7 +116,7 @@ def test_wrong_values_and_what_there_is_not_are_pointed_at(api: MakeApi, make_zo
 def test_a_reader_applies_and_makes_none(api: MakeApi, make_zone: MakeZone) -> None:
     zone, url = make_zone(), create(api)
     body = {"template": int(url.rpartition("/")[2])}
-    assert api(Caller.READER).post(f"/api/v2/zones/{zone.name}/template", body).status_code == 403
+    assert api(Caller.READER).post(f"/api/v2/zones/{zone.name}/apply-template", body).status_code == 403
     assert api(Caller.READER).post(TEMPLATES, WEB).status_code == 403
     assert api(Caller.READER).get(url).status_code == 200
 
