@@ -217,9 +217,9 @@ def refuse(
     blocking = [v for plan in plans for v in plan.violations if _blocks(v, accept_warnings)]
     if blocking:
         raise RuleViolations(blocking)
-    held = guarded(plans)
-    if held and not confirmed:
-        rehearsal.hold(GuardHolds(held))
+    waiting = guarded(plans)
+    if waiting and not confirmed:
+        rehearsal.hold(GuardHolds(waiting))
     rehearsal.note(*plans)
 
 

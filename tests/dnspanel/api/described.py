@@ -74,7 +74,7 @@ def _check_headers(
     if "Deprecation" in sent:  # of what the document marks as deprecated
         sent -= {"Deprecation", "Sunset", "Link"}
     assert sent - declared - ORDINARY == set(), f"{answer}: these headers are not described"
-    if response.status_code >= 300:
+    if response.status_code >= 300 or "dry_run=true" in answer:  # of what is not there, no version and no address
         return
     certain = {name for name in declared if name.startswith("RateLimit")}
     if operation["operationId"] not in SOMETIMES_TAGGED:

@@ -156,9 +156,9 @@ def test_the_guard_holds_a_mass_deletion_until_it_is_confirmed(bob: User, make_z
         draft.delete_rrset(author=bob, zone=zone, name=f"h{i}.{ZONE}", type=A, now=NOW)
     with pytest.raises(GuardHolds) as caught:
         publish(bob)
-    [held] = caught.value.zones
-    assert (held.name, held.removed, held.rrsets) == (ZONE, 4, 12)
-    assert "4 of 12" in held.reasons[0]
+    [waiting] = caught.value.zones
+    assert (waiting.name, waiting.removed, waiting.rrsets) == (ZONE, 4, 12)
+    assert "4 of 12" in waiting.reasons[0]
     publish(bob, confirmed=True)
 
 

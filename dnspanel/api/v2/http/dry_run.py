@@ -78,8 +78,8 @@ def _reasons(refusals: Sequence[Exception]) -> list[str]:
 
 def plans_json(plans: Sequence[ZonePlan], actor: Actor) -> dict[str, Any]:
     """Return what publishing these plans would do, as the actor may see it, and why it would have to be confirmed."""
-    held = guarded(plans)
-    return {"plans": list(_plans_json(plans, actor)), "reasons": _reasons([GuardHolds(held)] if held else [])}
+    waiting = guarded(plans)
+    return {"plans": list(_plans_json(plans, actor)), "reasons": _reasons([GuardHolds(waiting)] if waiting else [])}
 
 
 def _plans_json(plans: Sequence[ZonePlan], actor: Actor) -> Iterator[dict[str, Any]]:

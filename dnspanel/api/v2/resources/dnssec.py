@@ -165,8 +165,8 @@ def _confirmed(values: dict[str, Any], zones: Sequence[Zone]) -> dict[str, Any]:
     cds = values.get("cds")
     if cds == [0] and not values.get("confirm"):
         reason = "A parent that looks for CDS deletes its DS: the zone is insecure then."
-        held = [GuardedZone(zone.name, (reason,), 0, zone.rrset_count) for zone in zones]
-        rehearsal.hold(needs_confirmation(reason, held, reasons=[reason]))
+        waiting = [GuardedZone(zone.name, (reason,), 0, zone.rrset_count) for zone in zones]
+        rehearsal.hold(needs_confirmation(reason, waiting, reasons=[reason]))
     return {name: value for name, value in values.items() if name != "confirm"}
 
 

@@ -378,9 +378,9 @@ def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
             guarded = queries.guarded_zones(job).order_by("name")
             sums = guarded.aggregate(removed=Sum("removed"), rrsets=Sum("before"))
             reason = f"{plan.guarded:,} zones would lose much: {plan.values_removed:,} values in all."
-            held = [_guarded(row) for row in guarded[:MOST_ZONES]]
+            waiting = [_guarded(row) for row in guarded[:MOST_ZONES]]
             totals = {"zones": plan.guarded, **sums}
-            rehearsal.hold(needs_confirmation(reason, held, reasons=[reason], totals=totals))
+            rehearsal.hold(needs_confirmation(reason, waiting, reasons=[reason], totals=totals))
 
 
 def _guarded(row: Any) -> GuardedZone:

@@ -14,7 +14,7 @@ def add_plans(result: Schema, generator: object, request: Any, public: bool) -> 
 
     What publishes answers with plans, unless the view says of 200 more than of 202; all else with what there would be.
     """
-    schemas = result["components"]["schemas"]
+    schemas = result.get("components", {}).get("schemas", {})
     for operations in result["paths"].values():
         for operation in operations.values():
             if any(each["name"] == DRY_RUN.name for each in operation.get("parameters", [])):
