@@ -520,8 +520,8 @@ SPECTACULAR_SETTINGS = {
     "ENABLE_DJANGO_DEPLOY_CHECK": False,
     "PREPROCESSING_HOOKS": ["dnspanel.api.v2.schema.document.only_v2"],
     "POSTPROCESSING_HOOKS": [
-        "dnspanel.api.v2.schema.dry_runs.add_plans",
         "dnspanel.api.v2.schema.webhook_events.add_webhooks",
+        "dnspanel.api.v2.schema.dry_runs.add_plans",
         "dnspanel.api.v2.schema.document.add_what_all_have",
     ],
 }
