@@ -18,19 +18,19 @@ from tests.dnspanel.cli.test_main import ALL
 # The command that sends each operation, with arguments that lead there. `api` reaches those that are none of these.
 COMMANDS = {
     "POST /bulk/deletions": "zones delete a.test --yes",
-    "POST /bulk/rrsets": "records change --where x --delete",
-    "POST /bulk/zones": "zones change --where x --delete",
-    "POST /change-runs": "zones change --where x --delete --job",
+    "POST /bulk/rrsets": "records change -q x --delete",
+    "POST /bulk/zones": "zones change -q x --delete",
+    "POST /change-runs": "zones change -q x --delete --job",
     "POST /draft/publish": "drafts publish",
     "POST /drafts/{key}/publish": "drafts publish 00000000-0000-0000-0000-000000000001",
-    "POST /imports/{import_id}/acts/{act}": "imports undo 1",
+    "POST /imports/{import_id}/undo": "imports undo 1",
     "DELETE /produced-catalogs/{zone_name}": "catalogs delete a.test --yes",
     "POST /publications/{sequence}/undo": "publications undo 1",
     "POST /requests": "requests ask name",
     "POST /zones/{zone_name}/changes": "records delete a.test www A",
     "POST /zones/{zone_name}/revisions/{number}/restore": "zones revert a.test 1",
     "POST /zones/{zone_name}/revisions/{number}/undo": "zones undo a.test 1",
-    "POST /zones/{zone_name}/template": "templates apply a.test 1",
+    "POST /zones/{zone_name}/apply-template": "templates apply a.test 1",
 }
 # What they do is done by another operation of the list, or asked for by a command that confirms it by itself.
 ELSEWHERE = {
