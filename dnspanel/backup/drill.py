@@ -24,7 +24,7 @@ from dnspanel.backup.archive import DUMP, Manifest, read_archive, refuse_another
 from dnspanel.backup.contents import Finding
 from dnspanel.backup.errors import ProgramFailed
 from dnspanel.backup.programs import Target, panel_database
-from dnspanel.backup.restore import refuse_newer, replace_database
+from dnspanel.backup.restore import refuse_other_age, replace_database
 from dnspanel.publish import publication_log
 from dnspanel.publish.full_zone import full_batch
 from dnspanel.publish.session import snapshot
@@ -46,7 +46,7 @@ def drill(*, file: IO[bytes], now: datetime) -> Iterator[Finding]:
         manifest = read_archive(file, dump)
         yield Finding("the archive is whole", "")
         refuse_another_key(manifest, own_keys())
-        refuse_newer(manifest)
+        refuse_other_age(manifest)
         with _scratch_database(panel_database()) as scratch:
             replace_database(target=scratch, dump=dump)
             yield Finding("the dump can be restored", "")

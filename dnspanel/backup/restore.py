@@ -53,7 +53,7 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
         dump = Path(directory) / DUMP
         manifest = read_archive(file, dump)
         refuse_another_key(manifest, own_keys())
-        refuse_newer(manifest)
+        refuse_other_age(manifest)
         target = panel_database()
         connection.close()
         _refuse_database(target, replace)
@@ -66,16 +66,29 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
     return manifest
 
 
-def refuse_newer(manifest: Manifest) -> None:
-    """Nothing, or BadArchive for one of a panel with migrations that this one does not have."""
-    known = MigrationLoader(None).disk_migrations
-    unknown = [f"{app}.{name}" for app, names in manifest.migrations.items() for name in names]
+def refuse_other_age(manifest: Manifest) -> None:
+    """Raise BadArchive for one of a panel with migrations that this one does not have, or of one too old for those."""
+    on_disk = MigrationLoader(None).disk_migrations
+    known = {*on_disk, *(each for migration in on_disk.values() for each in migration.replaces)}
     apps = {app for app, _ in known}
-    newer = [name for name in unknown if name.split(".")[0] in apps and tuple(name.split(".", 1)) not in known]
-    if newer:
+    made_with = {(app, name) for app, names in manifest.migrations.items() if app in apps for name in names}
+    if newer := sorted(made_with - known):
         raise BadArchive(
-            gettext("it was made by a newer panel ({panel}; {newer}).").format(panel=manifest.panel, newer=newer[0])
+            gettext("it was made by a newer panel ({panel}; {newer}).").format(
+                panel=manifest.panel, newer=".".join(newer[0])
+            )
         )
+    for key, migration in on_disk.items():
+        if (
+            key not in made_with
+            and made_with.intersection(migration.replaces)
+            and not made_with >= {*migration.replaces}
+        ):
+            raise BadArchive(
+                gettext(
+                    "it was made by a panel that is too old ({panel}): upgrade that one first, step by step."
+                ).format(panel=manifest.panel)
+            )
 
 
 def replace_database(*, target: Target, dump: Path, after: str = "") -> None:

@@ -13,6 +13,7 @@ import pytest
 from django.contrib.sessions.models import Session as DjangoSession
 from django.core.cache import cache
 from django.core.management import CommandError, call_command
+from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
 from dnspanel.accounts.models import Invitation, Role, Session, User
@@ -318,15 +319,23 @@ def test_a_backup_goes_through_a_pipe(archive: Path, tmp_path: Path) -> None:
     assert found.counts["zones"] == 3
 
 
-def test_an_archive_of_a_newer_panel_is_refused(archive: Path, tmp_path: Path) -> None:
+def test_an_archive_of_another_age_is_refused(archive: Path, tmp_path: Path) -> None:
     from dataclasses import replace
 
     from dnspanel.backup.errors import BadArchive
-    from dnspanel.backup.restore import refuse_newer
+    from dnspanel.backup.restore import refuse_other_age
+
+    def with_zones(*names: str) -> None:
+        refuse_other_age(replace(manifest, migrations={**manifest.migrations, "zones": names}))
 
     with archive.open("rb") as file:
         manifest = read_archive(file, tmp_path / "dump")
-    refuse_newer(manifest)
-    names = (*manifest.migrations["zones"], "9999_from_the_future")
+    refuse_other_age(manifest)
+    names = manifest.migrations["zones"]
     with pytest.raises(BadArchive, match=r"newer panel .*zones\.9999_from_the_future"):
-        refuse_newer(replace(manifest, migrations={**manifest.migrations, "zones": names}))
+        with_zones(*names, "9999_from_the_future")
+    replaced = [name for _, name in MigrationLoader(None).disk_migrations["zones", "0001_tables"].replaces]
+    later = [name for name in names if name != "0001_tables" and name not in replaced]
+    with_zones(*replaced, *later)
+    with pytest.raises(BadArchive, match="too old"):
+        with_zones(*replaced[:-1])

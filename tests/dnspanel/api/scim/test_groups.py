@@ -1,9 +1,6 @@
 """Groups over SCIM: what their members have here, by rules and as teams. Also `scim.gifts`, `scim.locked`."""
 
-from importlib import import_module
-
 import pytest
-from django.apps import apps
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
@@ -126,21 +123,6 @@ def test_a_team_that_is_renamed_into_the_way_is_not_taken(directory: MakeDirecto
     refused = okta.patch_of(f"Groups/{group['id']}", {"op": "replace", "path": "displayName", "value": "Beta"})
     assert refused.status_code == 409
     assert teams_of("ada") == {"Ops": "editor"}
-
-
-def test_the_upgrade_selects_the_teams_that_groups_were(directory: MakeDirectory) -> None:
-    okta = directory(team_role="editor")
-    okta.group("Ops")
-    web = Team.objects.create(name="web", created_at=NOW)
-    ScimGroup.objects.create(directory=okta.row, name="web", team=web, created_at=NOW, changed_at=NOW)
-    Team.objects.update(made_by_directory=None)
-    migration = import_module("dnspanel.accounts.migrations.0025_teams_of_directories")
-    migration.keep_what_groups_are(apps, connection.schema_editor())
-    assert okta.row is not None
-    okta.row.refresh_from_db()
-    assert okta.row.teams == [web.pk]
-    assert Team.objects.get(name="Ops").made_by_directory == okta.row
-    assert Team.objects.get(name="web").made_by_directory is None
 
 
 def test_other_rules_hold_at_once(directory: MakeDirectory, alice: User) -> None:

@@ -1,0 +1,40 @@
+"""Creates the tables of an app at once, for migrations that begin with an empty database."""
+
+from collections.abc import Collection
+
+from django.db.backends.base.schema import BaseDatabaseSchemaEditor
+from django.db.migrations.operations import CreateModel
+from django.db.migrations.operations.base import Operation
+from django.db.migrations.state import ProjectState
+
+
+class CreateTables(Operation):
+    """Create the tables of all these models. The `elsewhere` are known from then on, but SQL creates their tables.
+
+    A state of 140 models is rendered once for all of them. Django renders it again after each `CreateModel`, with
+    whatever refers to the model: that took 38 of the 45 seconds in which an empty database got its tables.
+    """
+
+    reversible = False
+
+    def __init__(self, tables: Collection[CreateModel], elsewhere: Collection[CreateModel] = ()) -> None:
+        self.tables, self.elsewhere = tables, elsewhere
+
+    def state_forwards(self, app_label: str, state: ProjectState) -> None:
+        # What is not rendered is not rendered again at each model; `database_forwards` asks for it.
+        state.__dict__.pop("apps", None)
+        for model in (*self.tables, *self.elsewhere):
+            model.state_forwards(app_label, state)
+
+    def database_forwards(
+        self,
+        app_label: str,
+        schema_editor: BaseDatabaseSchemaEditor,
+        from_state: ProjectState,
+        to_state: ProjectState,
+    ) -> None:
+        for model in self.tables:
+            model.database_forwards(app_label, schema_editor, from_state, to_state)
+
+    def describe(self) -> str:
+        return f"Create {len(self.tables)} tables"

@@ -1,0 +1,265 @@
+"""Imports and exports."""
+
+import django.contrib.postgres.fields
+import django.db.models.deletion
+from django.conf import settings
+from django.db import migrations, models
+
+from dnspanel.database.create_tables import CreateTables
+
+
+class Migration(migrations.Migration):
+
+    # What databases of before 1.0 have.
+    replaces = [
+        ("transfer", "0001_initial"),
+        ("transfer", "0002_tokens"),
+        ("transfer", "0003_quotas"),
+        ("transfer", "0004_origin"),
+        ("transfer", "0005_union"),
+        ("transfer", "0006_sealed_keys"),
+        ("transfer", "0007_keyed_zones"),
+    ]
+    initial = True
+
+    dependencies = [
+        ("accounts", "0001_tables"),
+    ]
+
+    operations = [
+        CreateTables(
+            [
+                migrations.CreateModel(
+                    name='ImportJob',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('title', models.TextField()),
+                        ('address', models.GenericIPAddressField(null=True)),
+                        ('request_id', models.CharField(blank=True, db_default='', default='', max_length=36)),
+                        ('created_at', models.DateTimeField()),
+                        ('source', models.CharField(choices=[('files', 'zone files'), ('paste', 'pasted zone file'), ('axfr', 'zone transfer'), ('powerdns-api', 'PowerDNS HTTP API'), ('powerdns-sql', 'PowerDNS database'), ('powerdns-dump', 'PowerDNS database dump'), ('powerdns-lmdb', 'PowerDNS LMDB'), ('csv', 'CSV'), ('json', 'JSON'), ('retry', 'corrected zones of an import')], max_length=16)),
+                        ('parameters', models.JSONField(default=dict)),
+                        ('secret', models.BinaryField(null=True)),
+                        ('options', models.JSONField(default=dict)),
+                        ('state', models.CharField(choices=[('uploading', 'waiting for its source'), ('scanning', 'scanning'), ('choosing', 'waiting for choices'), ('planning', 'dry run'), ('planned', 'waiting for a go-ahead'), ('applying', 'applying'), ('done', 'done'), ('undoing', 'undoing'), ('undone', 'undone'), ('cancelled', 'cancelled'), ('failed', 'failed')], default='uploading', max_length=12)),
+                        ('paused', models.BooleanField(default=False)),
+                        ('failure', models.TextField(blank=True)),
+                        ('phase_at', models.DateTimeField()),
+                        ('phase_begun', models.BooleanField(default=False)),
+                        ('ended_at', models.DateTimeField(null=True)),
+                        ('upload_bytes', models.BigIntegerField(db_default=0, default=0)),
+                        ('items', models.IntegerField(default=0)),
+                        ('read_total', models.BigIntegerField(default=0)),
+                        ('read_done', models.BigIntegerField(default=0)),
+                        ('read_unit', models.CharField(default='bytes', max_length=8)),
+                        ('read_ended', models.BooleanField(default=False)),
+                        ('scan_seconds', models.FloatField(default=0)),
+                        ('plan_seconds', models.FloatField(default=0)),
+                        ('apply_seconds', models.FloatField(default=0)),
+                        ('form_id', models.UUIDField(null=True, unique=True)),
+                        ('last_sequence', models.BigIntegerField(default=0)),
+                        ('author', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('retry_of', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='retries', to='transfer.importjob')),
+                        ('token', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='accounts.token')),
+                    ],
+                    options={
+                        'indexes': [models.Index(condition=models.Q(('state__in', ('scanning', 'planning', 'applying', 'undoing'))), fields=['state'], name='importjob_active')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='ImportFault',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('piece', models.IntegerField()),
+                        ('zone', models.TextField(blank=True, db_collation='C')),
+                        ('path', models.TextField()),
+                        ('line', models.IntegerField()),
+                        ('column', models.IntegerField()),
+                        ('source', models.TextField(blank=True)),
+                        ('reason', models.TextField()),
+                        ('fix', models.TextField(blank=True)),
+                        ('severity', models.CharField(max_length=8)),
+                        ('code', models.CharField(max_length=40)),
+                        ('by_source', models.BooleanField(default=False)),
+                        ('job', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='faults', to='transfer.importjob')),
+                    ],
+                    options={
+                        'indexes': [models.Index(fields=['job', 'severity', 'id'], name='importfault_severity')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='CutoverCheck',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('created_at', models.DateTimeField()),
+                        ('selection', models.JSONField(default=dict)),
+                        ('server', models.TextField()),
+                        ('port', models.IntegerField(default=53)),
+                        ('resolver', models.TextField(blank=True)),
+                        ('resolver_port', models.IntegerField(default=53)),
+                        ('state', models.CharField(choices=[('waiting', 'waiting for a worker'), ('running', 'running'), ('done', 'done'), ('cancelled', 'cancelled'), ('failed', 'failed')], default='waiting', max_length=9)),
+                        ('failure', models.TextField(blank=True)),
+                        ('started_at', models.DateTimeField(null=True)),
+                        ('ended_at', models.DateTimeField(null=True)),
+                        ('zones_total', models.IntegerField(default=0)),
+                        ('zones', models.IntegerField(default=0)),
+                        ('questions', models.BigIntegerField(default=0)),
+                        ('differences', models.BigIntegerField(default=0)),
+                        ('expected', models.BigIntegerField(default=0)),
+                        ('author', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('token', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='accounts.token')),
+                        ('job', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='checks', to='transfer.importjob')),
+                    ],
+                    options={
+                        'indexes': [models.Index(condition=models.Q(('state__in', ('waiting', 'running'))), fields=['state'], name='cutovercheck_unfinished')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='ImportPiece',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('number', models.IntegerField()),
+                        ('state', models.CharField(choices=[('spooled', 'read'), ('scanned', 'scanned'), ('planned', 'planned'), ('applied', 'applied'), ('undone', 'undone')], default='spooled', max_length=8)),
+                        ('items', models.IntegerField()),
+                        ('documents', models.IntegerField()),
+                        ('zones', models.IntegerField(default=0)),
+                        ('records', models.IntegerField(default=0)),
+                        ('rrsets', models.IntegerField(default=0)),
+                        ('generated', models.IntegerField(default=0)),
+                        ('errors', models.IntegerField(default=0)),
+                        ('creates', models.IntegerField(default=0)),
+                        ('undecided', models.IntegerField(default=0)),
+                        ('changes', models.IntegerField(default=0)),
+                        ('added', models.BigIntegerField(default=0)),
+                        ('changed', models.BigIntegerField(default=0)),
+                        ('removed', models.BigIntegerField(default=0)),
+                        ('values_removed', models.BigIntegerField(db_default=0, default=0)),
+                        ('waiting', models.IntegerField(default=0)),
+                        ('choices', models.JSONField(default=dict)),
+                        ('spool_size', models.BigIntegerField(db_default=0, default=0)),
+                        ('stage_size', models.BigIntegerField(default=0)),
+                        ('stage_checksum', models.BigIntegerField(default=0)),
+                        ('created_in', models.BigIntegerField(null=True)),
+                        ('changed_in', models.BigIntegerField(null=True)),
+                        ('created_undone_in', models.BigIntegerField(null=True)),
+                        ('changed_undone_in', models.BigIntegerField(null=True)),
+                        ('job', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='pieces', to='transfer.importjob')),
+                    ],
+                    options={
+                        'constraints': [models.UniqueConstraint(fields=('job', 'number'), name='importpiece_number')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='ImportZone',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('piece', models.IntegerField()),
+                        ('name', models.TextField(db_collation='C')),
+                        ('path', models.TextField()),
+                        ('zone_id', models.IntegerField()),
+                        ('base_revision', models.IntegerField(default=0)),
+                        ('serial', models.BigIntegerField(default=0)),
+                        ('records', models.IntegerField(default=0)),
+                        ('rrsets', models.IntegerField(default=0)),
+                        ('errors', models.IntegerField(default=0)),
+                        ('warnings', models.IntegerField(default=0)),
+                        ('choice', models.CharField(blank=True, max_length=8)),
+                        ('action', models.CharField(blank=True, choices=[('create', 'create'), ('union', 'union'), ('rrsets', 'replace RRsets'), ('replace', 'replace the zone'), ('skip', 'skip'), ('nothing', 'nothing to change'), ('failed', 'cannot be imported'), ('duplicate', 'a second time in the source'), ('waiting', 'changed since the dry run')], max_length=9)),
+                        ('added', models.IntegerField(default=0)),
+                        ('changed', models.IntegerField(default=0)),
+                        ('removed', models.IntegerField(default=0)),
+                        ('values_removed', models.IntegerField(db_default=0, default=0)),
+                        ('document_offset', models.BigIntegerField(default=0)),
+                        ('rows_offset', models.BigIntegerField(default=0)),
+                        ('rows_size', models.BigIntegerField(default=0)),
+                        ('ops_offset', models.BigIntegerField(default=0)),
+                        ('ops_size', models.BigIntegerField(default=0)),
+                        ('op_count', models.IntegerField(default=0)),
+                        ('digest', models.BinaryField(default=bytes)),
+                        ('undone', models.CharField(blank=True, max_length=8)),
+                        ('job', models.ForeignKey(db_constraint=False, db_index=False, on_delete=django.db.models.deletion.CASCADE, related_name='zones', to='transfer.importjob')),
+                    ],
+                    options={
+                        'indexes': [models.Index(fields=['job', 'name'], name='importzone_name'), models.Index(fields=['job', 'piece'], name='importzone_piece'), models.Index(fields=['job', 'action', 'name'], name='importzone_action')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='KeptItem',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('zone', models.TextField(blank=True, db_collation='C')),
+                        ('kind', models.CharField(choices=[('metadata', 'metadata'), ('key', 'DNSSEC key'), ('comment', 'comment'), ('tsig', 'TSIG key')], max_length=8)),
+                        ('name', models.TextField()),
+                        ('value', models.BinaryField()),
+                        ('job', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='kept', to='transfer.importjob')),
+                    ],
+                    options={
+                        'indexes': [models.Index(fields=['job', 'zone'], name='keptitem_zone')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='CutoverDifference',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('zone', models.TextField(db_collation='C')),
+                        ('name', models.TextField(db_collation='C')),
+                        ('type', models.IntegerField()),
+                        ('kind', models.CharField(choices=[('rcode', 'other response code'), ('records', 'other records'), ('ttl', 'other TTL'), ('silent', 'no answer'), ('serial', 'other SOA'), ('nameservers', 'other name servers')], max_length=11)),
+                        ('node', models.TextField()),
+                        ('old', models.TextField()),
+                        ('new', models.TextField()),
+                        ('check_run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='found', to='transfer.cutovercheck')),
+                    ],
+                    options={
+                        'indexes': [models.Index(fields=['check_run', 'kind', 'id'], name='cutoverdifference_kind')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='CutoverZone',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('name', models.TextField(db_collation='C')),
+                        ('questions', models.IntegerField(default=0)),
+                        ('differences', models.IntegerField(default=0)),
+                        ('expected', models.IntegerField(default=0)),
+                        ('checklist', models.JSONField(default=list)),
+                        ('open_points', models.IntegerField(default=0)),
+                        ('check_run', models.ForeignKey(on_delete=django.db.models.deletion.CASCADE, related_name='compared', to='transfer.cutovercheck')),
+                    ],
+                    options={
+                        'constraints': [models.UniqueConstraint(fields=('check_run', 'name'), name='cutoverzone_name')],
+                    },
+                ),
+                migrations.CreateModel(
+                    name='ExportJob',
+                    fields=[
+                        ('id', models.BigAutoField(auto_created=True, primary_key=True, serialize=False, verbose_name='ID')),
+                        ('address', models.GenericIPAddressField(null=True)),
+                        ('request_id', models.CharField(blank=True, db_default='', default='', max_length=36)),
+                        ('created_at', models.DateTimeField()),
+                        ('format', models.CharField(choices=[('bind', 'BIND zone files'), ('json', 'JSON'), ('csv', 'CSV'), ('queries', 'query file')], max_length=8)),
+                        ('selection', models.JSONField(default=dict)),
+                        ('options', models.JSONField(default=dict)),
+                        ('secret', models.BinaryField(null=True)),
+                        ('state', models.CharField(choices=[('waiting', 'waiting for a worker'), ('running', 'running'), ('done', 'done'), ('cancelled', 'cancelled'), ('failed', 'failed')], default='waiting', max_length=9)),
+                        ('failure', models.TextField(blank=True)),
+                        ('started_at', models.DateTimeField(null=True)),
+                        ('ended_at', models.DateTimeField(null=True)),
+                        ('zones_total', models.IntegerField(default=0)),
+                        ('zones', models.IntegerField(default=0)),
+                        ('records', models.BigIntegerField(default=0)),
+                        ('keys', models.IntegerField(db_default=0, default=0)),
+                        ('keyed_zones', django.contrib.postgres.fields.ArrayField(base_field=models.IntegerField(), db_default=[], default=list, size=None)),
+                        ('size', models.BigIntegerField(default=0)),
+                        ('forgotten_at', models.DateTimeField(null=True)),
+                        ('author', models.ForeignKey(null=True, on_delete=django.db.models.deletion.CASCADE, related_name='+', to=settings.AUTH_USER_MODEL)),
+                        ('token', models.ForeignKey(null=True, on_delete=django.db.models.deletion.SET_NULL, related_name='+', to='accounts.token')),
+                    ],
+                    options={
+                        'indexes': [models.Index(fields=['author', '-id'], name='exportjob_author'), models.Index(condition=models.Q(('state__in', ('waiting', 'running'))), fields=['state'], name='exportjob_unfinished')],
+                        'constraints': [models.CheckConstraint(condition=models.Q(('secret', None), ('state__in', ('waiting', 'running')), _connector='OR'), name='exportjob_secret_gone')],
+                    },
+                ),
+            ]
+        ),
+    ]
