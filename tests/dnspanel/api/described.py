@@ -31,6 +31,8 @@ def described() -> dict[str, Any]:
 
 def check_answer(method: str, url: str, response: HttpResponseBase) -> None:
     """Fail when the document does not promise this answer. What is below the root and no resource is not looked at."""
+    if not url.startswith(ROOT):
+        return
     operation = operation_of(method, url.partition("?")[0])
     if operation is None:
         assert response.status_code in {401, 404, 405, 429}, f"{method} {url} is in no document"
@@ -124,9 +126,10 @@ def _patterns() -> list[tuple[re.Pattern[str], dict[str, Any]]]:
 
 def _expression(path: str) -> str:
     parts = re.split(r"(\{\w+\})", path)
-    # A file of an import may lie in folders; no other name has a slash.
+    # A file of an import may lie in folders, and a zone of RFC 2317 is called `0/25.2.0.192.in-addr.arpa.`.
     rest = ".+" if "/files/{" in path else "[^/]+"
-    return "".join(rest if part.startswith("{") else re.escape(part) for part in parts)
+    names = {"{zone_name}": r"[^/]+(?:/[^/]+\.)?"}
+    return "".join(names.get(part, rest) if part.startswith("{") else re.escape(part) for part in parts)
 
 
 def _resolved(response: dict[str, Any]) -> dict[str, Any]:

@@ -5,7 +5,7 @@ from typing import Any
 
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
@@ -16,6 +16,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
+from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import (
     LARGEST_ID,
@@ -25,6 +26,7 @@ from dnspanel.api.v2.schema.fields import (
     Integer,
     Shape,
     Text,
+    id_parameter,
     page_of,
     read,
     stamp,
@@ -120,14 +122,6 @@ class DnssecPolicySerializer(Shape):
         if not set(value) <= set(_DIGESTS):
             raise serializers.ValidationError("CDS records of a policy have the digest types 1, 2 or 4.")
         return sorted(set(value))
-
-
-class PolicyReplacementSerializer(Shape):
-    """The policy that replaces one that is deleted."""
-
-    replaced_by = Integer(
-        required=False, min_value=1, max_value=LARGEST_ID, help_text="Id of the policy that takes its place."
-    )
 
 
 class OwnPolicySerializer(Shape):
@@ -237,23 +231,32 @@ class OneDnssecPolicy(V2View):
             )
         return tagged(_json_of(policy_id, actor))
 
-    @extend_schema(operation_id="deleteDnssecPolicy", request=PolicyReplacementSerializer, responses={204: None})
+    @extend_schema(
+        operation_id="deleteDnssecPolicy",
+        parameters=[OpenApiParameter("replaced_by", int, description="Id of the policy that takes its place.")],
+        responses={204: None},
+    )
     def delete(self, request: Request, policy_id: int) -> HttpResponse:
         """Delete a DNSSEC policy.
 
-        A policy that tags, teams or zones have needs another one in its place, in the body: `{"replaced_by": 7}`. Needs
-        the right `dnssec` for all zones. Zones stay signed as they are.
+        A policy that tags, teams or zones have needs another one in its place: `?replaced_by=7`. Needs the right
+        `dnssec` for all zones. Zones stay signed as they are.
         """
         actor = actor_in(request)
         _json_of(policy_id, actor)
-        heir = read(PolicyReplacementSerializer, request.data).get("replaced_by")
+        heir = id_parameter(request.query_params, "replaced_by")
         with conditional_write(request, f"dnssec-policy/{policy_id}", lambda: _json_of(policy_id, actor)):
-            policies.delete_policy(
-                policy=policy_queries.policy_for(actor, policy_id),
-                replaced_by=None if heir is None else _named(heir, "replaced_by", actor),
-                by=actor,
-                now=timezone.now(),
-            )
+            try:
+                policies.delete_policy(
+                    policy=policy_queries.policy_for(actor, policy_id),
+                    replaced_by=None if heir is None else _heir(heir, actor),
+                    by=actor,
+                    now=timezone.now(),
+                )
+            except PolicyRefused as refusal:
+                raise bad_parameter(
+                    "replaced_by", " ".join(refusal.fields.get("replaced_by", [str(refusal)]))
+                ) from refusal
         return done()
 
 
@@ -344,6 +347,14 @@ def zone_policy_json(zone: Zone, actor: Actor) -> dict[str, Any]:
 def _json_of(policy_id: int, actor: Actor) -> dict[str, Any]:
     access.require(actor, Permission.READ)
     return policy_json(policy_queries.policy_for(actor, policy_id), actor)
+
+
+def _heir(policy_id: int, actor: Actor) -> DnssecPolicy:
+    """The policy that the query names. Raises Problem."""
+    try:
+        return policy_queries.policy_for(actor, policy_id)
+    except PolicyUnknown as exc:
+        raise bad_parameter("replaced_by", "There is no such policy.") from exc
 
 
 def _named(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
