@@ -255,7 +255,9 @@ def test_signatures_that_a_zone_came_with(api: MakeApi, alice: User) -> None:
     assert (found["signed"], found["presigned"], found["keys"]) == (True, True, [])
     assert found["signatures_end"] is not None
     assert api().patch(URL, {"signed": True, "cds": [2]}).json()["code"] == "dnssec-refused"
-    assert api().patch(URL, {"signed": False}).status_code == 202
+    assert api().patch(URL, {"signed": False}, headers={"If-Match": '"another"'}).status_code == 412
+    dropped = api().patch(URL, {"signed": False})
+    assert (dropped.status_code, dropped.json()["dnssec"]["signed"]) == (202, False)
     assert not queries.signing_of(zone).is_signed
     found = api().get(URL).json()
     assert (found["signed"], found["presigned"], found["signatures_end"]) == (False, False, None)
