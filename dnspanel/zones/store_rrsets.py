@@ -295,13 +295,13 @@ def copy_in(rows: Iterable[bytes]) -> int:
 
 def copy_rows(zone_id: int, rrsets: Iterable[RowFields]) -> bytes:
     """The rows of a zone's RRsets as COPY reads them: to be kept in a file, and copied in when the zone is created."""
-    start = f"{zone_id}\t"
+    start, with_names = f"{zone_id}\t", rdata.WITH_NAMES
     lines = []
     for name, key, type, ttl, texts, _, disabled, comment, notes in rrsets:
         if "\\" in name:
             name = name.replace("\\", "\\\\")
         # Most have no capitals in their names, and what is not there takes no place in the table.
-        folded = folded_texts(type, texts)
+        folded = folded_texts(type, texts) if type in with_names else ()
         folded_array = _copy_array(folded) if folded else "\\N"
         rest = "{}\t\t\n"
         if disabled or comment or notes:

@@ -8,7 +8,7 @@ the zone will have. Applying then moves bytes. The zone's row of
 
 import os
 import zlib
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -51,8 +51,7 @@ class StageWriter:
     def add(self, zone_id: int, zone_name: str, rrsets: Sequence[ReadyRRset]) -> Staged:
         """The zone's rows and operations are in the file."""
         rows = copy_rows(zone_id, rrsets)
-        signed = {rrset.key for rrset in rrsets if rrset.type == rdtypes.RRSIG}
-        compiled = compile_wires(zone_name, (_served(rrset, rrset.key in signed) for rrset in rrsets))
+        compiled = compile_wires(zone_name, served(rrsets))
         ops, digest = record_puts(zone_id, compiled)
         staged = Staged(self._size, len(rows), self._size + len(rows), len(ops), len(compiled), digest_bytes(digest))
         for part in (rows, ops):
@@ -83,14 +82,17 @@ def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
     return memoryview(content) if len(content) == size and zlib.crc32(content) == checksum else None
 
 
-def _served(rrset: ReadyRRset, comes_signed: bool) -> tuple[bytes, int, int, Sequence[bytes]]:
-    """What the nodes get of an RRset: its records without those that are disabled."""
-    if not rrset.disabled and rrset.type not in rdata.SIGNED_IN_LOWER_CASE:
-        return rrset.key, rrset.type, rrset.ttl, rrset.wires
-    off = set(rrset.disabled)
-    if rrset.type in rdata.SIGNED_IN_LOWER_CASE:
-        served = (text for text in rrset.texts if text not in off)
-        wires = rdata.to_node_wires(rrset.type, served, comes_signed=comes_signed)
-    else:
-        wires = [wire for text, wire in zip(rrset.texts, rrset.wires, strict=True) if text not in off]
-    return rrset.key, rrset.type, rrset.ttl, wires
+def served(rrsets: Sequence[ReadyRRset]) -> Iterator[tuple[bytes, int, int, Sequence[bytes]]]:
+    """Yield what the nodes get of each RRset: its records without those that are disabled."""
+    signed: set[bytes] | None = None
+    lowered = rdata.SIGNED_IN_LOWER_CASE
+    for rrset in rrsets:
+        wires: Sequence[bytes] = rrset.wires
+        if rrset.type in lowered:
+            if signed is None:  # most zones have no such RRset
+                signed = {each.key for each in rrsets if each.type == rdtypes.RRSIG}
+            texts = [text for text in rrset.texts if text not in rrset.disabled]
+            wires = rdata.to_node_wires(rrset.type, texts, comes_signed=rrset.key in signed)
+        elif rrset.disabled:
+            wires = [wire for text, wire in zip(rrset.texts, wires, strict=True) if text not in rrset.disabled]
+        yield rrset.key, rrset.type, rrset.ttl, wires

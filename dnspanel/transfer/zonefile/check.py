@@ -70,8 +70,11 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
             if _is_mail_suspect(sets[record]):
                 found.slight[record] = None
         elif type_ == rdtypes.CNAME:
-            if _is_cname_suspect(sets[record], ordered[at - 1] if at else b"", ordered[at + 1 : at + 2]):
+            rrset = sets[record]
+            if _is_cname_suspect(rrset, ordered[at - 1] if at else b"", ordered[at + 1 : at + 2]):
                 found.grave[record] = None
+            if rrset.name.startswith("*."):  # it may lead back to itself
+                found.slight[record] = None
         elif type_ == rdtypes.SOA:
             if record != APEX_SOA or len(sets[record].texts) > 1:
                 found.grave[record] = None
@@ -94,12 +97,8 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
     has_dname = any(record.endswith(_TAIL_DNAME) for record in content.special)
     if misplaced or has_dname:
         found.aliases = _aliases_to(content, ordered, misplaced)
-    # A DNAME or a wildcard may lead them back to themselves.
-    found.slight |= {
-        record: None
-        for record in ordered
-        if record.endswith(TAIL_CNAME) and (has_dname or sets[record].name.startswith("*."))
-    }
+    if has_dname:  # which may lead them back to themselves
+        found.slight |= {record: None for record in ordered if record.endswith(TAIL_CNAME)}
     _suspect_apex(content, found)
     if content.special:
         found.grave |= dict.fromkeys(content.special)
