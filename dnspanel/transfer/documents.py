@@ -6,7 +6,7 @@ zone file.
 """
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
 from dnspanel.zones.rules import Severity
@@ -97,6 +97,10 @@ class ReadyRRset(NamedTuple):
     notes: str = ""  # of `replication.dns.notes`, as one text
 
 
+# Each costs a hash of every name. A signer has two chains at most, while it goes from one to the other.
+MOST_OTHER_CHAINS = 3
+
+
 @dataclass(frozen=True, slots=True)
 class BroughtSignatures:
     """How a zone is signed by the signatures that it brings: `entries` are the rdata of its DNSKEY records.
@@ -111,9 +115,11 @@ class BroughtSignatures:
     nsec3_elsewhere: bool = False
     other_nsec3: tuple[Nsec3, ...] = ()
 
-    def chain(self, elsewhere: Nsec3 | None) -> Nsec3 | None:
-        """The parameters of its NSEC3, given those that its source has beside the records; None for NSEC."""
-        return elsewhere if self.nsec3_elsewhere else self.nsec3
+    def with_chains(self, elsewhere: Sequence[Nsec3]) -> "BroughtSignatures":
+        """With the parameters of its NSEC3 chains, given those that its source has beside the records, served first."""
+        if not self.nsec3_elsewhere:
+            return self
+        return replace(self, nsec3=next(iter(elsewhere), None), other_nsec3=tuple(elsewhere[1:]))
 
 
 @dataclass(slots=True)

@@ -59,13 +59,17 @@ class Signings:
         if signing is None or signing.zone != zone:
             return None
         nsec3, keys = signing.state.nsec3, self.keys
-        member = {
+        member: dict[str, Any] = {
             "nsec3param": None if nsec3 is None else nsec3param_text(nsec3),
             "narrow": nsec3 is not None and nsec3.narrow,
             "cds": signing.state.cds,
             "cdnskey": signing.state.cdnskey,
             "keys": [self._key(zone, key, signing.keys[key.id]) for key in signing.state.keys],
-        } | ({"presigned": True} if signing.state.presigned else {})
+        }
+        if signing.state.presigned:
+            member["presigned"] = True
+        if nsec3 is not None and signing.state.other_nsec3:
+            member["other_nsec3params"] = [nsec3param_text(each) for each in signing.state.other_nsec3]
         if self.keys > keys:
             self.keyed.append(signing.zone_id)
         return member

@@ -16,7 +16,7 @@ from dnspanel.publish.errors import StorageUnreachable
 from dnspanel.publish.prepared import Prepared, put_prepared, record_prepared
 from dnspanel.transfer import rights
 from dnspanel.transfer.imports import plan, scan, stage
-from dnspanel.transfer.imports.kept_keys import brought_signings, source_nsec3
+from dnspanel.transfer.imports.kept_keys import brought_signings, with_source_chains
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
 from dnspanel.zones import panel_reasons
 from dnspanel.zones.bulk import BulkZone, ExistingZone, ZoneChange, change_zones, create_ready_zones, existing_zones
@@ -185,9 +185,10 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
         for zone, effect in plan.effects(job, as_seen, existing)
         if effect.changes and not effect.faults and (effect.signatures is None or rights.may_sign(job))
     ]
-    signed = {zone.zone_id: (zone.name, effect.signatures) for zone, effect in effects if effect.signatures is not None}
-    nsec3 = source_nsec3(job, [name for name, _ in signed.values()]) if signed else {}
-    chains = {zone_id: brought.chain(nsec3.get(name)) for zone_id, (name, brought) in signed.items()}
+    brought = {zone.name: effect.signatures for zone, effect in effects if effect.signatures is not None}
+    known = with_source_chains(job, brought)
+    signed = {zone.zone_id: known[zone.name] for zone, _ in effects if zone.name in known}
+    chains = {zone_id: each.nsec3 for zone_id, each in signed.items()}
     pausing = _pause(job, effects, chains, now)
     changes = [ZoneChange(zone.zone_id, zone.base_revision, effect.changes) for zone, effect in effects]
 
@@ -200,8 +201,8 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
             )
             renew_presigned(
                 zones=[
-                    Renewed(zone_id, numbers[zone_id], chains[zone_id], end_of(brought.end), brought.other_nsec3)
-                    for zone_id, (_, brought) in signed.items()
+                    Renewed(zone_id, numbers[zone_id], each.nsec3, end_of(each.end), each.other_nsec3)
+                    for zone_id, each in signed.items()
                     if zone_id in numbers
                 ],
                 now=now,

@@ -71,12 +71,12 @@ def keep_signatures(*, job: ImportJob, found: Mapping[str, BroughtSignatures | N
     )
 
 
-def signing_by(brought: BroughtSignatures, nsec3: Nsec3 | None = None) -> BroughtSigning:
-    """How a zone with these signatures is signed; `nsec3` is what its source says where the records do not."""
+def signing_by(brought: BroughtSignatures) -> BroughtSigning:
+    """How a zone with these signatures is signed."""
     entries = tuple(map(read_dnskey, brought.entries))
     return BroughtSigning(
         (),
-        brought.chain(nsec3),
+        brought.nsec3,
         presigned=True,
         entries=entries,
         end=end_of(brought.end),
@@ -84,22 +84,26 @@ def signing_by(brought: BroughtSignatures, nsec3: Nsec3 | None = None) -> Brough
     )
 
 
-def source_nsec3(job: ImportJob, zone_names: Collection[str]) -> dict[str, Nsec3]:
-    """The parameters of NSEC3 that a PowerDNS had for zones of these names, whose chain is not in their records."""
-    rows = KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, name=NSEC3PARAM, zone__in=zone_names)
-    found = {}
-    for zone, value in rows.values_list("zone", "value"):
-        with suppress(ValueError, DnssecRefused):
-            found[zone] = read_nsec3param(bytes(value).decode("utf-8", "replace"), narrow=False)
-            refuse_nsec3(found[zone])
-    return found
+def with_source_chains(job: ImportJob, brought: Mapping[str, BroughtSignatures]) -> dict[str, BroughtSignatures]:
+    """The signatures of these zones, with the parameters of NSEC3 that the source had beside records without a chain.
+
+    A PowerDNS has those of one chain, an export of this panel first those of the one that nodes serve.
+    """
+    chains: dict[str, list[Nsec3]] = {}
+    if brought:
+        rows = KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, name=NSEC3PARAM, zone__in=list(brought))
+        for zone, value in rows.order_by("pk").values_list("zone", "value"):
+            with suppress(ValueError, DnssecRefused):
+                nsec3 = read_nsec3param(bytes(value).decode("utf-8", "replace"), narrow=False)
+                refuse_nsec3(nsec3)
+                chains.setdefault(zone, []).append(nsec3)
+    return {zone: each.with_chains(chains.get(zone, ())) for zone, each in brought.items()}
 
 
 def _presigned(job: ImportJob, zone_names: Collection[str]) -> dict[str, BroughtSigning | str]:
     rows = KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, name=SIGNATURES, zone__in=zone_names)
     brought = {zone: _from_json(bytes(value)) for zone, value in rows.values_list("zone", "value")}
-    nsec3 = source_nsec3(job, list(brought)) if brought else {}
-    return {zone: signing_by(each, nsec3.get(zone)) for zone, each in brought.items()}
+    return {zone: signing_by(each) for zone, each in with_source_chains(job, brought).items()}
 
 
 def _to_json(brought: BroughtSignatures) -> bytes:

@@ -16,7 +16,7 @@ from dnspanel.transfer import limits, rights
 from dnspanel.transfer.documents import SERVER_SET, BroughtSignatures, Document, Options, ParsedZone, SourceFault
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import stage
-from dnspanel.transfer.imports.kept_keys import brought_signings, keep_signatures, signing_by, source_nsec3
+from dnspanel.transfer.imports.kept_keys import brought_signings, keep_signatures, signing_by, with_source_chains
 from dnspanel.transfer.models import (
     Action,
     ImportFault,
@@ -374,11 +374,11 @@ def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) 
     """Say how long the signatures are good that zones bring; an error where they are not or must not be kept."""
     now = timezone.now()
     may_sign = not zones or rights.may_sign(job)
-    nsec3 = source_nsec3(job, [zone.name for _, zone in zones]) if zones else {}
+    brought = with_source_chains(job, {zone.name: zone.signatures for _, zone in zones if zone.signatures is not None})
     parents = nesting.ds_above([zone.name for _, zone in zones])
     for path, zone in zones:
         assert zone.signatures is not None
-        signing, end = signing_by(zone.signatures, nsec3.get(zone.name)), end_of(zone.signatures.end)
+        signing, end = signing_by(brought[zone.name]), end_of(zone.signatures.end)
         until = f"{end:%Y-%m-%d %H:%M} UTC"
         if end <= now:
             reason = gettext(
@@ -388,7 +388,8 @@ def _report_signatures(job: ImportJob, zones: Sequence[tuple[str, ParsedZone]]) 
             continue
         # Of a PowerDNS the parameters of NSEC3 are not in the zone, which so was not compared with its chain yet.
         is_elsewhere = zone.is_sound and zone.signatures.nsec3_elsewhere
-        fault = chain_fault(zone.name, zone.rrsets, signing.nsec3) if is_elsewhere else ""
+        others = signing.other_nsec3
+        fault = chain_fault(zone.name, zone.rrsets, signing.nsec3, others=others) if is_elsewhere else ""
         if fault:
             zone.faults.append(_of_signatures(path, zone.name, fault, Severity.ERROR))
             continue

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from typing import Any
 
 from dnspanel.texts import gettext, gettext_noop
-from dnspanel.transfer.documents import Kept
+from dnspanel.transfer.documents import MOST_OTHER_CHAINS, Kept
 from dnspanel.transfer.errors import KeyLocked
 from dnspanel.transfer.models import KeptKind
 from dnspanel.transfer.sealed_keys import KeyLock, Opener
@@ -56,12 +56,10 @@ def _metadata(zone: str, member: dict[str, Any]) -> Iterator[Kept]:
     """What PowerDNS has beside the keys. Raises ValueError."""
     narrow = _member(member, "narrow", bool)
     if member.get("nsec3param") is not None:
-        text = _member(member, "nsec3param", str)
-        try:
-            nsec3 = read_nsec3param(text, narrow=narrow)
-        except ValueError as exc:
-            raise ValueError(gettext("“nsec3param” has no parameters of NSEC3")) from exc
-        yield powerdns.kept_metadata(zone, NSEC3PARAM, nsec3param_text(nsec3))
+        yield _parameters(zone, _member(member, "nsec3param", str), narrow=narrow)
+        if member.get("other_nsec3params") is not None:  # behind that of the chain that is served
+            for text in _member(member, "other_nsec3params", list)[:MOST_OTHER_CHAINS]:
+                yield _parameters(zone, str(text), narrow=False)
         if narrow:
             yield powerdns.kept_metadata(zone, NSEC3NARROW, "1")
     try:
@@ -72,6 +70,14 @@ def _metadata(zone: str, member: dict[str, Any]) -> Iterator[Kept]:
         yield powerdns.kept_metadata(zone, PUBLISH_CDS, cds)
     if _member(member, "cdnskey", bool):
         yield powerdns.kept_metadata(zone, PUBLISH_CDNSKEY, "1")
+
+
+def _parameters(zone: str, text: str, *, narrow: bool) -> Kept:
+    """The parameters of a chain, as PowerDNS has them. Raises ValueError."""
+    try:
+        return powerdns.kept_metadata(zone, NSEC3PARAM, nsec3param_text(read_nsec3param(text, narrow=narrow)))
+    except ValueError as exc:
+        raise ValueError(gettext("“nsec3param” has no parameters of NSEC3")) from exc
 
 
 def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:

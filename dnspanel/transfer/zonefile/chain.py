@@ -88,11 +88,17 @@ class SourceChain:
         return self.nsec3.get((str(nsec3.iterations), nsec3.salt.hex() or "-"), {})
 
 
-def chain_fault(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, source: SourceChain | None = None) -> str:
+def chain_fault(
+    zone: str,
+    rrsets: Sequence[ReadyRRset],
+    nsec3: Nsec3 | None,
+    source: SourceChain | None = None,
+    others: Sequence[Nsec3] = (),
+) -> str:
     """Why the signatures are not over exactly the NSEC or NSEC3 records that PowerDNS will make; "" if they are.
 
     Without the records of the source, as in databases of PowerDNS, which makes them there too, only the names count
-    at which such a signature is.
+    at which such a signature is, but for those of `others`, further chains that the zone has.
     """
     type = "NSEC" if nsec3 is None else "NSEC3"
     made = _made(zone, rrsets, nsec3)
@@ -101,6 +107,8 @@ def chain_fault(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, so
     if found:
         odd = list(_differences(zone, made, found, signed, nsec3))
     else:
+        for other in others:
+            signed -= _made(zone, rrsets, other).keys() - made.keys()
         odd = [
             (0, owner, partial(_lacks, zone, made[owner].name, type))
             if owner in made

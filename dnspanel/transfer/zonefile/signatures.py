@@ -9,7 +9,7 @@ from contextlib import suppress
 from dataclasses import replace
 
 from dnspanel.texts import gettext
-from dnspanel.transfer.documents import BroughtSignatures, ReadyRRset
+from dnspanel.transfer.documents import MOST_OTHER_CHAINS, BroughtSignatures, ReadyRRset
 from dnspanel.transfer.zonefile.chain import chain_fault
 from dnspanel.transfer.zonefile.content import APEX, type_tail
 from dnspanel.transfer.zonefile.reader import Reader
@@ -22,8 +22,6 @@ from dnspanel.zones.errors import BadPublicKey, DnssecRefused
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 
-# Each costs a hash of every name. A signer has two chains at most, while it goes from one to the other.
-_MOST_OTHERS = 3
 _TAIL = type_tail(rdtypes.RRSIG)
 _AT_APEX = APEX + _TAIL
 
@@ -90,7 +88,7 @@ def _others(reader: Reader, chosen: Nsec3 | None) -> tuple[Nsec3, ...]:
     for candidate in filter(None, reader.chain.candidates()):
         with suppress(ValueError, DnssecRefused):
             found.append(_served(*candidate))
-    return tuple(each for each in found if each != chosen)[:_MOST_OTHERS]
+    return tuple(each for each in found if each != chosen)[:MOST_OTHER_CHAINS]
 
 
 def _served(iterations: str, salt: str, opt_out: bool) -> Nsec3:

@@ -67,6 +67,12 @@ def test_a_zone_with_two_chains_has_both_in_its_file(tmp_path: Path, alice: User
     assert path.read_text().count(" IN NSEC3PARAM ") == 2
     run("named-checkzone", "-i", "local", ZONE, path)
     run("dnssec-verify", "-z", "-o", ZONE, path)
+    with path.open("wb") as file, snapshot() as moment:
+        export_file.write_export(moment, Zone.objects.all(), file, format="json", mtime=1)
+    edit.delete_zone(zone=Zone.objects.get(name=ZONE), author=alice, channel=Channel.WEB, now=NOW)
+    import_kept(path, "--format", "json")
+    again = signing_of(Zone.objects.get(name=ZONE, deleted_at=None))
+    assert (again.denial, again.other_nsec3) == (state.denial, state.other_nsec3)
 
 
 def test_the_zone_file_is_a_signed_zone(mode: str, tmp_path: Path, alice: User) -> None:

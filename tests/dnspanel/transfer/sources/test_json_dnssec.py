@@ -99,6 +99,8 @@ def test_a_dnskey_that_does_not_belong_to_its_private_key_is_a_problem() -> None
         ({"nsec3param": 7}, "“nsec3param”"),
         ({"nsec3param": "2 0 0 -"}, "“nsec3param”"),
         ({"nsec3param": "1 0 0"}, "“nsec3param”"),
+        ({"nsec3param": "1 0 0 -", "other_nsec3params": ["2 0 0 -"]}, "“nsec3param”"),
+        ({"nsec3param": "1 0 0 -", "other_nsec3params": "1 0 0 -"}, "“other_nsec3params”"),
         ({"cds": "9"}, "“cds”"),
         ({"cds": None}, "“cds”"),
         ({"cdnskey": "yes"}, "“cdnskey”"),
