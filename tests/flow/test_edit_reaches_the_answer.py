@@ -88,7 +88,7 @@ def test_a_zone_is_created_deleted_and_created_again(alice: Person, stack: Stack
     def create(nameserver: str) -> None:
         alice.goes_to("/zones/new/")
         alice.page.locator("#id_names").fill(zone)
-        alice.page.get_by_label("Name servers").fill(f"{nameserver}\nns2.example.net.")
+        alice.page.locator("#id_nameservers").fill(f"{nameserver}\nns2.example.net.")
         alice.page.get_by_role("button", name="Create and publish").click()
         until(
             lambda: answered("NOERROR", tuple(sorted((nameserver, "ns2.example.net.")))),

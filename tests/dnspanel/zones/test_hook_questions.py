@@ -17,14 +17,15 @@ ZONE = Zone(pk=7, name="example.test.", revision=4)
 WWW = rr("www 60 A 192.0.2.1")
 SOA = rr("@ 3600 SOA ns1.example.net. hostmaster.example.net. 1 10800 3600 604800 3600")
 OTHER_SOA = rr("@ 3600 SOA ns2.example.net. hostmaster.example.net. 2 10800 3600 604800 3600")
-ALICE = Publisher("alice", None, "web", "A move")
+ALICE, BOB = ({"kind": "user", "user": name, "token": None} for name in ("alice", "bob"))
+BY_ALICE = Publisher(ALICE, "web", "A move")
 
 
 def question(
     *changes: tuple[RRset | None, RRset | None],
     kind: str = RevisionKind.CHANGE,
     revision: int = 4,
-    publisher: Publisher = ALICE,
+    publisher: Publisher = BY_ALICE,
 ) -> Question:
     made = []
     for before, after in changes:
@@ -48,8 +49,8 @@ OTHERS: dict[str, Any] = {
     "another comment": {"changes": [(None, rr("www 60 A 192.0.2.1", comment="x"))]},
     "over something else": {"changes": [(rr("www 60 A 192.0.2.3"), WWW)]},
     "one more": {"changes": [(None, WWW), (None, rr("a 60 A 192.0.2.1"))]},
-    "another author": {"publisher": Publisher("bob", None, "web", "A move")},
-    "another reason": {"publisher": Publisher("alice", None, "web", "")},
+    "another author": {"publisher": Publisher(BOB, "web", "A move")},
+    "another reason": {"publisher": Publisher(ALICE, "web", "")},
     "a restored zone": {"kind": RevisionKind.RESTORE},
 }
 
