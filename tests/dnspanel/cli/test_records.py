@@ -149,6 +149,8 @@ def forgetful(live_server: Any) -> Iterator[str]:
                 return
             self.send_response(answer.status)
             self.send_header("Content-Length", str(len(content)))
+            if encoding := answer.headers["Content-Encoding"]:
+                self.send_header("Content-Encoding", encoding)
             self.end_headers()
             self.wfile.write(content)
 

@@ -36,7 +36,7 @@ def test_a_grant_that_cannot_be_meant_is_refused_where_it_stands(api: MakeApi, b
 
     assert pointers(rights=[]) == ["/rights"]
     assert pointers(rights=["rule"]) == ["/rights/0"]
-    assert pointers(zones=["nothing.test."]) == ["/zones"]
+    assert pointers(zones=["nothing.test."]) == ["/zones/0"]
     assert pointers(zones=["a..b"]) == ["/zones/0"]
     assert pointers(types=["RRSIG"]) == ["/types/0"]
     assert pointers(names=["a b"]) == ["/names"]
