@@ -26,9 +26,6 @@ from dnspanel.texts import gettext
 from dnspanel.zones.hold import hold
 from replication.texts import format_text
 
-# Where the log's head can say that it is held.
-_CAN_HOLD = ("zones", "0005_trust")
-
 _OTHERS = """
     SELECT coalesce(nullif(application_name, ''), usename), count(*) FROM pg_stat_activity
     WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend'
@@ -58,8 +55,8 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
         connection.close()
         _refuse_database(target, replace)
         reason = _reason(manifest)
-        hold_sql = _hold_sql(reason, now) if _can_hold(manifest) else ""
-        replace_database(target=target, dump=dump, after=contents.forget_left_out() + hold_sql)
+        after = contents.forget_left_out() + _hold_sql(reason, now)
+        replace_database(target=target, dump=dump, after=after)
     call_command("migrate", interactive=False, verbosity=0)
     hold(reason=reason, now=now)
     logger.warning("restored made_at=%s sequence=%s", manifest.made_at, manifest.sequence)
@@ -148,11 +145,6 @@ def _refuse_database(target: Target, replace: bool) -> None:
         tables = int((conn.execute(_TABLES).fetchone() or (0,))[0])
         if tables and not replace:
             raise DatabaseNotEmpty(tables)
-
-
-def _can_hold(manifest: Manifest) -> bool:
-    app, name = _CAN_HOLD
-    return name in manifest.migrations.get(app, ())
 
 
 def _hold_sql(reason: str, now: datetime) -> str:
