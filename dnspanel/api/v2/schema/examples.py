@@ -5,7 +5,6 @@ holds every example against the document, so that none can be of an earlier form
 """
 
 import json
-import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -52,11 +51,12 @@ def _add(path: str, operation: Schema, found: Schema) -> None:
 
 
 def variables_in(path: str, real: str) -> dict[str, str]:
-    """Return what stands in a real path for the variables of a path of the document."""
-    names = re.findall(r"{(\w+)}", path)
-    expression = re.sub(r"{\w+}", "(.+?)", re.escape(path).replace(r"\{", "{").replace(r"\}", "}"))
-    match = re.fullmatch(expression, real)
-    return dict(zip(names, match.groups(), strict=True)) if match else {}
+    """Return what stands in a real path for the variables of a path of the document; nothing if it is another path."""
+    places, parts = path.split("/"), real.split("/")
+    fixed = [(place, part) for place, part in zip(places, parts, strict=False) if not place.startswith("{")]
+    if len(places) != len(parts) or any(place != part for place, part in fixed):
+        return {}
+    return {place[1:-1]: part for place, part in zip(places, parts, strict=True) if place.startswith("{")}
 
 
 def _json_contents(holder: Schema) -> list[Schema]:

@@ -78,6 +78,7 @@ def test_every_error_that_a_push_may_meet_is_decided() -> None:
         "Damaged",
         "Gap",
         "MapFull",
+        "NameOutside",
         "Permanent",
         "TooMuch",
         "Transient",
