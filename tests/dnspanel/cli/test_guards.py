@@ -23,7 +23,7 @@ COMMANDS = {
     "POST /change-runs": "zones change -q x --delete --job",
     "POST /draft/publish": "drafts publish",
     "POST /drafts/{key}/publish": "drafts publish 00000000-0000-0000-0000-000000000001",
-    "POST /imports/{import_id}/undo": "imports undo 1",
+    "POST /imports/{import_id}/{act}": "imports undo 1",
     "DELETE /produced-catalogs/{zone_name}": "catalogs delete a.test --yes",
     "POST /publications/{sequence}/undo": "publications undo 1",
     "POST /requests": "requests ask name",
@@ -44,7 +44,15 @@ ELSEWHERE = {
     "PATCH /zones/{zone_name}/dnssec": "dnssec cds",
 }
 REASON = "This deletes much."
-PROBLEM = {"code": "needs-confirmation", "detail": REASON, "reasons": [REASON], "status": 409}
+PROBLEM = {
+    "code": "needs-confirmation",
+    "detail": REASON,
+    "reasons": [REASON],
+    "zones": [{"zone": "a.test.", "reasons": [REASON], "removed": 5, "rrsets": 5}],
+    "left_out": 0,
+    "totals": {"zones": 1, "removed": 5, "rrsets": 5},
+    "status": 409,
+}
 ZONE = {"name": "a.test.", "revision": 1, "rrset_count": 5, "id": 1}
 
 

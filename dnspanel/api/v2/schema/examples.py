@@ -52,7 +52,8 @@ def _add(path: str, operation: Schema, found: Schema) -> None:
 
 def variables_in(path: str, real: str) -> dict[str, str]:
     """Return what stands in a real path for the variables of a path of the document; nothing if it is another path."""
-    places, parts = path.split("/"), real.split("/")
+    places = path.split("/")
+    parts = real.split("/", len(places) - 1)  # the name of a file can have slashes
     fixed = [(place, part) for place, part in zip(places, parts, strict=False) if not place.startswith("{")]
     if len(places) != len(parts) or any(place != part for place, part in fixed):
         return {}
