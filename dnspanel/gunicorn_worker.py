@@ -13,6 +13,7 @@ import selectors
 import socket
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from functools import partial
 from typing import Any
 
@@ -66,10 +67,8 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             super().handle_error(req, client, addr, exc)
             return
         self.log.warning("Invalid request from ip=%s: %s", addr[0] if addr else "", exc)
-        try:
+        with suppress(OSError):  # who has gone is not told
             util.write_nonblock(client, _problem(*found, str(exc)))
-        except OSError:
-            self.log.debug("Failed to send error message.")
 
     def _finish(self, conn: TConn, future: Any) -> None:
         self.method_queue.defer(self.finish_request, conn, future)

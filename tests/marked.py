@@ -84,7 +84,7 @@ _OF_NODES = ("replication/dns", "replication/errors.py", "replication/front/rota
 # For who sets the panel up, at a command line.
 _OF_OPERATORS = frozenset(
     {
-        *("broker.py", "checks.py", "settings.py", "watchdog.py", "without_broker.py"),
+        *("broker.py", "checks.py", "cli_file.py", "settings.py", "watchdog.py", "without_broker.py"),
         *("accounts/database_key.py", "accounts/key_rotation.py"),
     }
 )

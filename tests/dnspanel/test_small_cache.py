@@ -12,6 +12,7 @@ ROOT = Path(__file__).resolve().parents[2]
 MOST_BYTES = 64 << 20
 # Caches that only count their entries, and what each entry is: nothing that people write without a bound.
 COUNTED = {
+    "dnspanel/cli_file.py command_line": "settings of the panel",
     "dnspanel/suffixes.py read_suffixes": "settings of the panel",
     "dnspanel/web/templatetags/panel.py icon": "names in templates",
     "dnspanel/web/rows.py _addresses": "the name of a zone",

@@ -1,5 +1,6 @@
 """Holds real answers against the OpenAPI document of API v2: status, media type, headers, body."""
 
+import gzip
 import json
 import re
 from functools import cache
@@ -141,5 +142,6 @@ def _resolved(response: dict[str, Any]) -> dict[str, Any]:
 
 def _body(response: HttpResponseBase) -> bytes:
     if isinstance(response, HttpResponse):
-        return response.content
+        is_compressed = response.headers.get("Content-Encoding") == "gzip"
+        return gzip.decompress(response.content) if is_compressed else response.content
     return b"(a stream)"

@@ -17,7 +17,7 @@ from dnspanel.evidence.errors import NotSent
 from dnspanel.evidence.models import Kind
 from dnspanel.evidence.send import Target, send
 from dnspanel.fleet.nodes.authority import file_in_memory
-from dnspanel.zones.audit_trail import Act, row_of
+from dnspanel.zones.audit_trail import Act, document_of
 from tests.dnspanel.evidence.rsyslog import running_rsyslog
 from tests.dnspanel.evidence.test_records import ACT, AT, REQUEST, SENDER, attributes, hold_against
 from tests.dnspanel.webhooks.receiver import HOST, Receiver, make_certificate
@@ -74,7 +74,7 @@ def test_rsyslog_reads_each_act_from_who_shows_the_right_certificate(tmp_path: P
             with pytest.raises(NotSent):
                 send(syslog(rsyslog.port), sent[:count], sender=SENDER, now=AT)
         found = rsyslog.messages()
-    assert [json.loads(each["text"]) for each in found] == [row_of(act) for act in sent]
+    assert [json.loads(each["text"]) for each in found] == [document_of(act) for act in sent]
     structured = [each["rfc5424-sd"]["dnspanel@32473"] for each in found]
     assert [(each["number"], each["user"]) for each in structured] == [(str(act.number), "älice") for act in sent]
     header = {name: found[0][name] for name in ("pri", "version", "host", "app", "process", "id")}

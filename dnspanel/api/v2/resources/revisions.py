@@ -7,7 +7,7 @@ from typing import Any
 from django.db.models import QuerySet
 from django.http import HttpResponse
 from django.utils import timezone
-from drf_spectacular.utils import OpenApiParameter, PolymorphicProxySerializer, extend_schema
+from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
 from dnspanel.accounts.actors import Actor
@@ -23,7 +23,7 @@ from dnspanel.api.v2.resources.publications import publication_for
 from dnspanel.api.v2.resources.publishing import Terms, publish
 from dnspanel.api.v2.resources.restorations import gone, restored, selected
 from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
-from dnspanel.api.v2.schema.many_serializers import RestorationsWrittenSerializer
+from dnspanel.api.v2.schema.many_serializers import UndoneSerializer
 from dnspanel.api.v2.schema.parsing import owner_of
 from dnspanel.api.v2.schema.zone_serializers import (
     WRITING,
@@ -149,10 +149,7 @@ class PublicationUndo(V2View):
         operation_id="undoPublication",
         parameters=WRITING,
         request=UndoSerializer,
-        responses=dict.fromkeys(
-            (202, 200),
-            PolymorphicProxySerializer("UndoneOrRestored", [WrittenSerializer, RestorationsWrittenSerializer], None),
-        ),
+        responses={202: UndoneSerializer, 200: UndoneSerializer},
     )
     def post(self, request: Request, sequence: int) -> HttpResponse:
         """Undo a publication.

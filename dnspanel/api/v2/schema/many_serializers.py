@@ -239,3 +239,11 @@ class RestorationsSerializer(Shape):
 
 class RestorationsWrittenSerializer(ManyZonesWrittenSerializer):
     """Which zones were restored, and which were not. `publication` is the last of `publications`."""
+
+
+class UndoneSerializer(WrittenSerializer):
+    """What an undo did."""
+
+    outcome = ZonesOutcomeSerializer(
+        required=False, help_text="Only where zones had been deleted: which were restored, and which were not."
+    )

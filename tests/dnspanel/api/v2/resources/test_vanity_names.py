@@ -32,7 +32,7 @@ def test_addresses_are_kept_and_kept_no_more(api: MakeApi, vanity: ZoneTemplate)
         "asked_at": None,
         "parent": [],
     }
-    assert caller.get(url).json() == {"items": [place]}
+    assert caller.get(url).json() == {"items": [place], "next": None, "next_cursor": None}
     assert caller.post(f"{url}/customer.test/parent").status_code == 404
     put = caller.send("PUT", f"{url}/customer.test")
     assert put.json() == {**place, "kept": True, "kept_by": {"kind": "user", "user": "alice", "token": None}}
