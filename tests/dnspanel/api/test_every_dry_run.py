@@ -10,7 +10,7 @@ import pytest
 from django.db import connection
 from rest_framework.views import APIView
 
-from dnspanel.api.v2.http.parameters import query_parameters
+from dnspanel.api.v2.http.parameters import taken_by
 from tests.dnspanel.api.callers import Caller
 from tests.dnspanel.api.doors import DOORS, OPEN, Door
 from tests.dnspanel.api.test_every_url import Call
@@ -40,7 +40,8 @@ def views() -> dict[str, type[APIView]]:
 def has_dry_run(door: Door) -> bool:
     view = views()[door.name]()
     view.request, view.args, view.kwargs = None, (), {}  # as `dispatch` sets them
-    return "dry_run" in (query_parameters(view, door.method) or ())
+    taken = taken_by(view, door.method)
+    return taken is not None and "dry_run" in taken.parameters
 
 
 def digests() -> dict[str, tuple[int, int]]:

@@ -1,4 +1,6 @@
-"""Query parameters: those that the document of the API names for an operation, and no others."""
+"""What an operation takes: the query parameters that the document of the API names for it, and no others; a body."""
+
+from typing import NamedTuple
 
 from drf_spectacular.utils import OpenApiParameter
 from rest_framework.request import Request
@@ -16,25 +18,47 @@ def refuse_unknown_parameters(request: Request, view: APIView) -> None:
     if not request.query_params:
         return
     method = "GET" if request.method == "HEAD" else str(request.method)
-    known = query_parameters(view, method)
-    if known is None:
+    taken = taken_by(view, method)
+    if taken is None:
         return
-    unknown = [name for name in request.query_params if name not in known]
+    unknown = [name for name in request.query_params if name not in taken.parameters]
     if unknown:
         raise invalid(
-            [RequestFault("unknown", unknown_parameter(name, known), parameter=name[:100]) for name in unknown]
+            [
+                RequestFault("unknown", unknown_parameter(name, taken.parameters), parameter=name[:100])
+                for name in unknown
+            ]
         )
 
 
-def query_parameters(view: APIView, method: str) -> frozenset[str] | None:
-    """Return the names of the parameters of an operation; None if the view does not have this method."""
+class Taken(NamedTuple):
+    """What an operation takes: the names of its query parameters, and whether it takes a body."""
+
+    parameters: frozenset[str]
+    body: bool
+
+
+_WITH_BODY = frozenset({"POST", "PUT", "PATCH"})
+# Of each view and method that was looked up: the description depends on the code alone.
+_TAKEN: dict[tuple[type[APIView], str], Taken] = {}
+
+
+def taken_by(view: APIView, method: str) -> Taken | None:
+    """Return what an operation takes; None if the view does not have this method."""
     do = getattr(view, method.lower(), None)
-    if do is None:
+    # A client can send any word as a method, and `options` is one of the framework.
+    if do is None or method.lower() not in view.http_method_names:
         return None
-    operation = do.kwargs["schema"]()
-    operation.view, operation.method = view, method
-    declared = operation.get_override_parameters()
-    return frozenset(each.name for each in declared if each.location == OpenApiParameter.QUERY)
+    kind = type(view), method
+    if kind not in _TAKEN:
+        operation = do.kwargs["schema"]()
+        operation.view, operation.method = view, method
+        declared = operation.get_override_parameters()
+        _TAKEN[kind] = Taken(
+            frozenset(each.name for each in declared if each.location == OpenApiParameter.QUERY),
+            method in _WITH_BODY and operation.get_request_serializer() is not None,
+        )
+    return _TAKEN[kind]
 
 
 def flag_in(request: Request, name: str, default: bool) -> bool:

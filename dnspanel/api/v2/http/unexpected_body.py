@@ -4,12 +4,10 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from dnspanel.api.v2.http.fault_texts import listed, quoted
-from dnspanel.api.v2.http.parameters import query_parameters
+from dnspanel.api.v2.http.parameters import taken_by
 from dnspanel.api.v2.http.problems import Problem, RequestFault
 
 _MOST = 100
-# Whether an operation takes a body, once it was looked up: that depends on the code alone.
-_BODIES: dict[tuple[type[APIView], str], bool] = {}
 
 
 def refuse_unexpected_body(request: Request, view: APIView) -> None:
@@ -18,12 +16,13 @@ def refuse_unexpected_body(request: Request, view: APIView) -> None:
     An empty object passes: some clients send it with every POST. Nothing has been done yet when a body is refused.
     """
     method = str(request.method)
-    if _takes_body(view, method) or not _has_body(request):
+    taken = taken_by(view, method)
+    if taken is None or taken.body or not _has_body(request):
         return
     request._request.body  # noqa: B018  kept for the digest of an Idempotency-Key: the stream is read once only
     if not (sent := request.data):
         return
-    known = query_parameters(view, method) or frozenset()
+    known = taken.parameters
     detail = f"{method} takes no body here."
     if known:
         detail += f" Send these in the query: {listed(sorted(known))}."
@@ -42,16 +41,3 @@ def _fault_of_all(detail: str) -> RequestFault:
 
 def _has_body(request: Request) -> bool:
     return bool(int(request.META.get("CONTENT_LENGTH") or 0)) or "HTTP_TRANSFER_ENCODING" in request.META
-
-
-def _takes_body(view: APIView, method: str) -> bool:
-    """Return whether the document has a body for this operation. A method that does not exist is refused elsewhere."""
-    kind = type(view), method
-    if kind not in _BODIES:
-        do = getattr(view, method.lower(), None)
-        if do is None or method == "DELETE":
-            return do is None
-        operation = do.kwargs["schema"]()
-        operation.view, operation.method = view, method
-        _BODIES[kind] = operation.get_request_serializer() is not None
-    return _BODIES[kind]

@@ -34,3 +34,9 @@ def test_format_is_a_parameter_like_others(call: Caller, zone: Zone) -> None:
     """Django REST framework chose by it what to answer with, and answered 404 for what it did not know."""
     [fault] = call.problem(422, "GET", "/zones?format=xml")["errors"]
     assert (fault["parameter"], fault["code"]) == ("format", "unknown")
+
+
+@pytest.mark.parametrize("method", ["OPTIONS", "TRACE", "INITIAL"])
+def test_what_is_no_method_of_the_api_is_refused_with_parameters_too(call: Caller, method: str) -> None:
+    """Views of the framework have attributes of these names, which no document describes."""
+    assert call(method, "/me?verbose=1").status_code == 405
