@@ -82,7 +82,7 @@ def show(session: Session, sequence: int) -> None:
     output.show_table(zones, _ZONES, none="No zones that you can see.")
     for each in found["shadowed"]:
         output.tell(
-            f"Not answered: {each['name']} {each['type']} of {each['zone']}, since {each['answered_by']} answers."
+            f"Not answered: {each['name']} {each['type']} of {each['zone']}, since {each['answering_zone']} answers."
         )
 
 

@@ -34,6 +34,15 @@ def test_one_is_shown_with_all_its_zones(run: Run) -> None:
     assert run("publications", "show", "9").code == 1
 
 
+def test_one_whose_records_another_zone_hides_says_so(run: Run) -> None:
+    for name in ("a.test", "sub.a.test"):
+        run("zones", "create", name)
+    run("records", "set", "a.test", "www.sub", "A", "192.0.2.1", "--ttl", "300")
+    displayed = run("publications", "show", "3")
+    assert displayed.code == 0
+    assert "Not answered: www.sub.a.test. A of a.test., since sub.a.test. answers." in displayed.err
+
+
 def test_each_is_printed_once_in_order(run: Run) -> None:
     for name in ("a.test", "b.test", "c.test"):
         run("zones", "create", name)
