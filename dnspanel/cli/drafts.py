@@ -10,8 +10,8 @@ from dnspanel.cli.durations import Ttl
 from dnspanel.cli.output import Column
 from dnspanel.cli.records import present_ttl
 from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.written import confirm_option, show_changes_of, show_written, writing_options
 from dnspanel.cli.written import publish as send_and_wait
-from dnspanel.cli.written import show_changes_of, show_written, writing_options
 from dnspanel.cli.zone_paths import segment, zone_path
 
 _LISTED = (
@@ -99,7 +99,7 @@ def delete(session: Session, zone: str, name: str, type: str) -> None:
 @_key
 @click.option("--zone", "zones", multiple=True, help="Publish only the changes of this zone. Repeat for several.")
 @click.option("--accept", "accepted", multiple=True, help="Accept the warning with this code. Repeat for several.")
-@click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
+@confirm_option
 @writing_options
 @shared_options
 @pass_session

@@ -11,7 +11,7 @@ from dnspanel.cli.errors import Refused
 from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import C, Session, pass_session, shared_options
-from dnspanel.cli.written import publish, show_change, show_plans, show_written, writing_options
+from dnspanel.cli.written import confirm_option, publish, show_change, show_dry_run, show_written, writing_options
 from dnspanel.cli.zone_paths import segment, zone_path
 
 DEFAULT_TTL = 3600
@@ -42,7 +42,7 @@ def changing_options(command: C) -> C:
         command
     )
     command = click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")(command)
-    command = click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")(command)
+    command = confirm_option(command)
     return shared_options(writing_options(command))
 
 
@@ -323,7 +323,7 @@ def _change(
     path = zone_path(zone, "changes")
     body = {"changes": [order], "reason": reason, "confirm": confirm, **({"ptr": True} if ptr else {})}
     if dry_run:
-        show_plans(session, session.client.send("POST", path, body, query={"dry_run": True}))
+        show_dry_run(session, path, body)
     else:
         show_written(session, publish(session, "POST", path, body, wait=wait, timeout=timeout), waited=wait)
 

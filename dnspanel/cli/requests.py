@@ -8,7 +8,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import show_changes_of
+from dnspanel.cli.written import confirm_option, show_changes_of
 from dnspanel.cli.zone_paths import segment
 
 _LISTED = (
@@ -55,7 +55,7 @@ def show(session: Session, key: str) -> None:
 @click.option("--zone", "zones", multiple=True, help="Include only changes of this zone. Repeat for several.")
 @click.option("--reason", default="", help="Reason for the history.")
 @click.option("--accept", "accepted", multiple=True, help="Code of a warning to accept. Repeat for several.")
-@click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
+@confirm_option
 @click.option("--at", "publish_at", help="Publish automatically at this time, such as 2027-01-31T18:00:00Z.")
 @shared_options
 @pass_session

@@ -8,7 +8,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import waiting_options
+from dnspanel.cli.written import confirm_option, waiting_options
 from dnspanel.cli.zone_paths import zone_path
 from dnspanel.cli.zone_runs import run_to_end, show_run
 
@@ -84,7 +84,7 @@ def show(session: Session, template: str, version: int | None) -> None:
     "--keep/--no-keep", default=None, help="Link the zone to the template, or remove the link.  [default: no change]"
 )
 @click.option("--reason", default="", help="Reason for the history.")
-@click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
+@confirm_option
 @click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")
 @shared_options
 @pass_session

@@ -29,7 +29,8 @@ writing_options = options(*_WRITING)
 # Those of a command that publishes and takes no reason.
 waiting_options = options(*_WAITING)
 
-
+# Of a command that a guard can stop.
+confirm_option = click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
 dry_run_option = click.option("--dry-run", is_flag=True, help="Show what would be done, and write nothing.")
 
 
@@ -94,8 +95,9 @@ def bare(name: str) -> str:
     return output.plain(name.rstrip(".") or name)
 
 
-def show_plans(session: Session, answer: Mapping[str, Any]) -> None:
-    """What would be published, line by line with - and +."""
+def show_dry_run(session: Session, path: str, body: Mapping[str, Any]) -> None:
+    """Send a POST as a dry run, and show what it would publish, line by line with - and +."""
+    answer = session.client.send("POST", path, body, query={"dry_run": True})
     if session.is_json:
         output.show_json(answer)
         return

@@ -8,7 +8,15 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import dry_run_option, publish, show_change, show_plans, show_written, writing_options
+from dnspanel.cli.written import (
+    confirm_option,
+    dry_run_option,
+    publish,
+    show_change,
+    show_dry_run,
+    show_written,
+    writing_options,
+)
 from dnspanel.cli.zone_paths import zone_path
 from dnspanel.cli.zone_restore import show_restored
 
@@ -72,7 +80,7 @@ def _at_name(revision: Mapping[str, Any], name: str | None) -> list[Mapping[str,
 @click.command()
 @click.argument("zone")
 @click.argument("revision", type=click.IntRange(min=1))
-@click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
+@confirm_option
 @dry_run_option
 @writing_options
 @shared_options
@@ -93,14 +101,14 @@ def undo(
     body = {"reason": reason, "confirm": confirm}
     path = zone_path(zone, "revisions", revision, "undo")
     if dry_run:
-        show_plans(session, session.client.send("POST", path, body, query={"dry_run": True}))
+        show_dry_run(session, path, body)
         return
     show_written(session, publish(session, "POST", path, body, wait=wait, timeout=timeout), waited=wait)
 
 
 @click.command("undo")
 @click.argument("sequence", type=click.IntRange(min=1))
-@click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
+@confirm_option
 @dry_run_option
 @writing_options
 @shared_options
@@ -122,7 +130,7 @@ def undo_publication(
     body = {"reason": reason, "confirm": confirm}
     path = f"/publications/{sequence}/undo"
     if dry_run:
-        show_plans(session, session.client.send("POST", path, body, query={"dry_run": True}))
+        show_dry_run(session, path, body)
         return
     written = publish(session, "POST", path, body, wait=wait, timeout=timeout)
     if "outcome" in written:

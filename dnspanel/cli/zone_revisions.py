@@ -7,7 +7,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import publish, show_change, show_written, writing_options
+from dnspanel.cli.written import confirm_option, publish, show_change, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 
 _revision = click.argument("revision", type=click.IntRange(min=1))
@@ -49,7 +49,7 @@ def diff(session: Session, zone: str, revision: int, other: int | None) -> None:
 @click.command()
 @click.argument("zone")
 @_revision
-@click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
+@confirm_option
 @writing_options
 @shared_options
 @pass_session
