@@ -35,10 +35,15 @@ def actor_form_of(author: Author) -> dict[str, Any]:
 
 
 def person_form(user: User | None) -> dict[str, Any] | None:
-    """Return the person who placed or changed something of which no token is kept; None if nobody is known."""
+    """Return the form of a person where no token is stored; None if the person is not known."""
     return None if user is None else actor_form(user.username)
 
 
 def token_form(token: Token) -> dict[str, Any]:
     """Return how a token is named everywhere: without its secret."""
-    return {"id": token.pk, "prefix": token.prefix, "purpose": token.purpose}
+    return token_form_of(token.pk, token.prefix, token.purpose)
+
+
+def token_form_of(id: int, prefix: str, purpose: str) -> dict[str, Any]:
+    """Return the same from columns that were read without the rest of the token."""
+    return {"id": id, "prefix": prefix, "purpose": purpose}

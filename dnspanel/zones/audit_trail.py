@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from dnspanel.accounts.actor_form import actor_form
+from dnspanel.accounts.actor_form import actor_form, token_form_of
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.find_people import named
 from dnspanel.accounts.models import AuditEntry
@@ -71,9 +71,8 @@ class Act:
     @property
     def actor(self) -> dict[str, Any]:
         """Who did it, as the API says it; an address without a person is a visitor."""
-        token = {"id": self.token_id, "prefix": self.token_prefix, "purpose": self.token}
-        is_anonymous = self.kind == ENTRY and bool(self.address)
-        return actor_form(self.user, None if self.token_id is None else token, is_anonymous=is_anonymous)
+        token = None if self.token_id is None else token_form_of(self.token_id, self.token_prefix, self.token)
+        return actor_form(self.user, token, is_anonymous=self.kind == ENTRY and bool(self.address))
 
     @property
     def changes(self) -> tuple["ValueChange", ...]:

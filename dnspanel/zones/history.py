@@ -8,6 +8,7 @@ from typing import Any, Literal
 
 from django.db.models import Exists, OuterRef, Q
 
+from dnspanel.accounts.actor_form import token_form_of
 from dnspanel.accounts.find_people import named
 from dnspanel.accounts.models import Token
 from dnspanel.prepared_statements import prepared_cursor
@@ -202,10 +203,7 @@ def tokens_of_publications(sequences: Collection[int]) -> dict[int, dict[str, An
     """Return by which tokens these were published, by sequence and as `token_form`; only of those that have one."""
     with prepared_cursor() as cursor:
         cursor.execute(_TOKENS, [list(set(sequences))])
-        return {
-            sequence: {"id": pk, "prefix": prefix, "purpose": purpose}
-            for sequence, pk, prefix, purpose in cursor.fetchall()
-        }
+        return {sequence: token_form_of(*token) for sequence, *token in cursor.fetchall()}
 
 
 def history_row(revision: Revision) -> HistoryRow:
