@@ -129,16 +129,12 @@ def create_zone(
     if not pieces.exceeds_piece(len(content)):
         return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside, then)
 
-    def then_fill() -> Publication:
-        created = Zone.objects.filter(name=zone_name, deleted_at=None)
-        last = Publication.objects.get(pk__in=created.values("sequence")) if then is None else then()
-        join_parts([last])
-        return last
-
     quotas.refuse_rrsets(author, team, [(zone_name, len(content))])
     try:
         first = [rrset for rrset in content if rrset.name == zone_name]
-        created = _create([(zone_name, first)], author, team, channel, now, reason, None, begin, then_fill)
+        created = _create(
+            [(zone_name, first)], author, team, channel, now, reason, None, begin, then, more_follows=True
+        )
     except ZoneError as refusal:
         return publication_of_form(form_id, otherwise=refusal)
     zone = Zone.objects.get(name=zone_name, deleted_at=None, sequence=created.sequence)
@@ -349,6 +345,8 @@ def _create(
     then: Then | None = None,
     kind: RevisionKind = RevisionKind.CREATE,
     under: SystemRight | None = None,
+    *,
+    more_follows: bool = False,
 ) -> Publication:
     ids = bulk.allocate_zone_ids(len(zones))
     new = [
@@ -375,10 +373,8 @@ def _create(
                 form_id=form_id,
                 under=under,
             )
-            if then is None:
-                return publication
-            last = then()
-            if last.sequence != publication.sequence:
+            last = publication if then is None else then()
+            if more_follows or last != publication:
                 join_parts([publication, last])
             return last
     except NamesRefused as refused:
