@@ -22,17 +22,16 @@ from dnspanel.api.v2.http.visibility import seen
 from dnspanel.rehearsal import Rehearsal
 from dnspanel.zones.access import visibility_of, zones_within_reach
 from dnspanel.zones.errors import GuardHolds
-from dnspanel.zones.models import RevisionKind, Zone
+from dnspanel.zones.models import RevisionKind
 from dnspanel.zones.plan import ZonePlan
 from dnspanel.zones.revision import guarded
 from dnspanel.zones.sequence_log import NewRevision
 from dnspanel.zones.store_rrsets import rrsets_of_zones
 from replication.dns.rrset import Change
 
-# Zones that come or go are shown with their RRsets while these are no more than so many together.
+# RRsets of zones that are created, restored or deleted are listed only up to this number of all zones together.
 MOST_CONTENT = 1_000
-_GONE = frozenset({RevisionKind.DELETE})
-_COMING = frozenset({RevisionKind.CREATE, RevisionKind.RESTORE})
+_MOVING = frozenset({RevisionKind.CREATE, RevisionKind.RESTORE, RevisionKind.DELETE})
 
 
 def is_dry_run(request: Request) -> bool:
@@ -88,10 +87,7 @@ def _plans_json(plans: Sequence[ZonePlan], actor: Actor) -> Iterator[dict[str, A
 
 def _revisions_json(revisions: Sequence[NewRevision], actor: Actor) -> Iterator[dict[str, Any]]:
     """Revisions that no plan was made for, as far as the actor may know of their zones."""
-    rows = Zone.objects.filter(pk__in=[each.zone_id for each in revisions])
-    if not actor.may_everywhere(Right.READ):
-        rows = rows.filter(pk__in=zones_within_reach(actor, Right.READ))
-    zones = {zone.pk: zone for zone in rows}
+    zones = zones_within_reach(actor, Right.READ).in_bulk([each.zone_id for each in revisions])
     content = _content_of(revisions)
     for each in revisions:
         if each.zone_id not in zones:
@@ -114,13 +110,13 @@ def _revisions_json(revisions: Sequence[NewRevision], actor: Actor) -> Iterator[
 
 def _content_of(revisions: Sequence[NewRevision]) -> Mapping[int, list[Change]]:
     """Return the RRsets of zones that come as additions, of zones that go as removals; none if they are too many."""
-    moving = {each.zone_id: each for each in revisions if each.kind in _GONE | _COMING}
+    moving = {each.zone_id: each for each in revisions if each.kind in _MOVING}
     if sum(each.rrset_count for each in moving.values()) > MOST_CONTENT:
         return {}
     found = rrsets_of_zones(list(moving)) if moving else {}
     return {
         zone_id: [
-            Change(*key, rrset, None) if moving[zone_id].kind in _GONE else Change(*key, None, rrset)
+            Change(*key, rrset, None) if moving[zone_id].kind == RevisionKind.DELETE else Change(*key, None, rrset)
             for key, rrset in rrsets.items()
         ]
         for zone_id, rrsets in found.items()
