@@ -58,7 +58,7 @@ def secret_in(request: Request | HttpRequest) -> str:
 
 
 def refusal(address: str | None) -> str:
-    """Return what both APIs say about every bad token: which of its faults it has is not told to those who try it."""
+    """Return what both APIs say about every invalid token. The reason stays secret: an attacker would learn from it."""
     return f"This token is not valid: unknown, expired, revoked, or not allowed from your address, {address}."
 
 

@@ -84,7 +84,7 @@ def rrset_tag(rrset: RRset, revision: int) -> str:
 
 
 def require(condition: Condition, tag: str | None, *, theirs: Any = None, mine: Any = None) -> None:
-    """Raise a Problem (412) with what there is, unless the condition holds. Lock what others may change meanwhile.
+    """Raise a Problem (412) with the present state unless the condition holds. Lock first what others can change.
 
     `theirs` may be a function that returns it.
     """
