@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.benchmarks.bench_compare import Comparison, Runs, compared, flat, section, write_down
+from tests.benchmarks.bench_compare import SECTIONS_KEPT, Comparison, Runs, compared, flat, section, write_down
 
 
 def test_every_number_has_a_name() -> None:
@@ -19,13 +19,13 @@ def test_a_ratio_is_ours_by_theirs_and_the_noise_is_theirs_by_themselves() -> No
 
 
 def test_each_comparison_is_a_section_of_its_own(tmp_path: Path) -> None:
-    document = tmp_path / "benchmarks.md"
-    document.write_text("# Benchmarks\n")
+    document = tmp_path / "comparisons.md"
+    document.write_text("# Comparisons\n")
     for title in ("one", "two"):
         found = {"push": {"p50": Comparison(10, 11, 0.02), "zones": Comparison(5, 5, 0)}}
         write_down(document, section(found, title, "With 8c6b4db."))
     of_two = [
-        "#### two",
+        "## two",
         "",
         "With 8c6b4db.",
         "",
@@ -33,4 +33,16 @@ def test_each_comparison_is_a_section_of_its_own(tmp_path: Path) -> None:
         "|---|---|---|---|---|",
     ]
     assert document.read_text().splitlines()[-8:] == ["", *of_two, "| push p50 | 10 | 11 | 1.10 | 2% |"]
-    assert document.read_text().count("#### one") == 1
+    assert document.read_text().count("## one") == 1
+
+
+def test_the_oldest_comparisons_leave_the_document(tmp_path: Path) -> None:
+    document = tmp_path / "comparisons.md"
+    document.write_text("# Comparisons\n\nHow to read them.\n")
+    found = {"push": {"p50": Comparison(10, 11, 0.02)}}
+    for number in range(SECTIONS_KEPT + 2):
+        write_down(document, section(found, f"number {number}", "With 8c6b4db."))
+    text = document.read_text()
+    assert text.startswith("# Comparisons\n\nHow to read them.\n\n## number 2\n")
+    assert text.count("\n## ") == SECTIONS_KEPT
+    assert f"\n## number {SECTIONS_KEPT + 1}\n" in text

@@ -64,8 +64,10 @@ def test_the_page_has_lines_that_a_document_may_have(document: Path) -> None:
     assert max(len(line) for line in document.read_text().splitlines()) <= 160
 
 
-def test_the_page_shows_configurations_without_places_and_secrets_of_the_machine(document: Path) -> None:
-    text = document.read_text()
+def test_the_page_links_configurations_without_places_and_secrets_of_the_machine(document: Path) -> None:
+    assert "\n[The configurations](published/random_names.txt) of the servers.\n" in document.read_text()
+    text = (document.parent / "published" / "random_names.txt").read_text()
+    assert text.startswith("=== NSD ===\n\n")
     assert 'zonesdir: "/srv/bench/published/NSD"\npassword=(made for the run)\nport: 1\n' in text
 
 
@@ -81,7 +83,7 @@ def test_whoever_draws_a_chart_can_still_import_as_before() -> None:
     assert [finder for finder in sys.meta_path if not hasattr(finder, "find_spec")] == []
 
 
-def test_a_new_page_has_no_charts_of_an_old_one(document: Path) -> None:
+def test_a_new_page_has_no_charts_and_configurations_of_an_old_one(document: Path) -> None:
     page.write_page(document, [])
     assert list(document.with_suffix("").iterdir()) == []
     assert page.NOTHING in document.read_text()

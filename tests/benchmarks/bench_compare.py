@@ -16,6 +16,7 @@ import argparse
 import json
 import os
 import platform
+import re
 import shutil
 import statistics
 import subprocess
@@ -30,7 +31,8 @@ from tests.benchmarks.say import say
 
 ROOT = Path(__file__).resolve().parent.parent.parent
 PLACE = ROOT / "var" / "bench" / "compare"
-DOCUMENT = ROOT / "docs" / "develop" / "benchmarks.md"
+DOCUMENT = ROOT / "docs" / "develop" / "figures" / "comparisons.md"
+SECTIONS_KEPT = 10
 HEAD = "| Figure | Before | After | Ratio | Noise |\n|---|---|---|---|---|\n"
 # A run each of a minute or two. What is not here has no short form.
 SHORT: dict[str, list[str]] = {
@@ -98,19 +100,20 @@ def compared(runs: Runs) -> dict[str, Comparison]:
 
 
 def section(names: Mapping[str, Mapping[str, Comparison]], title: str, conditions: str) -> str:
-    """A section of the document: a row for each figure that is not the same in every run."""
+    """Return a section of the document: a row for each figure that is not the same in every run."""
     rows = "".join(
         f"| {bench} {name} | {one.before:,.6g} | {one.after:,.6g} | {one.ratio:.2f} | {one.noise:.0%} |\n"
         for bench, figures in names.items()
         for name, one in figures.items()
         if one.noise or one.ratio != 1
     )
-    return f"\n#### {title}\n\n{conditions}\n\n{HEAD}{rows}"
+    return f"\n## {title}\n\n{conditions}\n\n{HEAD}{rows}"
 
 
 def write_down(document: Path, new_section: str) -> None:
-    """The section stands at the end of the document."""
-    document.write_text(document.read_text().rstrip() + "\n" + new_section)
+    """Add the section at the end of the document, and remove the oldest ones beyond `SECTIONS_KEPT`."""
+    head, *sections = re.split(r"^(?=## )", document.read_text().rstrip() + "\n" + new_section, flags=re.MULTILINE)
+    document.write_text(head + "".join(sections[-SECTIONS_KEPT:]))
 
 
 @contextmanager
@@ -147,7 +150,7 @@ def main() -> None:
     parser.add_argument("benches", nargs="+", metavar="NAME", choices=sorted(SHORT))
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--full-size", action="store_true")
-    parser.add_argument("--record", metavar="TITLE", help="write the ratios into docs/develop/benchmarks.md")
+    parser.add_argument("--record", metavar="TITLE", help=f"add the ratios to {DOCUMENT.relative_to(ROOT)}")
     args = parser.parse_args()
     commit = _git("rev-parse", "--short", f"{args.commit}^{{commit}}")
     found: dict[str, dict[str, Comparison]] = {}

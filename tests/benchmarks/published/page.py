@@ -1,4 +1,6 @@
-"""The page of the published tests: what was compared, on which machine and when, who won, and every configuration."""
+"""Write the page of the published tests: what was compared, on which machine and when, and which server won.
+
+Charts and configurations are files in the folder of the page's name beside it."""
 
 import os
 import platform
@@ -22,24 +24,27 @@ PACKAGES = (
 HEAD = """\
 # The published tests, repeated
 
-`./dev bench published --record` writes this page and its charts. Each test was published by somebody for other
-servers, or for an older PowerDNS; here they run side by side with our node on the same zones, in turns, in one run.
-Figures are medians of rounds. Where the server shares its cores with the program that asks, processor time per answer
-says more than answers per second. A server with a database is charged with its database's processor time and memory.
+`./dev bench published --record` writes this page, its charts and the configurations. Others published these tests for
+other servers, or for an older PowerDNS. Here our node runs beside its rivals on the same zones, in turns, in one run.
+
+Figures are medians of rounds. If a server shares its cores with the program that asks, compare processor time per
+answer, not answers per second. The processor time and memory of a server with a database include its database.
 """
 NOTHING = "\nNothing was recorded yet.\n"
 
 
 def write_page(document: Path, recorded: Sequence[Recorded]) -> None:
-    """The document, and its charts in the folder of its name beside it, which is emptied before."""
-    charts = document.with_suffix("")
-    charts.mkdir(exist_ok=True)
-    for old in charts.glob("*.svg"):
+    """Write the document. Empty the folder of its name, then write charts and configurations there."""
+    folder = document.with_suffix("")
+    folder.mkdir(exist_ok=True)
+    for old in (*folder.glob("*.svg"), *folder.glob("*.txt")):
         old.unlink()
     for one in recorded:
         for chart in one.result.charts:
-            write_svg(charts, chart)
-    sections = [section for one in recorded for section in _sections(one, charts.name)]
+            write_svg(folder, chart)
+        if one.result.configurations:
+            (folder / _configurations_name(one)).write_text(_configurations(one))
+    sections = [section for one in recorded for section in _sections(one, folder.name)]
     document.write_text("\n".join([HEAD, *_short(recorded), *_machine(), *sections]) if recorded else HEAD + NOTHING)
 
 
@@ -90,18 +95,20 @@ def _sections(one: Recorded, folder: str) -> Iterator[str]:
         yield from (*_wrapped(text), "")
     for chart in one.result.charts:
         yield from (f"![{chart.title}]({folder}/{chart.name}.svg)", "")
-    for name, configuration in one.result.configurations.items():
-        yield from (
-            "<details>",
-            f"<summary>{name}</summary>",
-            "",
-            "```",
-            *_lines(configuration),
-            "```",
-            "",
-            "</details>",
-            "",
-        )
+    if one.result.configurations:
+        yield from (f"[The configurations]({folder}/{_configurations_name(one)}) of the servers.", "")
+
+
+def _configurations_name(one: Recorded) -> str:
+    return f"{one.part}.txt"
+
+
+def _configurations(one: Recorded) -> str:
+    """Return the configuration of each server of a test, below the server's name."""
+    return "\n".join(
+        "\n".join((f"=== {name} ===", "", *_lines(configuration), ""))
+        for name, configuration in one.result.configurations.items()
+    )
 
 
 def _wrapped(text: str) -> list[str]:

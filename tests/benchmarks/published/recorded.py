@@ -12,8 +12,9 @@ from tests.benchmarks.published.result import Bar, Chart, Result
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """One test's result, the day it ran, and its options as text."""
+    """One test's result, its name, the day it ran, and its options as text."""
 
+    part: str
     day: str
     options: str
     result: Result
@@ -32,13 +33,13 @@ def keep(directory: Path, part: str, options: Options, result: Result) -> None:
 def kept(directory: Path, parts: Iterable[str]) -> list[Recorded]:
     """Those of these tests that ran, in this order."""
     files = [directory / f"{part}.json" for part in parts]
-    return [_recorded(json.loads(file.read_text())) for file in files if file.exists()]
+    return [_recorded(file.stem, json.loads(file.read_text())) for file in files if file.exists()]
 
 
-def _recorded(found: dict[str, object]) -> Recorded:
+def _recorded(part: str, found: dict[str, object]) -> Recorded:
     result = Result(**found["result"])  # type: ignore[arg-type]
     result.charts = [_chart(dict(chart)) for chart in result.charts]  # type: ignore[call-overload]
-    return Recorded(str(found["day"]), str(found["options"]), result)
+    return Recorded(part, str(found["day"]), str(found["options"]), result)
 
 
 def _chart(found: dict[str, object]) -> Chart:
