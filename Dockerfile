@@ -6,6 +6,7 @@ RUN apt-get update \
     && DEBIAN_FRONTEND=noninteractive apt-get install --yes --no-install-recommends ca-certificates python3 \
     && rm -rf /var/lib/apt/lists/*
 ENV PYTHONUNBUFFERED=1
+LABEL org.opencontainers.image.licenses=Apache-2.0
 
 FROM python AS build
 RUN apt-get update \
@@ -43,7 +44,7 @@ RUN useradd --uid 10001 --user-group --no-create-home --home-dir /nonexistent --
     && install -d -o dnspanel -g dnspanel -m 0755 /enrolment/ns1 /enrolment/ns2 /enrolment/ns3 /enrolment/ring0
 COPY --from=build-panel /opt/dnspanel /opt/dnspanel
 WORKDIR /srv/dnspanel
-COPY manage.py ./
+COPY LICENSE NOTICE manage.py ./
 COPY replication replication
 COPY dnspanel dnspanel
 COPY templates templates
@@ -75,6 +76,7 @@ RUN apt-get update \
     && install -d -o pdns -g pdns -m 0750 /var/lib/node
 COPY --from=build-node /opt/dnspanel /opt/dnspanel
 WORKDIR /srv/dnspanel
+COPY LICENSE NOTICE ./
 COPY replication replication
 COPY dnspanel/demo/container/node.sh dnspanel/demo/container/supervisord.conf ./
 ARG DNSPANEL_VERSION=""

@@ -17,6 +17,7 @@ ADDRESS_FILE = "built_for.txt"
 
 _SHEBANG = b"#!/usr/bin/env python3\n"
 _PACKAGE = Path(__file__).parent / "cli"
+_LICENCES = [_PACKAGE.parents[1] / name for name in ("LICENSE", "NOTICE")]
 # The packages `dnspanel` and `replication` work out the version from files and git, which an archive does not have.
 _INIT = '"""The command line of dnspanel, as one file."""\n\n__version__ = {version!r}\n'
 _MAIN = """\
@@ -61,6 +62,7 @@ def _files(panel_url: str) -> dict[str, bytes]:
         "dnspanel/__init__.py": _INIT.format(version=__version__).encode(),
         f"dnspanel/cli/{ADDRESS_FILE}": panel_url.encode(),
     }
+    found |= {f"dnspanel/{path.name}": path.read_bytes() for path in _LICENCES}
     found |= {f"dnspanel/cli/{path.relative_to(_PACKAGE)}": path.read_bytes() for path in _PACKAGE.rglob("*.py")}
     for distribution in DISTRIBUTIONS:
         found |= _files_of(distribution)

@@ -27,7 +27,8 @@ def build_wheel(directory: Path) -> Path:
         shutil.copytree(
             CHECKOUT / "replication", source / "replication", ignore=shutil.ignore_patterns("__pycache__", "README.md")
         )
-        shutil.copy(Path(__file__).with_name("pyproject.toml"), source)
+        for file in (Path(__file__).with_name("pyproject.toml"), CHECKOUT / "LICENSE", CHECKOUT / "NOTICE"):
+            shutil.copy(file, source)
         version.write_built(version.version_to_build(CHECKOUT), source / "replication")
         for path in source.rglob("*"):
             path.chmod(0o755 if path.is_dir() else 0o644)

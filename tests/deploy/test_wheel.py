@@ -5,6 +5,7 @@ import os
 import shutil
 import subprocess
 import sys
+import zipfile
 from pathlib import Path
 
 import pytest
@@ -21,7 +22,8 @@ def checkout(tmp_path: Path) -> Path:
     path = tmp_path / "checkout"
     for name in ("replication", "deploy/agent"):
         shutil.copytree(ROOT / name, path / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / ".gitignore", path)
+    for name in (".gitignore", "LICENSE", "NOTICE"):
+        shutil.copy(ROOT / name, path)
     git(tmp_path, "init", "-q", str(path))
     commit(path, "first")
     return path
@@ -45,6 +47,12 @@ def test_a_wheel_of_a_later_commit_is_installed_over_an_earlier_one(checkout: Pa
         os.utime(path, (1, 1))
     again = built(checkout, tmp_path / "again", umask=0o077)
     assert (first.name, digest(first)) == (again.name, digest(again))
+    with zipfile.ZipFile(first) as wheel_file:
+        carried = {Path(name).name: wheel_file.read(name).decode() for name in wheel_file.namelist()}
+    assert "\nLicense-Expression: Apache-2.0\n" in carried["METADATA"]
+    assert [carried[name] for name in ("LICENSE", "NOTICE")] == [
+        (ROOT / name).read_text() for name in ("LICENSE", "NOTICE")
+    ]
     digits = commit(checkout, "second")
     second = built(checkout, tmp_path / "second")
     assert f"+g{digits}-" in second.name

@@ -79,7 +79,9 @@ def test_it_has_all_that_the_command_line_needs_and_nothing_of_the_panel() -> No
     code = {name for name in names if name.startswith("dnspanel/cli/") and name.endswith(".py")}
     assert code == {f"dnspanel/cli/{path.name}" for path in (ROOT / "dnspanel" / "cli").glob("*.py")}
     assert [name for name in names if name.startswith("dnspanel/") and not name.startswith("dnspanel/cli/")] == [
-        "dnspanel/__init__.py"
+        "dnspanel/LICENSE",
+        "dnspanel/NOTICE",
+        "dnspanel/__init__.py",
     ]
     for distribution in DISTRIBUTIONS:
         assert any(name.startswith(f"{distribution}-") and "LICENSE" in name for name in names), distribution
