@@ -1,9 +1,9 @@
 """`./dev mutate`: would the tests notice? Small errors are made in the code, one at a time, and tests are run.
 
 Each error is made in a copy of the checkout below `var/mutation`. The tests nearest to it run first (the module's own
-test file, then those that import it, then its package's, then all that `./dev test` runs, then `--full`), and end at
-the first failure. Printed is what noticed each error; those that nothing noticed want a test or a reason. The last
-line is one JSON object: `{"mutants", "default", "full", "survivors"}`.
+test file, then those that import it, then its package's, then `./dev check` and all that `./dev test` runs, then
+`--full`), and end at the first failure. Printed is what noticed each error; those that nothing noticed want a test or a
+reason. The last line is one JSON object: `{"mutants", "default", "full", "survivors"}`.
 """
 
 import argparse
@@ -87,6 +87,8 @@ def _noticed_by(copy: Path, mutant: Mutant, *, near: bool) -> str | None:
             return failed
     if near:
         return None
+    if subprocess.run(["./dev", "check"], cwd=copy, capture_output=True, check=False).returncode:
+        return "./dev check"
     if failed := _failing(copy, ["tests"]):
         return failed
     if failed := _failing(copy, ["--full", "tests"]):

@@ -1,0 +1,76 @@
+"""Run `./dev check` beside a whole run of the tests: it starts when they start, and its complaints fail the run.
+
+It has less priority than the tests. Its result is reported when the last test ended, as if it were a test.
+"""
+
+import contextlib
+import os
+import signal
+import subprocess
+import time
+from collections.abc import Generator
+from pathlib import Path
+
+import pytest
+
+from tests.run_results import report_result, runs_everything
+
+ROOT = Path(__file__).resolve().parents[1]
+LOG = ROOT / "var" / "test" / "check.log"
+PLUGIN = "beside-check"
+COMMAND = ["./dev", "check"]
+# Tests that compute have 5. With 19, the check would have nearly nothing done when the tests are.
+NICE = 10
+
+
+class Beside:
+    """The command that runs beside the tests of a session."""
+
+    def __init__(self, command: list[str], *, log: Path) -> None:
+        self.command = command
+        self.log = log
+        self.process: subprocess.Popen[bytes] | None = None
+        self.cpu = 0.0
+        self._started = 0.0
+
+    # Before pytest-xdist starts its processes.
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionstart(self) -> None:
+        self.log.parent.mkdir(parents=True, exist_ok=True)
+        self._started = time.monotonic()
+        with self.log.open("wb") as log:
+            self.process = subprocess.Popen(
+                ["nice", "-n", str(NICE), *self.command],
+                cwd=ROOT,
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                start_new_session=True,
+            )
+
+    @pytest.hookimpl(wrapper=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        result = yield
+        assert self.process is not None
+        _, ended, usage = os.wait4(self.process.pid, 0)
+        status = self.process.returncode = os.waitstatus_to_exitcode(ended)
+        self.cpu = usage.ru_utime + usage.ru_stime
+        seconds = time.monotonic() - self._started
+        said = self.log.read_text(errors="replace").strip()
+        complaint = f"{said}\n{' '.join(self.command)} ended with status {status}" if status else ""
+        report_result(session, " ".join(self.command), complaint=complaint, seconds=seconds)
+        return result
+
+    @pytest.hookimpl(tryfirst=True)
+    def pytest_sessionfinish(self) -> None:
+        """End the command if the session was interrupted."""
+        if self.process is not None and self.process.poll() is None:
+            with contextlib.suppress(ProcessLookupError):
+                os.killpg(self.process.pid, signal.SIGTERM)
+            self.process.wait()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_configure(config: pytest.Config) -> None:
+    if runs_everything(config) and not hasattr(config, "workerinput"):
+        config.pluginmanager.register(Beside(COMMAND, log=LOG), PLUGIN)
