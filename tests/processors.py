@@ -1,0 +1,256 @@
+"""Measure the processor time of a test run: which files and families of tests use how many CPU seconds.
+
+Each test process measures itself: its own CPU time, that of children which ended, and that of processes below it
+which still run (a stack, a browser). A test also pays for what happened since the test before it. The process that
+reports adds up the numbers, writes `var/test/last-run.json` and prints a table; `tests/budgets.py` compares them.
+
+Machines differ in speed, and a busy machine is slower than an idle one. So each test process repeats a short loop
+during the run, and the median of its times says how fast the processors were.
+"""
+
+import contextlib
+import json
+import os
+import statistics
+import time
+from collections.abc import Generator, Iterator
+from dataclasses import asdict, dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests import budgets
+from tests.beside import PLUGIN, Beside
+from tests.run_results import report_result, runs_everything
+
+TICKS = os.sysconf("SC_CLK_TCK")
+# Rows of the table that are no families of tests.
+COLLECTION, STORES, REST = "start and collection", "PostgreSQL and Redis", "everything else"
+# A test process repeats the loop after so many seconds.
+LOOP_EVERY = 30.0
+
+
+@dataclass(slots=True)
+class Used:
+    """What a file's tests used: CPU seconds, seconds of the clock, and how many tests ran."""
+
+    cpu: float = 0.0
+    wall: float = 0.0
+    tests: int = 0
+
+    def add(self, other: "Used") -> None:
+        self.cpu += other.cpu
+        self.wall += other.wall
+        self.tests += other.tests
+
+
+@dataclass(slots=True)
+class Measured:
+    """What one process, or all processes of a run, measured: by file or row, and the times of the loop."""
+
+    used: dict[str, Used] = field(default_factory=dict)
+    loops: list[float] = field(default_factory=list)
+
+    def add(self, name: str, used: Used) -> None:
+        self.used.setdefault(name, Used()).add(used)
+
+    def merge(self, other: "Measured") -> None:
+        for name, used in other.used.items():
+            self.add(name, used)
+        self.loops += other.loops
+
+    def to_json(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_json(cls, values: dict[str, Any]) -> "Measured":
+        return cls(used={name: Used(**used) for name, used in values["used"].items()}, loops=values["loops"])
+
+
+def loop_seconds() -> float:
+    """Return how many CPU seconds a fixed piece of work takes, of the kind that the tests do."""
+    start = time.process_time()
+    for turn in range(20):
+        names = {f"host{number}.example{turn}.test.": [number, str(number * turn)] for number in range(400)}
+        text = json.dumps(sorted(names.items(), key=lambda pair: pair[0].rpartition(".")[0][::-1]))
+        assert len(json.loads(text)) == len([line for line in text.split("], [") if "test" in line or line])
+    return time.process_time() - start
+
+
+def cpu_below(pid: int, *, without: int | None = None) -> float:
+    """Return the CPU seconds of the processes below this one that still run, and of children that ended below them."""
+    total = 0.0
+    for child in _children(pid):
+        if child != without:
+            total += _cpu_of(child) + cpu_below(child)
+    return total
+
+
+def _children(pid: int) -> Iterator[int]:
+    # A process that ends while it is read has no children.
+    with contextlib.suppress(OSError):
+        for thread in os.listdir(f"/proc/{pid}/task"):
+            with contextlib.suppress(OSError):
+                yield from map(int, Path(f"/proc/{pid}/task/{thread}/children").read_text().split())
+
+
+def _cpu_of(pid: int) -> float:
+    try:
+        # The name of the program, in parentheses, can contain spaces.
+        values = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return sum(map(int, values[11:15])) / TICKS
+
+
+def cpu_now() -> float:
+    """Return the CPU seconds of this process and of all processes that it started."""
+    ended = os.times()
+    return time.process_time() + ended.children_user + ended.children_system + cpu_below(os.getpid())
+
+
+class Meter:
+    """Measure the tests of one process."""
+
+    def __init__(self) -> None:
+        self.measured = Measured()
+        self._started = time.monotonic()
+        self._cpu = 0.0
+        self._loop_due = 0.0
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_finish(self) -> None:
+        self._take(COLLECTION, wall=time.monotonic() - self._started, tests=0)
+
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        start = time.monotonic()
+        if start >= self._loop_due:
+            self._loop_due = start + LOOP_EVERY
+            self.measured.loops.append(loop_seconds())
+        result = yield
+        self._take(item.nodeid.partition("::")[0], wall=time.monotonic() - start, tests=1)
+        return result
+
+    def finish(self) -> Measured:
+        self._take(REST, wall=0.0, tests=0)
+        return self.measured
+
+    def _take(self, name: str, *, wall: float, tests: int) -> None:
+        """Put what was used since the last call under this name."""
+        now = cpu_now()
+        # A process that left its parent, or was never waited for, takes its time with it.
+        self.measured.add(name, Used(cpu=max(0.0, now - self._cpu), wall=wall, tests=tests))
+        self._cpu = now
+
+
+class Reporter:
+    """Add up the numbers of a run in the process that reports, write them, compare them, and print the table."""
+
+    def __init__(self, config: pytest.Config) -> None:
+        self.config = config
+        self.measured = Measured()
+        self.lost: list[str] = []
+        self.run: dict[str, Any] = {}
+        self._started = time.monotonic()
+        self._stores = _cpu_of_stores()
+
+    @pytest.hookimpl(optionalhook=True)
+    def pytest_testnodedown(self, node: Any, error: object) -> None:
+        output = getattr(node, "workeroutput", None) or {}
+        if error is None and "processors" in output:
+            self.measured.merge(Measured.from_json(output["processors"]))
+        else:
+            self.lost.append(str(node.gateway.id))
+
+    # Last, when what ran beside the tests has ended.
+    @pytest.hookimpl(wrapper=True, tryfirst=True)
+    def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
+        result = yield
+        self._finish(session)
+        return result
+
+    def _finish(self, session: pytest.Session) -> None:
+        meter: Meter | None = self.config.pluginmanager.get_plugin(METER)
+        if meter is not None:  # a run in one process
+            self.measured.merge(meter.finish())
+        else:
+            self.measured.add(REST, Used(cpu=time.process_time()))
+        self.measured.add(STORES, Used(cpu=max(0.0, _cpu_of_stores() - self._stores)))
+        beside: Beside | None = self.config.pluginmanager.get_plugin(PLUGIN)
+        if beside is not None:
+            self.measured.add(" ".join(beside.command), Used(cpu=beside.cpu))
+        limits = budgets.read()
+        self.run = summarize(self.measured, rows=limits.rows, wall=time.monotonic() - self._started)
+        everything = runs_everything(self.config) and not self.lost
+        self.run |= {
+            "ended": datetime.now(UTC).isoformat(timespec="seconds"),
+            "default": everything and not self.config.option.full,
+            "full": bool(self.config.option.full),
+            "seed": self.config.option.sample_seed,
+            "lost": self.lost,
+        }
+        if runs_everything(self.config):
+            budgets.LAST_RUN.parent.mkdir(parents=True, exist_ok=True)
+            budgets.LAST_RUN.write_text(json.dumps(self.run, indent=1) + "\n")
+        if self.run["default"]:
+            complaints = budgets.complaints(self.run, limits)
+            report_result(session, "tests/budgets.toml", complaint="\n".join(complaints))
+
+    @pytest.hookimpl
+    def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
+        if self.run and (runs_everything(self.config) or self.config.option.cpu):
+            terminalreporter.section("CPU seconds")
+            for line in budgets.table(self.run, budgets.read()):
+                terminalreporter.line(line)
+
+
+def summarize(measured: Measured, *, rows: list[budgets.Row], wall: float) -> dict[str, Any]:
+    """Return what `last-run.json` holds: the run, its families and its files."""
+    families: dict[str, Used] = {}
+    for name, used in measured.used.items():
+        families.setdefault(budgets.family_of(name, rows), Used()).add(used)
+    by_cpu = sorted(measured.used.items(), key=lambda pair: -pair[1].cpu)
+    return {
+        "wall": round(wall, 1),
+        "cpu": round(sum(used.cpu for used in measured.used.values()), 1),
+        "tests": sum(used.tests for used in measured.used.values()),
+        "loop": round(statistics.median(measured.loops), 5) if measured.loops else None,
+        "families": {name: _rounded(used) for name, used in sorted(families.items(), key=lambda pair: -pair[1].cpu)},
+        "files": {name: _rounded(used) for name, used in by_cpu},
+    }
+
+
+def _rounded(used: Used) -> dict[str, float]:
+    return {"cpu": round(used.cpu, 2), "wall": round(used.wall, 2), "tests": used.tests}
+
+
+def _cpu_of_stores() -> float:
+    """Return the CPU seconds of what runs beside pytest: `python -m dnspanel.demo stores` started both."""
+    return cpu_below(os.getppid(), without=os.getpid())
+
+
+METER = "processors-meter"
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.getgroup("dnspanel").addoption("--cpu", action="store_true", help="print the CPU seconds of these tests")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    is_worker = hasattr(config, "workerinput")
+    if is_worker or not config.getoption("numprocesses", None):
+        config.pluginmanager.register(Meter(), METER)
+    if not is_worker:
+        config.pluginmanager.register(Reporter(config), "processors-reporter")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_sessionfinish(session: pytest.Session) -> None:
+    """Hand the numbers of a process of pytest-xdist to the one that reports."""
+    meter: Meter | None = session.config.pluginmanager.get_plugin(METER)
+    output = getattr(session.config, "workeroutput", None)
+    if output is not None and meter is not None:
+        output["processors"] = meter.finish().to_json()
