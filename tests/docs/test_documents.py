@@ -27,7 +27,9 @@ from tests.faults.rows import ROWS
 from tests.people import NOW
 
 OPERATE, DEVELOP = ROOT / "docs" / "operate", ROOT / "docs" / "develop"
-README_LINES = 120
+README_LINES, CHANGELOG_LINES, DOCUMENT_LINES = 120, 150, 600
+TEMPLATE_LINE, TEMPLATE_LINES_PER_MILLE = 120, 10
+PROMISED = ("LICENSE", "NOTICE", "CONTRIBUTING.md", "SECURITY.md")
 LONGEST_LINE, LONGEST_TABLE_LINE = 160, 260
 
 # Paths that exist on a node, in a stack or in a user's home, not here.
@@ -41,6 +43,32 @@ def relative(path: Path) -> str:
 
 def test_the_readme_is_short() -> None:
     assert len((ROOT / "README.md").read_text().splitlines()) <= README_LINES
+
+
+def test_the_changelog_is_what_operators_read() -> None:
+    """At most a screen for each release: git has the details."""
+    assert len((ROOT / "CHANGELOG.md").read_text().splitlines()) <= CHANGELOG_LINES
+
+
+def test_every_document_can_be_read_in_one_go() -> None:
+    """Figures and configurations that a command writes are in files beside the documents, not in them."""
+    lines = {relative(path): len(path.read_text().splitlines()) for path in DOCUMENTS}
+    assert {name: number for name, number in lines.items() if number > DOCUMENT_LINES} == {}
+
+
+def test_a_stranger_finds_the_licence_and_how_to_report_and_contribute() -> None:
+    assert [name for name in PROMISED if not (ROOT / name).exists()] == []
+    for name in ("pyproject.toml", "deploy/agent/pyproject.toml"):
+        project = tomllib.loads((ROOT / name).read_text())["project"]
+        assert (project["license"], project["license-files"]) == ("Apache-2.0", ["LICENSE", "NOTICE"])
+    assert "Apache License" in (ROOT / "LICENSE").read_text().splitlines()[1]
+
+
+def test_templates_have_lines_that_a_person_reads() -> None:
+    lines = [line for path in (ROOT / "templates").rglob("*.html") for line in path.read_text().splitlines()]
+    long = sum(len(line) > TEMPLATE_LINE for line in lines)
+    assert len(lines) > 1000
+    assert long * 1000 <= TEMPLATE_LINES_PER_MILLE * len(lines)
 
 
 def test_lines_are_readable() -> None:
@@ -72,7 +100,7 @@ def test_every_document_is_reached_from_the_readme() -> None:
         reached.add(path)
         found = ((path.parent / file).resolve() for file, _ in documents.links(path) if file.endswith(".md"))
         waiting += [target for target in found if target.is_file()]
-    assert [relative(path) for path in DOCUMENTS if path not in reached and path != ROOT / "docs/README.md"] == []
+    assert [relative(path) for path in DOCUMENTS if path not in reached] == []
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, ids=relative)
