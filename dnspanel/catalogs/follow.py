@@ -6,18 +6,19 @@ the catalog as a whole changes nothing; whatever is wrong with one member leaves
 
 import logging
 from collections.abc import Collection, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 from typing import Any
 
 from django.db import transaction
-from django.db.models import F, Q, QuerySet
+from django.db.models import F, Q
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import SystemRight
 from dnspanel.accounts.models import Team
+from dnspanel.catalogs.member_terms import columns_of, give_terms, own_tags, team_of
 from dnspanel.catalogs.models import Catalog, Listing, Rule, State
-from dnspanel.catalogs.plan import Known, Plan, plan_members, rule_of
+from dnspanel.catalogs.plan import Known, Plan, plan_members
+from dnspanel.catalogs.turn import BATCH, Turn
 from dnspanel.primaries import set_up as primaries
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.texts import gettext, in_english, shortened
@@ -26,40 +27,12 @@ from dnspanel.zones import bulk, edit, governing, nesting, panel_reasons, quotas
 from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import HookRefused, NameRefused, NamesRefused, ZoneError
 from dnspanel.zones.models import Channel, Publication, RRset, Zone
-from dnspanel.zones.parts import REPLACE
-from dnspanel.zones.publish_hooks import after_hooks
-from dnspanel.zones.settings_of_zone import change_settings
 from replication.dns import names, rdtypes
 
-# So many zones are made, removed or changed in a turn.
-BATCH = 200
 # Looked at again though nothing of it changed: a name may be free now, a rule may have changed.
 LOOK_AGAIN = timedelta(minutes=10)
 
 logger = logging.getLogger(__name__)
-
-
-@dataclass(slots=True)
-class _Turn:
-    """What a turn goes by, and what it has done."""
-
-    catalog: Catalog
-    listed: Mapping[str, Member]
-    rules: Mapping[int, Rule]  # by their ids, in the order in which they count
-    now: datetime
-    made: int = 0
-    removed: int = 0
-    moved: int = 0
-    reset: int = 0
-    left: bool = False  # something is left for the next turn
-    members: set[int] = field(default_factory=set)  # ids of the zones beside which it may take names
-
-    @property
-    def name(self) -> str:
-        return self.catalog.zone.name
-
-    def rule_for(self, groups: Collection[str]) -> int | None:
-        return rule_of(groups, [(pk, rule.group) for pk, rule in self.rules.items()])
 
 
 def catalogs_due(now: datetime) -> list[int]:
@@ -90,7 +63,7 @@ def take_turn(*, catalog_id: int, now: datetime) -> bool:
         _note_broken(catalog, str(exc), now)
         return False
     rules = {rule.pk: rule for rule in catalog.rules.select_related("team").order_by("pk")}
-    turn = _Turn(catalog, listed, rules, now)
+    turn = Turn(catalog, listed, rules, now)
     plan = plan_members(
         listed, _known(catalog), most_lost=catalog.most_lost, is_confirmed=catalog.confirmed_revision == revision
     )
@@ -99,7 +72,7 @@ def take_turn(*, catalog_id: int, now: datetime) -> bool:
         _remove(turn, plan.leave)
     _reset(turn, plan)
     _take(turn, plan.come)
-    _give_terms(turn)
+    give_terms(turn)
     _note_turn(turn, plan, revision)
     return turn.left
 
@@ -122,7 +95,7 @@ def _known(catalog: Catalog) -> dict[str, Known]:
     }
 
 
-def _remove(turn: _Turn, leaving: Collection[str]) -> None:
+def _remove(turn: Turn, leaving: Collection[str]) -> None:
     """Zones that left are in the trash; one that was taken over meanwhile is nobody's member any more."""
     here = Listing.objects.filter(catalog=turn.catalog, zone_name__in=leaving, state=State.MEMBER)
     here.filter(zone__transferred_from="").delete()
@@ -153,7 +126,7 @@ def _remove(turn: _Turn, leaving: Collection[str]) -> None:
         Listing.objects.filter(catalog=turn.catalog, zone__in=kept).update(reason=said)
 
 
-def _reset(turn: _Turn, plan: Plan) -> None:
+def _reset(turn: Turn, plan: Plan) -> None:
     """What is noted of members is what the catalog says now; one with another label is transferred anew."""
     changed = [*dict.fromkeys([*plan.reset, *plan.retold])]
     anew = set(plan.reset)
@@ -184,7 +157,7 @@ def _begin_anew(zone_ids: Collection[int | None], now: datetime) -> None:
         primaries.wake_on_commit()
 
 
-def _take(turn: _Turn, coming: Sequence[str]) -> None:
+def _take(turn: Turn, coming: Sequence[str]) -> None:
     """The zones that are named and not here are made, or move from another catalog, or it is noted why not."""
     refused: dict[str, tuple[State, str]] = {}
     free: list[str] = []
@@ -224,7 +197,7 @@ def _take(turn: _Turn, coming: Sequence[str]) -> None:
     _note_refused(turn, refused)
 
 
-def _take_from(turn: _Turn, row: Listing, refused: dict[str, tuple[State, str]]) -> None:
+def _take_from(turn: Turn, row: Listing, refused: dict[str, tuple[State, str]]) -> None:
     """A member of another catalog, which says that it may go to this one, is a member of this one (section 4.3.1)."""
     name, member, other = row.zone_name, turn.listed[row.zone_name], row.catalog.zone.name
     if row.coo != turn.name:
@@ -250,14 +223,14 @@ def _take_from(turn: _Turn, row: Listing, refused: dict[str, tuple[State, str]])
     turn.moved += taken
 
 
-def _make(turn: _Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]) -> None:
+def _make(turn: Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]) -> None:
     """The zones wait for their first transfers, from where the rules of their groups say."""
     by_rule: dict[int | None, list[str]] = {}
     for name in free:
         by_rule.setdefault(turn.rule_for(turn.listed[name].groups), []).append(name)
     for pk, of_rule in by_rule.items():
         rule = None if pk is None else turn.rules[pk]
-        team = _team(turn.catalog, rule)
+        team = team_of(turn.catalog, rule)
         fitting = of_rule if team is None else of_rule[: quotas.zones_left(team)]
         for name in of_rule[len(fitting) :]:
             reason = gettext("The team {team} has as many zones as it may.").format(team=team)
@@ -283,9 +256,9 @@ def _make(turn: _Turn, free: Sequence[str], refused: dict[str, tuple[State, str]
             fitting = [name for name in fitting if name not in own]
 
 
-def _make_all(turn: _Turn, new: Sequence[str], rule: Rule | None, team: Team | None) -> None:
-    columns = _columns(turn.catalog, rule)
-    tags = list(_own_tags(turn.catalog, rule))
+def _make_all(turn: Turn, new: Sequence[str], rule: Rule | None, team: Team | None) -> None:
+    columns = columns_of(turn.catalog, rule)
+    tags = list(own_tags(turn.catalog, rule))
     made: set[int] = set()
 
     def alongside() -> None:
@@ -326,7 +299,7 @@ def _make_all(turn: _Turn, new: Sequence[str], rule: Rule | None, team: Team | N
     turn.members |= made
 
 
-def _members_here(turn: _Turn) -> set[int]:
+def _members_here(turn: Turn) -> set[int]:
     """The ids of the catalog's members, and of those of other catalogs that are on their way to it.
 
     A member that was taken over is edited here: its names are not the catalog's any more.
@@ -339,13 +312,13 @@ def _members_here(turn: _Turn) -> set[int]:
     }
 
 
-def _refusals_near(turn: _Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
+def _refusals_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
     """Return why some of these names are not taken: zones near them are of others, or rules of a zone above."""
     kept = governing.reasons_over([Zone(name=name) for name in new], author=None, reason="", now=turn.now, own=own)
     return kept | _others_near(turn, new, own)
 
 
-def _others_near(turn: _Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
+def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
     """Return why some of these names are not taken: the closest zone above them, or a zone below, is no member.
 
     Whoever writes the catalog would else answer for names of zones that they have nothing to do with, as
@@ -368,7 +341,7 @@ def _others_near(turn: _Turn, new: Sequence[str], own: Collection[int] = ()) -> 
     return found | {name: over.format(zone=zone) for name, zone in below.items()}
 
 
-def _note_refused(turn: _Turn, refused: Mapping[str, tuple[State, str]]) -> None:
+def _note_refused(turn: Turn, refused: Mapping[str, tuple[State, str]]) -> None:
     """What is not taken is noted with the reason, since when that is so; what is noted like that is not written."""
     for part in _parts(list(refused)):
         known = {row.zone_name: row for row in Listing.objects.filter(catalog=turn.catalog, zone_name__in=part)}
@@ -386,99 +359,6 @@ def _note_refused(turn: _Turn, refused: Mapping[str, tuple[State, str]]) -> None
                 again.append(row)
         Listing.objects.bulk_create(new, ignore_conflicts=True)
         Listing.objects.bulk_update(again, ["zone", "state", "reason", "since", "label", "groups", "coo"])
-
-
-def _give_terms(turn: _Turn) -> None:
-    """Each member comes from where the rule of its groups says, and has its team and tags; so many in a turn."""
-    here = Listing.objects.filter(catalog=turn.catalog, state=State.MEMBER, zone__deleted_at=None)
-    _give_rules(turn, here)
-    for rule in (None, *turn.rules.values()):
-        of_rule = here.filter(rule=rule)
-        columns = _columns(turn.catalog, rule)
-        rows = TransferredZone.objects.filter(pk__in=of_rule.values("zone")).exclude(zone__transferred_from="")
-        ids = list(rows.exclude(**columns).order_by("pk").values_list("pk", flat=True)[: BATCH + 1])
-        moved = _move(turn, ids[:BATCH], columns)
-        turn.left |= len(ids) > BATCH and moved > 0
-        _give_settings(turn, of_rule, rule)
-
-
-def _move(turn: _Turn, ids: Sequence[int], columns: Mapping[str, Any]) -> int:
-    """Have these members come from other primaries; return how many do.
-
-    Another server decides what they answer, so rules are asked. A member that they keep stays, with the reason.
-    """
-    zones = Zone.objects.in_bulk(ids)
-    rules = governing.rules_about(zones.values())
-    ruled = [zone for zone in zones.values() if zone.has_locks or any(rules.of(zone).each)]
-    moving = zones.keys() - {zone.pk for zone in ruled}
-    if moving:
-        with transaction.atomic():
-            primaries.move_all(zone_ids=moving, columns=columns, now=turn.now)
-            primaries.wake_on_commit()
-    moved = len(moving)
-    for zone in ruled:
-        try:
-            _move_ruled(zone, columns, turn.now)
-        except ZoneError as exc:
-            Listing.objects.filter(catalog=turn.catalog, zone=zone).update(reason=str(exc))
-        else:
-            moved += 1
-    return moved
-
-
-@after_hooks
-def _move_ruled(zone: Zone, columns: Mapping[str, Any], now: datetime) -> None:
-    with transaction.atomic(durable=True):
-        passed = governing.refuse_act(
-            zone, REPLACE, author=None, channel=Channel.TRANSFER, reason="", past_rules=False, now=now
-        )
-        governing.record_act(passed, zone, author=None, reason="", now=now)
-        primaries.move_all(zone_ids=[zone.pk], columns=columns, now=now)
-        primaries.wake_on_commit()
-
-
-def _give_rules(turn: _Turn, here: QuerySet[Listing]) -> None:
-    changed = []
-    for row in here.only("pk", "groups", "rule").iterator(2_000):
-        pk = turn.rule_for(row.groups)
-        if row.rule_id != pk:
-            row.rule_id = pk
-            changed.append(row)
-    Listing.objects.bulk_update(changed, ["rule"], batch_size=1_000)
-
-
-def _give_settings(turn: _Turn, of_rule: QuerySet[Listing], rule: Rule | None) -> None:
-    team, own = _team(turn.catalog, rule), _own_tags(turn.catalog, rule)
-    of_others = {tag for each in turn.rules.values() for tag in each.tags} | set(turn.catalog.tags)
-    differs = ~Q(zone__tags__contains=sorted(own))
-    if stale := sorted(of_others - own):
-        differs |= Q(zone__tags__overlap=stale)
-    if team is not None:
-        differs |= ~Q(zone__team=team) | Q(zone__team=None)
-    rows = list(of_rule.filter(differs).select_related("zone", "zone__team").order_by("pk")[: BATCH + 1])
-    turn.left |= len(rows) > BATCH
-    for row in rows[:BATCH]:
-        zone = row.zone
-        if zone is None:
-            continue
-        tags = sorted(set(zone.tags) - of_others | own)
-        try:
-            change_settings(zone=zone, tags=tags, team=team or zone.team, author=None, now=turn.now)
-        except ZoneError as exc:
-            Listing.objects.filter(pk=row.pk).update(reason=str(exc))
-
-
-def _columns(catalog: Catalog, rule: Rule | None) -> dict[str, Any]:
-    """From where members come: where their rule says, else where the catalog zone comes from."""
-    return primaries.columns_of(rule if rule is not None and rule.addresses else catalog.zone.transferred)
-
-
-def _team(catalog: Catalog, rule: Rule | None) -> Team | None:
-    return catalog.team if rule is None or rule.team is None else rule.team
-
-
-def _own_tags(catalog: Catalog, rule: Rule | None) -> set[str]:
-    return {*catalog.tags, *(() if rule is None else rule.tags)}
 
 
 def _lies_within(name: str, within: Collection[str]) -> bool:
@@ -503,7 +383,7 @@ def _note_broken(catalog: Catalog, reason: str, now: datetime) -> None:
     logger.warning("broken catalog=%s: %s", catalog.zone.name, reason)
 
 
-def _note_turn(turn: _Turn, plan: Plan, revision: int) -> None:
+def _note_turn(turn: Turn, plan: Plan, revision: int) -> None:
     catalog, now = turn.catalog, turn.now
     told = {"made": turn.made, "removed": turn.removed, "moved": turn.moved, "reset": turn.reset}
     with transaction.atomic():

@@ -1,4 +1,7 @@
-"""Catalogs of a BIND are followed: zones come, leave, begin anew, move, and what is broken or a lie changes nothing."""
+"""Catalogs of a BIND are followed: zones come, leave, begin anew, move, and what is broken or a lie changes nothing.
+
+Tests `catalogs.member_terms` and `catalogs.turn` too.
+"""
 
 import socket
 import threading
@@ -14,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.models import AuditEntry, Team, User
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.quota_edit import set_quotas
-from dnspanel.catalogs import follow, set_up
+from dnspanel.catalogs import follow, member_terms, set_up
 from dnspanel.catalogs.errors import NothingKept
 from dnspanel.catalogs.models import Catalog, Listing
 from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
@@ -366,7 +369,8 @@ def test_a_team_gets_no_more_members_than_it_may_have_zones(producer: Producer, 
 def test_more_than_a_turn_takes_is_done_in_several(
     producer: Producer, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(follow, "BATCH", 5)
+    for module in (follow, member_terms):
+        monkeypatch.setattr(module, "BATCH", 5)
     producer.name(FIRST, *ZONES)
     catalog = followed(producer, alice, most_lost=100)
     assert names_here(catalog) == sorted(ZONES)

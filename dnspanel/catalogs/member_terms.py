@@ -1,0 +1,113 @@
+"""Give each member of a catalog the primaries, team and tags of its group. Verbs."""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Q, QuerySet
+
+from dnspanel.accounts.models import Team
+from dnspanel.catalogs.models import Catalog, Listing, Rule, State
+from dnspanel.catalogs.turn import BATCH, Turn
+from dnspanel.primaries import set_up as primaries
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.zones import governing
+from dnspanel.zones.errors import ZoneError
+from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.parts import REPLACE
+from dnspanel.zones.publish_hooks import after_hooks
+from dnspanel.zones.settings_of_zone import change_settings
+
+
+def give_terms(turn: Turn) -> None:
+    """Each member comes from where the rule of its groups says, and has its team and tags; so many in a turn."""
+    here = Listing.objects.filter(catalog=turn.catalog, state=State.MEMBER, zone__deleted_at=None)
+    _give_rules(turn, here)
+    for rule in (None, *turn.rules.values()):
+        of_rule = here.filter(rule=rule)
+        columns = columns_of(turn.catalog, rule)
+        rows = TransferredZone.objects.filter(pk__in=of_rule.values("zone")).exclude(zone__transferred_from="")
+        ids = list(rows.exclude(**columns).order_by("pk").values_list("pk", flat=True)[: BATCH + 1])
+        moved = _move(turn, ids[:BATCH], columns)
+        turn.left |= len(ids) > BATCH and moved > 0
+        _give_settings(turn, of_rule, rule)
+
+
+def _move(turn: Turn, ids: Sequence[int], columns: Mapping[str, Any]) -> int:
+    """Have these members come from other primaries; return how many do.
+
+    Another server decides what they answer, so rules are asked. A member that they keep stays, with the reason.
+    """
+    zones = Zone.objects.in_bulk(ids)
+    rules = governing.rules_about(zones.values())
+    ruled = [zone for zone in zones.values() if zone.has_locks or any(rules.of(zone).each)]
+    moving = zones.keys() - {zone.pk for zone in ruled}
+    if moving:
+        with transaction.atomic():
+            primaries.move_all(zone_ids=moving, columns=columns, now=turn.now)
+            primaries.wake_on_commit()
+    moved = len(moving)
+    for zone in ruled:
+        try:
+            _move_ruled(zone, columns, turn.now)
+        except ZoneError as exc:
+            Listing.objects.filter(catalog=turn.catalog, zone=zone).update(reason=str(exc))
+        else:
+            moved += 1
+    return moved
+
+
+@after_hooks
+def _move_ruled(zone: Zone, columns: Mapping[str, Any], now: datetime) -> None:
+    with transaction.atomic(durable=True):
+        passed = governing.refuse_act(
+            zone, REPLACE, author=None, channel=Channel.TRANSFER, reason="", past_rules=False, now=now
+        )
+        governing.record_act(passed, zone, author=None, reason="", now=now)
+        primaries.move_all(zone_ids=[zone.pk], columns=columns, now=now)
+        primaries.wake_on_commit()
+
+
+def _give_rules(turn: Turn, here: QuerySet[Listing]) -> None:
+    changed = []
+    for row in here.only("pk", "groups", "rule").iterator(2_000):
+        pk = turn.rule_for(row.groups)
+        if row.rule_id != pk:
+            row.rule_id = pk
+            changed.append(row)
+    Listing.objects.bulk_update(changed, ["rule"], batch_size=1_000)
+
+
+def _give_settings(turn: Turn, of_rule: QuerySet[Listing], rule: Rule | None) -> None:
+    team, own = team_of(turn.catalog, rule), own_tags(turn.catalog, rule)
+    of_others = {tag for each in turn.rules.values() for tag in each.tags} | set(turn.catalog.tags)
+    differs = ~Q(zone__tags__contains=sorted(own))
+    if stale := sorted(of_others - own):
+        differs |= Q(zone__tags__overlap=stale)
+    if team is not None:
+        differs |= ~Q(zone__team=team) | Q(zone__team=None)
+    rows = list(of_rule.filter(differs).select_related("zone", "zone__team").order_by("pk")[: BATCH + 1])
+    turn.left |= len(rows) > BATCH
+    for row in rows[:BATCH]:
+        zone = row.zone
+        if zone is None:
+            continue
+        tags = sorted(set(zone.tags) - of_others | own)
+        try:
+            change_settings(zone=zone, tags=tags, team=team or zone.team, author=None, now=turn.now)
+        except ZoneError as exc:
+            Listing.objects.filter(pk=row.pk).update(reason=str(exc))
+
+
+def columns_of(catalog: Catalog, rule: Rule | None) -> dict[str, Any]:
+    """From where members come: where their rule says, else where the catalog zone comes from."""
+    return primaries.columns_of(rule if rule is not None and rule.addresses else catalog.zone.transferred)
+
+
+def team_of(catalog: Catalog, rule: Rule | None) -> Team | None:
+    return catalog.team if rule is None or rule.team is None else rule.team
+
+
+def own_tags(catalog: Catalog, rule: Rule | None) -> set[str]:
+    return {*catalog.tags, *(() if rule is None else rule.tags)}

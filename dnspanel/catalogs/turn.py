@@ -1,0 +1,35 @@
+"""Hold what one turn of a catalog goes by, and what it has done. Pure."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dnspanel.catalogs.models import Catalog, Rule
+from dnspanel.catalogs.plan import rule_of
+from dnspanel.transfer.sources.catalog import Member
+
+# So many zones are made, removed or changed in a turn.
+BATCH = 200
+
+
+@dataclass(slots=True)
+class Turn:
+    """What a turn goes by, and what it has done."""
+
+    catalog: Catalog
+    listed: Mapping[str, Member]
+    rules: Mapping[int, Rule]  # by their ids, in the order in which they count
+    now: datetime
+    made: int = 0
+    removed: int = 0
+    moved: int = 0
+    reset: int = 0
+    left: bool = False  # something is left for the next turn
+    members: set[int] = field(default_factory=set)  # ids of the zones beside which it may take names
+
+    @property
+    def name(self) -> str:
+        return self.catalog.zone.name
+
+    def rule_for(self, groups: Collection[str]) -> int | None:
+        return rule_of(groups, [(pk, rule.group) for pk, rule in self.rules.items()])
