@@ -15,7 +15,8 @@ import dns.zone
 import pytest
 
 from dnspanel.transfer.documents import Document, Options, ParsedZone
-from dnspanel.transfer.zonefile.fast import KINDS, FastReader
+from dnspanel.transfer.zonefile.fast import FastReader
+from dnspanel.transfer.zonefile.fast_rdata import KINDS
 from dnspanel.transfer.zonefile.parse import read_zone
 from replication.dns.rdata import from_wire as canonical
 from tests.full import Sample

@@ -12,7 +12,7 @@ from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Document
 from dnspanel.transfer.noted import NOTED, read_noted
 from dnspanel.transfer.zonefile.content import type_tail
-from dnspanel.transfer.zonefile.fast import seconds
+from dnspanel.transfer.zonefile.field_tables import seconds
 from dnspanel.transfer.zonefile.fixes import check_characters, replaced
 from dnspanel.transfer.zonefile.generate import expand, numbers, template
 from dnspanel.transfer.zonefile.records import PLACES_OF_FILE, RecordReader

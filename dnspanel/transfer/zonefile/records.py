@@ -9,7 +9,8 @@ from dnspanel.transfer import limits
 from dnspanel.transfer.documents import ReadyRRset, SourceFault
 from dnspanel.transfer.zonefile import not_records
 from dnspanel.transfer.zonefile.chain import SourceChain
-from dnspanel.transfer.zonefile.fast import FastReader, seconds
+from dnspanel.transfer.zonefile.fast import FastReader
+from dnspanel.transfer.zonefile.field_tables import seconds
 from dnspanel.transfer.zonefile.fixes import bad_owner, bad_rdata, missing_type, replaced, unknown_type, unquoted_text
 from dnspanel.transfer.zonefile.tokens import Entry, Sheet, Token, Unreadable, joined, printable
 from dnspanel.zones.rules import LOW_TTL, Severity

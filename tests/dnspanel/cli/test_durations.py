@@ -4,7 +4,7 @@ import click
 import pytest
 
 from dnspanel.cli.durations import MOST, Ttl
-from dnspanel.transfer.zonefile.fast import seconds
+from dnspanel.transfer.zonefile.field_tables import seconds
 
 
 @pytest.mark.parametrize(

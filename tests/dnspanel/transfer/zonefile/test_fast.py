@@ -4,8 +4,10 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from dnspanel.transfer.zonefile import fast
-from dnspanel.transfer.zonefile.fast import KINDS, LABELS_IN_RDATA, MOST_KEPT, FastReader, Table, seconds
+from dnspanel.transfer.zonefile import fast_rdata
+from dnspanel.transfer.zonefile.fast import FastReader
+from dnspanel.transfer.zonefile.fast_rdata import KINDS
+from dnspanel.transfer.zonefile.field_tables import LABELS_IN_RDATA, MOST_KEPT, Table, seconds
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata
 from replication.errors import BadName, BadRdata
@@ -276,4 +278,4 @@ def test_what_is_kept_does_not_depend_on_the_zone() -> None:
         reader.read(enumerate(("w CNAME x", "@ MX 10 x", "@ MX 20 x.example.test.", "_s SRV 1 1 1 x")))
         assert reader.content.sets[b"w\0\0\0\5"].texts == (f"x.{zone}",)
         assert reader.content.sets[b"\0\0\0\x0f"].texts == (f"10 x.{zone}",)
-    assert "10 x" not in fast.KINDS["MX"][2]
+    assert "10 x" not in fast_rdata.KINDS["MX"][2]
