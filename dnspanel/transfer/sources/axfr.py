@@ -7,8 +7,6 @@ that cannot be reached at all is SourceAway. Messages are read one at a time
 and end up as text, so a zone takes little more memory than its zone file.
 """
 
-import base64
-import binascii
 import math
 import socket
 import ssl
@@ -20,7 +18,6 @@ from dataclasses import dataclass, field
 from itertools import chain, count, islice
 from typing import TypeVar
 
-import dns.exception
 import dns.message
 import dns.name
 import dns.rcode
@@ -30,7 +27,7 @@ import dns.rdatatype
 import dns.rrset
 import dns.tsig
 
-from dnspanel.texts import gettext, gettext_noop
+from dnspanel.texts import gettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Item, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
@@ -39,58 +36,19 @@ from dnspanel.transfer.sources import catalog, powerdns
 from dnspanel.transfer.sources.connections import Connections, connect
 from dnspanel.transfer.sources.dns_over_tls import TlsPeer, TlsRefused, over_tls, words
 from dnspanel.transfer.sources.dns_wire import BadMessage, Message, Record
+from dnspanel.transfer.sources.ixfr import Increment, IncrementReader
 from dnspanel.transfer.sources.prefetch import in_order
+from dnspanel.transfer.sources.transfer_faults import TIMEOUT, TLS, Broken, NotGiven, refusal
+from dnspanel.transfer.sources.tsig import Signatures, TsigKey, key_of, parsed_name
 from dnspanel.transfer.zonefile.writer import ZoneText, wire_text
 from replication.dns import names, rdtypes
 from replication.dns.rdtypes import type_to_text
-from replication.errors import BadName
 
 TIMEOUT_SECONDS = 30.0
 WORKERS = 4
 MOST_SILENT = 8  # zones one after the other; a server that gives none of them will give no other
-TIMEOUT = "transfer-timeout"
-TLS = "tls"  # the code of whatever stands against TLS with the server
-_MOST_UNSIGNED = 100  # messages in a row, by RFC 8945
 
 _T = TypeVar("_T")
-
-_ALGORITHMS = {
-    name.to_text(omit_final_dot=True).lower(): name
-    for name in (
-        dns.tsig.HMAC_MD5,
-        dns.tsig.HMAC_SHA1,
-        dns.tsig.HMAC_SHA224,
-        dns.tsig.HMAC_SHA256,
-        dns.tsig.HMAC_SHA256_128,
-        dns.tsig.HMAC_SHA384,
-        dns.tsig.HMAC_SHA384_192,
-        dns.tsig.HMAC_SHA512,
-        dns.tsig.HMAC_SHA512_256,
-    )
-}
-_ALGORITHMS["hmac-md5"] = dns.tsig.HMAC_MD5
-ALGORITHMS = tuple(_ALGORITHMS)
-
-
-@dataclass(frozen=True, slots=True)
-class TsigKey:
-    """A key to sign transfers with; `secret` is Base64 text, and never printed."""
-
-    name: str
-    algorithm: str
-    secret: str = field(repr=False)
-
-
-class NotGiven(Exception):
-    """The server does not give a zone, or not all of it; the text is a message for people and `code` names the kind."""
-
-    def __init__(self, code: str, reason: str) -> None:
-        super().__init__(reason)
-        self.code = code
-
-
-class Broken(Exception):
-    """The connection broke during a transfer, which may go better the next time."""
 
 
 class AxfrSource:
@@ -115,8 +73,8 @@ class AxfrSource:
         Raises SourceRefused for names or a key that are none.
         """
         self._server = Server(server, port, key_of(tsig), timeout, addresses)
-        self._zones = sorted({_name(zone) for zone in zones})
-        self._catalog = _name(catalog) if catalog else ""
+        self._zones = sorted({parsed_name(zone) for zone in zones})
+        self._catalog = parsed_name(catalog) if catalog else ""
         self._workers = workers
         self.total = len(self._zones)
         self.done = 0
@@ -173,39 +131,6 @@ class AxfrSource:
         return sorted([*found, *(one for one in listed if one.zone not in known)], key=lambda member: member.zone)
 
 
-def _name(text: str) -> str:
-    try:
-        return names.parse(text)
-    except BadName as exc:
-        raise SourceRefused(str(exc)) from exc
-
-
-def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
-    """The key as dnspython has it; raises SourceRefused."""
-    if key is None:
-        return None
-    algorithm = _ALGORITHMS.get(key.algorithm.strip().lower().rstrip("."))
-    if algorithm is None:
-        raise SourceRefused(
-            gettext("“{algorithm}” is not a TSIG algorithm; known are {list}").format(
-                algorithm=key.algorithm, list=", ".join(ALGORITHMS)
-            )
-        )
-    try:
-        secret = base64.b64decode("".join(key.secret.split()), validate=True)
-        return dns.tsig.Key(dns.name.from_text(_name(key.name)), secret, algorithm)
-    except binascii.Error:
-        raise SourceRefused(gettext("the secret of the TSIG key {name} is not Base64").format(name=key.name)) from None
-
-
-@dataclass(slots=True)
-class Increment:
-    """What changed in a zone, step by step: the records that go, then those that come. `soa` is the last SOA."""
-
-    soa: Record
-    steps: list[tuple[list[Record], list[Record]]] = field(default_factory=list)
-
-
 @dataclass(frozen=True)
 class Server:
     """Where zones come from. Each transfer has a connection of its own, and ends before `until` (monotonic time)."""
@@ -250,7 +175,7 @@ class Server:
         message = next(messages)
         records = message.answers()
         first = _first_soa(zone, records)
-        reading = _Increment(first, serial)
+        reading = IncrementReader(first, serial)
         while True:
             for record in records:
                 if not reading.take(record):
@@ -320,7 +245,7 @@ class Server:
         if self.key is not None:
             query.use_tsig(self.key)
         wire = query.to_wire()
-        signatures = _Signatures(self.key, query.mac or b"")
+        signatures = Signatures(self.key, query.mac or b"")
         with self._connected() as connection:
             with _speaking():
                 connection.sendall(struct.pack("!H", len(wire)) + wire)
@@ -337,7 +262,7 @@ class Server:
                     raise NotGiven("transfer-incomplete", gettext("the server answered another question"))
                 signatures.check(message)
                 if message.rcode != dns.rcode.NOERROR:
-                    raise _refusal(message.rcode)
+                    raise refusal(message.rcode)
                 if number == 0 and self.key is not None and message.signature is None:
                     raise NotGiven("tsig", gettext("the server did not sign its answer"))
                 yield message
@@ -394,50 +319,6 @@ def _first_soa(zone: str, records: Iterator[Record]) -> Record:
     return first
 
 
-class _Increment:
-    """The answer to an IXFR while it comes, record by record (RFC 1995, section 4)."""
-
-    def __init__(self, soa: Record, since: int) -> None:
-        self.found = Increment(soa)
-        self.count = 0
-        self._at = since  # the serial that the steps so far lead to
-        self._adding: bool | None = None
-        # One SOA alone: nothing is newer, or more messages follow.
-        self.is_complete = serial_in(soa) == since
-
-    def take(self, record: Record) -> bool:
-        """The record is part of a step; False where the answer is the whole zone. Raises NotGiven, Broken."""
-        self.count += 1
-        if self.is_complete:
-            raise NotGiven("transfer-incomplete", gettext("records follow the end of the changes"))
-        if record.type == rdtypes.SOA and record.name == self.found.soa.name:
-            return self._take_soa(record)
-        if self._adding is None:
-            return False
-        self.found.steps[-1][self._adding].append(record)
-        return True
-
-    def _take_soa(self, record: Record) -> bool:
-        """Between the parts of a step, between two steps, or at the end."""
-        if self._adding is False:
-            self._adding, self._at = True, serial_in(record)
-        elif self._adding and record.rdata == self.found.soa.rdata and self._at == serial_in(record):
-            self.is_complete = True
-        elif serial_in(record) == self._at:
-            self._adding = False
-            self.found.steps.append(([], []))
-        elif self._adding is None:
-            return False
-        else:
-            raise Broken(gettext("the changes are not in a row"))
-        return True
-
-
-def serial_in(soa: Record) -> int:
-    """The serial of a SOA record."""
-    return int.from_bytes(soa.rdata[-20:-16], "big")
-
-
 def _reason_of(exc: OSError) -> str:
     """Why there is no connection, as half a sentence."""
     return gettext("it does not answer") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
@@ -453,72 +334,6 @@ def _speaking() -> Iterator[None]:
         raise NotGiven(TLS, gettext("TLS ended: {reason}").format(reason=words(exc))) from exc
     except OSError as exc:
         raise Broken(gettext("the connection broke: {strerror}").format(strerror=exc.strerror)) from exc
-
-
-class _Signatures:
-    """Checks the messages of one transfer: a signature covers all messages since the last one (RFC 8945 5.3.1)."""
-
-    def __init__(self, key: dns.tsig.Key | None, request_mac: bytes) -> None:
-        self._key, self._mac = key, request_mac
-        self._context: dns.tsig.HMACTSig | dns.tsig.GSSTSig | None = None
-        self._unsigned = 0
-
-    def check(self, message: Message) -> None:
-        """Raises NotGiven unless the signature is right, or the message may be without."""
-        place = message.signature
-        if self._key is None:
-            return
-        if place is None:
-            self._unsigned += 1
-            if self._unsigned >= _MOST_UNSIGNED:
-                raise NotGiven("tsig", gettext("the server does not sign often enough"))
-            if self._context is not None:
-                self._context.update(message.wire)  # type: ignore[no-untyped-call]
-            return
-        self._unsigned = 0
-        try:
-            rdata = dns.rdata.from_wire(
-                dns.rdataclass.ANY, dns.rdatatype.TSIG, message.wire, place.rdata, place.end - place.rdata
-            )
-            owner = dns.name.from_text(message.owner(place))
-            self._context = dns.tsig.validate(  # type: ignore[no-untyped-call]
-                message.wire, self._key, owner, rdata, int(time.time()), self._mac, place.start, self._context, True
-            )
-        except (dns.exception.DNSException, BadMessage) as exc:
-            reason = _TSIG_MESSAGES.get(type(exc), gettext_noop("the server's signature is not right: {exc}"))
-            raise NotGiven("tsig", gettext(reason).format(exc=exc)) from exc
-
-
-_TSIG_MESSAGES: dict[type[Exception], str] = {
-    dns.tsig.PeerBadKey: gettext_noop(
-        "the server does not know the TSIG key, or not under this name and algorithm (BADKEY)"
-    ),
-    dns.tsig.PeerBadSignature: gettext_noop("the server finds the signature wrong: the TSIG secret differs (BADSIG)"),
-    dns.tsig.PeerBadTime: gettext_noop("the server's clock differs too much from ours (BADTIME)"),
-    dns.tsig.BadTime: gettext_noop("the server's clock differs too much from ours (BADTIME)"),
-    dns.tsig.PeerBadTruncation: gettext_noop(
-        "the server does not take signatures as short as this algorithm's (BADTRUNC)"
-    ),
-    dns.tsig.BadSignature: gettext_noop("the signature of the server's answer is wrong: the TSIG secret differs"),
-}
-
-_RCODE_MESSAGES: dict[int, str] = {
-    dns.rcode.REFUSED: gettext_noop(
-        "the server refuses the transfer (REFUSED): it has to allow it to our address or TSIG key"
-    ),
-    dns.rcode.NOTAUTH: gettext_noop(
-        "the server is not authoritative for the zone, or does not let us transfer it (NOTAUTH)"
-    ),
-    dns.rcode.NXDOMAIN: gettext_noop("the server does not know the zone (NXDOMAIN)"),
-    dns.rcode.SERVFAIL: gettext_noop("the server failed (SERVFAIL): the zone may be expired or not loaded there"),
-    dns.rcode.NOTIMP: gettext_noop("the server does not do zone transfers (NOTIMP)"),
-}
-
-
-def _refusal(rcode: int) -> NotGiven:
-    text = dns.rcode.to_text(dns.rcode.Rcode.make(rcode))
-    message = _RCODE_MESSAGES.get(rcode, gettext_noop("the server answers {rcode}"))
-    return NotGiven(f"transfer-{text.lower()}", gettext(message).format(rcode=text))
 
 
 # Of DNSSEC's own making: mostly not imported, and read from this form where their signatures are to be kept.

@@ -17,7 +17,7 @@ from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.files.spool import import_directory
 from dnspanel.transfer.models import ImportJob, SourceKind
-from dnspanel.transfer.sources import axfr, csv_table, powerdns_api, powerdns_dump, powerdns_lmdb, powerdns_sql
+from dnspanel.transfer.sources import axfr, csv_table, powerdns_api, powerdns_dump, powerdns_lmdb, powerdns_sql, tsig
 from dnspanel.transfer.sources import files as source_files
 from dnspanel.transfer.sources import json_zones as json_file
 
@@ -82,7 +82,7 @@ def _addresses(job: ImportJob) -> servers.Addresses | None:
 def _axfr(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
     key = None
     if parameters.get("tsig_name"):
-        key = axfr.TsigKey(parameters["tsig_name"], parameters["tsig_algorithm"], secret.get("tsig_secret", ""))
+        key = tsig.TsigKey(parameters["tsig_name"], parameters["tsig_algorithm"], secret.get("tsig_secret", ""))
     zones, catalog = parameters.get("zones") or (), parameters.get("catalog") or ""
     addresses = _addresses(job) or servers.every_address
     return axfr.AxfrSource(

@@ -1,0 +1,60 @@
+"""Read the answer to an IXFR step by step, as RFC 1995 has it. Pure."""
+
+from dataclasses import dataclass, field
+
+from dnspanel.texts import gettext
+from dnspanel.transfer.sources.dns_wire import Record
+from dnspanel.transfer.sources.transfer_faults import Broken, NotGiven
+from replication.dns import rdtypes
+
+
+@dataclass(slots=True)
+class Increment:
+    """What changed in a zone, step by step: the records that go, then those that come. `soa` is the last SOA."""
+
+    soa: Record
+    steps: list[tuple[list[Record], list[Record]]] = field(default_factory=list)
+
+
+class IncrementReader:
+    """The answer to an IXFR while it comes, record by record (RFC 1995, section 4)."""
+
+    def __init__(self, soa: Record, since: int) -> None:
+        self.found = Increment(soa)
+        self.count = 0
+        self._at = since  # the serial that the steps so far lead to
+        self._adding: bool | None = None
+        # One SOA alone: nothing is newer, or more messages follow.
+        self.is_complete = serial_in(soa) == since
+
+    def take(self, record: Record) -> bool:
+        """The record is part of a step; False where the answer is the whole zone. Raises NotGiven, Broken."""
+        self.count += 1
+        if self.is_complete:
+            raise NotGiven("transfer-incomplete", gettext("records follow the end of the changes"))
+        if record.type == rdtypes.SOA and record.name == self.found.soa.name:
+            return self._take_soa(record)
+        if self._adding is None:
+            return False
+        self.found.steps[-1][self._adding].append(record)
+        return True
+
+    def _take_soa(self, record: Record) -> bool:
+        """Between the parts of a step, between two steps, or at the end."""
+        if self._adding is False:
+            self._adding, self._at = True, serial_in(record)
+        elif self._adding and record.rdata == self.found.soa.rdata and self._at == serial_in(record):
+            self.is_complete = True
+        elif serial_in(record) == self._at:
+            self._adding = False
+            self.found.steps.append(([], []))
+        elif self._adding is None:
+            return False
+        else:
+            raise Broken(gettext("the changes are not in a row"))
+        return True
+
+
+def serial_in(soa: Record) -> int:
+    """The serial of a SOA record."""
+    return int.from_bytes(soa.rdata[-20:-16], "big")

@@ -1,0 +1,40 @@
+"""Say why a server gives no zone: faults of a zone transfer, and the words for its answers."""
+
+import dns.rcode
+
+from dnspanel.texts import gettext, gettext_noop
+
+TIMEOUT = "transfer-timeout"
+TLS = "tls"  # the code of whatever stands against TLS with the server
+
+
+class NotGiven(Exception):
+    """The server does not give a zone, or not all of it; the text is a message for people and `code` names the kind."""
+
+    def __init__(self, code: str, reason: str) -> None:
+        super().__init__(reason)
+        self.code = code
+
+
+class Broken(Exception):
+    """The connection broke during a transfer, which may go better the next time."""
+
+
+_RCODE_MESSAGES: dict[int, str] = {
+    dns.rcode.REFUSED: gettext_noop(
+        "the server refuses the transfer (REFUSED): it has to allow it to our address or TSIG key"
+    ),
+    dns.rcode.NOTAUTH: gettext_noop(
+        "the server is not authoritative for the zone, or does not let us transfer it (NOTAUTH)"
+    ),
+    dns.rcode.NXDOMAIN: gettext_noop("the server does not know the zone (NXDOMAIN)"),
+    dns.rcode.SERVFAIL: gettext_noop("the server failed (SERVFAIL): the zone may be expired or not loaded there"),
+    dns.rcode.NOTIMP: gettext_noop("the server does not do zone transfers (NOTIMP)"),
+}
+
+
+def refusal(rcode: int) -> NotGiven:
+    """Return what a server's refusal means, by the code of its answer."""
+    text = dns.rcode.to_text(dns.rcode.Rcode.make(rcode))
+    message = _RCODE_MESSAGES.get(rcode, gettext_noop("the server answers {rcode}"))
+    return NotGiven(f"transfer-{text.lower()}", gettext(message).format(rcode=text))
