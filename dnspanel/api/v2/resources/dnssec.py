@@ -31,8 +31,9 @@ from dnspanel.api.v2.schema.dnssec_serializers import (
     requested_signing,
 )
 from dnspanel.api.v2.schema.fields import read
+from dnspanel.api.v2.schema.parameters import CHANGING, IF_CHANGED, WRITING
 from dnspanel.api.v2.schema.parsing import Faults
-from dnspanel.api.v2.schema.zone_serializers import CHANGING, IF_CHANGED, WRITING, WrittenSerializer
+from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.zones import access, find_zones
 from dnspanel.zones.dnssec import key_material, preview, queries, sign
 from dnspanel.zones.dnssec.describe import describe_polling

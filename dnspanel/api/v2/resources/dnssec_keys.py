@@ -26,7 +26,8 @@ from dnspanel.api.v2.schema.dnssec_serializers import (
     NewKeySerializer,
 )
 from dnspanel.api.v2.schema.fields import page_of, read
-from dnspanel.api.v2.schema.zone_serializers import CHANGING, IF_CHANGED, WRITING, WrittenSerializer
+from dnspanel.api.v2.schema.parameters import CHANGING, IF_CHANGED, WRITING
+from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.zones import access
 from dnspanel.zones.dnssec import key_material, queries, sign
 from dnspanel.zones.dnssec.guarded import Acting

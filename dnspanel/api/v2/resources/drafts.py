@@ -26,21 +26,18 @@ from dnspanel.api.v2.http.representation import operation_json, time_json
 from dnspanel.api.v2.http.view import V2View, form_id_of
 from dnspanel.api.v2.http.visibility import seen
 from dnspanel.api.v2.resources.rrsets import at_path
-from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
-from dnspanel.api.v2.schema.parsing import Faults, read_rrset
-from dnspanel.api.v2.schema.zone_serializers import (
-    CHANGING,
-    IDEMPOTENCY_KEY,
-    IF_CHANGED,
-    IF_MATCH,
+from dnspanel.api.v2.schema.draft_serializers import (
     DraftedSerializer,
     DraftSerializer,
     OperationSerializer,
-    PlansSerializer,
     PublishDraftSerializer,
     ResolveSerializer,
-    WrittenSerializer,
 )
+from dnspanel.api.v2.schema.fields import PAGED, page_of, read, text_parameter
+from dnspanel.api.v2.schema.parameters import CHANGING, IDEMPOTENCY_KEY, IF_CHANGED, IF_MATCH
+from dnspanel.api.v2.schema.parsing import Faults, read_rrset
+from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
+from dnspanel.api.v2.schema.zone_serializers import PlansSerializer
 from dnspanel.zones import access, draft, queries, revision
 from dnspanel.zones.errors import Conflicts
 from dnspanel.zones.models import Channel, Operation, Publication, Zone

@@ -28,7 +28,7 @@ from dnspanel.api.v2.schema.many_serializers import (
     ManyZonesSerializer,
     ManyZonesWrittenSerializer,
 )
-from dnspanel.api.v2.schema.zone_serializers import CHANGING
+from dnspanel.api.v2.schema.parameters import CHANGING
 from dnspanel.statement_time import searching_for
 from dnspanel.zones import many_settings
 from dnspanel.zones.errors import SettingsRefused

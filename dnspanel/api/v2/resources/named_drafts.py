@@ -25,15 +25,11 @@ from dnspanel.api.v2.http.representation import time_json
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.drafts import publish_seen
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
+from dnspanel.api.v2.schema.draft_serializers import PublishDraftSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Shape, Text, page_of, read
-from dnspanel.api.v2.schema.zone_serializers import (
-    CHANGING,
-    IDEMPOTENCY_KEY,
-    IF_MATCH,
-    PlansSerializer,
-    PublishDraftSerializer,
-    WrittenSerializer,
-)
+from dnspanel.api.v2.schema.parameters import CHANGING, IDEMPOTENCY_KEY, IF_MATCH
+from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
+from dnspanel.api.v2.schema.zone_serializers import PlansSerializer
 from dnspanel.zones import access, named_drafts, revision
 from dnspanel.zones.errors import DraftUnknown
 from dnspanel.zones.models import Zone

@@ -33,7 +33,7 @@ from dnspanel.api.v2.schema.fields import (
     read,
     stamp,
 )
-from dnspanel.api.v2.schema.zone_serializers import IF_MATCH
+from dnspanel.api.v2.schema.parameters import IF_MATCH
 from dnspanel.zones import access, publish_rules
 from dnspanel.zones.governing import approvers_text
 from dnspanel.zones.models import ApprovalRule, Freeze, ZoneRule

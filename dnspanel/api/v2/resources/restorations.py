@@ -23,7 +23,7 @@ from dnspanel.api.v2.schema.many_serializers import (
     RestorationsSerializer,
     RestorationsWrittenSerializer,
 )
-from dnspanel.api.v2.schema.zone_serializers import CHANGING
+from dnspanel.api.v2.schema.parameters import CHANGING
 from dnspanel.statement_time import searching_for
 from dnspanel.zones import access, restore
 from dnspanel.zones.many_settings import MOST_ZONES, ZonesOutcome

@@ -36,14 +36,9 @@ from dnspanel.api.v2.schema.fields import (
     read,
     stamp,
 )
-from dnspanel.api.v2.schema.zone_serializers import (
-    LOST,
-    WRITING,
-    ChangeSerializer,
-    PlansSerializer,
-    TermsSerializer,
-    WrittenSerializer,
-)
+from dnspanel.api.v2.schema.parameters import WRITING
+from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
+from dnspanel.api.v2.schema.zone_serializers import ChangeSerializer, PlansSerializer, TermsSerializer
 from dnspanel.transfer.zone_templates import access as doors
 from dnspanel.transfer.zone_templates import edit, use
 from dnspanel.transfer.zone_templates.compare import Act, Step

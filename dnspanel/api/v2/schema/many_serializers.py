@@ -13,13 +13,13 @@ from dnspanel.api.v2.schema.fields import (
     Text,
     ZoneName,
 )
+from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import (
     MOST_REASON,
     MOST_TTL,
     RRsetSerializer,
     TermsSerializer,
     ViolationSerializer,
-    WrittenSerializer,
     ZoneRefusalSerializer,
 )
 from dnspanel.zones.many import LONGEST_TEXT, MOST_VALUES

@@ -7,7 +7,7 @@ from rest_framework import serializers
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.dnssec_serializers import MOST_NUMBER, made_algorithm
 from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape
-from dnspanel.api.v2.schema.zone_serializers import LOST, WrittenSerializer
+from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
 from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind, Step
 
 _KINDS = [(str(kind), str(kind)) for kind in Kind]

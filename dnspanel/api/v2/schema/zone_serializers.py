@@ -1,4 +1,4 @@
-"""The description of zones, RRsets, drafts and publications, from which the OpenAPI document is made.
+"""Describe zones, RRsets and changes of them, from which the OpenAPI document is made.
 
 What comes in is read by these where speed does not matter, and by `reading`
 where a request may have a thousand RRsets. What goes out is made by `shown`
@@ -7,12 +7,11 @@ and `accepted`; a test holds real answers against the document.
 
 from typing import Any
 
-from drf_spectacular.utils import OpenApiParameter, extend_schema_serializer
 from rest_framework import serializers
 
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
-from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, Members, Shape, Text, page_of
-from dnspanel.zones.models import Channel, RevisionKind
+from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, Members, Shape, Text
+from dnspanel.zones.models import RevisionKind
 from dnspanel.zones.rrset_notes import LONGEST_COMMENT, MOST_COMMENTS, MOST_TAGS
 
 MOST_REASON = 2000
@@ -21,51 +20,13 @@ MOST_CHANGES = 10_000
 MOST_RDATA = 5_000
 LARGEST_SEQUENCE = 2**63 - 1
 
-WAIT = OpenApiParameter(
-    "wait",
-    {"type": "integer", "minimum": 0, "maximum": 60},
-    description="Seconds to wait until all nodes answer with it; `Prefer: wait=…` says the same.",
-)
-WAIT_FOR = OpenApiParameter(
-    "wait_for",
-    {"type": "string", "enum": ["nodes", "all"]},
-    description="Whom `wait` waits for: `nodes`, or `all` (nodes and the secondaries that have the zones).",
-)
-IF_MATCH = OpenApiParameter(
-    "If-Match",
-    str,
-    OpenApiParameter.HEADER,
-    description="`ETag` of what you read, or `*`. 412 if it has changed since.",
-)
-IF_NONE_MATCH = OpenApiParameter(
-    "If-None-Match", str, OpenApiParameter.HEADER, description="`*`: write only if it does not exist yet, else 412."
-)
-IF_CHANGED = OpenApiParameter(
-    "If-None-Match", str, OpenApiParameter.HEADER, description="ETag of the version that you have: then 304."
-)
-IDEMPOTENCY_KEY = OpenApiParameter(
-    "Idempotency-Key",
-    str,
-    OpenApiParameter.HEADER,
-    description="A retry with the same key gets the same answer for 24 hours, and writes once.",
-)
-DRY_RUN = OpenApiParameter(
-    "dry_run",
-    bool,
-    description="true: write nothing, and answer what would be done. What would refuse the write refuses this; what "
-    "would ask for `confirm` is in the answer.",
-)
-WRITING = [WAIT, WAIT_FOR, DRY_RUN, IDEMPOTENCY_KEY]
-CHANGING = [IF_MATCH, *WRITING]
-Q = OpenApiParameter("q", str, description="As in the search box of the panel.")
 
-
-def _texts(**kwargs: Any) -> serializers.ListField:
+def texts_of(**kwargs: Any) -> serializers.ListField:
     return serializers.ListField(child=Text(), **kwargs)
 
 
 def _tags() -> serializers.ListField:
-    return _texts(required=False, max_length=MOST_TAGS, help_text="1 to 40 of a–z, 0–9, dot, dash, underscore.")
+    return texts_of(required=False, max_length=MOST_TAGS, help_text="1 to 40 of a–z, 0–9, dot, dash, underscore.")
 
 
 def _value_comments() -> serializers.DictField:
@@ -96,10 +57,12 @@ class RRsetContentSerializer(Shape):
     """The content of an RRset."""
 
     ttl = Integer(min_value=0, max_value=MOST_TTL)
-    rdata = _texts(
+    rdata = texts_of(
         min_length=1, max_length=MOST_RDATA, help_text="Names are absolute and end in a dot; one without it is refused."
     )
-    disabled = _texts(required=False, max_length=MOST_RDATA, help_text="Those of `rdata` that are kept but not served.")
+    disabled = texts_of(
+        required=False, max_length=MOST_RDATA, help_text="Those of `rdata` that are kept but not served."
+    )
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
     tags = _tags()
     value_comments = _value_comments()
@@ -109,13 +72,13 @@ class RRsetPatchSerializer(Shape):
     """Changes to an existing RRset. Members that are left out stay; `add` and `remove` keep other records."""
 
     ttl = Integer(required=False, min_value=0, max_value=MOST_TTL)
-    rdata = _texts(required=False, min_length=1, max_length=MOST_RDATA)
-    disabled = _texts(required=False, max_length=MOST_RDATA, help_text="Values that are kept but not served.")
+    rdata = texts_of(required=False, min_length=1, max_length=MOST_RDATA)
+    disabled = texts_of(required=False, max_length=MOST_RDATA, help_text="Values that are kept but not served.")
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
     tags = _tags()
     value_comments = _value_comments()
-    add = _texts(required=False, max_length=MOST_RDATA, help_text="Records to add.")
-    remove = _texts(required=False, max_length=MOST_RDATA, help_text="Records not to have.")
+    add = texts_of(required=False, max_length=MOST_RDATA, help_text="Records to add.")
+    remove = texts_of(required=False, max_length=MOST_RDATA, help_text="Records not to have.")
 
 
 class NewRRsetSerializer(RRsetContentSerializer):
@@ -140,8 +103,8 @@ class ChangeOrderSerializer(Shape):
         max_value=MOST_TTL,
         help_text="Needed for `replace`, and for `extend` of a new RRset.",
     )
-    rdata = _texts(required=False, max_length=MOST_RDATA, help_text="For all but delete.")
-    disabled = _texts(required=False, max_length=MOST_RDATA, help_text="Values that are kept but not served.")
+    rdata = texts_of(required=False, max_length=MOST_RDATA, help_text="For all but delete.")
+    disabled = texts_of(required=False, max_length=MOST_RDATA, help_text="Values that are kept but not served.")
     comment = Text(required=False, allow_blank=True, max_length=MOST_REASON)
     tags = _tags()
     value_comments = _value_comments()
@@ -214,7 +177,7 @@ class NewZoneSerializer(Shape):
 
     name = Text()
     rrsets = NewRRsetSerializer(many=True, required=False)
-    nameservers = _texts(required=False, min_length=1, max_length=50, help_text="Names of its name servers.")
+    nameservers = texts_of(required=False, min_length=1, max_length=50, help_text="Names of its name servers.")
     name_server_set = Integer(
         required=False, min_value=1, max_value=LARGEST_ID, help_text="Id of a set, in place of `nameservers`."
     )
@@ -226,7 +189,7 @@ class NewZoneSerializer(Shape):
 class ClonesSerializer(Shape):
     """Zones to create with the records of another one."""
 
-    names = _texts(min_length=1, max_length=1000, help_text="Names of the new zones.")
+    names = texts_of(min_length=1, max_length=1000, help_text="Names of the new zones.")
     team = Integer(required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team.")
     tags = Flag(required=False, default=False, help_text="Copy the tags too. Needs the right `settings`.")
     reason = Text(required=False, allow_blank=True, max_length=MOST_REASON, help_text="Why; the history shows it.")
@@ -235,7 +198,7 @@ class ClonesSerializer(Shape):
 class ZonePatchSerializer(Shape):
     """Settings of a zone. Members that are left out stay as they are."""
 
-    tags = _texts(required=False, max_length=50)
+    tags = texts_of(required=False, max_length=50)
     team = Integer(
         required=False, allow_null=True, min_value=1, max_value=LARGEST_ID, help_text="Id of a team; null: no team."
     )
@@ -359,158 +322,6 @@ class PlansSerializer(Shape):
     )
 
 
-class ReachSerializer(Shape):
-    """The state of one publication on one node."""
-
-    node = serializers.CharField(help_text="Name of the node.")
-    state = serializers.ChoiceField(
-        choices=["pending", "answers"], help_text="Whether it answers with the publication."
-    )
-    reached_at = serializers.DateTimeField(allow_null=True, help_text="When it did first.")
-    ms = serializers.FloatField(allow_null=True, help_text="From the publication to the proof.")
-    detail = serializers.CharField(allow_blank=True, help_text="Why it is pending, as far as that is known.")
-
-
-class PublishedZoneSerializer(Shape):
-    """A zone of a publication."""
-
-    zone = serializers.CharField()
-    revision = serializers.IntegerField()
-    serial = serializers.IntegerField()
-    kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="What happened to the zone.")
-
-
-class TakenBackSerializer(Shape):
-    """When and why a publication was taken back: the canary could not answer with it, and no other node got it."""
-
-    at = serializers.DateTimeField(allow_null=True, help_text="When it was taken back.")
-    sequence = serializers.IntegerField(allow_null=True, help_text="Of the publication that took it back.")
-    reason = serializers.CharField(allow_blank=True, help_text="Why; empty if the token is not allowed to know.")
-
-
-class ListedPublicationSerializer(Shape):
-    """A publication: everything that one write published together."""
-
-    sequence = serializers.IntegerField()
-    epoch = serializers.UUIDField(help_text="Changes when the panel is restored from a backup.")
-    at = serializers.DateTimeField(help_text="When it was published.")
-    actor = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
-    channel = serializers.ChoiceField(choices=Channel.values)
-    reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
-    url = serializers.CharField()
-    part_of = serializers.IntegerField(
-        allow_null=True, help_text="The first publication of a write in several; null: the write was one publication."
-    )
-    taken_back = TakenBackSerializer(allow_null=True, help_text="null: it was not taken back.")
-
-
-class FeedItemSerializer(ListedPublicationSerializer):
-    """A publication in a feed of changes; `zones` and `more_zones` with `expand=zones` only."""
-
-    zones = PublishedZoneSerializer(many=True, required=False, help_text="At most the first 100.")
-    more_zones = serializers.BooleanField(
-        required=False, help_text="There are others: `/publications/{sequence}/zones` lists all."
-    )
-
-
-class PublicationPageSerializer(page_of(FeedItemSerializer)):  # type: ignore[misc]
-    """A page of publications, and how far it reaches."""
-
-    up_to = serializers.IntegerField(
-        help_text="In a feed: the `after` of the next request. Nothing up to it is missing."
-    )
-    epoch = serializers.UUIDField(allow_null=True, help_text="Changes when the panel is restored from a backup.")
-
-
-class PublicationSerializer(ListedPublicationSerializer):
-    """A publication and its state on the nodes."""
-
-    zones = PublishedZoneSerializer(many=True, help_text="At most the first 100.")
-    everywhere = serializers.BooleanField(help_text="All nodes that take pushes have proved to answer with it.")
-    reached = serializers.IntegerField(help_text="How many nodes have.")
-    of = serializers.IntegerField(help_text="How many nodes take pushes.")
-    nodes = ReachSerializer(many=True, allow_null=True, help_text="null without the permission `fleet`.")
-    at_secondaries = serializers.BooleanField(
-        allow_null=True, help_text="All secondaries that have its zones answer with it; null: without `wait_for=all`."
-    )
-    secondaries_lacking = serializers.ListField(
-        child=serializers.CharField(),
-        allow_null=True,
-        help_text="Secondaries that do not have it yet, in words; null without `wait_for=all` or without the "
-        "permission `fleet`.",
-    )
-
-
-class ShadowedSerializer(Shape):
-    """An RRset that no node answers with, because another zone answers for its name."""
-
-    zone = serializers.CharField()
-    name = serializers.CharField()
-    type = serializers.CharField()
-    answering_zone = serializers.CharField(help_text="The zone inside `zone` that answers for this name.")
-
-
-class WatchedPublicationSerializer(PublicationSerializer):
-    """A publication, its state on the nodes, and RRsets that nodes answer from another zone."""
-
-    shadowed = ShadowedSerializer(many=True, help_text="At most the first 100, as of now.")
-
-
-class WrittenSerializer(Shape):
-    """What a write did."""
-
-    publication = PublicationSerializer(
-        allow_null=True, help_text="The last one of the write; null: there was nothing to change."
-    )
-    publications = serializers.ListField(
-        child=serializers.IntegerField(),
-        help_text="Sequences of all publications of this write; more than 2,000 RRsets take several. Undoing one "
-        "of them undoes all.",
-    )
-    zones = MovedSerializer(many=True)
-    warnings = ViolationSerializer(many=True)
-
-
-# Such an answer is made of the log of publications, which has nothing else.
-LOST = "Left out where the answer to an earlier request with the same `Idempotency-Key` was lost."
-
-
-class RRsetWrittenSerializer(WrittenSerializer):
-    """What a write of one RRset did."""
-
-    rrset = RRsetSerializer(allow_null=True, required=False, help_text=f"As it is now; null: it is gone. {LOST}")
-
-
-class ZoneWrittenSerializer(WrittenSerializer):
-    """What creating or restoring a zone did."""
-
-    zone = ZoneSerializer(required=False, help_text=f"As it is now. {LOST}")
-
-
-class RevisionSerializer(Shape):
-    """A published, numbered change of a zone."""
-
-    zone = serializers.CharField()
-    revision = serializers.IntegerField()
-    sequence = serializers.IntegerField()
-    at = serializers.DateTimeField(help_text="When it was published.")
-    actor = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
-    channel = serializers.ChoiceField(choices=Channel.values)
-    kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="What happened to the zone.")
-    serial = serializers.IntegerField()
-    added = serializers.IntegerField(help_text="Number of RRsets that were added.")
-    changed = serializers.IntegerField(help_text="Number of RRsets that changed.")
-    removed = serializers.IntegerField(help_text="Number of RRsets that were removed.")
-    reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
-
-
-class RevisionDiffSerializer(RevisionSerializer):
-    """A revision and its changes: at most the first 1,000 RRsets. The creation of a zone lists none."""
-
-    changes = ChangeSerializer(many=True)
-    left_out = serializers.IntegerField(help_text="How many more there are.")
-
-
 class UndoSerializer(TermsSerializer):
     """How to undo."""
 
@@ -520,62 +331,6 @@ class UndoSerializer(TermsSerializer):
         default="publication",
         help_text="`publication` publishes at once; `draft` puts the changes into your draft.",
     )
-
-
-class OperationSerializer(Shape):
-    """A change in a draft: an RRset as it is published and as the draft has it."""
-
-    operation = serializers.IntegerField(allow_null=True, help_text="null: the draft says nothing about it.")
-    zone = serializers.CharField()
-    name = serializers.CharField()
-    type = serializers.CharField()
-    published = RRsetSerializer(allow_null=True, help_text="null: absent.")
-    wanted = RRsetSerializer(allow_null=True, help_text="null: to be deleted, or absent.")
-    mark = serializers.ChoiceField(
-        choices=["added", "changed", "deleted"],
-        allow_null=True,
-        help_text="How the draft changes the RRset; null: not at all.",
-    )
-    conflict = serializers.BooleanField(help_text="Others published a change since this edit began.")
-
-
-@extend_schema_serializer(component_name="Wanted")
-class DraftedSerializer(Shape):
-    """The RRset to put into a draft."""
-
-    wanted = RRsetContentSerializer(allow_null=True, help_text="null: that it be deleted.")
-    base_revision = Integer(required=False, min_value=0, help_text="The revision that you were looking at.")
-
-
-class DraftZoneSerializer(Shape):
-    """What a draft changes in one zone."""
-
-    zone = serializers.CharField()
-    added = serializers.IntegerField(help_text="Number of RRsets that it adds.")
-    changed = serializers.IntegerField(help_text="Number of RRsets that it changes.")
-    deleted = serializers.IntegerField(help_text="Number of RRsets that it deletes.")
-
-
-class DraftSerializer(Shape):
-    """The draft of the token's owner: its unpublished changes, as far as the token can see them."""
-
-    zones = DraftZoneSerializer(many=True)
-    operations = serializers.IntegerField(help_text="Number of RRsets that it changes.")
-    digest = serializers.CharField(help_text="Differs when any of it does.")
-
-
-class PublishDraftSerializer(TermsSerializer):
-    """How to publish a draft."""
-
-    accept_warnings = Flag(required=False, default=False, help_text="true: publish in spite of warnings.")
-    accepted = _texts(required=False, max_length=100, help_text="Codes of warnings that are accepted.")
-    zones = serializers.ListField(child=Text(), required=False, min_length=1, max_length=1000)
-
-
-class ResolveSerializer(Shape):
-    """How to resolve a conflict."""
-
-    choice = Choice(choices=["theirs", "mine", "both"], help_text="Which records to keep.")
 
 
 class FoundSerializer(Shape):

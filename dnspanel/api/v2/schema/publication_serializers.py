@@ -1,0 +1,166 @@
+"""Describe publications, their revisions, and what a write did."""
+
+from rest_framework import serializers
+
+from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
+from dnspanel.api.v2.schema.fields import Shape, page_of
+from dnspanel.api.v2.schema.zone_serializers import (
+    ChangeSerializer,
+    MovedSerializer,
+    RRsetSerializer,
+    ViolationSerializer,
+    ZoneSerializer,
+)
+from dnspanel.zones.models import Channel, RevisionKind
+
+
+class ReachSerializer(Shape):
+    """The state of one publication on one node."""
+
+    node = serializers.CharField(help_text="Name of the node.")
+    state = serializers.ChoiceField(
+        choices=["pending", "answers"], help_text="Whether it answers with the publication."
+    )
+    reached_at = serializers.DateTimeField(allow_null=True, help_text="When it did first.")
+    ms = serializers.FloatField(allow_null=True, help_text="From the publication to the proof.")
+    detail = serializers.CharField(allow_blank=True, help_text="Why it is pending, as far as that is known.")
+
+
+class PublishedZoneSerializer(Shape):
+    """A zone of a publication."""
+
+    zone = serializers.CharField()
+    revision = serializers.IntegerField()
+    serial = serializers.IntegerField()
+    kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="What happened to the zone.")
+
+
+class TakenBackSerializer(Shape):
+    """When and why a publication was taken back: the canary could not answer with it, and no other node got it."""
+
+    at = serializers.DateTimeField(allow_null=True, help_text="When it was taken back.")
+    sequence = serializers.IntegerField(allow_null=True, help_text="Of the publication that took it back.")
+    reason = serializers.CharField(allow_blank=True, help_text="Why; empty if the token is not allowed to know.")
+
+
+class ListedPublicationSerializer(Shape):
+    """A publication: everything that one write published together."""
+
+    sequence = serializers.IntegerField()
+    epoch = serializers.UUIDField(help_text="Changes when the panel is restored from a backup.")
+    at = serializers.DateTimeField(help_text="When it was published.")
+    actor = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
+    channel = serializers.ChoiceField(choices=Channel.values)
+    reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
+    url = serializers.CharField()
+    part_of = serializers.IntegerField(
+        allow_null=True, help_text="The first publication of a write in several; null: the write was one publication."
+    )
+    taken_back = TakenBackSerializer(allow_null=True, help_text="null: it was not taken back.")
+
+
+class FeedItemSerializer(ListedPublicationSerializer):
+    """A publication in a feed of changes; `zones` and `more_zones` with `expand=zones` only."""
+
+    zones = PublishedZoneSerializer(many=True, required=False, help_text="At most the first 100.")
+    more_zones = serializers.BooleanField(
+        required=False, help_text="There are others: `/publications/{sequence}/zones` lists all."
+    )
+
+
+class PublicationPageSerializer(page_of(FeedItemSerializer)):  # type: ignore[misc]
+    """A page of publications, and how far it reaches."""
+
+    up_to = serializers.IntegerField(
+        help_text="In a feed: the `after` of the next request. Nothing up to it is missing."
+    )
+    epoch = serializers.UUIDField(allow_null=True, help_text="Changes when the panel is restored from a backup.")
+
+
+class PublicationSerializer(ListedPublicationSerializer):
+    """A publication and its state on the nodes."""
+
+    zones = PublishedZoneSerializer(many=True, help_text="At most the first 100.")
+    everywhere = serializers.BooleanField(help_text="All nodes that take pushes have proved to answer with it.")
+    reached = serializers.IntegerField(help_text="How many nodes have.")
+    of = serializers.IntegerField(help_text="How many nodes take pushes.")
+    nodes = ReachSerializer(many=True, allow_null=True, help_text="null without the permission `fleet`.")
+    at_secondaries = serializers.BooleanField(
+        allow_null=True, help_text="All secondaries that have its zones answer with it; null: without `wait_for=all`."
+    )
+    secondaries_lacking = serializers.ListField(
+        child=serializers.CharField(),
+        allow_null=True,
+        help_text="Secondaries that do not have it yet, in words; null without `wait_for=all` or without the "
+        "permission `fleet`.",
+    )
+
+
+class ShadowedSerializer(Shape):
+    """An RRset that no node answers with, because another zone answers for its name."""
+
+    zone = serializers.CharField()
+    name = serializers.CharField()
+    type = serializers.CharField()
+    answering_zone = serializers.CharField(help_text="The zone inside `zone` that answers for this name.")
+
+
+class WatchedPublicationSerializer(PublicationSerializer):
+    """A publication, its state on the nodes, and RRsets that nodes answer from another zone."""
+
+    shadowed = ShadowedSerializer(many=True, help_text="At most the first 100, as of now.")
+
+
+class WrittenSerializer(Shape):
+    """What a write did."""
+
+    publication = PublicationSerializer(
+        allow_null=True, help_text="The last one of the write; null: there was nothing to change."
+    )
+    publications = serializers.ListField(
+        child=serializers.IntegerField(),
+        help_text="Sequences of all publications of this write; more than 2,000 RRsets take several. Undoing one "
+        "of them undoes all.",
+    )
+    zones = MovedSerializer(many=True)
+    warnings = ViolationSerializer(many=True)
+
+
+# Such an answer is made of the log of publications, which has nothing else.
+LOST = "Left out where the answer to an earlier request with the same `Idempotency-Key` was lost."
+
+
+class RRsetWrittenSerializer(WrittenSerializer):
+    """What a write of one RRset did."""
+
+    rrset = RRsetSerializer(allow_null=True, required=False, help_text=f"As it is now; null: it is gone. {LOST}")
+
+
+class ZoneWrittenSerializer(WrittenSerializer):
+    """What creating or restoring a zone did."""
+
+    zone = ZoneSerializer(required=False, help_text=f"As it is now. {LOST}")
+
+
+class RevisionSerializer(Shape):
+    """A published, numbered change of a zone."""
+
+    zone = serializers.CharField()
+    revision = serializers.IntegerField()
+    sequence = serializers.IntegerField()
+    at = serializers.DateTimeField(help_text="When it was published.")
+    actor = ActorSerializer(allow_null=True, help_text="null: the token may not know who.")
+    channel = serializers.ChoiceField(choices=Channel.values)
+    kind = serializers.ChoiceField(choices=RevisionKind.values, help_text="What happened to the zone.")
+    serial = serializers.IntegerField()
+    added = serializers.IntegerField(help_text="Number of RRsets that were added.")
+    changed = serializers.IntegerField(help_text="Number of RRsets that changed.")
+    removed = serializers.IntegerField(help_text="Number of RRsets that were removed.")
+    reason = serializers.CharField(allow_blank=True, help_text="Why, as its author wrote.")
+
+
+class RevisionDiffSerializer(RevisionSerializer):
+    """A revision and its changes: at most the first 1,000 RRsets. The creation of a zone lists none."""
+
+    changes = ChangeSerializer(many=True)
+    left_out = serializers.IntegerField(help_text="How many more there are.")
