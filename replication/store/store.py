@@ -34,12 +34,11 @@ Rows depend on the segments alone (the header of schemas 5 and 6 takes its time 
 segment), so two stores with the same history hold the same keys and values.
 """
 
-import contextlib
 import errno
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain, islice
 from types import TracebackType
@@ -49,14 +48,11 @@ from uuid import UUID
 import lmdb
 
 from replication.codec import keys, values
-from replication.codec.dnssec import decode_key, zone_of
 from replication.codec.domains import ZoneObject, decode_domain
 from replication.codec.schema import Dbi, File, Schema, schema_for
 from replication.codec.sealed import SecretOf
 from replication.dns import rdtypes
 from replication.errors import (
-    BadBytes,
-    BadName,
     BadSegment,
     BadSnapshot,
     Busy,
@@ -66,7 +62,7 @@ from replication.errors import (
     WrongCluster,
     WrongEpoch,
 )
-from replication.store import mapped
+from replication.store import key_table, mapped
 from replication.store.applying import (
     POSITION_ZONE,
     POSITION_ZONE_ID,
@@ -74,7 +70,7 @@ from replication.store.applying import (
     Watch,
     own_rows,
 )
-from replication.store.attached import IndexRow, attached_rows, index_rows
+from replication.store.attached import attached_rows
 from replication.store.checking import Check
 from replication.store.digest_delta import digest_delta
 from replication.store.file_row import INSTALLING_KEY, Database, combined_position, common_position
@@ -96,8 +92,6 @@ LMDB_VERSION = ".".join(map(str, lmdb.version()))
 
 _COPY_PAUSE_SECONDS = 0.02
 _KEYS_AT_ONCE = 1_000
-# A KSK and a ZSK of each of some zones.
-_KEYS_IN_A_ROW = 4
 
 # Resident pages of mapped files above this are let go after a commit.
 _RESIDENT_FILE_BYTES = 16 << 20
@@ -275,42 +269,15 @@ class Store:
 
     def has_keys(self, zone: str) -> bool:
         """Whether the zone of this name has DNSSEC keys, active or not."""
-        with self._main.env.begin() as txn:
-            return any(self._key_rows(txn, zone))
+        return key_table.has_keys(self._main, self.schema, zone)
 
     def signed_zones(self, zones: Iterable[str]) -> set[str]:
         """Those of these zones that PowerDNS has to sign: they have an active key, or one that cannot be read."""
-        found = set()
-        with self._main.env.begin() as txn:
-            for zone in zones:
-                for row in self._key_rows(txn, zone):
-                    value = txn.get(self.schema.row_id_key(row.row_id), db=self._main.tables[Dbi.KEYDATA])
-                    if value is not None and self._is_active(value):
-                        found.add(zone)
-                        break
-        return found
+        return key_table.signed_zones(self._main, self.schema, zones)
 
     def zones_with_keys(self) -> list[str]:
         """Some of the zones that have DNSSEC keys, from all over the table of keys; all of them where they are few."""
-        found: dict[str, None] = {}
-        table = self._main.tables[Dbi.KEYDATA]
-        with self._main.env.begin() as txn, txn.cursor(db=table) as cursor:
-            for first in (1 << power for power in range(31)):
-                if not cursor.set_range(self.schema.row_id_key(first)):
-                    break
-                for value in islice(cursor.iternext(keys=False), _KEYS_IN_A_ROW):
-                    with contextlib.suppress(BadBytes, BadName):
-                        found[zone_of(self.schema.unwrap(value))] = None
-        return list(found)
-
-    def _is_active(self, value: bytes) -> bool:
-        try:
-            return decode_key(self.schema.unwrap(value), self.schema.number).active
-        except (BadBytes, BadName):
-            return True
-
-    def _key_rows(self, txn: Any, zone: str) -> Iterator[IndexRow]:
-        return index_rows(txn, self._main, self.schema, Dbi.KEYDATA_INDEX, self.schema.index_prefix(zone))
+        return key_table.zones_with_keys(self._main, self.schema)
 
     def attached_rows(self, zone: str) -> list[tuple[Dbi, bytes, bytes]]:
         """The rows of a zone's metadata and DNSSEC keys, as they are here: what a repair of it has to name."""

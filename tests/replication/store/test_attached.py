@@ -1,6 +1,6 @@
 """Metadata and sealed keys on their way into a node's files: opened, counted, checked, repaired.
 
-Tests `store.attached`, `store.key_opener` and `store.checking_attached`.
+Tests `store.attached`, `store.key_opener` and `store.checking_attached`. Who is signed: `store.key_table`.
 """
 
 from collections.abc import Callable, Iterator
