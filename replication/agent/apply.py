@@ -18,15 +18,15 @@ import math
 import threading
 import time
 from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from itertools import islice
 from typing import BinaryIO
 
-from replication import stats, verify
+from replication import stats
+from replication.agent.prove import PAUSE_SECONDS, Prover
 from replication.agent.purge import MAX_ZONES, Purger
-from replication.agent.touched import Touched, no_zone
-from replication.agent.zonecache import MAX_SINGLE
-from replication.codec.keys import zone_prefix
+from replication.agent.touched import Touched
+from replication.agent.unlisted import Unlisted
 from replication.codec.schema import Dbi
 from replication.errors import (
     NEEDS_A_PERSON,
@@ -41,21 +41,11 @@ from replication.errors import (
 from replication.store.applying import record_keys
 from replication.store.repair import Repaired
 from replication.store.store import Applied, Store
-from replication.verify_names import MOST_PLAIN, prove_names
-from replication.verify_signatures import verify_signatures
 from replication.wire.position import Position
 from replication.wire.protocol import Ack, Unanswered
 from replication.wire.segment import Segment, open_segment, open_segments
 
 LOCK_SECONDS = 10.0
-VERIFY_SECONDS = 1.5
-# The names of so many plain rows are all asked for: by nodes that clients ask, and of a push to the canary that changes
-# many zones.
-MOST_PLAIN_OF_NODES = 1_000
-MOST_PLAIN_OF_IMPORTS = 2_500
-# A first look that finds something else is repeated: after this pause, this often.
-ATTEMPTS = 2
-PAUSE_SECONDS = 0.05
 # Of a segment whose digest differs, so many zones are checked before all others.
 MAX_SUSPECTS = 200
 # Zones that PowerDNS does not know yet, at most: each of them is noted.
@@ -79,31 +69,6 @@ class Health:
     answered: Position | None = None
 
 
-@dataclass(slots=True)
-class _Unlisted:
-    """New zones that PowerDNS does not know yet: the prefixes of their keys, and what has to be proved of them."""
-
-    prefixes: set[bytes] = field(default_factory=set)
-    touched: Touched = field(default_factory=Touched)
-    # Why the list could not be read, or its answers were not as they should be, and when to try again (monotonic).
-    problem: ReplicationError | None = None
-    retry_at: float = 0.0
-
-    def take_prefixes(self, segment: Segment) -> bool:
-        """Note the zones of a segment that brings many; False for any other segment."""
-        if not segment.main_op_count or segment.mark_count <= MAX_SINGLE:
-            return False
-        serials = dict(segment.serials())
-        if None in serials.values():  # zones that go are to be gone at once
-            return False
-        self.prefixes.update(map(zone_prefix, serials))
-        return True
-
-    def add(self, other: "_Unlisted") -> None:
-        self.prefixes |= other.prefixes
-        self.touched.add(other.touched)
-
-
 class Applier:
     """Applies pushes to one store beside one PowerDNS."""
 
@@ -119,12 +84,12 @@ class Applier:
     ) -> None:
         self._store, self._purger, self._clock = store, purger, clock
         self._signing_keys = signing_keys
-        self._dns_address, self._dns_port = dns_address, dns_port
+        self._prover = Prover(store, purger, dns_address=dns_address, dns_port=dns_port, clock=clock)  # with `_lock`
         self._lock = threading.Lock()
         self._ended_at = -math.inf  # monotonic time of the last push
         # Zones that are new in the files and not in PowerDNS's list: those that wait, and those for which it is read
         # just now. With `_lock`.
-        self._unlisted, self._listing = _Unlisted(), _Unlisted()
+        self._unlisted, self._listing = Unlisted(), Unlisted()
         self._has_unlisted = threading.Event()
         self._added_at = 0.0  # monotonic time
         # Up to where everything is proved, and up to where everything is but what waits for PowerDNS's list.
@@ -136,9 +101,6 @@ class Applier:
         self._has_checked = False
         # Zones whose keys or metadata this push has changed, and PowerDNS may have those from before. With `_lock`.
         self._unseen: set[str] = set()
-        # Zones whose signatures are not asked for: they were not good before this push either, or not elsewhere.
-        # With `_lock`.
-        self._unproven: Collection[str] = ()
         # Called with the zones of a segment that found rows which the agent did not write.
         self.suspect: Callable[[Iterable[int]], None] = lambda zone_ids: None
         # Called with the keys of rows that were proved, of which ALIAS and LUA are asked for; returns all that lack.
@@ -160,7 +122,7 @@ class Applier:
         """
         with self._alone():
             before = self._store.position()
-            self._unproven = unproven
+            self._prover.unproven = unproven
             ack = self._apply(body, may_defer=may_defer)
         if ack.place != before:
             self._change_health(refusal="", refused_at=0.0)
@@ -196,7 +158,7 @@ class Applier:
         Raises Gap where the store is elsewhere, and what `apply` raises.
         """
         with self._alone():
-            self._unproven = unproven
+            self._prover.unproven = unproven
             segment = open_segment(body, self._signing_keys)
             touched = Touched()
             touched.add_marks(segment)
@@ -217,7 +179,7 @@ class Applier:
         Raises what `write` raises, NotServed, or Busy if a push takes too long.
         """
         with self._alone():
-            self._unproven = unproven
+            self._prover.unproven = unproven
             began = time.perf_counter()
             applied = write(self._make_zones_known)
             written = time.perf_counter()
@@ -258,7 +220,7 @@ class Applier:
         if not self._is_time_to_read():
             return
         with self._lock:
-            listing, self._unlisted = self._unlisted, _Unlisted()
+            listing, self._unlisted = self._unlisted, Unlisted()
             self._listing = listing
             self._has_unlisted.clear()
             ack = self._acked_but_new
@@ -269,10 +231,10 @@ class Applier:
                     return  # a push has proved it meanwhile
                 if not self._unlisted.prefixes:  # edits of these zones may have come meanwhile, and no others
                     listing.touched.add(self._unlisted.touched)
-                    self._unlisted, ack = _Unlisted(), self._acked_but_new
-                self._purge_and_verify(listing.touched, learn=False)
+                    self._unlisted, ack = Unlisted(), self._acked_but_new
+                self._prover.prove(listing.touched, learn=False)
                 self.prove_computed(listing.touched.selection()[1])
-                self._listing = _Unlisted()
+                self._listing = Unlisted()
                 if ack is not None:
                     self._keep(ack)
             logger.info("listed zones=%d acked=%s", len(listing.prefixes), ack and ack.position)
@@ -302,12 +264,12 @@ class Applier:
         quiet = max(QUIET_SECONDS, QUIET_READINGS * self._purger.list_seconds)
         return now >= self._purger.list_due or now - self._added_at > quiet
 
-    def _list_later(self, listing: "_Unlisted", problem: ReplicationError) -> None:
+    def _list_later(self, listing: "Unlisted", problem: ReplicationError) -> None:
         if isinstance(problem, NotServed):
             self._note_unserved(problem)
         with self._lock:
             if self._listing is listing:
-                self._listing = _Unlisted()
+                self._listing = Unlisted()
                 self._unlisted.add(listing)
                 self._unlisted.problem, self._unlisted.retry_at = problem, time.monotonic() + RETRY_SECONDS
                 self._has_unlisted.set()
@@ -354,7 +316,7 @@ class Applier:
 
     def _apply(self, body: bytes | BinaryIO, *, may_defer: bool) -> Ack:
         began = time.perf_counter()
-        touched, new = Touched(), _Unlisted()
+        touched, new = Touched(), Unlisted()
         self._unseen.clear()
         first = last = size = 0
         hold, end = 0.0, None
@@ -371,7 +333,7 @@ class Applier:
             self._wait_for_list(new)
             if touched.zones:  # a part may have been committed; nobody acknowledges it, but it has to be seen
                 with contextlib.suppress(NotServed):
-                    self._purge(touched, None, by_names=False)
+                    self._prover.purge(touched, None, by_names=False)
             raise
         if not first or end is None:
             raise BadSegment(reason="the push is empty")
@@ -405,7 +367,7 @@ class Applier:
         waiting = len(self._unlisted.prefixes) + len(self._listing.prefixes)
         return self._acked is not None and waiting < MAX_UNLISTED and self._purger.has_caches()
 
-    def _wait_for_list(self, new: "_Unlisted") -> None:
+    def _wait_for_list(self, new: "Unlisted") -> None:
         """Zones that PowerDNS does not know yet wait until it has read its list."""
         if new.prefixes:
             self._unlisted.add(new)
@@ -420,7 +382,7 @@ class Applier:
         assert position is not None  # or nothing would be deferred
         assert self._acked is not None
         if touched.zones:
-            self._purge_and_verify(touched, without=self._is_unlisted)
+            self._prover.prove(touched, without=self._is_unlisted)
             self._unlisted.touched.add(touched)
         self._acked_but_new = Ack(position, *self._store.digests())
         unanswered = self.prove_computed(touched.selection(self._is_unlisted)[1])
@@ -435,8 +397,8 @@ class Applier:
         for waiting in (self._unlisted, self._listing):
             if waiting.prefixes:
                 touched.add(waiting.touched)
-        position = self._purge_and_verify(touched)
-        self._unlisted, self._listing = _Unlisted(), _Unlisted()
+        position = self._prover.prove(touched)
+        self._unlisted, self._listing = Unlisted(), Unlisted()
         self._has_unlisted.clear()
         ack = self._acked_but_new = end or Ack(position, *self._store.digests())
         self._acked = ack
@@ -481,66 +443,6 @@ class Applier:
         stats.SEGMENT_BYTES.add(segment.size)
         stats.ROWS_WRITTEN.add(applied.rows)
         return applied.longest_hold_ms
-
-    def _purge_and_verify(
-        self, touched: Touched, *, without: Callable[[bytes], bool] = no_zone, learn: bool = True
-    ) -> Position:
-        """Purge until PowerDNS answers what the store holds; return the position it answered. Raises NotServed.
-
-        Zones `without` (by the prefixes of their keys) are not asked for. Unless it is to `learn`, it knows new zones.
-        """
-        position = self._store.position()
-        assert position is not None  # something was applied just now, or earlier
-        for attempt in range(1, ATTEMPTS + 1):
-            try:
-                self._purge(touched, position, by_names=attempt == 1, learn=learn)
-                marks, rows = touched.selection(without)
-                expected = list(verify.expectations(self._store, marks, rows))
-                verify.verify(expected, self._dns_address, self._dns_port, seconds=VERIFY_SECONDS)
-                prove_names(
-                    self._store,
-                    touched.changed_names(self._most_plain(touched), without),
-                    self._dns_address,
-                    self._dns_port,
-                    seconds=VERIFY_SECONDS,
-                    known={expectation.name for expectation in expected},
-                )
-                to_validate = {mark.name: mark for mark in (*touched.signed, *marks) if mark.name not in self._unproven}
-                verify_signatures(
-                    self._store,
-                    to_validate.values(),
-                    rows,
-                    self._dns_address,
-                    self._dns_port,
-                    now=self._clock(),
-                    seconds=VERIFY_SECONDS,
-                )
-            except NotServed:
-                if attempt == ATTEMPTS:
-                    raise
-                time.sleep(PAUSE_SECONDS)
-            else:
-                break
-        self._store.release_pages()
-        return position
-
-    def _most_plain(self, touched: Touched) -> int:
-        """How many plain rows a push may have for all their names to be asked for; of more, it is a sample.
-
-        The canary, on which nobody waits for a large push, asks for all of what one person publishes. What changes many
-        zones at once is an import, of which the names are too many.
-        """
-        if self._purger.has_caches():
-            return MOST_PLAIN_OF_NODES
-        return MOST_PLAIN_OF_IMPORTS if touched.everything else MOST_PLAIN
-
-    def _purge(self, touched: Touched, position: Position | None, *, by_names: bool, learn: bool = True) -> None:
-        appeared = touched.appeared if learn else ()
-        if touched.everything:
-            self._purger.purge_everything(position, appeared=bool(appeared))
-            return
-        zones, names = touched.stale(self._store) if by_names else (touched.zones, set[str]())
-        self._purger.purge_zones(zones, position, names=names, appeared=appeared)
 
     def _note_answered(self, position: Position) -> None:
         if self.health.unserved:

@@ -1,6 +1,7 @@
 """An import's new zones on a real PowerDNS: applied at once, acked when it has read its list, beside edits.
 
-What the applier does with every other push is tested through the agent, in `test_agent` and its neighbours.
+The new zones that wait are in `agent.unlisted`, what asks PowerDNS in `agent.prove`. What the applier does with every
+other push is tested through the agent, in `test_agent` and its neighbours.
 """
 
 import threading
