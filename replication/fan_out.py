@@ -12,7 +12,7 @@ from collections.abc import Hashable, Iterator, Mapping
 from typing import TypeVar
 
 from replication.errors import NodeUnreachable, ReplicationError
-from replication.push import MAY_DEFER, NodeClient, answer_of, request_head
+from replication.node_client import MAY_DEFER, NodeClient, answer_of, request_head
 from replication.wire.protocol import SEGMENTS_PATH, Ack
 
 # Far beyond any ack and its header; an agent that sends more is not heard out.

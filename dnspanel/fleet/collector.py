@@ -31,7 +31,7 @@ from dnspanel.fleet.push import acks
 from dnspanel.fleet.rollup import MINUTES, roll_up
 from dnspanel.fleet.tasks import wake_repair
 from replication.errors import BadBytes, NodeUnreachable, NotServed, Refused, ReplicationError
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from replication.troubles import Troubles
 from replication.wire.position import Position
 from replication.wire.protocol import Sample, Status

@@ -40,7 +40,8 @@ from dnspanel.texts import gettext
 from dnspanel.wake import wake, wake_each
 from dnspanel.zones.dnssec import automatic
 from replication.errors import ReplicationError
-from replication.push import NodeClient, bring_to_head
+from replication.node_client import NodeClient
+from replication.push import bring_to_head
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
 

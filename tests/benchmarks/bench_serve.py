@@ -34,7 +34,7 @@ from dnspanel.demo.stack import Stack
 from dnspanel.publish.pace import MOST, PER_SECOND
 from replication.dns.rdtypes import A
 from replication.dns.rrset import RRset
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from tests.benchmarks import pdns_settings, serving
 from tests.benchmarks.say import say
 from tests.benchmarks.serving import CACHES_OFF, OWN_CORE, SAME_RATE, SHARED, Figures, Load, Processes, Server

@@ -69,7 +69,7 @@ class BenchStack:
         """What each agent says of itself now."""
         from dnspanel.fleet.models import Authority, Node
         from dnspanel.fleet.nodes.authority import client_ssl_context
-        from replication.push import NodeClient
+        from replication.node_client import NodeClient
 
         context = client_ssl_context(Authority.objects.get())
         found = []

@@ -45,7 +45,7 @@ from dnspanel.zones.settings_of_zone import change_settings
 from replication.dns import names, rrset
 from replication.dns.rdtypes import type_from_text
 from replication.errors import ReplicationError
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from tests.publishing import change_rrsets
 
 TTL = 300

@@ -15,7 +15,7 @@ from dnspanel.publish import signing
 from dnspanel.publish.models import Segment
 from dnspanel.publish.objects import open_object
 from dnspanel.zones.models import LogHead
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from replication.wire import segment
 
 # A kind of operation, and a version of segments, that nobody has defined.

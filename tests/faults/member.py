@@ -31,7 +31,7 @@ import dns.rcode
 from dnspanel.demo import ports, unprivileged
 from dnspanel.demo.stack import Stack
 from replication.agent import pdnsconf
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from tests.faults import acts
 from tests.faults.checker import Server, answers_at_all, has_acked
 from tests.faults.hosts import Host

@@ -10,7 +10,7 @@ import pytest
 
 from dnspanel.demo.stack import Stack
 from replication.errors import NodeUnreachable
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from tests.faults import acts, forgery, lmdb_files
 from tests.faults.conftest import NewChecker, Run
 from tests.faults.disk import cut, flip_bit

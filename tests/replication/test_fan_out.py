@@ -11,10 +11,10 @@ import pytest
 
 from replication.errors import Gap, NodeUnreachable, NotServed
 from replication.fan_out import LONGEST_ANSWER, LONGEST_HEADER, push_to_all
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from replication.wire.protocol import Ack, encode_refusal
 from tests.replication.agent.servers import Authority
-from tests.replication.test_push import Agent, acked, at
+from tests.replication.scripted_agent import Agent, acked, at
 
 Connected = Callable[..., tuple[Agent, NodeClient]]
 

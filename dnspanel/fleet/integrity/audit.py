@@ -20,7 +20,7 @@ from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.publish.session import reading
 from replication.errors import ReplicationError
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from replication.wire.position import Position
 from replication.wire.protocol import Status
 

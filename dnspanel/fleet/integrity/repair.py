@@ -36,7 +36,7 @@ from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.hold import current_hold
 from replication.errors import Gap, NodeUnreachable, ReplicationError, Transient
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from replication.wire.protocol import Status
 
 ROUNDS = 4

@@ -42,7 +42,7 @@ from replication.decompile import rrsets_of_rows
 from replication.dns import rdata
 from replication.dns.rrset import RRset, make, notes_of_values
 from replication.errors import BadBytes, NodeUnreachable, ReplicationError
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from replication.wire.operations import digest_bytes, record_puts
 from replication.wire.position import Position
 from replication.wire.protocol import ServedZone, Status

@@ -22,7 +22,7 @@ from dnspanel.texts import gettext, joined
 from dnspanel.zones.computed_types import COMPUTED, SET_UP
 from replication.dns import rdata, rdtypes
 from replication.errors import NotServed, ReplicationError
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from replication.wire.protocol import ComputedTypes
 
 _MOST_NAMED = 3

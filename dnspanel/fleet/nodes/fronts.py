@@ -20,7 +20,7 @@ from dnspanel.fleet.nodes.enroll import require_permission
 from dnspanel.fleet.signals import fronts_changed
 from dnspanel.texts import gettext
 from replication.errors import ReplicationError
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from replication.wire.front import (
     MOST_BACKENDS,
     RANGES,

@@ -23,7 +23,7 @@ from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.models import SigningKey
 from dnspanel.texts import gettext
 from replication.errors import BadSignature, Refused, ReplicationError, UnknownSealingKey
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 
 T = TypeVar("T")
 

@@ -34,7 +34,7 @@ from dnspanel.fleet.nodes.authority import (
 from dnspanel.fleet.nodes.enroll import checked_request, public_key, require_permission
 from dnspanel.texts import gettext
 from replication.errors import ReplicationError, Transient
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 
 ANSWER_SECONDS = 5.0
 _ENROLLED = (NodeState.ACTIVE, NodeState.DRAINED)

@@ -11,8 +11,8 @@ from django.utils import timezone
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.texts import gettext
 from replication.errors import Busy
+from replication.node_client import NodeClient
 from replication.pace import Pace
-from replication.push import NodeClient
 from replication.wire.position import Position
 
 CLIENT_KEPT_SECONDS = 3600

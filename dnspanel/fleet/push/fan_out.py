@@ -23,7 +23,8 @@ from dnspanel.fleet.rollout.gates import nodes_to_push
 from dnspanel.publish.errors import StorageUnreachable
 from replication.errors import Diverged, ReplicationError
 from replication.fan_out import push_to_all
-from replication.push import BATCH_SEGMENTS, NodeClient
+from replication.node_client import NodeClient
+from replication.push import BATCH_SEGMENTS
 from replication.steps import Nothing, SendSegments, next_step
 from replication.wire.position import Position
 from replication.wire.protocol import Ack

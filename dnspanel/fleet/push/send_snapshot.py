@@ -28,7 +28,7 @@ from dnspanel.publish.models import Snapshot
 from dnspanel.publish.snapshots import read_chunk, read_manifest
 from dnspanel.publish.tasks import request_snapshot
 from dnspanel.texts import gettext
-from replication import push
+from replication import node_client, push
 from replication.errors import (
     NEEDS_A_PERSON,
     Diverged,
@@ -148,7 +148,7 @@ def _refuse(node: Node, lease: Lease, error: NotServed) -> None:
 
 
 def _send(
-    client: push.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: Bootstrap, passed: Collection[str]
+    client: node_client.NodeClient, snapshot: Snapshot, lease: Lease, bootstrap: Bootstrap, passed: Collection[str]
 ) -> Ack:
     """Send what the node lacks, writing down each chunk, and have it installed."""
     sealed, manifest = read_manifest(snapshot)
@@ -201,6 +201,6 @@ def _conclude(node: Node, bootstrap: Bootstrap, ack: Ack, lease: Lease, now: dat
     return True
 
 
-def _client(node: Node) -> push.NodeClient:
+def _client(node: Node) -> node_client.NodeClient:
     context = client_ssl_context(ensure_authority(now=timezone.now()))
-    return push.NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins)
+    return node_client.NodeClient(node.agent_host, node.agent_port, context, certificate_sha256=node.pins)

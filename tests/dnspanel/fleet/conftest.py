@@ -24,7 +24,7 @@ from dnspanel.zones.models import LogHead
 from replication.agent.config import format_identity, parse_identity, read_config
 from replication.agent.identity import format_key, write_atomically
 from replication.agent.node import AgentNode
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from replication.wire.protocol import Status
 from tests.dnspanel.fleet.agents import Agent, open_store, write_pem
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from replication import verify
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from tests.replication.agent.servers import (
     PDNS_SERVER,
     AgentFiles,

@@ -24,7 +24,7 @@ from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from replication.agent.config import Identity, format_identity
 from replication.agent.pdnsconf import PdnsSettings, render
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from replication.wire.protocol import PANEL_NAME
 from tests.ports import free_port
 from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS

@@ -17,7 +17,7 @@ from replication.codec import keys, values
 from replication.compile import compile_zone
 from replication.dns import rdtypes
 from replication.errors import Refused
-from replication.push import NodeClient, RepairAnswer
+from replication.node_client import NodeClient, RepairAnswer
 from replication.store.repair import seal_repair
 from replication.store.store import Store
 from replication.wire.operations import ZoneMark

@@ -12,7 +12,8 @@ import pytest
 
 from replication.agent.config import parse_identity
 from replication.errors import Busy, NodeUnreachable, NotServed, Refused
-from replication.push import NodeClient, send_snapshot
+from replication.node_client import NodeClient
+from replication.push import send_snapshot
 from replication.store.store import Store
 from replication.wire.position import Position
 from tests.replication.agent.conftest import RunningNode

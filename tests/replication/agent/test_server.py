@@ -16,7 +16,7 @@ import pytest
 from cryptography.x509.oid import ExtendedKeyUsageOID
 
 from replication.errors import Gap, NodeUnreachable, Refused, WrongClock
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from tests.replication.agent.conftest import RunningNode
 from tests.replication.agent.servers import Authority
 from tests.replication.panel import Panel, records, small_zone

@@ -16,7 +16,8 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from replication.errors import Busy, NodeUnreachable, NotServed, Refused
-from replication.push import NodeClient, send_snapshot
+from replication.node_client import NodeClient
+from replication.push import send_snapshot
 from replication.store.file_row import INSTALLING_KEY
 from replication.store.opening import OWN_DBI
 from replication.store.snapshot import Manifest, chunk_name, snapshot_id, write_snapshot

@@ -16,7 +16,7 @@ from replication.agent.config import Identity, format_identity
 from replication.errors import ReplicationError
 from replication.front.agent import FrontAgent
 from replication.front.config import FrontConfig, read_config
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from replication.wire.front import Backend, Endpoint, FrontReport, FrontSettings
 from replication.wire.position import Position
 from replication.wire.protocol import Ack

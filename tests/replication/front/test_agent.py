@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from replication.errors import Gap, NotServed, Refused
-from replication.push import NodeClient, send_snapshot
+from replication.node_client import NodeClient
+from replication.push import send_snapshot
 from replication.store.snapshot import write_snapshot
 from replication.wire.front import Backend
 from replication.wire.position import Position

@@ -11,7 +11,7 @@ from dnspanel.fleet.models import Authority, Node, NodeEvent
 from dnspanel.fleet.nodes import enroll, rotate
 from dnspanel.fleet.nodes.authority import NODE_LIFETIME, client_expires_at, ensure_authority
 from replication.errors import NodeUnreachable, Refused
-from replication.push import NodeClient
+from replication.node_client import NodeClient
 from tests.dnspanel.fleet.conftest import EnrolledAgent
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -1,0 +1,417 @@
+"""Speak with the agent of one node, over one connection that is kept open."""
+
+import hashlib
+import http.client
+import socket
+import ssl
+import time
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from functools import partial
+from itertools import chain
+from types import TracebackType
+from typing import Any, BinaryIO, Self
+from urllib.parse import urlencode
+
+from replication.codec.keys import zone_prefix
+from replication.codec.sealed import SealingKey
+from replication.errors import BadBytes, NodeUnreachable, Refused, WrongClock
+from replication.store.snapshot import snapshot_id
+from replication.texts import gettext
+from replication.wire.front import FrontSettings
+from replication.wire.protocol import (
+    ACK_PATH,
+    CERTIFICATE_PATH,
+    CHECK_PATH,
+    COMPUTED_TYPES_PATH,
+    FRONT_PATH,
+    KEYS_PATH,
+    LOG_PATH,
+    REPAIRS_PATH,
+    RESPOND_ASYNC,
+    RESTART_PATH,
+    SAMPLES_PATH,
+    SEALING_KEYS_PATH,
+    SEGMENTS_PATH,
+    SNAPSHOTS_PATH,
+    STATUS_PATH,
+    TOP_PATH,
+    TOP_ZONES_PATH,
+    UNPROVEN,
+    ZONES_PATH,
+    Ack,
+    ComputedTypes,
+    Sample,
+    ServedZone,
+    Status,
+    Top,
+    decode_clock,
+    decode_message,
+    decode_refusal,
+    encode_message,
+    encode_unproven,
+)
+from replication.wire.sealing_keys import encode_sealing_keys
+
+CONNECT_SECONDS = 5.0
+ANSWER_SECONDS = 15.0
+# An agent on a slow disk still applies this much of a large body per second; waiting scales with it.
+SLOWEST_BYTES_PER_SECOND = 100_000
+# An installation takes this long at most, and for each of so many bytes of LMDB a second more.
+INSTALL_SECONDS = 30.0
+SLOWEST_INSTALLED_PER_SECOND = 2_000_000
+# A line of a push's head: zones that are new may be excepted from its ack.
+MAY_DEFER = f"Prefer: {RESPOND_ASYNC}\r\n"
+# A node that got new files is back after this long, or something is wrong with it.
+RESTART_SECONDS = 30.0
+# Of X.509, as OpenSSL counts what may be wrong with a certificate.
+_NOT_YET_VALID, _EXPIRED = 9, 10
+# The status of an agent for which the panel's certificate is not valid, by its clock.
+_WRONG_CLOCK = 403
+
+
+@dataclass(frozen=True, slots=True)
+class RepairAnswer:
+    """A node's answer to a repair: its ack, and the first differences that it found."""
+
+    ack: Ack
+    differences: tuple[str, ...]
+    rows: int
+
+
+class NodeClient:
+    """One kept connection to an agent. Not for several threads at once.
+
+    With `certificate_sha256` (hex, of the DER form) only the agent with exactly this certificate, or with one of
+    these, is spoken to: nodes that share a host name could otherwise stand in for one another. `bytes_sent` counts
+    all bytes of requests, HTTP headers included, without TLS's own.
+    """
+
+    def __init__(
+        self,
+        host: str,
+        port: int,
+        ssl_context: ssl.SSLContext,
+        *,
+        certificate_sha256: str | frozenset[str] | None = None,
+        answer_seconds: float = ANSWER_SECONDS,
+    ) -> None:
+        self.host, self.port, self.certificate_sha256 = host, port, certificate_sha256
+        self.peer_sha256 = ""  # the certificate of the connection that was made last
+        self.peer = ""  # and the address that it led to
+        self.bytes_sent = 0
+        self._answer_seconds = answer_seconds
+        self.ssl_context = ssl_context
+        self.connection: ssl.SSLSocket | None = None
+
+    def status(self) -> Status:
+        """The status of the node. Raises NodeUnreachable."""
+        return Status.from_json(self._get(STATUS_PATH))
+
+    def status_and_samples(self, after: int) -> tuple[Status, list[Sample]]:
+        """Both at once, the second as `samples`; of an agent from before that with two requests."""
+        message = self._get(f"{STATUS_PATH}?samples_after={after}")
+        status, samples = Status.from_json(message), message.get("samples")
+        if samples is None:
+            return status, self.samples(after)
+        return status, [Sample.from_json(sample) for sample in samples]
+
+    def samples(self, after: int) -> list[Sample]:
+        """PowerDNS's counters of the seconds after this unix time, oldest first. Raises NodeUnreachable."""
+        return [Sample.from_json(sample) for sample in self._get(f"{SAMPLES_PATH}?after={after}")]
+
+    def certificate_request(self) -> str:
+        """A PEM signing request for a new key of the agent. Raises NodeUnreachable, or what the agent refuses with."""
+        return str(self._request("POST", CERTIFICATE_PATH, b"", 0, self._answer_seconds)["csr"])
+
+    def install_certificate(self, certificate_pem: str, ca_pem: str) -> None:
+        """The agent shows this certificate from the next connection on, and this one is closed."""
+        body = encode_message({"certificate": certificate_pem, "ca": ca_pem})
+        self._request("PUT", CERTIFICATE_PATH, body, len(body), self._answer_seconds)
+        self.close()
+
+    def send_keys(self, sealed: bytes) -> None:
+        """The agent accepts segments of the keys in this `keyring`, and of no others."""
+        self._request("PUT", KEYS_PATH, sealed, len(sealed), self._answer_seconds)
+
+    def put_sealing_keys(self, keys: Iterable[SealingKey]) -> None:
+        """The agent opens DNSSEC keys with these, and with no others. Raises Refused by an agent from before that."""
+        body = encode_sealing_keys(keys)
+        self._request("PUT", SEALING_KEYS_PATH, body, len(body), self._answer_seconds)
+
+    def offer_snapshot(self, sealed: bytes) -> list[int]:
+        """Tell the agent of a snapshot by its sealed manifest; return the numbers of the chunks it lacks.
+
+        What it has of this snapshot from before is kept, also across restarts; what it has of others is dropped.
+        Raises BadSignature's and other refusals as Refused, DiskFull where it would not fit, or NodeUnreachable.
+        """
+        target = f"{SNAPSHOTS_PATH}/{snapshot_id(sealed)}"
+        answer = self._request("PUT", target, sealed, len(sealed), self.seconds_for(len(sealed)))
+        return [int(number) for number in answer["missing"]]
+
+    def send_chunk(self, snapshot: str, number: int, stored: bytes) -> None:
+        """Give the agent one chunk as it is stored. Harmless to repeat. Raises Refused for one that is altered."""
+        target = f"{SNAPSHOTS_PATH}/{snapshot}/chunks/{number}"
+        self._request("PUT", target, stored, len(stored), self.seconds_for(len(stored)))
+
+    def install_snapshot(self, snapshot: str, raw_size: int, *, unproven: Collection[str] = ()) -> Ack:
+        """Make the snapshot what PowerDNS answers from; `raw_size` says how long to wait, `unproven` is as in `push`.
+
+        Raises Busy where another push is under way, or where the agent has put new files in place and starts
+        anew: ask again. Repeating is harmless as long as chunks are sent again that `offer_snapshot` names.
+        """
+        seconds = self._answer_seconds + INSTALL_SECONDS + raw_size / SLOWEST_INSTALLED_PER_SECOND
+        target = f"{SNAPSHOTS_PATH}/{snapshot}/install"
+        return Ack.from_json(self._request("POST", target, b"", 0, seconds, _unproven_header(unproven)))
+
+    def restart(self) -> None:
+        """PowerDNS ends, and whoever supervises it starts it again. Raises NotServed where it does not run."""
+        self._request("POST", RESTART_PATH, b"", 0, self._answer_seconds)
+
+    def choose_computed_types(self, chosen: ComputedTypes) -> None:
+        """The node's PowerDNS answers these computed types; it restarts where it did otherwise. Twice does no harm.
+
+        Raises Refused where the agent does not write pdns.conf, NotServed if PowerDNS does not come back.
+        """
+        body = encode_message(chosen.to_json())
+        self._request("PUT", COMPUTED_TYPES_PATH, body, len(body), self._answer_seconds + RESTART_SECONDS)
+
+    def set_up_front(self, settings: FrontSettings) -> None:
+        """The front goes by these settings. Twice does no harm.
+
+        Raises Refused where the installed dnsdist would not start with them, and by an agent that is no front's.
+        """
+        body = encode_message(settings.to_json())
+        self._request("PUT", FRONT_PATH, body, len(body), self._answer_seconds)
+
+    def top(self) -> Top:
+        """What PowerDNS is asked most. Raises NodeUnreachable, or NotServed while PowerDNS does not say."""
+        return Top.from_json(self._get(TOP_PATH))
+
+    def top_of_zones(self, zones: Sequence[str]) -> dict[str, Top]:
+        """What PowerDNS is asked most of each of these zones, at most MOST_TOP_ZONES. Raises as `top`.
+
+        An agent from before that raises Refused.
+        """
+        answer = self._get(f"{TOP_ZONES_PATH}?{urlencode([('zone', zone) for zone in zones])}")
+        if not isinstance(answer, dict):
+            raise BadBytes(what="top of zones", reason=f"{answer!r:.80} is not one")
+        return {zone: Top.from_json(top) for zone, top in answer.items() if zone in zones}
+
+    def log(self) -> list[str]:
+        """The last lines that the agent logged, oldest first. Raises NodeUnreachable, Refused by an old agent."""
+        message = self._get(LOG_PATH)
+        lines = message.get("lines") if isinstance(message, dict) else None
+        if not isinstance(lines, list):
+            raise BadBytes(what="log", reason=f"{message!r:.80} has no lines")
+        return [str(line) for line in lines]
+
+    def push(
+        self, body: bytes | BinaryIO, size: int, *, may_defer: bool = False, unproven: Collection[str] = ()
+    ) -> Ack:
+        """Send sealed segments; return once PowerDNS on the node was seen to answer accordingly.
+
+        If it `may_defer`, zones that are new may be excepted from that: then the ack has `applied`, and `ack` gives
+        the next one. Agents from before that wait in any case. Of the zones that are `unproven` (MAX_UNPROVEN at most)
+        no signatures are asked for.
+
+        Raises what the agent refuses with (Gap, NotServed, Busy, Refused ...), or NodeUnreachable: then the
+        node may or may not have applied them, and sending them again is harmless.
+        """
+        headers = (MAY_DEFER if may_defer else "") + _unproven_header(unproven)
+        return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self.seconds_for(size), headers))
+
+    def ack(self) -> Ack:
+        """Up to where PowerDNS answers, after an ack with `applied`. Raises NotServed, Busy, NodeUnreachable."""
+        return Ack.from_json(self._get(ACK_PATH))
+
+    def repair(self, sealed: bytes, *, unproven: Collection[str] = ()) -> "RepairAnswer":
+        """Send a repair (`repair.seal_repair`); return once PowerDNS was seen to answer accordingly.
+
+        `unproven` is as in `push`. Raises Gap where the node is not at its position, and what `push` raises; repeating
+        is harmless.
+        """
+        seconds = self.seconds_for(len(sealed))
+        answer = self._request("PUT", REPAIRS_PATH, sealed, len(sealed), seconds, _unproven_header(unproven))
+        return RepairAnswer(Ack.from_json(answer), tuple(map(str, answer.get("words", ()))), int(answer.get("rows", 0)))
+
+    def check(self) -> None:
+        """Have the agent read every row now; `Status.checked_at` says when it has."""
+        self._request("POST", CHECK_PATH, b"", 0, self._answer_seconds)
+
+    def zones(self, after: int = 0) -> Iterator[ServedZone]:
+        """Every zone in the node's files with a higher id than this, by id, page by page."""
+        while page := [ServedZone.from_json(zone) for zone in self._get(f"{ZONES_PATH}?after={after}")]:
+            yield from page
+            after = page[-1].zone_id
+
+    def zone_rows(self, zone_id: int) -> list[tuple[bytes, bytes]]:
+        """Keys and bodies of a zone's records on the node. Raises TooMuch's refusal for a very large one."""
+        found = self._get(f"{ZONES_PATH}/{zone_id}/rows")
+        return [(bytes.fromhex(key), bytes.fromhex(body)) for key, body in found]
+
+    def all_zone_rows(self, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
+        """The same of a zone of any size, page by page."""
+        after = zone_prefix(zone_id)
+        while found := self._get(f"{ZONES_PATH}/{zone_id}/rows?after={after.hex()}"):
+            yield from ((bytes.fromhex(key), bytes.fromhex(body)) for key, body in found)
+            after = bytes.fromhex(found[-1][0])
+
+    def attached_objects(self, zone_id: int) -> list[tuple[int, int, bytes]]:
+        """Table, row id and body of a zone's metadata and DNSSEC keys on the node, the private parts sealed.
+
+        Raises Refused for an agent that is too old, and UnknownSealingKey's refusal.
+        """
+        found = self._get(f"{ZONES_PATH}/{zone_id}/attached")
+        return [(int(table), int(row_id), bytes.fromhex(body)) for table, row_id, body in found]
+
+    def close(self) -> None:
+        if self.connection is not None:
+            self.connection.close()
+            self.connection = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def seconds_for(self, size: int) -> float:
+        """How long the agent may take with a body of this size."""
+        return self._answer_seconds + size / SLOWEST_BYTES_PER_SECOND
+
+    def _get(self, target: str) -> Any:
+        return self._request("GET", target, b"", 0, self._answer_seconds)
+
+    def _request(
+        self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str = ""
+    ) -> Any:
+        """One request; again on a new connection if the agent had closed the kept one meanwhile."""
+        if self.connection is not None:
+            try:
+                return self._attempt(method, target, body, size, seconds, headers)
+            except _Broken:
+                if not isinstance(body, bytes):
+                    body.seek(0)
+        try:
+            return self._attempt(method, target, body, size, seconds, headers)
+        except _Broken as exc:
+            raise NodeUnreachable(host=self.host, port=self.port, reason=str(exc)) from exc
+
+    def _attempt(
+        self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str
+    ) -> Any:
+        try:
+            connection = self._connected()
+            connection.settimeout(seconds)
+            self._send(connection, method, target, body, size, headers)
+            with closing(http.client.HTTPResponse(connection, method=method)) as response:
+                response.begin()
+                answer = response.read()
+        except (ConnectionResetError, BrokenPipeError, http.client.BadStatusLine, ssl.SSLEOFError) as exc:
+            self.close()
+            raise _Broken(str(exc) or type(exc).__name__) from exc
+        except (OSError, http.client.HTTPException) as exc:
+            self.close()
+            raise NodeUnreachable(host=self.host, port=self.port, reason=str(exc) or type(exc).__name__) from exc
+        if response.will_close:
+            self.close()
+        if response.status == _WRONG_CLOCK and (clock := decode_clock(answer)) is not None:
+            raise WrongClock(host=self.host, port=self.port, clock=clock, now=time.time())
+        return answer_of(response.status, answer)
+
+    def _connected(self) -> ssl.SSLSocket:
+        if self.connection is None:
+            connection = self._connect()
+            try:
+                self.peer = str(connection.getpeername()[0])
+                connection.do_handshake()
+                self._refuse_another(connection)
+            except BaseException as exc:
+                connection.close()
+                if isinstance(exc, ssl.SSLCertVerificationError) and exc.verify_code in (_EXPIRED, _NOT_YET_VALID):
+                    raise Refused(error="WrongCertificate", message=self._describe_untimely(exc)) from exc
+                raise
+            self.connection = connection
+        return self.connection
+
+    def _connect(self) -> ssl.SSLSocket:
+        """A connection to the first address of the host that takes one, before the handshake. Raises OSError.
+
+        The socket is wrapped before it connects, because Python 3.11 leaves open what `wrap_socket` made of a
+        connection that the other side has just reset.
+        """
+        failure = OSError(f"{self.host} has no address")
+        for family, kind, protocol, _, address in socket.getaddrinfo(self.host, self.port, type=socket.SOCK_STREAM):
+            connection = self.ssl_context.wrap_socket(
+                socket.socket(family, kind, protocol), server_hostname=self.host, do_handshake_on_connect=False
+            )
+            try:
+                connection.settimeout(CONNECT_SECONDS)
+                connection.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+                connection.connect(address)
+            except OSError as exc:
+                connection.close()
+                failure = exc
+            else:
+                return connection
+        raise failure
+
+    def _refuse_another(self, connection: ssl.SSLSocket) -> None:
+        """Raise Refused unless the agent showed the certificate that is expected."""
+        presented = hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
+        self.peer_sha256 = presented
+        accepted = self.certificate_sha256
+        if accepted is not None and presented not in (accepted if isinstance(accepted, frozenset) else {accepted}):
+            message = gettext(
+                "the agent at {host} port {port} shows a certificate of somebody else ({fingerprint}…)"
+            ).format(host=self.host, port=self.port, fingerprint=presented[:16])
+            raise Refused(error="WrongCertificate", message=message)
+
+    def _describe_untimely(self, error: ssl.SSLCertVerificationError) -> str:
+        """A message for a certificate that is not valid now. It concerns this node alone, whose PowerDNS goes on."""
+        message = (
+            gettext(
+                "the certificate of the agent at {host} port {port} has expired; revoke it on the node's page and "
+                "enroll the node again"
+            )
+            if error.verify_code == _EXPIRED
+            else gettext(
+                "the certificate of the agent at {host} port {port} is not valid yet; one of the two clocks is wrong"
+            )
+        )
+        return message.format(host=self.host, port=self.port)
+
+    def _send(
+        self, connection: ssl.SSLSocket, method: str, target: str, body: bytes | BinaryIO, size: int, headers: str
+    ) -> None:
+        """One piece with a small body: an edit fits one packet."""
+        head = request_head(method, target, self.host, size, headers)
+        pieces = [head + body] if isinstance(body, bytes) else chain([head], iter(partial(body.read, 1 << 16), b""))
+        for piece in pieces:
+            connection.sendall(piece)
+            self.bytes_sent += len(piece)
+
+
+def request_head(method: str, target: str, host: str, size: int, headers: str = "") -> bytes:
+    """The head of a request: few bytes. `headers` are whole lines."""
+    length = "" if method == "GET" else f"Content-Length: {size}\r\n"
+    return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{length}{headers}\r\n".encode("ascii")
+
+
+def answer_of(status: int, body: bytes) -> Any:
+    """What an agent answered. Raises what it refused with, BadBytes."""
+    if status != 200:
+        raise decode_refusal(status, body)
+    return decode_message(body)
+
+
+def _unproven_header(zones: Collection[str]) -> str:
+    return f"{UNPROVEN}: {encode_unproven(zones)}\r\n" if zones else ""
+
+
+class _Broken(Exception):
+    """The connection ended before an answer came."""
