@@ -27,7 +27,9 @@ def pytest_configure(config: pytest.Config) -> None:
     settings.WHITENOISE_AUTOREFRESH = True
     settings.STORAGES["staticfiles"] = {"BACKEND": "django.contrib.staticfiles.storage.StaticFilesStorage"}
     settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
-    TransactionTestCase._fixture_teardown = lambda test: database.initial.restore()
+    TransactionTestCase._fixture_setup = classmethod(lambda case: database.session.open())
+    TransactionTestCase._fixture_teardown = lambda test: database.put_back()
+    TransactionTestCase._should_reload_connections = lambda test: False
 
 
 def pytest_collection_finish() -> None:

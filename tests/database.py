@@ -1,12 +1,14 @@
 """The database of a test run: a copy of a template that was migrated once, and put back by what a test touched.
 
 Django's own way migrates for each process of a run, and truncates every table after each test that commits: on
-PostgreSQL that is half a second for 70 tables, of which such a test fills five.
+PostgreSQL that is half a second for 70 tables, of which such a test fills five. It also closes the connection. A new
+connection knows no table and no plan, which costs PostgreSQL more than most tests do; so both of these are kept.
 """
 
 import fcntl
 import hashlib
 import io
+import select
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -18,6 +20,7 @@ from django.conf import settings
 from django.core.management import call_command
 from django.db import connection, transaction
 from psycopg import sql
+from psycopg.pq import TransactionStatus
 from pytest_django import DjangoDbBlocker
 
 from tests.workers import WORKER
@@ -43,6 +46,7 @@ def test_database() -> Iterator[None]:
     _connect_to(name)
     initial.read()
     yield
+    initial.close()
     _connect_to(made)
     with _server() as server:
         server.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(name)))
@@ -63,11 +67,15 @@ def lasting_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
 
 
 class InitialRows:
-    """The rows that a migrated database has, by table: they are put back after a test that commits."""
+    """The rows that a migrated database has, by table: they are put back after a test that commits.
+
+    A connection of its own does that: it keeps the plans, and its deletions set off no trigger.
+    """
 
     def __init__(self) -> None:
         self._rows: dict[str, bytes] = {}
         self._changed = ""
+        self._cleaner: psycopg.Connection | None = None
 
     def read(self) -> None:
         """Remember the rows of the database as it is now."""
@@ -84,26 +92,69 @@ class InitialRows:
         self._changed = " UNION ALL ".join(found)
 
     def restore(self) -> None:
-        """The database holds these rows, and no others; triggers do not notice."""
-        with connection.cursor() as cursor:
-            cursor.execute(self._changed)
-            changed = [name for (name,) in cursor.fetchall()]
-            if not changed:
-                return
-            cursor.execute("SET session_replication_role = replica")
-            cursor.execute(";".join(f'DELETE FROM "{name}"' for name in changed))
+        """Make the database hold these rows, and no others."""
+        cleaner = self._open()
+        changed = [name for (name,) in cleaner.execute(self._changed, prepare=True)]
+        with cleaner.pipeline(), cleaner.transaction():
             for name in changed:
-                if self._rows[name]:
-                    _copy_in(cursor, name, self._rows[name])
-            cursor.execute("SET session_replication_role = DEFAULT")
+                cleaner.execute(f'DELETE FROM "{name}"', prepare=True)
+        for name in changed:
+            if self._rows[name]:
+                _copy_in(cleaner.cursor(), name, self._rows[name])
+
+    def close(self) -> None:
+        """End the connection."""
+        if self._cleaner is not None:
+            self._cleaner.close()
+            self._cleaner = None
+
+    def _open(self) -> psycopg.Connection:
+        """The connection; a new one if a test has ended all sessions of the server."""
+        if self._cleaner is not None and not _is_at_rest(self._cleaner):
+            self.close()
+        if self._cleaner is None:
+            self._cleaner = _server(
+                settings.DATABASES["default"]["NAME"],
+                application_name="tests: puts tables back",
+                options="-c jit=off -c session_replication_role=replica",
+            )
+            self._cleaner.prepared_max = None
+        return self._cleaner
 
     def _fingerprint(self, cursor: Any, name: str) -> int:
         cursor.execute(_FINGERPRINT.format(name))
         return int(cursor.fetchone()[0])
 
 
+def put_back() -> None:
+    """Undo what a test that commits did, its open transaction first: rows that it holds could not be deleted."""
+    session.reset()
+    initial.restore()
+
+
+class KeptSession:
+    """Django's connection, which outlives a test that commits, as it outlives a test that does not."""
+
+    def __init__(self) -> None:
+        self._opened: Any = None
+
+    def open(self) -> None:
+        """Connect before the test changes how; a connection that a test makes itself is not kept."""
+        connection.ensure_connection()
+        self._opened = connection.connection
+
+    def reset(self) -> None:
+        """Take back what the test left in the session; close one that it broke or made."""
+        kept = connection.connection
+        if kept is None or kept is not self._opened or connection.in_atomic_block or not _is_at_rest(kept):
+            connection.close()
+        else:
+            kept.execute("UNLISTEN *; SELECT pg_advisory_unlock_all(); CLOSE ALL; DISCARD TEMP; RESET ALL")
+
+
 _FINGERPRINT = 'SELECT count(*) + sum(hashtextextended(one::text, 0)::numeric) FROM "{}" AS one'
 initial = InitialRows()
+session = KeptSession()
 
 
 def _copy_out(cursor: Any, name: str) -> bytes:
@@ -155,10 +206,19 @@ def _connect_to(name: str) -> None:
     settings.DATABASES["default"]["NAME"] = connection.settings_dict["NAME"] = name
 
 
-def _server() -> psycopg.Connection:
-    """A connection to the cluster, beside all databases of tests."""
+def _server(name: str = "postgres", **parameters: str) -> psycopg.Connection:
+    """A connection to one database of the cluster, beside Django's."""
     there = settings.DATABASES["default"]
     return psycopg.connect(
-        host=there["HOST"], port=there["PORT"], user=there["USER"], password=there["PASSWORD"], dbname="postgres",
-        autocommit=True,
+        host=there["HOST"], port=there["PORT"], user=there["USER"], password=there["PASSWORD"], dbname=name,
+        autocommit=True, **parameters,
     )  # fmt: skip
+
+
+def _is_at_rest(session: psycopg.Connection[Any]) -> bool:
+    """Whether the session is open, in no transaction, and the server has not said that it ends."""
+    if session.closed or session.info.transaction_status != TransactionStatus.IDLE:
+        return False
+    poll = select.poll()
+    poll.register(session.fileno(), select.POLLIN)
+    return not poll.poll(0)
