@@ -6,7 +6,7 @@ them (`database.base`). Only for statements whose best plan is the same whatever
 of each parameter is clear from its place, or said. PostgreSQL takes an array that it does not see for one of ten
 members, and JSON for a hundred rows: where a table may be small and the next day is not, such a statement says by its
 form that it looks up one after the other (`find_zones`), since on a small table a plan that reads it from end to end is
-as good. What grows much at once is looked at by `zones.grown_tables`, after which everything is planned anew.
+as good. What grows much at once is looked at by `zones.store.analyze_tables`, after which everything is planned anew.
 """
 
 from collections.abc import Iterator

@@ -130,7 +130,8 @@ def stored_columns() -> frozenset[str]:
     """The names of the columns that hold texts for people."""
     return frozenset(
         target.id
-        for path in (ROOT / "dnspanel").rglob("models.py")
+        for path in (ROOT / "dnspanel").rglob("*.py")
+        if "models" in {path.stem, path.parent.name}
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)

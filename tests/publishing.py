@@ -3,10 +3,10 @@
 from datetime import datetime
 
 from dnspanel.accounts.actors import Author
-from dnspanel.zones import direct
 from dnspanel.zones.errors import NothingToPublish
-from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.plan.merge import Changes
+from dnspanel.zones.publishing import zone_patches
 
 
 def change_rrsets(
@@ -20,8 +20,8 @@ def change_rrsets(
     confirmed: bool = False,
 ) -> Publication:
     """These RRsets of the zone are published as given (None: deleted). Raises NothingToPublish if all is so already."""
-    patch = direct.Patch(zone, lambda current: changes, {name for name, _ in changes})
-    outcome = direct.publish_patches(
+    patch = zone_patches.Patch(zone, lambda current: changes, {name for name, _ in changes})
+    outcome = zone_patches.publish_patches(
         patches=[patch], author=author, channel=channel, now=now, reason=reason, confirmed=confirmed
     )
     if outcome.publication is None:

@@ -1,4 +1,4 @@
-"""Make dnspanel/zones/letters.txt from Unicode's own files: `python -m tests.unicode_letters DIRECTORY`.
+"""Make dnspanel/zones/rules/confusables.txt from Unicode's own files: `python -m tests.unicode_letters DIRECTORY`.
 
 The directory has confusables.txt of https://www.unicode.org/Public/security/latest/ and Scripts.txt,
 ScriptExtensions.txt and PropertyValueAliases.txt of https://www.unicode.org/Public/UCD/latest/ucd/. Only what a label
@@ -12,7 +12,7 @@ from pathlib import Path
 
 import idna.idnadata
 
-from dnspanel.zones.letters import TABLE
+from dnspanel.zones.rules.confusables import TABLE
 
 FILES = ("confusables.txt", "Scripts.txt", "ScriptExtensions.txt", "PropertyValueAliases.txt")
 NO_SCRIPT = frozenset(("Common", "Inherited"))

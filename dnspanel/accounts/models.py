@@ -283,7 +283,7 @@ class Token(models.Model):
     tsig_algorithm = models.CharField(max_length=32, blank=True)
     tsig_secret = SecretField(null=True)  # `vault.encrypt_secret`
     scope: "models.JSONField[Any]" = models.JSONField(default=list)  # list of `grants.Grant.to_json`
-    # A TSIG key made over PowerDNS's API: besides the scope, a zone has to name it (`zones.tsig_permissions`).
+    # A TSIG key made over PowerDNS's API: besides the scope, a zone has to name it (`zones.rights.tsig_permissions`).
     needs_permission = models.BooleanField(default=False)
     permissions = ArrayField(models.CharField(max_length=64), default=list)  # `roles.Permission` besides zones
     networks = ArrayField(models.CharField(max_length=49), default=list)  # CIDR; empty: from anywhere

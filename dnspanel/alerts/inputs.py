@@ -28,9 +28,9 @@ from dnspanel.primaries.models import TransferredZone
 from dnspanel.publish.models import Segment, Stall
 from dnspanel.redis_health import redis_problem
 from dnspanel.secondaries.queries import differing_secondaries, late_secondaries
-from dnspanel.zones.dnssec.presigned import ENDS_SOON
-from dnspanel.zones.hook_health import troubled_hooks
+from dnspanel.zones.governance.hook_health import troubled_hooks
 from dnspanel.zones.models import LogHead, Publication, PublishHook, PublishRequest, RequestState, WhenSilent
+from dnspanel.zones.signing.presigned import ENDS_SOON
 from replication import __version__
 from replication.disk import disk_of
 from replication.wire.position import Position

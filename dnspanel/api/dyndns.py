@@ -40,12 +40,13 @@ from dnspanel.api.errors import ApiError
 from dnspanel.api.throttle import spend_of
 from dnspanel.database_away import finish, is_away
 from dnspanel.fleet.reads.canary import wait_for_canary
-from dnspanel.zones import access, direct
-from dnspanel.zones.direct import CurrentRRsets, Outcome, Patch
 from dnspanel.zones.errors import PublishingOnHold, RightMissing, RuleViolations, Unknown, ZoneError
-from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Channel, Zone
-from dnspanel.zones.rules import ancestors_within
+from dnspanel.zones.plan.merge import Changes
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.publishing.zone_patches import CurrentRRsets, Outcome, Patch
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import ancestors_within
 from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset, make
 from replication.errors import BadName, ReplicationError
@@ -193,7 +194,7 @@ def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) ->
     lines = dict.fromkeys(owners - zones.keys(), "nohost")
     while zones:
         try:
-            outcome = direct.publish_patches(
+            outcome = zone_patches.publish_patches(
                 patches=_patches(zones, intents), author=actor, channel=Channel.DYNAMIC_UPDATE, now=now
             )
             if outcome.publication is not None:  # `good` is the last that a router hears of it

@@ -10,8 +10,8 @@ from django.db import connection
 from dnspanel.fleet.models import NodeState
 from dnspanel.polling import poll
 from dnspanel.secondaries.arrival import secondaries_lacking
-from dnspanel.zones.failed import raise_if_taken_back
 from dnspanel.zones.models import Publication
+from dnspanel.zones.publishing.failed import raise_if_taken_back
 
 LONGEST_WAIT = 60.0  # seconds
 # Each one that waits holds a thread of the web process, which has twice as many (Procfile).

@@ -19,9 +19,9 @@ from dnspanel.accounts.vault import decrypt_secret
 from dnspanel.backup.archive import DUMP, Manifest, read_archive
 from dnspanel.backup.errors import ZoneNotInArchive
 from dnspanel.backup.programs import Target, panel_database, refuse_failure, start
-from dnspanel.zones.dnssec.first_signing import BroughtKey, BroughtSigning
 from dnspanel.zones.dnssec.key_material import read as read_pair
 from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.publishing.first_signing import BroughtKey, BroughtSigning
 from replication.dns.notes import parse_notes
 from replication.dns.rrset import RRset
 

@@ -23,12 +23,12 @@ from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import enroll
 from dnspanel.publish.models import SigningKey
-from dnspanel.zones import epoch
-from dnspanel.zones.dnssec.lost_keys import LostSigning
 from dnspanel.zones.dnssec.signing_state import UNSIGNED
-from dnspanel.zones.hold import current_hold, hold
+from dnspanel.zones.log.hold import current_hold, hold
+from dnspanel.zones.log.panel_reasons import MASTER_KEY_LOST
 from dnspanel.zones.models import LogHead, Signing, Zone, ZoneKey
-from dnspanel.zones.panel_reasons import MASTER_KEY_LOST
+from dnspanel.zones.publishing import epoch
+from dnspanel.zones.publishing.lost_keys import LostSigning
 
 # Zones of one publication of the new epoch.
 _ZONES = 1000

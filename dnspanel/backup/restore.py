@@ -23,7 +23,7 @@ from dnspanel.backup.archive import DUMP, Manifest, read_archive, refuse_another
 from dnspanel.backup.errors import BadArchive, DatabaseInUse, DatabaseNotEmpty
 from dnspanel.backup.programs import Target, panel_database, refuse_failure, run, start
 from dnspanel.texts import gettext
-from dnspanel.zones.hold import hold
+from dnspanel.zones.log.hold import hold
 from replication.texts import format_text
 
 _OTHERS = """

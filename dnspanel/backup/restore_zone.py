@@ -18,12 +18,13 @@ from dnspanel.backup.archive import refuse_another_key
 from dnspanel.backup.archived_zone import ArchivedZone
 from dnspanel.backup.errors import ZoneNotRestorable
 from dnspanel.texts import gettext
-from dnspanel.zones import direct, edit, restore, soa
-from dnspanel.zones.dnssec.first_signing import BroughtSigning, record_first_signings
 from dnspanel.zones.dnssec.queries import presigned_zones
-from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Channel, Publication, Zone
-from dnspanel.zones.store_rrsets import rrsets_of_zones
+from dnspanel.zones.plan.merge import Changes
+from dnspanel.zones.publishing import edit, restore, zone_patches
+from dnspanel.zones.publishing.first_signing import BroughtSigning, record_first_signings
+from dnspanel.zones.store.store_rrsets import rrsets_of_zones
+from dnspanel.zones.values import soa
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key, RRset, Serial
 
@@ -96,7 +97,7 @@ def restore_zone(
             raise ZoneNotRestorable(archived.name, " ".join(text for _, text in back.outcome.refused))
         published.append(back.last)
     if plan.changes:
-        outcome = direct.publish_patches(
+        outcome = zone_patches.publish_patches(
             patches=[_patch(plan.zone, archived.rrsets)],
             author=author,
             channel=Channel.SYSTEM,
@@ -110,15 +111,15 @@ def restore_zone(
     return published
 
 
-def _patch(zone: Zone, rrsets: Sequence[RRset]) -> direct.Patch:
+def _patch(zone: Zone, rrsets: Sequence[RRset]) -> zone_patches.Patch:
     """Return what makes the zone equal to these RRsets, whatever it is when it is locked."""
     then: dict[Key, RRset] = {(rrset.name, rrset.type): rrset for rrset in rrsets}
 
-    def decide(current: direct.CurrentRRsets) -> Changes:
+    def decide(current: zone_patches.CurrentRRsets) -> Changes:
         keys = {*current, *then}
         return {key: then.get(key) for key in keys if not soa.same(current.get(key), then.get(key))}
 
-    return direct.Patch(zone, decide, None)
+    return zone_patches.Patch(zone, decide, None)
 
 
 def _create(archived: ArchivedZone, author: Author, now: datetime, reason: str, serial: int | None) -> Publication:

@@ -7,8 +7,8 @@ from dnspanel.accounts.grants import Right
 from dnspanel.accounts.roles import Permission
 from dnspanel.catalogs.errors import CatalogUnknown
 from dnspanel.catalogs.models import Catalog, Listing, Produced, Producer
-from dnspanel.zones.access import require, zone_for_reading, zones_visible_to, zones_within_reach
 from dnspanel.zones.errors import Forbidden
+from dnspanel.zones.rights.access import require, zone_for_reading, zones_visible_to, zones_within_reach
 
 # By a catalog another server makes zones here, says what is in them, and takes them away again.
 NEEDED = (Right.CREATE_ZONE, Right.ADD, Right.SETTINGS, Right.DELETE_ZONE)

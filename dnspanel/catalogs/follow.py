@@ -23,10 +23,14 @@ from dnspanel.primaries import set_up as primaries
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.texts import gettext, in_english, shortened
 from dnspanel.transfer.sources.catalog import BadCatalog, Member, Record, members
-from dnspanel.zones import bulk, edit, governing, nesting, panel_reasons, quotas
-from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import HookRefused, NameRefused, NamesRefused, ZoneError
+from dnspanel.zones.governance import publish_guards
+from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, Publication, RRset, Zone
+from dnspanel.zones.names import nesting
+from dnspanel.zones.plan import quotas
+from dnspanel.zones.publishing import bulk, edit
+from dnspanel.zones.publishing.edit import NewZone
 from replication.dns import names, rdtypes
 
 # Looked at again though nothing of it changed: a name may be free now, a rule may have changed.
@@ -314,7 +318,7 @@ def _members_here(turn: Turn) -> set[int]:
 
 def _refusals_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
     """Return why some of these names are not taken: zones near them are of others, or rules of a zone above."""
-    kept = governing.reasons_over([Zone(name=name) for name in new], author=None, reason="", now=turn.now, own=own)
+    kept = publish_guards.reasons_over([Zone(name=name) for name in new], author=None, reason="", now=turn.now, own=own)
     return kept | _others_near(turn, new, own)
 
 

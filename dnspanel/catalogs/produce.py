@@ -29,11 +29,13 @@ from dnspanel.catalogs.signals import produced
 from dnspanel.secondaries.catalog import GROUP_OF_TAGS, NOWHERE, TTL, VERSION, catalog_soa, member_owner, member_rrsets
 from dnspanel.secondaries.set_up import checked_group_tags
 from dnspanel.texts import gettext
-from dnspanel.zones import access, bulk, edit, panel_reasons
 from dnspanel.zones.errors import RightMissing, SettingsRefused, ZoneError
+from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, Publication, Zone
-from dnspanel.zones.settings_of_zone import canonical_tags
-from dnspanel.zones.soa import SoaEdit, first_serial
+from dnspanel.zones.publishing import bulk, edit
+from dnspanel.zones.rights import access
+from dnspanel.zones.settings.settings_of_zone import canonical_tags
+from dnspanel.zones.values.soa import SoaEdit, first_serial
 from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset, make
 from replication.errors import BadName

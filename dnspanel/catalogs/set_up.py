@@ -20,13 +20,15 @@ from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.primaries.models import TERMS
 from dnspanel.primaries.set_up import Terms
 from dnspanel.texts import gettext
-from dnspanel.zones import edit, governing, panel_reasons
 from dnspanel.zones.errors import SettingsRefused
+from dnspanel.zones.governance import publish_guards
+from dnspanel.zones.governance.parts import REPLACE
+from dnspanel.zones.governance.publish_hooks import after_hooks
+from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, Publication, Zone
-from dnspanel.zones.parts import REPLACE
-from dnspanel.zones.publish_hooks import after_hooks
-from dnspanel.zones.settings_of_zone import canonical_tags
-from dnspanel.zones.transferred import stop_serving
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.publishing.transferred import stop_serving
+from dnspanel.zones.settings.settings_of_zone import canonical_tags
 from replication.dns import names
 from replication.errors import BadName
 
@@ -231,10 +233,10 @@ def _begin(zone: Zone, columns: Mapping[str, Any], *, by: Actor, now: datetime, 
 
 def _refuse_by_rules(zone: Zone, author: Actor, now: datetime) -> None:
     """Ask all rules about a zone that leaves the nodes as a catalog, or comes to them as a zone again."""
-    passed = governing.refuse_act(
+    passed = publish_guards.refuse_act(
         zone, REPLACE, author=author, channel=Channel.API, reason="", past_rules=False, now=now
     )
-    governing.record_act(passed, zone, author=author, reason="", now=now)
+    publish_guards.record_act(passed, zone, author=author, reason="", now=now)
 
 
 def _end(zone: Zone, *, by: Actor, now: datetime) -> None:

@@ -5,8 +5,8 @@ from datetime import datetime
 
 from dnspanel.accounts.actors import SystemRight
 from dnspanel.demo.sample import sample_zones
-from dnspanel.zones.edit import NewZone, create_zones
 from dnspanel.zones.models import Channel, Publication
+from dnspanel.zones.publishing.edit import NewZone, create_zones
 
 logger = logging.getLogger(__name__)
 

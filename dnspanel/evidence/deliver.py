@@ -21,7 +21,7 @@ from dnspanel.evidence.errors import NotSent
 from dnspanel.evidence.models import WELL, Destination
 from dnspanel.evidence.records import Sender
 from dnspanel.evidence.send import Sent, Target, send
-from dnspanel.zones.audit_trail import Act, linked_acts
+from dnspanel.zones.audit.audit_trail import Act, linked_acts
 from dnspanel.zones.models import AuditLink, LogHead
 from replication import __version__
 

@@ -23,8 +23,8 @@ from dnspanel.evidence.tls import canonical_certificates, canonical_key, fits
 from dnspanel.texts import gettext
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer
 from dnspanel.webhooks.guard import checked_addresses, parse_target
-from dnspanel.zones import access
-from dnspanel.zones.audit_trail import Act
+from dnspanel.zones.audit.audit_trail import Act
+from dnspanel.zones.rights import access
 
 MOST_DESTINATIONS = 5
 LONGEST_NAME = 40

@@ -7,7 +7,7 @@ from datetime import datetime
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.evidence.deliver import last_number
 from dnspanel.evidence.models import Destination
-from dnspanel.zones.audit_chain import ENTRY
+from dnspanel.zones.audit.audit_chain import ENTRY
 from dnspanel.zones.models import AuditLink, Publication
 
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
-from dnspanel.zones.audit_trail import GONE, Act, document_of
+from dnspanel.zones.audit.audit_trail import GONE, Act, document_of
 
 APP = "dnspanel"
 SD_ID = "dnspanel@32473"

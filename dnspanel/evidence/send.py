@@ -30,7 +30,7 @@ from dnspanel.evidence.tls import client_context
 from dnspanel.texts import gettext, joined
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer
 from dnspanel.webhooks.post import Answer, post
-from dnspanel.zones.audit_trail import Act
+from dnspanel.zones.audit.audit_trail import Act
 
 NETWORKS = "EVIDENCE_NETWORKS"
 MOST_BYTES = 512 * 1024

@@ -378,7 +378,7 @@ class AheadZone(models.Model):
     serial_there = models.BigIntegerField(null=True)
     in_trash = models.BooleanField(default=False)  # the panel has it, deleted
     error = MessageField(blank=True, default="")  # why its records could not be read
-    # How the node signs it, if otherwise than the panel (`dnssec.lost_keys.LostSigning`), private parts encrypted.
+    # How the node signs it, if otherwise than the panel (`publishing.lost_keys.LostSigning`), private parts encrypted.
     signing: "models.JSONField[Any]" = models.JSONField(null=True)
     signing_error = MessageField(blank=True, default="")  # why it is not known how the node signs it
     # Why resolvers that validate would answer nothing of it, in words, by the Choice after which they would not.

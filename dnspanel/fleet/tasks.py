@@ -38,7 +38,7 @@ from dnspanel.fleet.rollout import deliver, poison, unproven
 from dnspanel.fleet.rollout.gates import free_nodes, node_to_push, with_limit
 from dnspanel.texts import gettext
 from dnspanel.wake import wake, wake_each
-from dnspanel.zones.dnssec import automatic
+from dnspanel.zones.signing import automatic
 from replication.errors import ReplicationError
 from replication.node_client import NodeClient
 from replication.push import bring_to_head

@@ -50,11 +50,12 @@ from dnspanel.gateway.tls import OverTls
 from dnspanel.gateway.update import name_of, read_update
 from dnspanel.secondaries import record
 from dnspanel.texts import gettext, gettext_noop
-from dnspanel.zones import access, direct, tsig_permissions
-from dnspanel.zones.direct import Patch
 from dnspanel.zones.errors import PublishingOnHold, TakenBack, Unknown, ZoneError, unserved_reason
-from dnspanel.zones.failed import raise_if_taken_back
 from dnspanel.zones.models import Channel, Publication, TsigAct
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.publishing.failed import raise_if_taken_back
+from dnspanel.zones.publishing.zone_patches import Patch
+from dnspanel.zones.rights import access, tsig_permissions
 from replication.dns import rdtypes
 from replication.errors import ReplicationError
 
@@ -196,7 +197,7 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
     update = read_update(message)
     actor = tsig_permissions.actor_for(signed.actor, update.zone_name, TsigAct.UPDATE)
     zone = access.zone_for_editing(actor, update.zone_name)
-    outcome = direct.publish_patches(
+    outcome = zone_patches.publish_patches(
         patches=[Patch(zone, update.decide, update.names)],
         author=actor,
         channel=Channel.DYNAMIC_UPDATE,

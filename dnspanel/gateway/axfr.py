@@ -17,9 +17,9 @@ from django.db import connection
 
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.texts import gettext
-from dnspanel.zones.access import Visibility
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights.access import Visibility
 from replication.dns import names, rdata, rdtypes
 
 MAX_AT_ONCE = 4

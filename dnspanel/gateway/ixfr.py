@@ -15,8 +15,8 @@ from django.db import connection, transaction
 from dnspanel.gateway import axfr
 from dnspanel.secondaries import catalog
 from dnspanel.secondaries.models import Secondary
-from dnspanel.zones.access import Visibility
 from dnspanel.zones.models import Revision, SigningChange, Zone
+from dnspanel.zones.rights.access import Visibility
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial
 

@@ -24,11 +24,12 @@ from dnspanel.gateway.tls import OverTls
 from dnspanel.gateway.update import name_of
 from dnspanel.secondaries.access import require_transport, zone_open_to, zone_to_transfer
 from dnspanel.secondaries.errors import TransferRefused
-from dnspanel.zones import access, store_rrsets, tsig_permissions
-from dnspanel.zones.access import Visibility
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.errors import unserved_reason
 from dnspanel.zones.models import TsigAct, Zone
+from dnspanel.zones.rights import access, tsig_permissions
+from dnspanel.zones.rights.access import Visibility
+from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 

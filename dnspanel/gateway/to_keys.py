@@ -12,9 +12,9 @@ from dnspanel.gateway import to_secondaries
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.secondaries import record
 from dnspanel.secondaries.access import reason_against
-from dnspanel.zones import access, tsig_permissions
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.models import TsigAct
+from dnspanel.zones.rights import access, tsig_permissions
 
 logger = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from dnspanel.secondaries import access, catalog, queries, record
 from dnspanel.secondaries.errors import TransferRefused
 from dnspanel.secondaries.models import Secondary
 from dnspanel.texts import gettext
-from dnspanel.zones.access import Visibility
 from dnspanel.zones.dnssec.queries import loaded_signing_of, signing_of
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights.access import Visibility
 from replication.dns.rrset import RRset
 
 logger = logging.getLogger(__name__)

@@ -16,9 +16,9 @@ import dns.rrset
 import dns.update
 
 from dnspanel.gateway.errors import MessageRefused
-from dnspanel.zones import soa
-from dnspanel.zones.direct import CurrentRRsets
-from dnspanel.zones.merge import Changes
+from dnspanel.zones.plan.merge import Changes
+from dnspanel.zones.publishing.zone_patches import CurrentRRsets
+from dnspanel.zones.values import soa
 from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import NO_NOTES, Notes
 from replication.dns.rrset import Key, RRset, make

@@ -18,18 +18,20 @@ from dnspanel.primaries.models import WELL, TransferredZone
 from dnspanel.primaries.signals import landed
 from dnspanel.primaries.timers import LEAST_GAP, Timers, due_after_failure
 from dnspanel.texts import gettext, shortened
-from dnspanel.zones import bulk, nesting, panel_reasons
-from dnspanel.zones.bulk import ZoneChange
-from dnspanel.zones.dnssec.paused_denial import needs_pause, pause_denial, resume_denial
-from dnspanel.zones.dnssec.presigned import end_of
-from dnspanel.zones.dnssec.publish_state import record_ends, record_states, with_row_ids
 from dnspanel.zones.dnssec.queries import signing_of
-from dnspanel.zones.dnssec.safety import refuse_bogus
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState
 from dnspanel.zones.errors import DnssecRefused, NamesRefused
+from dnspanel.zones.log import panel_reasons
+from dnspanel.zones.log.signing_log import record_ends, record_states, with_row_ids
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
-from dnspanel.zones.nesting import ds_above
-from dnspanel.zones.transferred import stop_serving
+from dnspanel.zones.names import nesting
+from dnspanel.zones.names.nesting import ds_above
+from dnspanel.zones.publishing import bulk
+from dnspanel.zones.publishing.bulk import ZoneChange
+from dnspanel.zones.publishing.transferred import stop_serving
+from dnspanel.zones.signing.paused_denial import needs_pause, pause_denial, resume_denial
+from dnspanel.zones.signing.presigned import end_of
+from dnspanel.zones.signing.safety import refuse_bogus
 
 # A primary that cannot be reached is told of after so long; what it says wrongly at once.
 SILENT_FOR = timedelta(minutes=15)

@@ -23,13 +23,17 @@ from dnspanel.primaries.timers import LEAST_GAP
 from dnspanel.texts import gettext, listed
 from dnspanel.transfer import servers
 from dnspanel.transfer.errors import ServerRefused
-from dnspanel.zones import access, edit, find_zones, governing, panel_reasons
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.errors import Unknown, producer_reason
+from dnspanel.zones.governance import publish_guards
+from dnspanel.zones.governance.parts import REPLACE
+from dnspanel.zones.governance.publish_hooks import after_hooks
+from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
-from dnspanel.zones.parts import REPLACE
-from dnspanel.zones.publish_hooks import after_hooks
-from dnspanel.zones.transferred import serve_within
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.publishing.transferred import serve_within
+from dnspanel.zones.rights import access
+from dnspanel.zones.store import find_zones
 from replication.dns import names
 from replication.errors import BadName
 from replication.wire.protocol import is_resolver, split_resolver
@@ -159,7 +163,7 @@ def set_primaries(
         _begin(locked, columns, now)
         _forget_own_operations(locked, author)
         audit.record(action="primaries.set", by=author, now=now, target=locked.name, before=before, after=told(columns))
-        governing.record_act(passed, locked, author=author, reason=reason, now=now)
+        publish_guards.record_act(passed, locked, author=author, reason=reason, now=now)
         wake_on_commit()
     zone.transferred_from = locked.transferred_from
     return TransferredZone.objects.get(pk=zone.pk)
@@ -222,7 +226,7 @@ def take_over(
         came_from, locked.transferred_from = locked.transferred_from, ""
         Zone.objects.filter(pk=locked.pk).update(transferred_from="")
         audit.record(action="primaries.take_over", by=author, now=now, target=locked.name, came_from=came_from)
-        governing.record_act(passed, locked, author=author, reason=reason, now=now)
+        publish_guards.record_act(passed, locked, author=author, reason=reason, now=now)
         publication = serve_within(
             zone=locked,
             author=author,
@@ -264,7 +268,7 @@ def give_back(
         _begin(locked, columns, now)
         _forget_own_operations(locked, author)
         audit.record(action="primaries.give_back", by=author, now=now, target=locked.name, after=told(columns))
-        governing.record_act(passed, locked, author=author, reason=reason, now=now)
+        publish_guards.record_act(passed, locked, author=author, reason=reason, now=now)
         wake_on_commit()
     zone.transferred_from = locked.transferred_from
     return TransferredZone.objects.get(pk=zone.pk)
@@ -309,9 +313,9 @@ def _locked(zone: Zone, author: Author) -> Zone:
 
 def _refuse_by_rules(
     zone: Zone, author: Author, channel: str, reason: str, past_rules: bool, now: datetime
-) -> governing.Passed:
+) -> publish_guards.Passed:
     """Ask all rules about the zone getting another primary, this panel or a server elsewhere."""
-    return governing.refuse_act(
+    return publish_guards.refuse_act(
         zone, REPLACE, author=author, channel=channel, reason=reason, past_rules=past_rules, now=now
     )
 

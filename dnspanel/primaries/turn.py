@@ -27,13 +27,13 @@ from dnspanel.transfer.sources.axfr import Server
 from dnspanel.transfer.sources.dns_wire import BadMessage, Record
 from dnspanel.transfer.sources.ixfr import Increment
 from dnspanel.transfer.sources.transfer_faults import Broken, NotGiven
-from dnspanel.zones import store_rrsets
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.dnssec.trust import newly_broken
-from dnspanel.zones.merge import Changes, Edit
 from dnspanel.zones.models import Zone
-from dnspanel.zones.plan import plan_zones
-from dnspanel.zones.rules import BREAKING_DS
+from dnspanel.zones.plan.merge import Changes, Edit
+from dnspanel.zones.plan.plan import plan_zones
+from dnspanel.zones.rules.rules import BREAKING_DS
+from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key, RRset, Serial
 

@@ -13,7 +13,7 @@ from dnspanel.publish.objects import open_segment_object
 from dnspanel.publish.session import Connection
 from dnspanel.publish.signing import all_public_keys
 from dnspanel.texts import gettext
-from dnspanel.zones.hold import is_of_this_history
+from dnspanel.zones.log.hold import is_of_this_history
 from replication.errors import BadBytes, BadSegment, Diverged, ReplicationError, WrongEpoch
 from replication.store.store import Store
 from replication.wire.position import Position

@@ -45,7 +45,7 @@ from dnspanel.publish.sealing import Batch, seal_batch
 from dnspanel.publish.session import Connection, plan_anew, planned_once, snapshot
 from dnspanel.publish.signals import segment_sealed
 from dnspanel.publish.stall import clear_stall, record_stall
-from dnspanel.zones.hold import hold
+from dnspanel.zones.log.hold import hold
 from replication.errors import ReplicationError
 from replication.store.store import Store
 from replication.wire.position import Position

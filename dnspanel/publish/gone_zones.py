@@ -14,11 +14,11 @@ from dnspanel.accounts.actors import Author
 from dnspanel.accounts.grants import Right
 from dnspanel.publish.models import Segment, Snapshot
 from dnspanel.publish.schemas import schemas_in_use
-from dnspanel.zones import access
-from dnspanel.zones.audit_chain import PUBLICATION
+from dnspanel.zones.audit.audit_chain import PUBLICATION
 from dnspanel.zones.errors import NotInTrash, StillOnItsWay
 from dnspanel.zones.models import AuditLink, LogHead, Zone
-from dnspanel.zones.restore import GONE, gone_stamp
+from dnspanel.zones.publishing.restore import GONE, gone_stamp
+from dnspanel.zones.rights import access
 
 
 def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:

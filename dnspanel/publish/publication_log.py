@@ -19,8 +19,8 @@ from uuid import UUID
 
 from dnspanel.publish.prepared import Prepared
 from dnspanel.publish.session import Connection, planned_once
-from dnspanel.zones import soa
 from dnspanel.zones.models import NOT_SERVED, RevisionKind
+from dnspanel.zones.values import soa
 from replication.codec.keys import relative_key
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial

@@ -11,10 +11,10 @@ from dnspanel.secondaries.errors import SecondaryUnknown, SeesTooLittle, Transfe
 from dnspanel.secondaries.models import Member, OpenZone, Secondary, Transport, ZoneChoice
 from dnspanel.secondaries.signed import signer, withheld
 from dnspanel.texts import gettext, gettext_noop
-from dnspanel.zones.access import require, tagged, zones_visible_to
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.errors import Forbidden, unserved_reason
 from dnspanel.zones.models import PRODUCERS, Zone
+from dnspanel.zones.rights.access import require, tagged, zones_visible_to
 
 SIGNED = gettext_noop(
     "{name} is signed by the nodes, and there is no ring 0 to sign a transfer: without signatures validating resolvers "

@@ -23,7 +23,7 @@ from django.conf import settings
 from dnspanel import outbound
 from dnspanel.secondaries.addresses import host_and_port
 from dnspanel.texts import gettext
-from dnspanel.zones.soa import served_soa
+from dnspanel.zones.values.soa import served_soa
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset
 

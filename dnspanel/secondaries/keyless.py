@@ -18,8 +18,8 @@ from dnspanel.secondaries.models import Member, NoticeAddress, NoticeMark, OpenZ
 from dnspanel.secondaries.set_up import checked_addresses, checked_networks
 from dnspanel.secondaries.signals import changed
 from dnspanel.texts import gettext
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 
 _NOTE = """
 UPDATE secondaries_noticeaddress a SET notify_at = %(now)s, attempts = 0

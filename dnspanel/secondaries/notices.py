@@ -12,7 +12,7 @@ from dnspanel.secondaries.catalog import catalog_name, soa_of
 from dnspanel.secondaries.exchange import Answer
 from dnspanel.secondaries.keys import key_of
 from dnspanel.secondaries.models import Member, NoticeAddress, Secondary
-from dnspanel.zones.store_rrsets import rrsets_at_names
+from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 
 # Before the second attempt, the third and so on; then the refresh of the zone's SOA finds the change.

@@ -21,11 +21,11 @@ from django.db import connection
 
 from dnspanel.secondaries.exchange import Answer
 from dnspanel.texts import gettext, shortened
-from dnspanel.zones.computed_types import COMPUTED
 from dnspanel.zones.dnssec.queries import keys_of, signing_of
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Zone
-from dnspanel.zones.store_rrsets import rrsets_at_names
+from dnspanel.zones.rules.computed_types import COMPUTED
+from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Key

@@ -27,7 +27,7 @@ from dnspanel.secondaries.signals import changed
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.models import Zone
-from dnspanel.zones.settings_of_zone import canonical_tags
+from dnspanel.zones.settings.settings_of_zone import canonical_tags
 from replication.dns import names
 from replication.errors import BadName
 

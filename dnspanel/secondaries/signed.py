@@ -10,9 +10,9 @@ from django.db.models import Exists, OuterRef, Q
 
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.secondaries.models import KeyTransfer, Member, OpenZone
-from dnspanel.zones.dnssec.new_signatures import publish_new_signatures
 from dnspanel.zones.models import Signing, Zone
-from dnspanel.zones.soa import start_of_week
+from dnspanel.zones.signing.new_signatures import publish_new_signatures
+from dnspanel.zones.values.soa import start_of_week
 
 # So many zones get the signatures of a week in one publication.
 AT_ONCE = 500

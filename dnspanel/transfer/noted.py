@@ -10,7 +10,7 @@ import json
 from json import JSONDecodeError
 
 from dnspanel.texts import gettext
-from dnspanel.zones.rrset_notes import notes_in
+from dnspanel.zones.values.rrset_notes import notes_in
 from replication.dns import names, rdata
 from replication.dns.notes import Notes, format_notes, notes_without_spellings
 from replication.errors import ReplicationError

@@ -14,7 +14,7 @@ from dnspanel.accounts.tokens import token_count
 from dnspanel.texts import gettext
 from dnspanel.transfer.errors import QuotaExceeded
 from dnspanel.transfer.models import ENDED_STATES, ImportJob, ImportPiece
-from dnspanel.zones.quotas import named_draft_count, operation_count, zone_count
+from dnspanel.zones.plan.quotas import named_draft_count, operation_count, zone_count
 
 # How long an ended import keeps its files, for corrections.
 KEPT_DAYS = 30

@@ -5,7 +5,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from dnspanel.texts import gettext
 from dnspanel.transfer.documents import ParsedZone, ReadyRRset
 from dnspanel.transfer.models import Action
-from dnspanel.zones import soa
+from dnspanel.zones.values import soa
 from replication.dns import rdata, rdtypes
 from replication.dns.notes import parse_notes
 from replication.dns.rrset import RRset, make, with_spellings_of

@@ -22,15 +22,16 @@ from dnspanel.transfer.zonefile.content import type_tail
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.records import Enough, is_of_signers
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
-from dnspanel.zones import access, queries
-from dnspanel.zones.draft import edit_of, operations_of
+from dnspanel.zones.drafts.draft import edit_of, operations_of
 from dnspanel.zones.errors import RightMissing
-from dnspanel.zones.merge import Edit
+from dnspanel.zones.lists import queries
+from dnspanel.zones.lists.queries import EVERYTHING
+from dnspanel.zones.lists.selection import Selection
 from dnspanel.zones.models import Zone
-from dnspanel.zones.plan import plan_zones
-from dnspanel.zones.queries import EVERYTHING
-from dnspanel.zones.rules import Severity
-from dnspanel.zones.selection import Selection
+from dnspanel.zones.plan.merge import Edit
+from dnspanel.zones.plan.plan import plan_zones
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import Severity
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import format_notes, parse_notes

@@ -21,16 +21,16 @@ from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
 from dnspanel.fleet.integrity.unknown_history import TYPED
 from dnspanel.fleet.models import Choice
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.zones import name_rules, rules
-from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import MassDeletion, NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Zone, ZoneTemplate
-from dnspanel.zones.reverse_names import ReverseZones, reverse_zones_of
+from dnspanel.zones.publishing.edit import NewZone
+from dnspanel.zones.rules import name_rules, rules
 from dnspanel.zones.search.terms import parse
-from dnspanel.zones.server_sets import ServerSet, default_set, newest_set
-from dnspanel.zones.settings_of_zone import teams_to_choose_from
-from dnspanel.zones.soa import default_soa, first_serial
-from dnspanel.zones.zone_defaults import HOSTMASTER, NAMESERVERS, Defaults, zone_defaults
+from dnspanel.zones.settings.server_sets import ServerSet, default_set, newest_set
+from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
+from dnspanel.zones.settings.zone_defaults import HOSTMASTER, NAMESERVERS, Defaults, zone_defaults
+from dnspanel.zones.values.reverse_names import ReverseZones, reverse_zones_of
+from dnspanel.zones.values.soa import default_soa, first_serial
 from replication.dns import names, rdtypes, rrset
 from replication.dns.rrset import RRset
 from replication.errors import BadName, ReplicationError

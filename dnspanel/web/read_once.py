@@ -11,8 +11,8 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import User
 from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses, without_ring0
-from dnspanel.zones import queries
-from dnspanel.zones.queries import DraftCounts
+from dnspanel.zones.lists import queries
+from dnspanel.zones.lists.queries import DraftCounts
 
 T = TypeVar("T")
 

@@ -14,10 +14,10 @@ from django.utils.safestring import SafeString
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.noted import noted_line_of
 from dnspanel.web.row_patterns import PatternRow
-from dnspanel.zones.by_name import place_of
-from dnspanel.zones.history import HistoryRow, RecordDiff, RRsetDiff
+from dnspanel.zones.lists.by_name import place_of
+from dnspanel.zones.lists.queries import RRsetRow
+from dnspanel.zones.log.history import HistoryRow, RecordDiff, RRsetDiff
 from dnspanel.zones.models import Expiry, Lock
-from dnspanel.zones.queries import RRsetRow
 from dnspanel.zones.typed.layouts import LAYOUTS
 from replication.codec import keys
 from replication.dns import names, rdata, rdtypes

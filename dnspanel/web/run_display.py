@@ -18,7 +18,7 @@ from dnspanel.zones.models import (
     TemplateRun,
     TemplateRunZone,
 )
-from dnspanel.zones.run_turns import TakenBackBatch, taken_back_of
+from dnspanel.zones.runs.run_turns import TakenBackBatch, taken_back_of
 
 AnyRun = PolicyRun | TemplateRun | ChangeRun
 RunZone = PolicyRunZone | TemplateRunZone | ChangeRunZone

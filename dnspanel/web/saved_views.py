@@ -17,10 +17,11 @@ from dnspanel.accounts.models import Team, User
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import PanelForm, id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access, saved_views
 from dnspanel.zones.errors import ViewRefused, ViewUnknown
+from dnspanel.zones.lists import saved_views
+from dnspanel.zones.lists.saved_views import LONGEST_NAME, MOST_LISTED, TERMS, visible_views
 from dnspanel.zones.models import SavedView, ViewPage, Zone
-from dnspanel.zones.saved_views import LONGEST_NAME, MOST_LISTED, TERMS, visible_views
+from dnspanel.zones.rights import access
 
 _LISTS = {ViewPage.ZONES: ListName.ZONES, ViewPage.RECORDS: ListName.RECORDS}
 

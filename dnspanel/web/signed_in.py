@@ -43,7 +43,6 @@ from dnspanel.texts import gettext, listed
 from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.web import database_away
 from dnspanel.webhooks.errors import WebhookUnknown
-from dnspanel.zones import access, queries
 from dnspanel.zones.errors import (
     ChangeRunUnknown,
     DraftUnknown,
@@ -57,6 +56,8 @@ from dnspanel.zones.errors import (
     TemplateUnknown,
     ViewUnknown,
 )
+from dnspanel.zones.lists import queries
+from dnspanel.zones.rights import access
 
 # Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation,
 # `webhook-stop-mails` by the key of a link in a mail, `password-link` by a link for one person, and `mfa_authenticate`

@@ -8,7 +8,7 @@ from django import forms
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import PanelForm
 from dnspanel.zones.errors import TemplateRefused
-from dnspanel.zones.template_text import LONGEST_VALUE, Fault, Variable, VariableKind
+from dnspanel.zones.settings.template_text import LONGEST_VALUE, Fault, Variable, VariableKind
 
 PREFIX = "v-"
 

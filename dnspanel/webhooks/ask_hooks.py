@@ -25,7 +25,7 @@ from dnspanel.webhooks.deliver import secrets_of
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer
 from dnspanel.webhooks.post import MOST_ANSWER_BYTES, Answer, post
 from dnspanel.webhooks.sign import is_signed, signed_headers
-from dnspanel.zones.hook_questions import HookAnswer, Question
+from dnspanel.zones.governance.hook_questions import HookAnswer, Question
 
 LONGEST_REASON = 300
 LONGEST_TICKET = 100

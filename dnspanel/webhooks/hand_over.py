@@ -17,9 +17,9 @@ from dnspanel.accounts.grant_edit import refuse_to_open
 from dnspanel.accounts.models import Token, TokenKind, User
 from dnspanel.texts import gettext
 from dnspanel.webhooks.models import Format, Webhook
-from dnspanel.zones import named_drafts
+from dnspanel.zones.drafts import named_drafts
+from dnspanel.zones.governance.publish_rules import may_govern, scope_of
 from dnspanel.zones.models import Draft, PublishHook
-from dnspanel.zones.publish_rules import may_govern, scope_of
 
 MOST_LISTED = 500  # of each kind; the rest is listed once these are gone
 

@@ -37,10 +37,10 @@ from dnspanel.webhooks.numbers import next_numbers
 from dnspanel.webhooks.pace import GATHERED
 from dnspanel.webhooks.sign import new_secret
 from dnspanel.webhooks.signals import due
-from dnspanel.zones.access import zones_within_reach
+from dnspanel.zones.drafts.named_drafts import teams_known_to
 from dnspanel.zones.errors import SettingsRefused
-from dnspanel.zones.named_drafts import teams_known_to
-from dnspanel.zones.settings_of_zone import canonical_tags
+from dnspanel.zones.rights.access import zones_within_reach
+from dnspanel.zones.settings.settings_of_zone import canonical_tags
 
 MOST_PER_OWNER = 50
 MOST_IN_SCOPE = 100

@@ -26,8 +26,8 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext
 from dnspanel.webhooks.access import NEEDED
 from dnspanel.webhooks.models import Event, EventKind, Webhook
-from dnspanel.zones.access import tagged, zones_within_reach
 from dnspanel.zones.models import Publication, Revision, Zone
+from dnspanel.zones.rights.access import tagged, zones_within_reach
 
 # A publication may change a million zones; those that are not listed are counted, and read by the API.
 MOST_ZONES = 100

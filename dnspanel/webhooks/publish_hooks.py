@@ -20,12 +20,12 @@ from dnspanel.webhooks.errors import AddressRefused, NoAnswer
 from dnspanel.webhooks.guard import Resolve, checked_addresses, parse_target
 from dnspanel.webhooks.hooks import OVERLAP
 from dnspanel.webhooks.sign import new_secret
-from dnspanel.zones import publish_rules
 from dnspanel.zones.errors import RuleRefused
-from dnspanel.zones.hook_health import Reply, note_replies
-from dnspanel.zones.hook_questions import HookAnswer, example_question
+from dnspanel.zones.governance import publish_rules
+from dnspanel.zones.governance.hook_health import Reply, note_replies
+from dnspanel.zones.governance.hook_questions import HookAnswer, example_question
+from dnspanel.zones.governance.publish_rules import Scope, may_govern, scope_of
 from dnspanel.zones.models import HookReply, PublishHook, WhenSilent
-from dnspanel.zones.publish_rules import Scope, may_govern, scope_of
 
 MOST = 20  # of the panel: those about one publication are asked at once, by a thread each
 LEAST_SECONDS, MOST_SECONDS = 1, 10

@@ -6,7 +6,7 @@ class ZonesConfig(AppConfig):
     name = "dnspanel.zones"
 
     def ready(self) -> None:
-        from dnspanel.zones.sequence_log import open_log
+        from dnspanel.zones.log.sequence_log import open_log
         from dnspanel.zones.signals import change_run_begun, run_begun
         from dnspanel.zones.tasks import wake_worker, wake_worker_for_changes
 

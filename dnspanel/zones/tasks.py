@@ -8,10 +8,15 @@ from django.utils import timezone
 
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake, wake_each
-from dnspanel.zones import audit_links, change_runs, complaints_upkeep, edit, expiry, publish_requests, waiting_entries
-from dnspanel.zones.discarded import forget_discarded
-from dnspanel.zones.dnssec import automatic, due_denial, paused_denial, policy_runs, sign
+from dnspanel.zones.audit import audit_links
+from dnspanel.zones.complaints import complaints_upkeep
+from dnspanel.zones.drafts.discarded import forget_discarded
+from dnspanel.zones.publishing import edit, expiry
+from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.runs import change_runs, policy_runs
 from dnspanel.zones.search import texts_upkeep
+from dnspanel.zones.signing import automatic, due_denial, paused_denial, sign
+from dnspanel.zones.store import waiting_entries
 
 # What waits for a free worker for longer is asked for again.
 _LONGEST_WAIT = 60.0

@@ -33,8 +33,8 @@ def create_zones(zones: int) -> list[str]:
     """Zones that have only the RRsets to change, besides what every zone has; their names."""
     from django.utils import timezone
 
-    from dnspanel.zones import edit
     from dnspanel.zones.models import Channel
+    from dnspanel.zones.publishing import edit
     from replication.dns.rdtypes import A
     from replication.dns.rrset import make
 

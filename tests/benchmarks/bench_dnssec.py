@@ -97,8 +97,8 @@ def edits_in_each_way(stack: stacks.BenchStack, *, records: int, edits: int) -> 
 def _create_large_zone(records: int) -> int:
     from django.utils import timezone
 
-    from dnspanel.zones import edit
     from dnspanel.zones.models import Channel, Zone
+    from dnspanel.zones.publishing import edit
 
     rrsets: list[RRset] = [
         make(ZONE, rdtypes.SOA, 3600, ["ns1.example.net. hostmaster.example.net. 1 10800 3600 604800 300"]),
@@ -118,9 +118,9 @@ def _deny(zone_id: int, nsec3: Nsec3 | None) -> None:
     """The zone is signed, with this way of denial."""
     from django.utils import timezone
 
-    from dnspanel.zones.dnssec import sign
-    from dnspanel.zones.dnssec.guarded import Acting
     from dnspanel.zones.models import Channel, Zone
+    from dnspanel.zones.signing import sign
+    from dnspanel.zones.signing.guarded import Acting
 
     zone = Zone.objects.get(pk=zone_id)
     acting = Acting(None, Channel.SYSTEM, timezone.now(), "benchmark")
@@ -152,9 +152,10 @@ def sign_by_a_job(stack: stacks.BenchStack, *, zones: int) -> float:
     """Seconds from the start of the policy run until every node answers signed for every zone."""
     from django.utils import timezone
 
-    from dnspanel.zones.dnssec import policies, policy_runs
     from dnspanel.zones.dnssec.policy import Terms
     from dnspanel.zones.models import Zone
+    from dnspanel.zones.runs import policy_runs
+    from dnspanel.zones.signing import policies
 
     records = estate.fill(first=0, zones=zones, of=zones, records=round(zones * 10.63), say=say)
     stack.wait_until_in_sync(timeout=JOB_SECONDS)

@@ -89,8 +89,8 @@ def make_edited_zones() -> list[tuple[int, str]]:
     """Zone id and owner name of an address in each of some zones that the import does not touch."""
     from django.utils import timezone
 
-    from dnspanel.zones import edit
     from dnspanel.zones.models import Channel, Zone
+    from dnspanel.zones.publishing import edit
     from replication.dns.rdtypes import A
     from replication.dns.rrset import make
 

@@ -163,8 +163,8 @@ def create_large_zone(records: int) -> None:
     """A zone of so many RRsets, all different."""
     from django.utils import timezone
 
-    from dnspanel.zones import edit
     from dnspanel.zones.models import Channel
+    from dnspanel.zones.publishing import edit
 
     rrsets = [
         RRset(LARGE, rdtypes.SOA, 3600, ("ns1.provider.test. hostmaster.provider.test. 1 10800 3600 604800 3600",)),
@@ -230,8 +230,8 @@ def write_texts() -> None:
     from django.db import connection
     from django.utils import timezone
 
-    from dnspanel.zones import waiting_entries
     from dnspanel.zones.search import texts_upkeep
+    from dnspanel.zones.store import waiting_entries
 
     began = time.perf_counter()
     quiet = timezone.now() + timedelta(minutes=1)  # when nobody is taken to publish very much any more

@@ -126,8 +126,8 @@ class Bench:
     def _create_large_zone(self, records: int) -> str:
         from django.utils import timezone
 
-        from dnspanel.zones import edit
         from dnspanel.zones.models import Channel
+        from dnspanel.zones.publishing import edit
 
         rrsets: list[RRset] = [
             make(ZONE, rdtypes.SOA, 3600, ["ns1.example.net. hostmaster.example.net. 1 10800 3600 604800 300"]),
@@ -175,8 +175,8 @@ class Bench:
     def notices(self, edits: int) -> dict[str, Any]:
         from django.utils import timezone
 
-        from dnspanel.zones import edit
         from dnspanel.zones.models import Channel
+        from dnspanel.zones.publishing import edit
 
         edit.create_zone(name=NOTIFIED, author=None, channel=Channel.WEB, now=timezone.now())
         ports = {kind: free_port() for kind in MAKERS}
@@ -202,8 +202,8 @@ class Bench:
     def catalog(self, members: int) -> dict[str, Any]:
         from django.utils import timezone
 
-        from dnspanel.zones import edit
         from dnspanel.zones.models import Channel, Zone
+        from dnspanel.zones.publishing import edit
 
         zones = [f"m{number}.members.test." for number in range(members)]
         for start in range(0, members, 1000):
@@ -230,13 +230,13 @@ class Bench:
         """The zone's serial after this one record was published."""
         from django.utils import timezone
 
-        from dnspanel.zones import direct
         from dnspanel.zones.models import Zone
+        from dnspanel.zones.publishing import zone_patches
 
         zone = Zone.objects.get(name=zone_name)
         rrset = make(name, rdtypes.A, 300, [address])
-        patch = direct.Patch(zone, lambda current: {(name, rdtypes.A): rrset}, {name})
-        direct.publish_patches(patches=[patch], author=None, channel="api", now=timezone.now())
+        patch = zone_patches.Patch(zone, lambda current: {(name, rdtypes.A): rrset}, {name})
+        zone_patches.publish_patches(patches=[patch], author=None, channel="api", now=timezone.now())
         zone.refresh_from_db()
         return zone.serial
 

@@ -18,8 +18,8 @@ def fill(*, first: int, zones: int, of: int, records: int, say: Callable[[str], 
     """Create zones number `first` to `zones` of a seeded estate of `of` zones; return how many records they have."""
     from django.utils import timezone
 
-    from dnspanel.zones import edit
     from dnspanel.zones.models import Channel
+    from dnspanel.zones.publishing import edit
 
     made = 0
     estate = islice(zonegen.estate(of, records), first, zones)
@@ -71,8 +71,8 @@ def fill_storm_zone(*, names: int) -> int:
     """Create the zones of the storm; return the id of the one that changes."""
     from django.utils import timezone
 
-    from dnspanel.zones import edit
     from dnspanel.zones.models import Channel, Zone
+    from dnspanel.zones.publishing import edit
 
     edit.create_zones(
         zones=[edit.NewZone(name=name, rrsets=rrsets) for name, rrsets in storm_zones(names)],

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.push.acks import record_ack
-from dnspanel.zones import failed
-from dnspanel.zones.bulk import nothing
 from dnspanel.zones.models import Publication
+from dnspanel.zones.publishing import failed
+from dnspanel.zones.publishing.bulk import nothing
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
 

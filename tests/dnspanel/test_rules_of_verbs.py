@@ -21,14 +21,16 @@ from dnspanel.accounts.quota_edit import set_quotas
 from dnspanel.primaries import set_up
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
-from dnspanel.zones import bulk, clone, direct, draft, edit, restore, revision, store_rrsets, transferred
-from dnspanel.zones.bulk import BulkZone, ZoneChange
-from dnspanel.zones.dnssec import sign
-from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.new_signatures import publish_new_signatures
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
-from dnspanel.zones.expiry import expiry_of, remove_due, set_expiry
 from dnspanel.zones.models import Channel, Expiry, Lock, Publication, Zone
+from dnspanel.zones.publishing import bulk, clone, edit, restore, revision, transferred, zone_patches
+from dnspanel.zones.publishing.bulk import BulkZone, ZoneChange
+from dnspanel.zones.publishing.expiry import expiry_of, remove_due, set_expiry
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.signing.new_signatures import publish_new_signatures
+from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.rrset import Key
 from tests.dnspanel.zones import ruled
@@ -60,8 +62,8 @@ class LeftAlone(Exception):
 
 
 def _add(zone: Zone, author: User | None, under: SystemRight | None = None) -> None:
-    patch = direct.patch_of_steps(zone, [((NEW.name, NEW.type), direct.replaced(NEW))])
-    direct.publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW, under=under)
+    patch = zone_patches.patch_of_steps(zone, [((NEW.name, NEW.type), zone_patches.replaced(NEW))])
+    zone_patches.publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW, under=under)
 
 
 def _publish_draft(zone: Zone, author: User) -> None:
@@ -249,20 +251,23 @@ ACTS: dict[str, Act] = {
 
 # Functions of the code that append publications, or ask all rules besides, and the acts above that come through each.
 VERBS: dict[str, tuple[str, ...]] = {
-    "zones/revision.carry_out": ("publish a draft", "change records directly (APIs, DNS UPDATE, dyndns, runs)"),
-    "zones/bulk._carry_out": ("change many zones (imports)", "undo a publication", "what a primary sends"),
-    "zones/bulk.delete_zones": ("delete many zones", "a zone leaves a catalog of others"),
-    "zones/bulk.create_ready_zones": ("import a zone below",),
-    "zones/edit.delete_zones": ("delete a zone",),
-    "zones/edit.restore_zone": ("restore a zone",),
-    "zones/edit._create": ("create a zone below", "clone a zone below", "a zone from elsewhere below"),
-    "zones/restore._restore_piece": ("restore many zones",),
-    "zones/transferred.stop_serving": ("a zone expires",),
-    "zones/transferred.serve_within": ("take a zone over",),
-    "zones/epoch._publish": ("what failed is taken back",),
-    "zones/dnssec/new_signatures.publish_new_signatures": ("signatures of a new week",),
-    "zones/dnssec/paused_denial._publish": ("what a primary sends",),
-    "zones/dnssec/publish_state._publish": ("sign a zone",),
+    "zones/publishing/revision.carry_out": (
+        "publish a draft",
+        "change records directly (APIs, DNS UPDATE, dyndns, runs)",
+    ),
+    "zones/publishing/bulk._carry_out": ("change many zones (imports)", "undo a publication", "what a primary sends"),
+    "zones/publishing/bulk.delete_zones": ("delete many zones", "a zone leaves a catalog of others"),
+    "zones/publishing/bulk.create_ready_zones": ("import a zone below",),
+    "zones/publishing/edit.delete_zones": ("delete a zone",),
+    "zones/publishing/edit.restore_zone": ("restore a zone",),
+    "zones/publishing/edit._create": ("create a zone below", "clone a zone below", "a zone from elsewhere below"),
+    "zones/publishing/restore._restore_piece": ("restore many zones",),
+    "zones/publishing/transferred.stop_serving": ("a zone expires",),
+    "zones/publishing/transferred.serve_within": ("take a zone over",),
+    "zones/publishing/epoch._publish": ("what failed is taken back",),
+    "zones/signing/new_signatures.publish_new_signatures": ("signatures of a new week",),
+    "zones/signing/paused_denial._publish": ("what a primary sends",),
+    "zones/log/signing_log._publish": ("sign a zone",),
     "primaries/set_up._refuse_by_rules": ("set primaries", "other primaries", "take a zone over", "give a zone back"),
     "catalogs/set_up._refuse_by_rules": ("other primaries",),
     "catalogs/follow._move_ruled": ("other primaries",),
@@ -270,8 +275,8 @@ VERBS: dict[str, tuple[str, ...]] = {
 
 
 def _remove_www(zone: Zone, author: User) -> None:
-    patch = direct.patch_of_steps(zone, [(WWW, direct.removed)])
-    direct.publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW)
+    patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.removed)])
+    zone_patches.publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW)
 
 
 @pytest.fixture
@@ -331,7 +336,7 @@ def test_every_function_that_appends_a_publication_has_a_row() -> None:
         for function in ast.walk(tree):
             if isinstance(function, ast.FunctionDef) and _calls(function) & {"append_publication", "refuse_act"}:
                 found.add(f"{path.relative_to(ROOT / 'dnspanel').with_suffix('')}.{function.name}")
-    inner = {"zones/bulk.delete", "zones/restore.restore"}  # within the functions of the table
+    inner = {"zones/publishing/bulk.delete", "zones/publishing/restore.restore"}  # within the functions of the table
     assert found - inner == set(VERBS)
     assert {act for acts in VERBS.values() for act in acts} <= ACTS.keys()
 

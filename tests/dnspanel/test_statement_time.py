@@ -19,7 +19,8 @@ from dnspanel.database import silence
 from dnspanel.database.base import open_with
 from dnspanel.settings import envseconds
 from dnspanel.web.zones import pages
-from dnspanel.zones import access, queries
+from dnspanel.zones.lists import queries
+from dnspanel.zones.rights import access
 from tests.dnspanel.api.v1.calls import EVERYTHING, make_zone
 from tests.dnspanel.api.v1.conftest import MakeCaller
 from tests.dnspanel.api.v1.conftest import make_caller as make_caller

@@ -57,8 +57,15 @@ def has_name(dotted: str) -> bool:
         module = ROOT.joinpath(*parts[:cut])
         file = module.with_suffix(".py") if module.with_suffix(".py").exists() else module / "__init__.py"
         if file.exists():
-            return _defines(_parsed(file), parts[cut:])
+            return _defines(_parsed(file), parts[cut:]) or (file.stem == "__init__" and _hands_on(file, parts[cut:]))
     return False
+
+
+def _hands_on(package: Path, names: list[str]) -> bool:
+    """Whether a package imports this name from one of its modules, for others to import."""
+    imports = (node for node in _parsed(package) if isinstance(node, ast.ImportFrom))
+    homes = [node.module or "" for node in imports if names and names[0] in {alias.name for alias in node.names}]
+    return any(has_name(".".join([home, *names])) for home in homes)
 
 
 @cache

@@ -328,7 +328,8 @@ def test_every_check_of_zones_is_explained() -> None:
         r'return (?="target-)',
     )
     code = re.compile(rf'(?:{"|".join(before)})(?:"([a-z-]+)"|([A-Z_]+),)')
-    modules = ("rules", "mail_rules", "name_rules", "value_rules", "plan", "across_zones")
+    of_values = ("rules.rules", "rules.mail_rules", "rules.name_rules", "rules.value_rules")
+    modules = (*of_values, "plan.plan", "plan.across_zones")
     found = set()
     for name in modules:
         module = importlib.import_module(f"dnspanel.zones.{name}")

@@ -36,12 +36,13 @@ from dnspanel.publish.prune import prune_log
 from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.publish.snapshots import make_snapshot
 from dnspanel.publish.tasks import encode_log
-from dnspanel.zones import direct, edit
-from dnspanel.zones.dnssec import key_material, sign
-from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.hold import current_hold
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.log.hold import current_hold
 from dnspanel.zones.models import Channel, LogHead, Zone
-from dnspanel.zones.settings_of_zone import change_settings
+from dnspanel.zones.publishing import edit, zone_patches
+from dnspanel.zones.settings.settings_of_zone import change_settings
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
 from replication.dns import names, rrset
 from replication.dns.rdtypes import type_from_text
 from replication.errors import ReplicationError
@@ -243,13 +244,15 @@ def change_slowly(zone: str, stamp: str, seconds: float) -> dict[str, Any]:
     """An edit whose transaction stays open for some seconds before it takes its sequence."""
     found = _zone(zone)
     name = f"slow.{zone}"
-    patch = direct.patch_of_steps(found, [((name, 16), direct.replaced(rrset.make(name, 16, TTL, [stamp])))])
+    patch = zone_patches.patch_of_steps(
+        found, [((name, 16), zone_patches.replaced(rrset.make(name, 16, TTL, [stamp])))]
+    )
 
     def decide(there: Any) -> Any:
         time.sleep(seconds)
         return patch.decide(there)
 
-    outcome = direct.publish_patches(
+    outcome = zone_patches.publish_patches(
         patches=[replace(patch, decide=decide)], author=None, channel=Channel.SYSTEM, now=timezone.now()
     )
     return {"sequence": outcome.publication.sequence}

@@ -21,7 +21,7 @@ django.setup()
 from django.utils import timezone
 from dnspanel.zones import direct, edit
 from dnspanel.zones.dnssec import queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdata

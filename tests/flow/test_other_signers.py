@@ -36,9 +36,9 @@ import django
 django.setup()
 from django.utils import timezone
 from dnspanel.zones import edit
-from dnspanel.zones.computed_types import SET_UP, reasons_against
+from dnspanel.zones.rules.computed_types import SET_UP, reasons_against
 from dnspanel.zones.dnssec import queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 from replication.dns import rdata
 from replication.dns.rrset import make
@@ -61,7 +61,7 @@ import django
 django.setup()
 from django.utils import timezone
 from dnspanel.zones.dnssec import other_signers
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 name, dnskey = sys.argv[1:]
 zone = Zone.objects.get(name=name, deleted_at=None)
@@ -77,7 +77,7 @@ import django
 django.setup()
 from django.utils import timezone
 from dnspanel.zones.dnssec import queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 name, step = sys.argv[1:]
 zone = Zone.objects.get(name=name, deleted_at=None)

@@ -60,7 +60,7 @@ import django
 django.setup()
 from django.utils import timezone
 from dnspanel.zones.dnssec import sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 acting = Acting(author=None, channel="system", now=timezone.now())
 sign.sign(zones=[Zone.objects.get(name=sys.argv[1], deleted_at=None)], acting=acting)
@@ -75,7 +75,7 @@ from datetime import timedelta
 from django.utils import timezone
 from dnspanel.fleet.dnssec import drive
 from dnspanel.zones.dnssec import rollovers
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Rollover, Zone
 act, name, speed, seconds = sys.argv[1:]

@@ -60,7 +60,7 @@ django.setup()
 from django.utils import timezone
 from dnspanel.zones import direct, edit
 from dnspanel.zones.dnssec import queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdata
@@ -100,7 +100,7 @@ from django.utils import timezone
 from dnspanel.fleet.dnssec import drive
 from dnspanel.zones import direct
 from dnspanel.zones.dnssec import queries, rollovers
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Zone
 from datetime import timedelta
@@ -170,7 +170,7 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.dnssec import drive
 from dnspanel.zones import direct
 from dnspanel.zones.dnssec import rollovers
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Zone
 from replication.dns.rrset import make

@@ -150,7 +150,7 @@ from dnspanel.accounts.models import User
 from dnspanel.secondaries import signed
 from dnspanel.zones import direct
 from dnspanel.zones.dnssec import rollovers, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Zone
 from replication.codec.dnssec import Nsec3
@@ -186,7 +186,7 @@ from dnspanel.fleet.dnssec import drive
 from dnspanel.secondaries import set_up
 from dnspanel.secondaries.models import Secondary
 from dnspanel.zones.dnssec import rollovers
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Rollover, Zone
 step, name = sys.argv[1:]

@@ -356,7 +356,7 @@ SIGNED = "signed.test."
 MISSIGN = """
 from dataclasses import replace
 from dnspanel.zones.dnssec import key_material, publish_state, queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.key_material import KSK_FLAGS
 from dnspanel.zones.dnssec.signing_state import KeyState
 zone = Zone.objects.get(name=args[0], deleted_at=None)
@@ -374,7 +374,7 @@ result = publication.sequence
 # A new zone, which is signed; with its keys.
 SIGN_NEW = """
 from dnspanel.zones.dnssec import queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.signing.guarded import Acting
 create(args[0])
 zone = Zone.objects.get(name=args[0], deleted_at=None)
 sign.sign(zones=[zone], acting=Acting(author=None, channel="system", now=now))

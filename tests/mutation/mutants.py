@@ -90,7 +90,11 @@ def chosen(root: Path, packages: Sequence[str], *, seed: int, count: int) -> lis
         by_kind: dict[str, list[Mutant]] = {"comparison turned": [], "call removed": [], "bound moved": []}
         for file in sorted((root / package).rglob("*.py")):
             path = file.relative_to(root)
-            if {"migrations", "management"} & set(path.parts) or file.name in {"apps.py", "__main__.py", "models.py"}:
+            if {"migrations", "management", "models"} & set(path.parts) or file.name in {
+                "apps.py",
+                "__main__.py",
+                "models.py",
+            }:
                 continue
             for mutant in mutants_of(str(path), file.read_text()):
                 by_kind[mutant.kind].append(mutant)

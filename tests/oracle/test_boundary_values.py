@@ -1,6 +1,6 @@
 """Every value that the panel takes is one that each release of PowerDNS reads back from our rows and answers.
 
-What a release does not read is refused by `zones.unreadable`, and only that: docs/develop/boundary-values.md has the
+What a release does not read is refused by `rules.unreadable`, and only that: docs/develop/boundary-values.md has the
 counts that these tests print.
 """
 
@@ -10,7 +10,7 @@ import dns.message
 import dns.rcode
 import pytest
 
-from dnspanel.zones import unreadable
+from dnspanel.zones.rules import unreadable
 from replication.compile import compile_zone
 from replication.dns import rdata, rdtypes
 from replication.dns.plain_answer import is_plainly

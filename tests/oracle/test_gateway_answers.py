@@ -9,8 +9,9 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.gateway import lookup
-from dnspanel.zones import edit, store_rrsets
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.store import store_rrsets
 from replication.compile import compile_zone
 from replication.dns import names, rdtypes
 from tests.dnspanel.gateway.conftest import Key, MakeKey, replies

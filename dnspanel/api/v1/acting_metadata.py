@@ -11,8 +11,8 @@ from dnspanel.api.errors import ApiError
 from dnspanel.primaries import set_up
 from dnspanel.secondaries import keyless
 from dnspanel.secondaries.errors import KeylessRefused
-from dnspanel.zones import tsig_permissions
 from dnspanel.zones.models import TsigAct, Zone
+from dnspanel.zones.rights import tsig_permissions
 from replication.dns import names
 
 ALLOW_AXFR_FROM, ALSO_NOTIFY, IXFR = "ALLOW-AXFR-FROM", "ALSO-NOTIFY", "IXFR"

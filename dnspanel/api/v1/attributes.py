@@ -21,7 +21,7 @@ from dnspanel.api.v1.kept_metadata import replace_metadata
 from dnspanel.api.v1.primaries import PRIMARY_KEYS
 from dnspanel.catalogs import produce
 from dnspanel.zones.models import Zone
-from dnspanel.zones.settings_of_zone import change_soa_edit
+from dnspanel.zones.settings.settings_of_zone import change_soa_edit
 from replication.dns import rdata
 
 Comment = dict[str, Any]  # account, content, modified_at

@@ -10,11 +10,19 @@ from dnspanel.api.v1.attributes import Comment, CommentKey, comment_text
 from dnspanel.api.v1.content import content_for_client
 from dnspanel.api.v1.rrsets import RRsetInput, read_key, read_rrset, title
 from dnspanel.api.v1.view import Refusal, text_in
-from dnspanel.zones.direct import CurrentRRsets, Patch, Step, extended, patch_of_steps, removed, without
 from dnspanel.zones.errors import RuleViolations
-from dnspanel.zones.merge import Changes
 from dnspanel.zones.models import Zone
-from dnspanel.zones.rules import Severity, Violation
+from dnspanel.zones.plan.merge import Changes
+from dnspanel.zones.publishing.zone_patches import (
+    CurrentRRsets,
+    Patch,
+    Step,
+    extended,
+    patch_of_steps,
+    removed,
+    without,
+)
+from dnspanel.zones.rules.rules import Severity, Violation
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset, notes_of_values
 

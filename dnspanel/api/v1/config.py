@@ -7,8 +7,8 @@ from django.http import HttpResponse
 from rest_framework.request import Request
 
 from dnspanel.api.v1.view import PowerdnsView, answer
-from dnspanel.zones import soa
-from dnspanel.zones.computed_types import SET_UP, reasons_against
+from dnspanel.zones.rules.computed_types import SET_UP, reasons_against
+from dnspanel.zones.values import soa
 from replication.dns import rdtypes
 
 _MEGABYTE = 1 << 20

@@ -9,7 +9,7 @@ from collections.abc import Callable
 
 from dnspanel.api.v1.view import Refusal, shortened
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
-from dnspanel.zones.absolute_values import RELATIVE
+from dnspanel.zones.values.absolute_values import RELATIVE
 from replication.dns import rdata, rdtypes
 from replication.errors import BadRdata
 

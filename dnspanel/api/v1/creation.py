@@ -17,10 +17,10 @@ from dnspanel.api.v1.signing import not_secured, read_signing
 from dnspanel.api.v1.view import Refusal, canonical, list_in, name_of_id, shortened, text_in
 from dnspanel.transfer.documents import Document, Options, SourceFault
 from dnspanel.transfer.zonefile.parse import read_zone
-from dnspanel.zones import soa
-from dnspanel.zones.computed_types import DEPENDING, reasons_against
-from dnspanel.zones.dnssec.sign import RequestedSigning
-from dnspanel.zones.settings_of_zone import soa_edit_of
+from dnspanel.zones.rules.computed_types import DEPENDING, reasons_against
+from dnspanel.zones.settings.settings_of_zone import soa_edit_of
+from dnspanel.zones.signing.sign import RequestedSigning
+from dnspanel.zones.values import soa
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial
 

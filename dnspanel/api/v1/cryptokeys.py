@@ -22,14 +22,15 @@ from dnspanel.api.v1.view import (
     zone_by_id,
 )
 from dnspanel.api.v1.waiting import requested_wait, wait_for_all
-from dnspanel.zones import access
-from dnspanel.zones.dnssec import key_material, queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.key_material import EVERY_DIGEST, KSK_FLAGS, ZSK_FLAGS
 from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 from dnspanel.zones.errors import BadKey, KeyUnknown
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
 
 _FLAGS = {"ksk": KSK_FLAGS, "csk": KSK_FLAGS, "zsk": ZSK_FLAGS}
 # What PowerDNS calls algorithms, in whatever case.

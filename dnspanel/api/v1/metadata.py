@@ -10,8 +10,8 @@ from rest_framework.request import Request
 from dnspanel.accounts.grants import Right
 from dnspanel.api.v1 import kept_metadata
 from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, done, json_object, shortened, zone_by_id
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 
 
 class MetadataList(PowerdnsView):

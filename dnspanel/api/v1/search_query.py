@@ -27,8 +27,8 @@ from django.db.models.lookups import PostgresOperatorLookup
 
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.errors import ApiError
-from dnspanel.zones.access import Visibility, visibility_of, zones_visible_to
 from dnspanel.zones.models import RRset, Zone
+from dnspanel.zones.rights.access import Visibility, visibility_of, zones_visible_to
 from dnspanel.zones.search.zone_conditions import has_many_zones, is_in_trigrams
 from replication.codec.keys import relative_key
 from replication.dns import names

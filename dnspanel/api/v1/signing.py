@@ -5,8 +5,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from dnspanel.api.v1.view import Refusal, shortened
-from dnspanel.zones.dnssec.sign import LONGEST_SALT, MOST_ITERATIONS, RequestedSigning
 from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.signing.sign import LONGEST_SALT, MOST_ITERATIONS, RequestedSigning
 from replication.codec.dnssec import Nsec3
 
 _NSEC3PARAM = re.compile(r"(\d{1,5}) (\d{1,5}) (\d{1,5}) (-|(?:[0-9a-f]{2})+)", re.ASCII | re.IGNORECASE)

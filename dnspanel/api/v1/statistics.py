@@ -15,7 +15,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, flag_in
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node, NodeState
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 _COUNTERS = {
     "udp-queries": "udp",

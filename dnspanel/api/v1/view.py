@@ -32,7 +32,6 @@ from dnspanel.api.authentication import TokenAuthentication
 from dnspanel.api.errors import ApiError
 from dnspanel.api.json_text import parse_json
 from dnspanel.statement_time import SearchTooGeneral
-from dnspanel.zones import access
 from dnspanel.zones.errors import (
     Forbidden,
     InTrash,
@@ -45,6 +44,7 @@ from dnspanel.zones.errors import (
     ZoneError,
 )
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 from replication.dns import names
 from replication.errors import BadName, Permanent
 

@@ -12,9 +12,9 @@ from dnspanel.api.v1.rrsets import StoredRow, mnemonic
 from dnspanel.api.v1.view import PowerdnsView, Refusal, accepts_json, actor_in, answer, zone_by_id
 from dnspanel.api.v1.zone_objects import stored_rows
 from dnspanel.secondaries import keyless
-from dnspanel.zones import access
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.rights import access
 from dnspanel.zones.signals import published
 
 

@@ -23,10 +23,10 @@ from dnspanel.catalogs.queries import catalog_name_of, catalogs_by_member
 from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.primaries.keys import key_name_of
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.zones import access
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.dnssec.signing_state import NSEC3NARROW, NSEC3PARAM
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 from replication.codec.keys import relative_key
 from replication.dns import names
 

@@ -31,15 +31,16 @@ from dnspanel.api.v1.view import (
 from dnspanel.api.v1.waiting import Wait, requested_wait, wait_for_all
 from dnspanel.api.v1.zone_objects import zone_list, zone_object
 from dnspanel.catalogs import produce
-from dnspanel.zones import access, edit
-from dnspanel.zones.direct import publish_patches
-from dnspanel.zones.dnssec import sign
-from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.presigned import drop_signatures
 from dnspanel.zones.dnssec.queries import loaded_signing_of
-from dnspanel.zones.dnssec.sign import RequestedSigning
 from dnspanel.zones.errors import NotSigned
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.publishing.zone_patches import publish_patches
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.signing.presigned import drop_signatures
+from dnspanel.zones.signing.sign import RequestedSigning
 from replication.dns import rdata
 from replication.errors import BadRdata
 

@@ -17,17 +17,18 @@ from dnspanel.fleet.dnssec.rollover_parents import ParentAnswer, ask_parents
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.fleet.signals import transfers_questioned
 from dnspanel.texts import gettext, joined
-from dnspanel.zones import panel_reasons
-from dnspanel.zones.dnssec import parent_zone, rollover, rollovers
+from dnspanel.zones.dnssec import rollover
 from dnspanel.zones.dnssec.ds_seen import note_ds
-from dnspanel.zones.dnssec.first_ds import waits_long
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Goal, Kind, Outcome
-from dnspanel.zones.dnssec.rollovers import Look
 from dnspanel.zones.dnssec.served_ttls import ServedTtls, raised_ttls
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import ZoneError
+from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import LogHead, Revision, RevisionKind, Rollover
+from dnspanel.zones.signing import parent_zone, rollovers
+from dnspanel.zones.signing.first_ds import waits_long
+from dnspanel.zones.signing.rollovers import Look
 
 LOOK_EVERY = timedelta(seconds=30)
 # Thousands of zones may wait for a parent elsewhere: who takes the DS from CDS records comes by once a day or so.

@@ -25,7 +25,7 @@ from dnspanel.texts import gettext, joined
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Rollover, ZoneKey
-from dnspanel.zones.store_rrsets import rrsets_at_names
+from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 
 # They are asked this often, by the rollover's clock; in one piece as many, the others at the next look.

@@ -22,14 +22,14 @@ from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent
 from dnspanel.fleet.dnssec.resolver import Resolver, configured
 from dnspanel.fleet.models import ParentCheck, ParentState
 from dnspanel.texts import gettext
-from dnspanel.zones import access
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.ds_seen import note_ds
 from dnspanel.zones.dnssec.other_keys import OtherKey
-from dnspanel.zones.dnssec.safety import ParentHere, parent_here
 from dnspanel.zones.dnssec.signing_state import KeyRole, SigningState
 from dnspanel.zones.errors import NotSigned
 from dnspanel.zones.models import Zone, ZoneKey
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing.safety import ParentHere, parent_here
 
 EVERY = timedelta(days=1)
 # What is wrong, or could not be found out, is looked at again after this.

@@ -12,9 +12,9 @@ from dnspanel.fleet.dnssec.parent_dns import look_at_nameservers, look_at_parent
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.outbound import is_allowed
 from dnspanel.texts import gettext
-from dnspanel.zones.dnssec import parent_zone
-from dnspanel.zones.dnssec.parent_zone import AnsweredDs
 from dnspanel.zones.models import Rollover
+from dnspanel.zones.signing import parent_zone
+from dnspanel.zones.signing.parent_zone import AnsweredDs
 
 # Servers of others are asked this often, by the rollover's clock.
 ASK_EVERY = timedelta(seconds=60)

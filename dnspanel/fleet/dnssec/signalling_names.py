@@ -15,14 +15,16 @@ from django.db import connection
 
 from dnspanel.accounts.actors import SystemRight
 from dnspanel.fleet.models import ParentState
-from dnspanel.zones import direct, nesting, panel_reasons
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.other_keys import in_one_piece
 from dnspanel.zones.dnssec.signing_state import DELETE, KeyRole, SigningState
 from dnspanel.zones.errors import ZoneError
+from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, Signing, Zone, ZoneKey
 from dnspanel.zones.models import RRset as StoredRRset
-from dnspanel.zones.store_rrsets import rrset_of
+from dnspanel.zones.names import nesting
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.store.store_rrsets import rrset_of
 from replication.codec.keys import APEX
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Key, RRset, make
@@ -84,8 +86,8 @@ def _reconcile_zone(zone: Zone, now: datetime, *, signals: bool) -> int:
         expected = dict(_names(_signalled(zone)))
     steps = list(_steps(existing, expected))
     for at in range(0, len(steps), PIECE):
-        direct.publish_patches(
-            patches=[direct.patch_of_steps(zone, steps[at : at + PIECE])],
+        zone_patches.publish_patches(
+            patches=[zone_patches.patch_of_steps(zone, steps[at : at + PIECE])],
             author=None,
             channel=Channel.SYSTEM,
             now=now,
@@ -162,11 +164,11 @@ def _names(signalled: Iterable[_Signalled]) -> Iterator[tuple[str, Mapping[int, 
 
 def _steps(
     existing: Mapping[str, Mapping[int, RRset]], expected: Mapping[str, Mapping[int, tuple[str, ...]]]
-) -> Iterator[tuple[Key, direct.Step]]:
+) -> Iterator[tuple[Key, zone_patches.Step]]:
     for name in sorted({*existing, *expected}):
         for type in _TYPES:
             current = existing.get(name, {}).get(type)
             texts = expected.get(name, {}).get(type, ())
             if set(texts) == ({in_one_piece(text) for text in current.served} if current else set()):
                 continue
-            yield (name, type), direct.replaced(make(name, type, TTL, texts)) if texts else direct.removed
+            yield (name, type), zone_patches.replaced(make(name, type, TTL, texts)) if texts else zone_patches.removed

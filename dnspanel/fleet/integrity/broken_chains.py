@@ -18,14 +18,14 @@ from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent
 from dnspanel.fleet.dnssec.resolver import Resolver, configured
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.zones import store_rrsets
-from dnspanel.zones.dnssec.lost_keys import LostSigning
 from dnspanel.zones.dnssec.other_keys import keys_in
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, KeyRole, SigningState
 from dnspanel.zones.dnssec.trust import reason_against
 from dnspanel.zones.models import Zone, ZoneKey
-from dnspanel.zones.rules import ancestors_within
+from dnspanel.zones.publishing.lost_keys import LostSigning
+from dnspanel.zones.rules.rules import ancestors_within
+from dnspanel.zones.store import store_rrsets
 from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset
 

@@ -1,4 +1,4 @@
-"""Carry out what a person decided about a history that only nodes know, with `zones.epoch.begin_epoch`. Verbs."""
+"""Carry out what a person decided about a history that only nodes know, with `publishing.epoch.begin_epoch`. Verbs."""
 
 import logging
 from collections.abc import Iterator
@@ -7,9 +7,9 @@ from datetime import datetime
 from django.db.models import Count
 
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
-from dnspanel.zones.dnssec.lost_keys import LostSigning
-from dnspanel.zones.epoch import ChangedZone, GoneZone, Known, NewZone, Outcome, begin_epoch
 from dnspanel.zones.models import Epoch
+from dnspanel.zones.publishing.epoch import ChangedZone, GoneZone, Known, NewZone, Outcome, begin_epoch
+from dnspanel.zones.publishing.lost_keys import LostSigning
 from replication.dns.rrset import RRset, Serial
 
 # A publication ends with the zone that reaches this many RRsets.

@@ -34,7 +34,7 @@ from dnspanel.fleet.rollout import unproven
 from dnspanel.publish import repairs
 from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.texts import gettext, ngettext
-from dnspanel.zones.hold import current_hold
+from dnspanel.zones.log.hold import current_hold
 from replication.errors import Gap, NodeUnreachable, ReplicationError, Transient
 from replication.node_client import NodeClient
 from replication.wire.protocol import Status

@@ -17,9 +17,9 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.errors import WrongDecision
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.texts import gettext
-from dnspanel.zones import access
-from dnspanel.zones.hold import current_hold, hold, is_of_this_history
+from dnspanel.zones.log.hold import current_hold, hold, is_of_this_history
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.rights import access
 from replication.wire.position import Position
 
 # What a person types, besides what they choose: both cost something that does not come back.

@@ -32,9 +32,11 @@ from dnspanel.publish.operations import compiled_rows
 from dnspanel.publish.publication_log import ZoneStep
 from dnspanel.publish.sealing_keys import all_sealing_keys, sealing_key
 from dnspanel.texts import gettext
-from dnspanel.zones import hold, soa, store_rrsets
 from dnspanel.zones.dnssec.queries import signing_of_zones
+from dnspanel.zones.log import hold
 from dnspanel.zones.models import LogHead, Zone
+from dnspanel.zones.store import store_rrsets
+from dnspanel.zones.values import soa
 from replication.codec.dnssec import Nsec3
 from replication.codec.keys import relative_key
 from replication.codec.sealed import SealingKey

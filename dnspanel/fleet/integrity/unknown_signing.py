@@ -12,7 +12,6 @@ from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.publish.sealing_keys import all_sealing_keys
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.dnssec.lost_keys import LostKey, LostSigning
 from dnspanel.zones.dnssec.signing_state import (
     NSEC3NARROW,
     NSEC3PARAM,
@@ -25,6 +24,7 @@ from dnspanel.zones.dnssec.signing_state import (
     read_nsec3param,
 )
 from dnspanel.zones.errors import BadKey
+from dnspanel.zones.publishing.lost_keys import LostKey, LostSigning
 from replication.codec.dnssec import decode_key, decode_metadata
 from replication.codec.schema import Dbi
 from replication.codec.sealed import open_content

@@ -12,7 +12,7 @@ from dnspanel.fleet.dnssec.exchange import NoAnswer
 from dnspanel.fleet.dnssec.resolver import Resolver
 from dnspanel.texts import gettext
 from dnspanel.zones.builders.spf import Term, is_spf, terms_of
-from dnspanel.zones.mail_rules import MAX_SPF_LOOKUPS
+from dnspanel.zones.rules.mail_rules import MAX_SPF_LOOKUPS
 from replication.dns import names, rdtypes
 from replication.errors import BadName
 

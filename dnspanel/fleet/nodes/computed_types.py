@@ -19,7 +19,7 @@ from dnspanel.fleet.models import Node, NodeEvent, NodeGroup, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.nodes.reported import describe_computed, reported_types
 from dnspanel.texts import gettext, joined
-from dnspanel.zones.computed_types import COMPUTED, SET_UP
+from dnspanel.zones.rules.computed_types import COMPUTED, SET_UP
 from replication.dns import rdata, rdtypes
 from replication.errors import NotServed, ReplicationError
 from replication.node_client import NodeClient

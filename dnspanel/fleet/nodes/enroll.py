@@ -37,8 +37,8 @@ from dnspanel.publish import sealing_keys
 from dnspanel.publish.schemas import use_schema
 from dnspanel.publish.signing import ensure_signing_key, keys_generation, public_keys
 from dnspanel.texts import gettext
-from dnspanel.zones import access
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.rights import access
 from replication.wire.enrolment import JoinSettings, Role, encode_answer, request_fingerprint
 
 CODE_LIFETIME = timedelta(minutes=15)

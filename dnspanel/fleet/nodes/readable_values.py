@@ -7,7 +7,7 @@ from typing import Any
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes.reported import read_report
 from dnspanel.texts import gettext, joined
-from dnspanel.zones.unreadable import READ_SINCE
+from dnspanel.zones.rules.unreadable import READ_SINCE
 
 _MOST_NAMED = 3
 _NUMBER = re.compile(r"(\d{1,4})\.(\d{1,4})", re.ASCII)

@@ -6,8 +6,8 @@ from threading import BoundedSemaphore
 
 from dnspanel.fleet.models import Ack, Node, NodeState
 from dnspanel.polling import poll
-from dnspanel.zones.failed import raise_if_taken_back
 from dnspanel.zones.models import Publication
+from dnspanel.zones.publishing.failed import raise_if_taken_back
 
 # Longer than the canary takes to refuse a publication, and to have it taken back.
 PATIENCE = 4.0  # seconds

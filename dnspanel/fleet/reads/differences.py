@@ -9,8 +9,8 @@ from dnspanel.accounts.grants import Right
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.fleet.reads.queries import head
 from dnspanel.texts import gettext
-from dnspanel.zones import access
 from dnspanel.zones.models import Revision, Zone
+from dnspanel.zones.rights import access
 
 MOST_ZONES = 100
 _MOST_REVISIONS = 20_000

@@ -7,8 +7,8 @@ from dnspanel.accounts.actors import Person
 from dnspanel.accounts.grants import Right
 from dnspanel.fleet.models import ParentCheck, ParentState
 from dnspanel.texts import gettext, gettext_noop, with_value
-from dnspanel.zones import access
-from dnspanel.zones.dnssec.safety import ParentHere
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing.safety import ParentHere
 
 # Workers that are away are not waited for longer.
 PATIENCE = timedelta(seconds=60)

@@ -20,7 +20,7 @@ from dnspanel.fleet.rollout.waiting import Follower, Pipeline, Waiting, oldest_w
 from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.publish.stall import stalls
 from dnspanel.texts import gettext, joined
-from dnspanel.zones.hold import current_hold
+from dnspanel.zones.log.hold import current_hold
 
 _MOST_NAMED = 3
 

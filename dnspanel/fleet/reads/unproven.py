@@ -4,8 +4,8 @@ from django.db.models import QuerySet
 
 from dnspanel.accounts.actors import Person
 from dnspanel.fleet.models import Node, UnprovenZone
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 
 MOST = 20
 

@@ -25,8 +25,8 @@ from dnspanel.fleet.rollout.stages import Ring0, Stop, stop_for
 from dnspanel.fleet.signals import released
 from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.texts import gettext
-from dnspanel.zones import access
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.rights import access
 
 LONGEST_REASON = 500
 

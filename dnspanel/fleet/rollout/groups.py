@@ -12,7 +12,7 @@ from dnspanel.fleet.errors import GroupRefused
 from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState
 from dnspanel.fleet.rollout import deliver
 from dnspanel.texts import gettext
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 from replication.wire.protocol import is_resolver
 
 LONGEST_VERIFY_SECONDS = 24 * 3600

@@ -15,8 +15,8 @@ from dnspanel.fleet.models import Isolation, Node, NodeState
 from dnspanel.publish.consolidate import merge_range
 from dnspanel.publish.models import Segment
 from dnspanel.texts import gettext
-from dnspanel.zones import failed
 from dnspanel.zones.models import LogHead, Publication, Zone
+from dnspanel.zones.publishing import failed
 
 logger = logging.getLogger(__name__)
 

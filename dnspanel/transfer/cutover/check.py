@@ -46,10 +46,10 @@ from dnspanel.transfer.models import (
     RunState,
 )
 from dnspanel.transfer.signals import work_to_do
-from dnspanel.zones import access
-from dnspanel.zones.access import zones_visible_to
 from dnspanel.zones.errors import Forbidden, Unknown
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.access import zones_visible_to
 from replication.dns import rdtypes
 
 MOST_UNFINISHED = 2  # of one person

@@ -37,9 +37,9 @@ from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
 from dnspanel.transfer.sealed_keys import Sealer, refuse_passphrase
 from dnspanel.transfer.signals import work_to_do
-from dnspanel.zones.access import zones_visible_to
 from dnspanel.zones.errors import Forbidden, RightMissing, Unknown
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights.access import zones_visible_to
 
 KEPT = timedelta(hours=24)
 MOST_UNFINISHED = 3  # of one person: exports share the bulk workers with imports

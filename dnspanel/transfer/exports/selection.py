@@ -6,8 +6,8 @@ from typing import Any
 from django.db.models import QuerySet
 
 from dnspanel.texts import gettext, ngettext
+from dnspanel.zones.lists.queries import found_zones
 from dnspanel.zones.models import Zone
-from dnspanel.zones.queries import found_zones
 from replication.dns import names
 
 

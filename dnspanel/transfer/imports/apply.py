@@ -18,15 +18,22 @@ from dnspanel.transfer import rights
 from dnspanel.transfer.imports import plan, scan, stage
 from dnspanel.transfer.imports.kept_keys import brought_signings, with_source_chains
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
-from dnspanel.zones import panel_reasons
-from dnspanel.zones.bulk import BulkZone, ExistingZone, ZoneChange, change_zones, create_ready_zones, existing_zones
-from dnspanel.zones.dnssec.first_signing import BroughtSigning, record_first_signings
-from dnspanel.zones.dnssec.paused_denial import needs_pause, pause_denial, resume_denial
-from dnspanel.zones.dnssec.presigned import Renewed, end_of, renew_presigned
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.errors import HookRefused, NamesRefused, NamesTaken
+from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
-from dnspanel.zones.server_sets import follow_where_equal
+from dnspanel.zones.publishing.bulk import (
+    BulkZone,
+    ExistingZone,
+    ZoneChange,
+    change_zones,
+    create_ready_zones,
+    existing_zones,
+)
+from dnspanel.zones.publishing.first_signing import BroughtSigning, record_first_signings
+from dnspanel.zones.settings.server_sets import follow_where_equal
+from dnspanel.zones.signing.paused_denial import needs_pause, pause_denial, resume_denial
+from dnspanel.zones.signing.presigned import Renewed, end_of, renew_presigned
 from replication.codec.dnssec import Nsec3
 
 logger = logging.getLogger(__name__)

@@ -39,10 +39,10 @@ from dnspanel.transfer.quotas import KEPT_DAYS
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.errors import QuotaExceeded as ZoneQuotaExceeded
 from dnspanel.zones.errors import RightMissing
-from dnspanel.zones.guard import refuse_mass_deletion
 from dnspanel.zones.models import Revision, Zone
-from dnspanel.zones.quotas import refuse_zones
-from dnspanel.zones.server_sets import default_set
+from dnspanel.zones.plan.guard import refuse_mass_deletion
+from dnspanel.zones.plan.quotas import refuse_zones
+from dnspanel.zones.settings.server_sets import default_set
 
 CHOICES = ("", "create", "union", "rrsets", "replace", "skip")
 # Options that change what is read; the others only say what becomes of it.

@@ -16,10 +16,7 @@ from dnspanel.transfer.documents import BroughtSignatures, Options
 from dnspanel.transfer.models import ImportJob, KeptItem, KeptKind
 from dnspanel.transfer.sealed_keys import KeyLock
 from dnspanel.zones.dnssec import key_material
-from dnspanel.zones.dnssec.first_signing import BroughtKey, BroughtSigning
 from dnspanel.zones.dnssec.other_keys import read_dnskey
-from dnspanel.zones.dnssec.presigned import end_of
-from dnspanel.zones.dnssec.sign import MOST_KEYS, refuse_nsec3
 from dnspanel.zones.dnssec.signing_state import (
     NSEC3NARROW,
     NSEC3PARAM,
@@ -30,6 +27,9 @@ from dnspanel.zones.dnssec.signing_state import (
     read_nsec3param,
 )
 from dnspanel.zones.errors import BadKey, DnssecRefused
+from dnspanel.zones.publishing.first_signing import BroughtKey, BroughtSigning
+from dnspanel.zones.signing.presigned import end_of
+from dnspanel.zones.signing.sign import MOST_KEYS, refuse_nsec3
 from replication.codec.dnssec import Nsec3
 
 # The name under which a scan keeps what it found out of the signatures that a zone brings.

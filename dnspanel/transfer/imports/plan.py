@@ -19,16 +19,16 @@ from dnspanel.transfer.documents import BroughtSignatures, Options, ParsedZone, 
 from dnspanel.transfer.files import spool
 from dnspanel.transfer.imports import scan
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
-from dnspanel.zones import rules
-from dnspanel.zones.bulk import ExistingZone, existing_zones
-from dnspanel.zones.computed_types import reasons_against
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.dnssec.trust import newly_broken
 from dnspanel.zones.errors import BreaksBelow, QuotaExceeded
 from dnspanel.zones.models import Zone
-from dnspanel.zones.quotas import refuse_larger, rrset_limit
-from dnspanel.zones.rules import BREAKING_DS
-from dnspanel.zones.store_rrsets import rrsets_of_zones
+from dnspanel.zones.plan.quotas import refuse_larger, rrset_limit
+from dnspanel.zones.publishing.bulk import ExistingZone, existing_zones
+from dnspanel.zones.rules import rules
+from dnspanel.zones.rules.computed_types import reasons_against
+from dnspanel.zones.rules.rules import BREAKING_DS
+from dnspanel.zones.store.store_rrsets import rrsets_of_zones
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 

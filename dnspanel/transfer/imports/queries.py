@@ -29,10 +29,11 @@ from dnspanel.transfer.models import (
     PieceState,
     State,
 )
-from dnspanel.zones import access, history
-from dnspanel.zones.bulk import existing_zones
 from dnspanel.zones.errors import Unknown
-from dnspanel.zones.history import RRsetDiff
+from dnspanel.zones.log import history
+from dnspanel.zones.log.history import RRsetDiff
+from dnspanel.zones.publishing.bulk import existing_zones
+from dnspanel.zones.rights import access
 from replication.dns.rrset import Change
 
 _PUBLISHED = {

@@ -30,19 +30,19 @@ from dnspanel.transfer.sources.registry import include_for
 from dnspanel.transfer.zonefile.chain import chain_fault
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.transfer.zonefile.report import DNSSEC_LEFT_OUT, unsigned
-from dnspanel.zones import nesting
-from dnspanel.zones.bulk import ExistingZone, allocate_zone_ids, existing_zones
-from dnspanel.zones.computed_types import DEPENDING, reasons_against
-from dnspanel.zones.dnssec.first_signing import BroughtSigning
-from dnspanel.zones.dnssec.presigned import ENDS_SOON, end_of
 from dnspanel.zones.dnssec.trust import broken_by
 from dnspanel.zones.dnssec.wildcard_cuts import is_wildcard_cut, violation_of
 from dnspanel.zones.errors import BreaksBelow, SignedAtParent
 from dnspanel.zones.models import Signing
-from dnspanel.zones.rules import BREAKING_DS, Severity
-from dnspanel.zones.server_sets import ServerSet, set_at
-from dnspanel.zones.soa import first_serial
-from dnspanel.zones.store_rrsets import copy_text
+from dnspanel.zones.names import nesting
+from dnspanel.zones.publishing.bulk import ExistingZone, allocate_zone_ids, existing_zones
+from dnspanel.zones.publishing.first_signing import BroughtSigning
+from dnspanel.zones.rules.computed_types import DEPENDING, reasons_against
+from dnspanel.zones.rules.rules import BREAKING_DS, Severity
+from dnspanel.zones.settings.server_sets import ServerSet, set_at
+from dnspanel.zones.signing.presigned import ENDS_SOON, end_of
+from dnspanel.zones.store.store_rrsets import copy_text
+from dnspanel.zones.values.soa import first_serial
 from replication.dns import rdtypes
 from replication.garbage import collection_paused
 

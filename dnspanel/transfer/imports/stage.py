@@ -14,7 +14,7 @@ from pathlib import Path
 
 from dnspanel.transfer.documents import ReadyRRset
 from dnspanel.transfer.files.spool import import_directory
-from dnspanel.zones.store_rrsets import copy_rows
+from dnspanel.zones.store.store_rrsets import copy_rows
 from replication.compile import compile_wires
 from replication.dns import rdata, rdtypes
 from replication.wire.operations import digest_bytes, record_puts

@@ -8,9 +8,9 @@ from django.db import transaction
 from dnspanel.transfer import rights
 from dnspanel.transfer.imports.apply import last_sequence
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
-from dnspanel.zones import panel_reasons
-from dnspanel.zones.bulk import delete_zones, undo_zone_changes
+from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, Publication, Revision
+from dnspanel.zones.publishing.bulk import delete_zones, undo_zone_changes
 
 UNDONE = "undone"
 KEPT = "kept"

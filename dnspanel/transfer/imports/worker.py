@@ -30,7 +30,7 @@ from dnspanel.transfer.models import ACTIVE_STATES, ImportJob, ImportPiece, Piec
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.transfer.sources.registry import open_source
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, QuotaExceeded
-from dnspanel.zones.hold import current_hold
+from dnspanel.zones.log.hold import current_hold
 
 # A worker lets other jobs have their turn after this long.
 TURN_SECONDS = 20.0

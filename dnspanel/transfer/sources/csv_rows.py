@@ -13,7 +13,7 @@ from dnspanel.transfer.exports.csv_table import plain_comment
 from dnspanel.transfer.noted import noted_line_of
 from dnspanel.transfer.sources.columns import HEADER_WITHIN, CsvMapping, header_at, is_passed_over
 from dnspanel.transfer.sources.group_by_zone import DEFAULT_TTL, absolute_name, record_line, text_of_txt
-from dnspanel.zones.rrset_notes import notes_of
+from dnspanel.zones.values.rrset_notes import notes_of
 from replication.dns import names, rdata
 
 _MOST_SOURCE = 200

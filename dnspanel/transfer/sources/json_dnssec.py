@@ -13,7 +13,7 @@ from dnspanel.transfer.errors import KeyLocked
 from dnspanel.transfer.models import KeptKind
 from dnspanel.transfer.sealed_keys import KeyLock, Opener
 from dnspanel.transfer.sources import powerdns
-from dnspanel.zones.dnssec import key_material, sign
+from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.other_keys import in_one_piece
 from dnspanel.zones.dnssec.signing_state import (
     NSEC3NARROW,
@@ -25,6 +25,7 @@ from dnspanel.zones.dnssec.signing_state import (
     read_nsec3param,
 )
 from dnspanel.zones.errors import BadKey, DnssecRefused
+from dnspanel.zones.signing import sign
 from replication.dns import rdata, rdtypes
 from replication.errors import BadRdata
 

@@ -26,7 +26,7 @@ from dnspanel.transfer.noted import noted_line_of
 from dnspanel.transfer.sealed_keys import Opener
 from dnspanel.transfer.sources.group_by_zone import ZoneCollector, record_line
 from dnspanel.transfer.sources.json_dnssec import read_dnssec
-from dnspanel.zones.rrset_notes import notes_of
+from dnspanel.zones.values.rrset_notes import notes_of
 from replication.dns import names, rdata
 from replication.errors import BadName, BadRdata
 

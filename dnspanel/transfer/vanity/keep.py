@@ -18,12 +18,13 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
 from dnspanel.fleet.reads.public_addresses import public_addresses
 from dnspanel.texts import gettext
-from dnspanel.zones import access, panel_reasons
-from dnspanel.zones.direct import Patch, publish_patches
 from dnspanel.zones.errors import PublishingOnHold, TemplateRefused, ZoneError
+from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, KeptAddresses, Zone, ZoneTemplate
-from dnspanel.zones.server_sets import Host, Servers, newest_set, newest_sets
-from dnspanel.zones.store_rrsets import rrsets_at_names
+from dnspanel.zones.publishing.zone_patches import Patch, publish_patches
+from dnspanel.zones.rights import access
+from dnspanel.zones.settings.server_sets import Host, Servers, newest_set, newest_sets
+from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Change, Key, RRset, make
 

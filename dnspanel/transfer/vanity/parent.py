@@ -9,9 +9,9 @@ from dnspanel.fleet.lookups.turns import turn
 from dnspanel.transfer.cutover.delegation import Point, parent_points
 from dnspanel.transfer.cutover.parent_zone import Resolver
 from dnspanel.transfer.servers import is_allowed
-from dnspanel.zones import access
 from dnspanel.zones.models import KeptAddresses
-from dnspanel.zones.store_rrsets import rrsets_at_names
+from dnspanel.zones.rights import access
+from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import names, rdtypes
 from replication.wire.protocol import split_resolver
 

@@ -21,8 +21,16 @@ from dnspanel.transfer.zonefile.records import Enough
 from dnspanel.transfer.zonefile.report import report_notes, report_violations
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
 from dnspanel.zones.models import TemplateVersion, ZoneTemplate
-from dnspanel.zones.server_sets import Servers
-from dnspanel.zones.template_text import BadText, Expanded, Fault, Variable, expand, expanded_values, variables_of
+from dnspanel.zones.settings.server_sets import Servers
+from dnspanel.zones.settings.template_text import (
+    BadText,
+    Expanded,
+    Fault,
+    Variable,
+    expand,
+    expanded_values,
+    variables_of,
+)
 from replication.dns import rdtypes
 from replication.dns.rrset import Key, RRset
 

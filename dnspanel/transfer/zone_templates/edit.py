@@ -17,8 +17,8 @@ from dnspanel.transfer.zone_templates import access
 from dnspanel.transfer.zone_templates.content import try_text, variables_stored, version_of
 from dnspanel.zones.errors import TemplateMoved, TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, TemplateLink, TemplateVersion, ZoneTemplate
-from dnspanel.zones.server_sets import Servers
-from dnspanel.zones.template_text import BUILT_IN, LONGEST_LABEL, Fault, Variable, word_of
+from dnspanel.zones.settings.server_sets import Servers
+from dnspanel.zones.settings.template_text import BUILT_IN, LONGEST_LABEL, Fault, Variable, word_of
 
 MOST_TEMPLATES = 500
 MOST_VERSIONS = 1_000

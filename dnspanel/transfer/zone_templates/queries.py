@@ -10,11 +10,11 @@ from django.db.models import F
 from dnspanel.accounts.actors import Person
 from dnspanel.transfer.zone_templates.access import templates_visible_to
 from dnspanel.transfer.zone_templates.content import variables_stored
-from dnspanel.zones import access
+from dnspanel.zones.lists.queries import Page
 from dnspanel.zones.models import TemplateKind, TemplateLink, TemplateVersion, Zone, ZoneTemplate
-from dnspanel.zones.queries import Page
-from dnspanel.zones.server_sets import newest_set
-from dnspanel.zones.store_rrsets import rrsets_at_names
+from dnspanel.zones.rights import access
+from dnspanel.zones.settings.server_sets import newest_set
+from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 
 ROWS = 100

@@ -22,8 +22,6 @@ from dnspanel.transfer.zone_templates.access import template_for, templates_visi
 from dnspanel.transfer.zone_templates.compare import Act, Outcome, RRsets, Step
 from dnspanel.transfer.zone_templates.content import Made, make_version, version_of
 from dnspanel.transfer.zone_templates.use import Values, bases_of, compare_made, keys_of, leave_other_sets, using
-from dnspanel.zones import access, governing, panel_reasons, run_turns, store_rrsets
-from dnspanel.zones.direct import Patch, publish_patches
 from dnspanel.zones.errors import (
     Conflicts,
     Forbidden,
@@ -36,7 +34,10 @@ from dnspanel.zones.errors import (
     TemplateUnknown,
     Unknown,
 )
-from dnspanel.zones.merge import Changes, Edit
+from dnspanel.zones.governance import publish_guards
+from dnspanel.zones.governance.parts import Part
+from dnspanel.zones.lists.queries import found_zones
+from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import (
     Channel,
     RevisionKind,
@@ -48,10 +49,13 @@ from dnspanel.zones.models import (
     Zone,
     ZoneTemplate,
 )
-from dnspanel.zones.parts import Part
-from dnspanel.zones.plan import ZonePlan, plan_zones
-from dnspanel.zones.queries import found_zones
-from dnspanel.zones.rules import BREAKING_DS
+from dnspanel.zones.plan.merge import Changes, Edit
+from dnspanel.zones.plan.plan import ZonePlan, plan_zones
+from dnspanel.zones.publishing.zone_patches import Patch, publish_patches
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import BREAKING_DS
+from dnspanel.zones.runs import run_turns
+from dnspanel.zones.store import store_rrsets
 from replication.dns import names as owner_names
 from replication.dns import rdata
 from replication.dns.rrset import Change
@@ -338,18 +342,18 @@ class _Batch:
                 now = present[zone.pk]
                 edits[zone.pk] = zone, [Edit(Change(*key, now.get(key), after)) for key, after in changes.items()]
         plans = plan_zones(edits, self._now, author=self._author) if edits else ()
-        rules = governing.rules_about([plan.zone for plan in plans])
+        rules = publish_guards.rules_about([plan.zone for plan in plans])
         return {
             plan.zone.pk: Found(Outcome.REFUSED, reason)
             for plan in plans
             if (reason := self._refusal(plan) or self._governed(plan, rules))
         }
 
-    def _governed(self, plan: ZonePlan, rules: governing.Rules) -> str:
+    def _governed(self, plan: ZonePlan, rules: publish_guards.Rules) -> str:
         if not rules:
             return ""
         part = Part(plan.zone.pk, RevisionKind.CHANGE, plan.changes)
-        kept = governing.refusals(rules.of(plan.zone), plan.zone, part, self._author, self._reason, (), self._now)
+        kept = publish_guards.refusals(rules.of(plan.zone), plan.zone, part, self._author, self._reason, (), self._now)
         return next(map(str, kept), "")
 
     def _refusal(self, plan: ZonePlan) -> str:

@@ -13,7 +13,7 @@ from dnspanel.fleet.models import Node, NodeState
 from dnspanel.texts import gettext, joined
 from dnspanel.transfer.zone_templates.edit import Text
 from dnspanel.zones.errors import TemplateRefused
-from dnspanel.zones.server_sets import Host, Servers
+from dnspanel.zones.settings.server_sets import Host, Servers
 from replication.dns import names
 from replication.errors import BadName
 

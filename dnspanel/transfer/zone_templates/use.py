@@ -15,12 +15,16 @@ from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates.compare import RRsets, Step, add_beside, compare
 from dnspanel.transfer.zone_templates.content import Made, make_version, version_of
-from dnspanel.zones import access, direct, draft, edit, queries, store_rrsets
-from dnspanel.zones.edit import NewZone
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import RightMissing, TemplateRefused, TemplateUnknown
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Publication, TemplateKind, TemplateLink, TemplateVersion, Zone, ZoneTemplate
-from dnspanel.zones.server_sets import ServerSet, link_new_zones
-from dnspanel.zones.template_text import LONGEST_VALUE, Fault
+from dnspanel.zones.publishing import edit, zone_patches
+from dnspanel.zones.publishing.edit import NewZone
+from dnspanel.zones.rights import access
+from dnspanel.zones.settings.server_sets import ServerSet, link_new_zones
+from dnspanel.zones.settings.template_text import LONGEST_VALUE, Fault
+from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.rrset import Key, RRset
 
@@ -124,11 +128,11 @@ def publish_steps(
     now: datetime,
     keep: bool | None = None,
     terms: Mapping[str, Any],
-) -> direct.Outcome:
+) -> zone_patches.Outcome:
     """The zone has these steps, which were proposed for its revision, in a publication of its own.
 
     `keep` is as for `draft_steps`; the link is changed in the same transaction. `terms` and what is raised are those of
-    `direct.publish_patches`; Forbidden for who may not change the zone.
+    `zone_patches.publish_patches`; Forbidden for who may not change the zone.
     """
     access.require_editor(author, zone)
     changes = {step.change.key: step.change.after for step in steps if step.changes}
@@ -139,8 +143,8 @@ def publish_steps(
         elif (keep or link_of(zone, use.template) is not None) and not use.is_snippet:
             _link_published(use, zone, author, now)
 
-    patch = direct.Patch(zone, lambda current: changes, {name for name, _ in changes}, zone.revision)
-    return direct.publish_patches(patches=[patch], author=author, now=now, alongside=alongside, **terms)
+    patch = zone_patches.Patch(zone, lambda current: changes, {name for name, _ in changes}, zone.revision)
+    return zone_patches.publish_patches(patches=[patch], author=author, now=now, alongside=alongside, **terms)
 
 
 def _link_published(use: Using, zone: Zone, author: Author, now: datetime) -> None:

@@ -23,10 +23,10 @@ from dnspanel.transfer.zonefile.content import (
     Content,
     type_tail,
 )
-from dnspanel.zones import mail_rules, rules
-from dnspanel.zones.name_rules import is_doubtful_soa
-from dnspanel.zones.rules import Severity
-from dnspanel.zones.value_rules import breaks_hosts, is_misplaced
+from dnspanel.zones.rules import mail_rules, rules
+from dnspanel.zones.rules.name_rules import is_doubtful_soa
+from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.value_rules import breaks_hosts, is_misplaced
 from replication.codec.keys import name_from_relative_key, relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Key, RRset

@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterator
 
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.zonefile.tokens import Token, Unreadable, joined
-from dnspanel.zones.name_rules import is_doubtful_soa, mailbox_text
+from dnspanel.zones.rules.name_rules import is_doubtful_soa, mailbox_text
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rdata_forms import FORMS
 from replication.dns.rdtypes import SERVED_TYPES, type_from_text, type_to_text

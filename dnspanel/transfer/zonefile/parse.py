@@ -25,9 +25,9 @@ from dnspanel.transfer.zonefile.records import Enough
 from dnspanel.transfer.zonefile.report import report_notes, report_violations
 from dnspanel.transfer.zonefile.signatures import signatures_of, with_chain
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable, printable
-from dnspanel.zones import soa
-from dnspanel.zones.rules import LOW_TTL, Severity
-from dnspanel.zones.server_sets import Servers
+from dnspanel.zones.rules.rules import LOW_TTL, Severity
+from dnspanel.zones.settings.server_sets import Servers
+from dnspanel.zones.values import soa
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset, Serial, make
 
@@ -51,7 +51,7 @@ def read_zone(
 
     `include` gives another file of the upload by its path as a `$INCLUDE`
     states it. `unanswered`: types that not every node answers, with the
-    reason (`zones.computed_types.reasons_against`); their RRsets are errors.
+    reason (`zones.rules.computed_types.reasons_against`); their RRsets are errors.
     A SOA that has to be made has `first_serial`. `ours`: the name servers that
     the options want, else those of the settings.
     """

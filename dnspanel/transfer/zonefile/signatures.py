@@ -16,9 +16,9 @@ from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.tokens import Unreadable
 from dnspanel.zones.dnssec.key_material import key_tag
 from dnspanel.zones.dnssec.other_keys import OF_SIGNER, read_dnskey
-from dnspanel.zones.dnssec.sign import refuse_nsec3
 from dnspanel.zones.dnssec.signing_state import read_nsec3param
 from dnspanel.zones.errors import BadPublicKey, DnssecRefused
+from dnspanel.zones.signing.sign import refuse_nsec3
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 

@@ -23,9 +23,9 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.exports.csv_table import harmless_cell
 from dnspanel.web.forms import LONGEST_SEARCH, id_in
 from dnspanel.web.layout import PanelRequest, say
-from dnspanel.zones import audit_links
-from dnspanel.zones.audit_chain import PUBLICATION
-from dnspanel.zones.audit_trail import (
+from dnspanel.zones.audit import audit_links
+from dnspanel.zones.audit.audit_chain import PUBLICATION
+from dnspanel.zones.audit.audit_trail import (
     COLUMNS,
     Act,
     Filters,

@@ -7,7 +7,7 @@ from typing import Any
 from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext, gettext_lazy, listed, ngettext
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 from replication.dns import rdata
 
 MOST_NAMED = 3  # zones, patterns; the rest is counted

@@ -24,7 +24,7 @@ from dnspanel.web.confirm import Question, ask
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.one_time_page import show_once
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 
 class DirectoryForm(PanelForm):

@@ -13,9 +13,9 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.forms import PanelForm, separated
-from dnspanel.zones import access
 from dnspanel.zones.errors import SettingsRefused
-from dnspanel.zones.settings_of_zone import canonical_tags
+from dnspanel.zones.rights import access
+from dnspanel.zones.settings.settings_of_zone import canonical_tags
 from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
 

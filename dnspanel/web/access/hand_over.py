@@ -15,8 +15,8 @@ from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.forms import PanelForm, id_in
 from dnspanel.web.layout import PanelRequest
 from dnspanel.webhooks.hand_over import hand_over
-from dnspanel.zones import access
 from dnspanel.zones.errors import DraftRefused
+from dnspanel.zones.rights import access
 
 MOST_RECEIVERS = 1000
 

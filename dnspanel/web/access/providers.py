@@ -27,7 +27,7 @@ from dnspanel.web.access.provider_form import CommonForm, attribute_field
 from dnspanel.web.confirm import Question, ask
 from dnspanel.web.forms import MONO, id_in
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 LINKS_PER_PAGE = 50
 

@@ -20,7 +20,7 @@ from dnspanel.texts import gettext
 from dnspanel.transfer.quotas import MOST_COUNTED, usage_of
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,11 +21,11 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.access.grant_form import MONO
 from dnspanel.web.forms import OwnClockField, PanelForm
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
-from dnspanel.zones.past_rights import Since, rights_since
-from dnspanel.zones.rights_here import subject_of
-from dnspanel.zones.tsig_permissions import rights_by_key
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.rights_here import subject_of
+from dnspanel.zones.rights.rights_history import Since, rights_since
+from dnspanel.zones.rights.tsig_permissions import rights_by_key
 from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
 

@@ -21,7 +21,7 @@ from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.confirm import Question, ask
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 # What these permissions stand for is said by the rights over zones; a role has them through those.
 _BY_RIGHTS = frozenset({Permission.READ, Permission.EDIT})

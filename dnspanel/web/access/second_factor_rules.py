@@ -13,7 +13,7 @@ from dnspanel.accounts.second_factor_rules import MOST_GRACE, MOST_LISTED, peopl
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import PanelForm, role_choices
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 
 class RulesForm(PanelForm):

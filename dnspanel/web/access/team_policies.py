@@ -8,6 +8,7 @@ from django.db.models import Q
 
 from dnspanel.accounts.models import SecondFactorRule, Team, User
 from dnspanel.transfer.zone_templates.access import templates_visible_to
+from dnspanel.zones.governance.publish_rules import Scope, may_govern
 from dnspanel.zones.models import (
     ApprovalRule,
     DnssecPolicy,
@@ -17,7 +18,6 @@ from dnspanel.zones.models import (
     TemplateKind,
     ZoneTemplate,
 )
-from dnspanel.zones.publish_rules import Scope, may_govern
 
 Rule = TypeVar("Rule", ApprovalRule, Freeze, PublishHook)
 _EVERY_ZONE = Q(zone=None, tag="", team=None)

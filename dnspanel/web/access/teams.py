@@ -35,8 +35,8 @@ from dnspanel.web.access.team_policies import policies_of_team
 from dnspanel.web.confirm import Question, ask
 from dnspanel.web.layout import PanelRequest
 from dnspanel.webhooks.hand_over import belongings_of
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,8 +16,8 @@ from dnspanel.accounts.tokens import LIFETIME, TokenTerms
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import MONO, MONO_LINES, GrantForm
 from dnspanel.web.forms import PanelForm, separated
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 from replication.dns import names
 from replication.errors import BadName
 

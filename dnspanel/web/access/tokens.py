@@ -33,8 +33,8 @@ from dnspanel.web.layout import PanelRequest
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.one_time_page import show_once
 from dnspanel.web.templatetags.panel import moment, spoken_age
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 
 SOON = timedelta(days=14)
 MOST_LISTED = 500

@@ -27,7 +27,7 @@ from dnspanel.webhooks.errors import WebhookRefused, WebhookUnknown
 from dnspanel.webhooks.models import SUBSCRIBABLE, DeliveryState, EventKind, Format, Webhook
 from dnspanel.webhooks.pace import GATHERED
 from dnspanel.webhooks.queries import deliveries_page, webhook_rows
-from dnspanel.zones.named_drafts import teams_known_to
+from dnspanel.zones.drafts.named_drafts import teams_known_to
 from replication.dns import names
 from replication.errors import BadName
 

@@ -10,7 +10,7 @@ from dnspanel.alerts.queries import alert_summary, open_alerts, past_alerts
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
 from dnspanel.web.forms import id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 MOST_PAST = 50
 

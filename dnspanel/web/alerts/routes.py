@@ -20,7 +20,7 @@ from dnspanel.web.alerts.route_form import RouteForm
 from dnspanel.web.confirm import ask, before_secret
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.one_time_page import show_once
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 MOST_MESSAGES = 30
 

@@ -20,11 +20,11 @@ from dnspanel.transfer.models import State
 from dnspanel.transfer.rights import jobs_visible_to
 from dnspanel.web.rows import row_address
 from dnspanel.zones.dnssec.rollover_queries import stuck
-from dnspanel.zones.expiry import expiring
-from dnspanel.zones.hold import current_hold
+from dnspanel.zones.lists.queries import DraftCounts
+from dnspanel.zones.log.hold import current_hold
 from dnspanel.zones.models import Draft, PublishRequest
-from dnspanel.zones.publish_requests import attention_of
-from dnspanel.zones.queries import DraftCounts
+from dnspanel.zones.publishing.expiry import expiring
+from dnspanel.zones.requests.publish_requests import attention_of
 from replication.dns import rdata
 
 MOST_LINES = 5  # of one kind

@@ -17,9 +17,9 @@ from dnspanel.web.dashboard.fleet_now import fleet_now
 from dnspanel.web.editor.publications import display_publications
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.read_once import draft_counts_of, statuses_of, watched_statuses_of
-from dnspanel.zones import access
-from dnspanel.zones.publications import publication_page
-from dnspanel.zones.zone_marks import marked_zones
+from dnspanel.zones.lists.zone_marks import marked_zones
+from dnspanel.zones.log.publications import publication_page
+from dnspanel.zones.rights import access
 
 LAST_PUBLICATIONS = 10
 MOST_DRAFTED = 6  # zones of one's draft that are named

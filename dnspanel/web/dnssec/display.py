@@ -16,9 +16,9 @@ from dnspanel.web.sync import Sync, sync_of
 from dnspanel.zones.dnssec.describe import describe_denial, describe_polling, signing_algorithms
 from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.queries import KeyView
-from dnspanel.zones.dnssec.safety import ParentHere
 from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
 from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.signing.safety import ParentHere
 
 _TONES: Mapping[ParentState, str] = {
     ParentState.UNKNOWN: "quiet",

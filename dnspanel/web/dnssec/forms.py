@@ -11,9 +11,9 @@ from dnspanel.web.forms import MONO, PublishingForm, TypedNameForm
 from dnspanel.zones.dnssec import key_files, key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
 from dnspanel.zones.dnssec.policy import Terms
-from dnspanel.zones.dnssec.sign import LONGEST_SALT, MOST_ITERATIONS
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import BadKey, BadPublicKey, DnssecRefused
+from dnspanel.zones.signing.sign import LONGEST_SALT, MOST_ITERATIONS
 from replication.codec.dnssec import Nsec3
 
 _TEXT = {"class": "textarea input-mono", "rows": 4, "autocomplete": "off", "spellcheck": "false"}

@@ -17,12 +17,13 @@ from dnspanel.web.dnssec.forms import AddKeyForm, KeyForm
 from dnspanel.web.dnssec.pages import acting, answer, page
 from dnspanel.web.layout import PanelRequest, no_store
 from dnspanel.web.one_time_page import show_once
-from dnspanel.zones import access
-from dnspanel.zones.dnssec import key_material, sign
+from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing import sign
 from replication.dns.names import before_full_stop
 
 

@@ -48,20 +48,22 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import PublishingForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.sync import sync_of
-from dnspanel.zones import access, queries
-from dnspanel.zones.dnssec import policy_queries, rollover_queries, sign
+from dnspanel.zones.dnssec import policy_queries, rollover_queries
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.describe import describe_polling
-from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.key_history import histories_of
 from dnspanel.zones.dnssec.other_keys import MOST_OTHER_KEYS
-from dnspanel.zones.dnssec.presigned import ENDS_SOON, drop_signatures, signatures_end
 from dnspanel.zones.dnssec.rollover import Kind
-from dnspanel.zones.dnssec.safety import ParentHere, parent_here
-from dnspanel.zones.dnssec.signalling import has_signalling, set_signalling
 from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.signing.presigned import ENDS_SOON, drop_signatures, signatures_end
+from dnspanel.zones.signing.safety import ParentHere, parent_here
+from dnspanel.zones.signing.signalling import has_signalling, set_signalling
 from replication.dns import rdata, rdtypes
 
 # What those who use these records believe only because it is signed.

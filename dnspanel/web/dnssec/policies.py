@@ -15,13 +15,15 @@ from dnspanel.texts import gettext
 from dnspanel.web.dnssec.pages import acting, page
 from dnspanel.web.dnssec.policy_forms import AttachForm, OwnPolicyForm, PolicyForm, ReplaceForm
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access
-from dnspanel.zones.dnssec import policies as verbs
-from dnspanel.zones.dnssec import policy_apply, policy_queries, policy_runs
-from dnspanel.zones.dnssec.policies import Target
+from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.policy import Act, Terms
 from dnspanel.zones.errors import PolicyRefused
 from dnspanel.zones.models import DnssecPolicy
+from dnspanel.zones.rights import access
+from dnspanel.zones.runs import policy_runs
+from dnspanel.zones.signing import policies as verbs
+from dnspanel.zones.signing import policy_apply
+from dnspanel.zones.signing.policies import Target
 from replication.dns.names import before_full_stop
 
 # Zones listed that have the policy themselves.

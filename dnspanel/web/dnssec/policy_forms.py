@@ -11,11 +11,11 @@ from dnspanel.web.dnssec.forms import CDS_LABELS, DenialForm, KeyChoice, Signing
 from dnspanel.web.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.key_material import ALGORITHMS
-from dnspanel.zones.dnssec.policies import LONGEST_NAME, MOST_DAYS
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import PolicyRefused
 from dnspanel.zones.models import DnssecPolicy
+from dnspanel.zones.signing.policies import LONGEST_NAME, MOST_DAYS
 
 _FIELDS = {"nsec3": "denial"}  # where what a verb refuses is shown
 

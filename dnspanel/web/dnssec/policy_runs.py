@@ -14,10 +14,10 @@ from dnspanel.web.dnssec.policy_forms import RunForm
 from dnspanel.web.forms import PublishingForm
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.run_display import LISTED, DisplayRun, Labels, counted
-from dnspanel.zones.dnssec import policy_runs as verbs
 from dnspanel.zones.dnssec.policy import Act
 from dnspanel.zones.errors import RunRefused
 from dnspanel.zones.models import PolicyRun, PolicyRunZone
+from dnspanel.zones.runs import policy_runs as verbs
 
 _LABELS: Labels = {
     Act.SIGN: ("ok", gettext_lazy("to be signed"), gettext_lazy("signed")),

@@ -13,11 +13,12 @@ from dnspanel.web.dnssec.display_rollover import DisplayRollover, possible_kinds
 from dnspanel.web.dnssec.pages import acting, answer
 from dnspanel.web.dnssec.rollover_forms import BeginRolloverForm, CancelRolloverForm, EmergencyForm
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access
 from dnspanel.zones.dnssec import queries as dnssec
-from dnspanel.zones.dnssec import rollover_queries, rollovers
+from dnspanel.zones.dnssec import rollover_queries
 from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind
 from dnspanel.zones.errors import DnssecRefused
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing import rollovers
 
 PAGE = 100
 

@@ -12,8 +12,8 @@ from dnspanel.accounts.models import User
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.rows import DisplayRow, capitalized, row_id, rrset_query
-from dnspanel.zones import revision
 from dnspanel.zones.models import Operation, Zone
+from dnspanel.zones.publishing import revision
 from replication.dns import names, rdata
 from replication.dns.rrset import Key
 

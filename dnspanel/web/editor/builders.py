@@ -24,14 +24,16 @@ from dnspanel.web.editor.typed_values import TypedInput
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import capitalized
-from dnspanel.zones import access, draft, queries
 from dnspanel.zones.builders.catalogue import BUILDERS, RECORDS, SNIPPETS
 from dnspanel.zones.builders.dkim import DkimBuilder, about_key
 from dnspanel.zones.builders.pieces import Builder, built
 from dnspanel.zones.builders.spf import SpfBuilder, Term, present_spf, terms_of
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import BadFields
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import TemplateKind, Zone
-from dnspanel.zones.rules import Violation
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import Violation
 from dnspanel.zones.typed.fields import LONGEST_FIELD
 from replication.dns import names, rdata
 from replication.dns.rrset import Key, RRset

@@ -7,10 +7,10 @@ from dnspanel.texts import gettext
 from dnspanel.web.editor.additions import ONE_VALUE
 from dnspanel.web.editor.rrset_form import OFF, RRsetForm
 from dnspanel.web.rows import DisplayValue, display_values, row_id
-from dnspanel.zones import queries
-from dnspanel.zones.history import HistoryRow
-from dnspanel.zones.merge import Conflict
+from dnspanel.zones.lists import queries
+from dnspanel.zones.log.history import HistoryRow
 from dnspanel.zones.models import Zone
+from dnspanel.zones.plan.merge import Conflict
 from replication.dns import names, rdata
 from replication.dns.notes import format_notes
 from replication.dns.rrset import RRset

@@ -22,11 +22,12 @@ from dnspanel.web.editor.many import (
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access, draft
-from dnspanel.zones.copies import Copies, Existing, copies_of
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, QuotaExceeded, Unknown
+from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany
 from dnspanel.zones.models import Zone
-from dnspanel.zones.selection import MOST_SELECTED, TooMany
+from dnspanel.zones.rights import access
+from dnspanel.zones.runs.copies import Copies, Existing, copies_of
 from replication.dns import names
 from replication.errors import BadName
 

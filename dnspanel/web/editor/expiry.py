@@ -13,9 +13,9 @@ from dnspanel.web.forms import OwnClockField
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.rows import rrset_query
 from dnspanel.web.templatetags.panel import moment
-from dnspanel.zones import access
 from dnspanel.zones.errors import ExpiryRefused
-from dnspanel.zones.expiry import cancel_expiry, expiry_of, set_expiry
+from dnspanel.zones.publishing.expiry import cancel_expiry, expiry_of, set_expiry
+from dnspanel.zones.rights import access
 from replication.dns import names, rdata
 from replication.dns.rrset import Change
 

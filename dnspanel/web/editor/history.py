@@ -32,12 +32,15 @@ from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.read_once import statuses_of
 from dnspanel.web.rows import DisplayDiff, display_diffs
 from dnspanel.web.sync import Sync, sync_of
-from dnspanel.zones import access, queries, revision, soa
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.errors import CannotUndo
-from dnspanel.zones.expiry import expiry_of
-from dnspanel.zones.history import HistoryFilters, HistoryRow, RRsetDiff
+from dnspanel.zones.lists import queries
+from dnspanel.zones.log.history import HistoryFilters, HistoryRow, RRsetDiff
 from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone
+from dnspanel.zones.publishing import revision
+from dnspanel.zones.publishing.expiry import expiry_of
+from dnspanel.zones.rights import access
+from dnspanel.zones.values import soa
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata
 from replication.dns.notes import format_notes

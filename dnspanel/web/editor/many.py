@@ -23,9 +23,11 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import separated
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.rows import capitalized
-from dnspanel.zones import access, draft, many
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of
 from dnspanel.zones.models import Zone
-from dnspanel.zones.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of
+from dnspanel.zones.plan import many_rrsets
+from dnspanel.zones.rights import access
 from replication.dns import names, rdata
 from replication.dns.rrset import MAX_TTL, Change, Key, RRset
 
@@ -39,9 +41,9 @@ FIELDS = ("act", "ttl", "comment", "find", "replacement", "pattern", "lines", "t
 
 _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
-_WITH_VALUES = {"values": many.set_values, "add": many.add_values, "remove": many.remove_values}
+_WITH_VALUES = {"values": many_rrsets.set_values, "add": many_rrsets.add_values, "remove": many_rrsets.remove_values}
 _FIELD_OF = {"replace": "find", "add-tags": "tags", "remove-tags": "tags"}  # whose fault it is if there is one
-_WITH_TAGS = {"add-tags": many.add_tags, "remove-tags": many.remove_tags}
+_WITH_TAGS = {"add-tags": many_rrsets.add_tags, "remove-tags": many_rrsets.remove_tags}
 _PREVIEWED = frozenset({"replace", *_WITH_VALUES})
 
 
@@ -64,8 +66,8 @@ class ManyForm(forms.Form):
     act = forms.ChoiceField(choices=ACTS)
     ttl = forms.CharField(max_length=20, required=False)
     comment = forms.CharField(max_length=LONGEST_COMMENT, required=False)
-    find = forms.CharField(max_length=many.LONGEST_TEXT, required=False, strip=False)
-    replacement = forms.CharField(max_length=many.LONGEST_TEXT, required=False, strip=False)
+    find = forms.CharField(max_length=many_rrsets.LONGEST_TEXT, required=False, strip=False)
+    replacement = forms.CharField(max_length=many_rrsets.LONGEST_TEXT, required=False, strip=False)
     pattern = forms.BooleanField(required=False)
     lines = forms.CharField(max_length=LONGEST_VALUES, required=False)
     tags = forms.CharField(max_length=LONGEST_TAGS, required=False)
@@ -102,37 +104,37 @@ class ManyForm(forms.Form):
         except ValueError as exc:
             self.add_error(_FIELD_OF.get(str(act), "lines"), f"{capitalized(str(exc))}.")
 
-    def _replacing(self) -> many.Act:
+    def _replacing(self) -> many_rrsets.Act:
         data = self.cleaned_data
-        return many.replace_text(
+        return many_rrsets.replace_text(
             data.get("find", ""), data.get("replacement", ""), is_pattern=bool(data.get("pattern"))
         )
 
-    def _with_values(self, act: str) -> many.Act:
+    def _with_values(self, act: str) -> many_rrsets.Act:
         lines = (line.strip() for line in self.cleaned_data.get("lines", "").splitlines())
         return _WITH_VALUES[act](list(filter(None, lines)))
 
-    def _with_tags(self, act: str) -> many.Act:
+    def _with_tags(self, act: str) -> many_rrsets.Act:
         return _WITH_TAGS[act](separated(self.cleaned_data.get("tags", "")))
 
-    def chosen(self) -> many.Act:
+    def chosen(self) -> many_rrsets.Act:
         """The act, of a form that is valid."""
         data = self.cleaned_data
         match data["act"]:
             case "ttl":
-                return many.set_ttl(data["ttl"])
+                return many_rrsets.set_ttl(data["ttl"])
             case "replace":
                 return self._replacing()
             case "comment":
-                return many.set_comment(data["comment"].strip())
+                return many_rrsets.set_comment(data["comment"].strip())
             case "delete":
-                return many.delete
+                return many_rrsets.delete
             case act if act in _WITH_VALUES:
                 return self._with_values(act)
             case act if act in _WITH_TAGS:
                 return self._with_tags(act)
             case act:
-                return many.switch(on=act == "on")
+                return many_rrsets.switch(on=act == "on")
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,7 +238,7 @@ def selected_fields(request: PanelRequest) -> list[tuple[str, str]]:
     return [(name, value) for name in ("rr", "rrs", "all", "q", "type", "in") for value in request.POST.getlist(name)]
 
 
-def refused_rows(zone: Zone, refused: Sequence[many.Refused]) -> list[tuple[str, str, str]]:
+def refused_rows(zone: Zone, refused: Sequence[many_rrsets.Refused]) -> list[tuple[str, str, str]]:
     """Owner, type and reason of the first that are refused."""
     return [
         (names.owner_text(each.rrset.name, zone.name), _type(each.rrset), each.reason)

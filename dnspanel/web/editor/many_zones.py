@@ -18,9 +18,9 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.many import EXAMPLES, MOST_REFUSED, ManyForm, example_of, ticked_lines
 from dnspanel.web.forms import LONGEST_SEARCH, checked_search
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access
-from dnspanel.zones.many_zones import KeyByName, WideOutcome, WideSelection, draft_outcome, wide_outcome
-from dnspanel.zones.selection import MOST_SELECTED, TooMany
+from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany
+from dnspanel.zones.rights import access
+from dnspanel.zones.runs.many_zones import KeyByName, WideOutcome, WideSelection, draft_outcome, wide_outcome
 from replication.dns import names, rdata
 
 

@@ -5,7 +5,7 @@ from django.urls import reverse
 from dnspanel.accounts.models import User
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.read_once import draft_counts_of
-from dnspanel.zones.named_drafts import LONGEST_NAME, NamedDraft, draft_in_hand, people_known_to, teams_known_to
+from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, NamedDraft, draft_in_hand, people_known_to, teams_known_to
 
 MOST_OFFERED = 100  # people, and teams, beneath the field
 

@@ -17,10 +17,11 @@ from dnspanel.web.editor.review import publish_seen, review_page
 from dnspanel.web.forms import id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.read_once import draft_counts_of
-from dnspanel.zones import access, named_drafts
+from dnspanel.zones.drafts import named_drafts
+from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, NOBODY, NamedDraft
 from dnspanel.zones.errors import DraftRefused, DraftUnknown
-from dnspanel.zones.named_drafts import LONGEST_NAME, NOBODY, NamedDraft
-from dnspanel.zones.sequence_log import publication_of_form
+from dnspanel.zones.log.sequence_log import publication_of_form
+from dnspanel.zones.rights import access
 
 DRAFTS_PER_PAGE = 50
 

@@ -21,8 +21,11 @@ from dnspanel.web.editor.quick_add import Means, PastedLine, read_lines
 from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import focus_after, render_zone
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access, draft, pointers, queries
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Zone
+from dnspanel.zones.publishing import pointers
+from dnspanel.zones.rights import access
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import make
 from replication.errors import ReplicationError

@@ -7,8 +7,8 @@ from django.views.decorators.http import require_POST
 
 from dnspanel.texts import gettext
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access
-from dnspanel.zones.zone_marks import pin, unpin
+from dnspanel.zones.lists.zone_marks import pin, unpin
+from dnspanel.zones.rights import access
 
 
 @require_POST

@@ -17,12 +17,14 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.zone_head import render_zone, with_draft_state
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access, pointers, queries
 from dnspanel.zones.errors import QuotaExceeded
+from dnspanel.zones.lists import queries
+from dnspanel.zones.lists.queries import RRsetFilter
 from dnspanel.zones.models import Zone
-from dnspanel.zones.pointers import ADDRESS_TYPES, Drafted, Pair, State, Step
-from dnspanel.zones.queries import RRsetFilter
-from dnspanel.zones.reverse_names import address_of
+from dnspanel.zones.publishing import pointers
+from dnspanel.zones.publishing.pointers import ADDRESS_TYPES, Drafted, Pair, State, Step
+from dnspanel.zones.rights import access
+from dnspanel.zones.values.reverse_names import address_of
 from replication.dns import names, rdtypes
 from replication.dns.rrset import Key, RRset, make
 from replication.errors import ReplicationError

@@ -24,9 +24,12 @@ from dnspanel.publish.models import Segment
 from dnspanel.publish.stall import stalls
 from dnspanel.texts import gettext
 from dnspanel.web.layout import PanelRequest, is_fragment, is_in_drawer
-from dnspanel.zones import access, failed, nesting, pieces, publish_requests, restore, revision
 from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
+from dnspanel.zones.names import nesting
+from dnspanel.zones.publishing import failed, pieces, restore, revision
+from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.rights import access
 from replication.dns import rdata
 from replication.wire.protocol import Unanswered
 

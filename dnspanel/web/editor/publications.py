@@ -15,9 +15,9 @@ from dnspanel.web.forms import id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.read_once import statuses_of
 from dnspanel.web.sync import Sync, sync_of
-from dnspanel.zones import access
+from dnspanel.zones.log.publications import PublicationFilters, PublicationRow, publication_page
 from dnspanel.zones.models import Channel
-from dnspanel.zones.publications import PublicationFilters, PublicationRow, publication_page
+from dnspanel.zones.rights import access
 
 PUBLICATIONS_PER_PAGE = 50
 LONGEST_NAME = 1100  # of a zone, escapes included

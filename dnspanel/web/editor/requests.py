@@ -16,7 +16,6 @@ from dnspanel.web.editor.review import changes_context, checks_of
 from dnspanel.web.forms import OwnClockField, PanelForm, id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.templatetags.panel import moment
-from dnspanel.zones import access, publish_requests
 from dnspanel.zones.errors import (
     ApprovalNeeded,
     DraftRefused,
@@ -27,7 +26,9 @@ from dnspanel.zones.errors import (
     RequestRefused,
 )
 from dnspanel.zones.models import Channel, PublishRequest
-from dnspanel.zones.rules import Severity
+from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import Severity
 
 REQUESTS_PER_PAGE = 50
 

@@ -33,8 +33,9 @@ from dnspanel.web.editor.zone_head import zone_head
 from dnspanel.web.layout import PanelRequest, is_in_drawer
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.rows import DisplayDiff, capitalized, rrset_query
-from dnspanel.zones import access, draft, publish_requests, queries, revision
-from dnspanel.zones.discarded import discard, discarded_by, take_back
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.drafts.discarded import discard, discarded_by, take_back
+from dnspanel.zones.drafts.named_drafts import NamedDraft, draft_in_hand, named_draft, request_of
 from dnspanel.zones.errors import (
     ApprovalNeeded,
     CannotResolve,
@@ -48,12 +49,15 @@ from dnspanel.zones.errors import (
     RequestRefused,
     RuleViolations,
 )
-from dnspanel.zones.governing import freezes_now
+from dnspanel.zones.governance.publish_guards import freezes_now
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Channel, Zone
-from dnspanel.zones.named_drafts import NamedDraft, draft_in_hand, named_draft, request_of
-from dnspanel.zones.plan import ZonePlan
-from dnspanel.zones.quotas import rrset_limit
-from dnspanel.zones.rules import Severity
+from dnspanel.zones.plan.plan import ZonePlan
+from dnspanel.zones.plan.quotas import rrset_limit
+from dnspanel.zones.publishing import revision
+from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import Severity
 from replication.dns import rdata
 from replication.dns.rrset import Change, RRset
 

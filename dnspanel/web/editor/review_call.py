@@ -5,7 +5,7 @@ from typing import Any
 from urllib.parse import quote
 
 from dnspanel.web.api_document import curl_text, python_text
-from dnspanel.zones.plan import ZonePlan
+from dnspanel.zones.plan.plan import ZonePlan
 from replication.dns import names, rdata
 from replication.dns.rrset import Change
 

@@ -8,9 +8,9 @@ from django.http import QueryDict
 
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import MONO, OwnClockField, PublishingForm
+from dnspanel.zones.drafts.named_drafts import LONGEST_NAME
 from dnspanel.zones.models import Zone
-from dnspanel.zones.named_drafts import LONGEST_NAME
-from dnspanel.zones.plan import ZonePlan
+from dnspanel.zones.plan.plan import ZonePlan
 from replication.dns import names
 from replication.errors import BadName
 

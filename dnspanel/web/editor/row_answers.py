@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dnspanel.web.rows import DisplayRow
-from dnspanel.zones import nesting
 from dnspanel.zones.models import Zone
+from dnspanel.zones.names import nesting
 
 
 def with_answers(zone: Zone, rows: Sequence[DisplayRow]) -> list[DisplayRow]:

@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dnspanel.web.rows import DisplayRow
-from dnspanel.zones.expiry import expiries_at
 from dnspanel.zones.models import Zone
+from dnspanel.zones.publishing.expiry import expiries_at
 
 
 def with_expiries(zone: Zone, rows: Sequence[DisplayRow]) -> list[DisplayRow]:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from dnspanel.web.rows import DisplayRow
-from dnspanel.zones.history import revisions_numbered
+from dnspanel.zones.log.history import revisions_numbered
 from dnspanel.zones.models import Zone
 
 

@@ -6,8 +6,8 @@ from dataclasses import replace
 from dnspanel.accounts.actors import Person, actor_of
 from dnspanel.accounts.grants import Right
 from dnspanel.web.rows import DisplayRow
-from dnspanel.zones.lock_rules import lock_of, locks_against
 from dnspanel.zones.models import Lock, Zone
+from dnspanel.zones.rights.lock_rules import lock_of, locks_against
 
 
 def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:

@@ -14,8 +14,8 @@ from dnspanel.web.editor.fields import Unreadable, part_comment
 from dnspanel.web.editor.quick_add import TXT_TYPES, Doubled, Means, read_owner, read_rdata, read_ttl
 from dnspanel.web.forms import PanelForm, separated
 from dnspanel.web.rows import capitalized, row_id, row_order
-from dnspanel.zones import soa
-from dnspanel.zones.rrset_notes import notes_in, notes_of
+from dnspanel.zones.values import soa
+from dnspanel.zones.values.rrset_notes import notes_in, notes_of
 from replication.dns import names, rdata, rdtypes, rrset
 from replication.dns.notes import NO_NOTES, Notes, format_notes
 from replication.dns.rrset import RRset

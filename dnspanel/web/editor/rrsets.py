@@ -22,11 +22,13 @@ from dnspanel.web.editor.type_filter import TYPE_NAMES
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import DisplayRow, row_id
-from dnspanel.zones import access, draft, queries
-from dnspanel.zones.discarded import discard
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.drafts.discarded import discard
+from dnspanel.zones.lists import queries
+from dnspanel.zones.lists.queries import RRsetRow
 from dnspanel.zones.models import Zone
-from dnspanel.zones.pointers import ADDRESS_TYPES
-from dnspanel.zones.queries import RRsetRow
+from dnspanel.zones.publishing.pointers import ADDRESS_TYPES
+from dnspanel.zones.rights import access
 from replication.dns import names, rdata
 from replication.dns.rrset import RRset
 from replication.errors import ReplicationError

@@ -33,13 +33,11 @@ from dnspanel.web.saved_views import look_in
 from dnspanel.web.sorting import LONGEST_SORT, Column
 from dnspanel.web.sorting import heads as heads_of
 from dnspanel.web.sync import sync_of
-from dnspanel.zones import access, draft, nesting, queries
-from dnspanel.zones.history import HistoryRow
-from dnspanel.zones.merge import Edit
-from dnspanel.zones.models import Zone
-from dnspanel.zones.plan import plan_zones
-from dnspanel.zones.queries import RRsetFilter, RRsetPage
-from dnspanel.zones.rrset_order import (
+from dnspanel.zones.complaints.warned import warned_rrset_page
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists import queries
+from dnspanel.zones.lists.queries import RRsetFilter, RRsetPage
+from dnspanel.zones.lists.rrset_order import (
     AS_EDITED,
     MOST_SORTED,
     RRsetColumn,
@@ -47,10 +45,15 @@ from dnspanel.zones.rrset_order import (
     TooManyToSort,
     rrset_order_of,
 )
-from dnspanel.zones.rules import Severity, Violation
+from dnspanel.zones.lists.zone_marks import note_visit
+from dnspanel.zones.log.history import HistoryRow
+from dnspanel.zones.models import Zone
+from dnspanel.zones.names import nesting
+from dnspanel.zones.plan.merge import Edit
+from dnspanel.zones.plan.plan import plan_zones
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import Severity, Violation
 from dnspanel.zones.search.terms import FILTERS
-from dnspanel.zones.warned import warned_rrset_page
-from dnspanel.zones.zone_marks import note_visit
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset, make
 from replication.errors import ReplicationError

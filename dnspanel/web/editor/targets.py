@@ -17,10 +17,12 @@ from dnspanel.fleet.lookups.targets import MOST_TARGETS, TargetLook, look_up_tar
 from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access, pointers, queries
+from dnspanel.zones.lists import queries
+from dnspanel.zones.lists.queries import RRsetFilter, RRsetRow
 from dnspanel.zones.models import Zone
-from dnspanel.zones.queries import RRsetFilter, RRsetRow
-from dnspanel.zones.rules import targets_of
+from dnspanel.zones.publishing import pointers
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import targets_of
 from replication.dns import names, rdata, rdtypes
 
 MOST_RRSETS = 500

@@ -16,11 +16,12 @@ from dnspanel.web.editor.many import address_with_filter, selection_of
 from dnspanel.web.editor.table import default_ttl, filters_of, number_of
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access, draft
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import QuotaExceeded
+from dnspanel.zones.lists.queries import EVERYTHING
+from dnspanel.zones.lists.selection import Selection, TooMany
 from dnspanel.zones.models import Zone
-from dnspanel.zones.queries import EVERYTHING
-from dnspanel.zones.selection import Selection, TooMany
+from dnspanel.zones.rights import access
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -1,7 +1,7 @@
 """The types that the editor's filter offers, each with how many RRsets of it there are."""
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import queries
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Zone
 from replication.dns import rdata, rdtypes
 

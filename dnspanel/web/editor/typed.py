@@ -37,9 +37,9 @@ from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_s
 from dnspanel.web.forms import separated
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import row_id
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
-from dnspanel.zones.rules import Violation
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import Violation
 from dnspanel.zones.typed.layouts import LAYOUTS, Layout
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset

@@ -14,8 +14,8 @@ from dnspanel.web.editor.fields import Unreadable
 from dnspanel.web.editor.quick_add import Doubled, read_owner
 from dnspanel.web.editor.typed_values import TypedInput, TypedValues
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import queries
 from dnspanel.zones.errors import BadFields
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Zone
 from dnspanel.zones.typed import computed
 from dnspanel.zones.typed.layouts import Layout

@@ -16,13 +16,14 @@ from dnspanel.web.editor.type_filter import types_of
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.read_once import draft_counts_of, statuses_of
 from dnspanel.web.sync import Sync, sync_of
-from dnspanel.zones import access, queries
-from dnspanel.zones.governing import Rules
-from dnspanel.zones.lock_rules import locks_against
+from dnspanel.zones.governance.publish_guards import Rules
+from dnspanel.zones.lists import queries
+from dnspanel.zones.lists.queries import DraftCounts
+from dnspanel.zones.lists.zone_marks import is_pinned
 from dnspanel.zones.models import Lock, Zone
-from dnspanel.zones.publish_requests import ZoneCalendar, calendar_of
-from dnspanel.zones.queries import DraftCounts
-from dnspanel.zones.zone_marks import is_pinned
+from dnspanel.zones.requests.publish_requests import ZoneCalendar, calendar_of
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.lock_rules import locks_against
 
 
 @dataclass(frozen=True, slots=True)

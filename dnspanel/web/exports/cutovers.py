@@ -40,7 +40,7 @@ from dnspanel.transfer.models import (
 from dnspanel.web.exports.pages import MOST_IN_MEMORY, TONES
 from dnspanel.web.forms import LONGEST_SEARCH, PanelForm
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 from replication.dns import names, rdata
 
 LISTED = 30

@@ -29,9 +29,9 @@ from dnspanel.transfer.sealed_keys import MOST_CHARACTERS, refuse_passphrase
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import LONGEST_SEARCH, PanelForm, SecretInput
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 from replication.dns import names
 from replication.errors import BadName
 

@@ -24,9 +24,9 @@ from dnspanel.web.confirm import Question, ask
 from dnspanel.web.fleet.catalog_form import CatalogForm, NewCatalogForm, RuleForm, initial_of, terms_of_rule
 from dnspanel.web.forms import LONGEST_SEARCH, id_in
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones.access import may_create_zones
 from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel
+from dnspanel.zones.rights.access import may_create_zones
 
 MOST_LISTED = 50
 

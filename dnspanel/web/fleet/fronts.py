@@ -16,7 +16,7 @@ from dnspanel.fleet.nodes.fronts import Terms
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 from replication.wire.front import MOST_WEIGHT, RANGES
 
 _OF_NODE = "weight-"

@@ -19,10 +19,10 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import DecisionForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.rows import DisplayDiff
-from dnspanel.zones import access
-from dnspanel.zones.history import diff
-from dnspanel.zones.hold import current_hold
+from dnspanel.zones.log.history import diff
+from dnspanel.zones.log.hold import current_hold
 from dnspanel.zones.models import TRASH_DAYS, Epoch
+from dnspanel.zones.rights import access
 from replication.dns.rrset import Change, RRset
 
 ZONES_PER_PAGE = 100

@@ -22,7 +22,7 @@ from dnspanel.texts import gettext
 from dnspanel.web.fleet.forms import SCHEMA_LABELS, NewNodeForm, NodeDescriptionForm
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.one_time_page import show_once
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,7 @@ from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.signing import ensure_signing_key, new_key, short
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 
 @require_safe

@@ -30,8 +30,8 @@ from dnspanel.web.fleet.forms import DrainForm, NodeDescriptionForm
 from dnspanel.web.fleet.tiles import room, tile_of
 from dnspanel.web.fleet.top import log_for, top_of
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 from replication import __version__
 from replication.errors import ReplicationError
 from replication.wire.protocol import Unanswered

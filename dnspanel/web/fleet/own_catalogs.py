@@ -23,9 +23,9 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.web.fleet.own_catalog_form import GroupsForm, NewOwnCatalogForm, PutInForm
 from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access, tsig_permissions
 from dnspanel.zones.errors import Forbidden, NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel, TsigAct, Zone
+from dnspanel.zones.rights import access, tsig_permissions
 
 MOST_LISTED = 50
 

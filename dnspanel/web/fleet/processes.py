@@ -14,7 +14,7 @@ from dnspanel.fleet.processes.roles import LONGEST_TASK, REQUIRED
 from dnspanel.fleet.processes.state import PeriodicNow, ProcessesNow, ProcessNow, processes_now
 from dnspanel.texts import gettext
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 
 @dataclass(frozen=True, slots=True)

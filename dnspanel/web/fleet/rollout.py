@@ -17,7 +17,7 @@ from dnspanel.fleet.reads.rollout_status import rollout_status
 from dnspanel.fleet.rollout import deliver, groups
 from dnspanel.texts import gettext
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 _MOST_DIGITS = 18
 

@@ -26,7 +26,7 @@ from dnspanel.web.fleet.secondary_form import SecondaryForm
 from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.one_time_page import show_once
-from dnspanel.zones.access import zones_visible_to
+from dnspanel.zones.rights.access import zones_visible_to
 
 MOST_MEMBERS = 50
 MOST_SIGNED = 20

@@ -22,7 +22,7 @@ from dnspanel.web.imports.fault_kinds import fault_kinds_for_display
 from dnspanel.web.imports.option_forms import OptionsForm
 from dnspanel.web.imports.steps import badge_of, steps_of
 from dnspanel.web.layout import PanelRequest, say
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 MOST_TICKED = 1000
 

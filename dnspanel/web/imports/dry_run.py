@@ -17,7 +17,7 @@ from dnspanel.web.imports.option_forms import TypedForm
 from dnspanel.web.imports.steps import badge_of, steps_of
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.rows import display_diffs
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 MOST_GUARDED = 5
 

@@ -24,7 +24,7 @@ from dnspanel.web.imports.steps import first_steps
 from dnspanel.web.imports.upload import addresses_of, take_files
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.near_quotas import near_quotas
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 
 @dataclass(frozen=True, slots=True)

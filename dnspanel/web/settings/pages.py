@@ -14,9 +14,9 @@ from dnspanel.texts import gettext
 from dnspanel.web.forms import ZoneDefaultsForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.settings.registry import SECTIONS, EnvironmentSetting, Section, value_text
-from dnspanel.zones import access
 from dnspanel.zones.errors import DefaultsFixed, DefaultsMoved
-from dnspanel.zones.zone_defaults import change_zone_defaults, zone_defaults
+from dnspanel.zones.rights import access
+from dnspanel.zones.settings.zone_defaults import change_zone_defaults, zone_defaults
 
 
 @dataclass(frozen=True, slots=True)

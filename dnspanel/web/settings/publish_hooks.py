@@ -19,7 +19,7 @@ from dnspanel.web.settings.publish_rules import ScopeForm, governor, lifted
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.guard import LONGEST_URL
 from dnspanel.webhooks.publish_hooks import LEAST_SECONDS, LONGEST_NAME, MOST_SECONDS, HookTerms, NewHook
-from dnspanel.zones.hook_health import summary_of
+from dnspanel.zones.governance.hook_health import summary_of
 from dnspanel.zones.models import PublishHook, WhenSilent
 
 _ABOUT_SECRET = before_secret(forged=gettext_lazy("questions that seem to be this panel’s"), back="/settings/hooks/")

@@ -21,12 +21,11 @@ from dnspanel.accounts.tokens import tokens_visible_to
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import MONO, OwnClockField, PanelForm, separated
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access, freeze_times, publish_rules
+from dnspanel.zones.drafts.named_drafts import teams_known_to
 from dnspanel.zones.errors import Forbidden, RuleRefused, RuleUnknown, Unknown
-from dnspanel.zones.governing import approvers_text
-from dnspanel.zones.models import ApprovalRule, Freeze
-from dnspanel.zones.named_drafts import teams_known_to
-from dnspanel.zones.publish_rules import (
+from dnspanel.zones.governance import freeze_times, publish_rules
+from dnspanel.zones.governance.publish_guards import approvers_text
+from dnspanel.zones.governance.publish_rules import (
     LONGEST_LINK,
     LONGEST_REASON,
     MOST_APPROVERS,
@@ -35,6 +34,8 @@ from dnspanel.zones.publish_rules import (
     FreezeTimes,
     Scope,
 )
+from dnspanel.zones.models import ApprovalRule, Freeze
+from dnspanel.zones.rights import access
 from replication.dns import rdtypes
 from replication.errors import BadRdata
 

@@ -15,7 +15,7 @@ from django.utils.safestring import SafeString, mark_safe
 
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.row_patterns import RowPatterns
-from dnspanel.zones.panel_reasons import told_reason
+from dnspanel.zones.log.panel_reasons import told_reason
 from replication.dns import names, rdata
 
 register = template.Library()

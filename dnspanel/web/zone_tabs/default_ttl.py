@@ -18,11 +18,13 @@ from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import PanelForm
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access, draft, many
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists.queries import RRsetFilter
+from dnspanel.zones.lists.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of
 from dnspanel.zones.models import Zone
-from dnspanel.zones.queries import RRsetFilter
-from dnspanel.zones.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of
-from dnspanel.zones.settings_of_zone import change_default_ttl
+from dnspanel.zones.plan import many_rrsets
+from dnspanel.zones.rights import access
+from dnspanel.zones.settings.settings_of_zone import change_default_ttl
 
 
 class DefaultTtlForm(PanelForm):
@@ -109,4 +111,4 @@ def _with_ttl(request: PanelRequest, zone: Zone, old: int, new: int) -> Outcome:
     search = f"ttl:{old}"
     with searching_for(search):
         selection = Selection(filters=RRsetFilter(text=search))
-        return outcome_of(act=many.set_ttl(new), selection=selection, zone=zone, author=request.user)
+        return outcome_of(act=many_rrsets.set_ttl(new), selection=selection, zone=zone, author=request.user)

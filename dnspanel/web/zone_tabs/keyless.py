@@ -16,8 +16,8 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import MONO_LINES, PanelForm, separated
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 
 # The longest of each, and what is between them.
 _LONGEST = 50

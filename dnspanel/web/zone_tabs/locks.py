@@ -17,11 +17,11 @@ from dnspanel.web.access.grant_form import MONO
 from dnspanel.web.access.rights_form import AboutRRsetForm, person_or_token
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access
 from dnspanel.zones.errors import LockRefused, LockUnknown
-from dnspanel.zones.lock_rules import locks_of
-from dnspanel.zones.locks import LONGEST_REASON, NOBODY, Manager, add_lock, lift_lock
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.lock_rules import locks_of
+from dnspanel.zones.rights.locks import LONGEST_REASON, NOBODY, Manager, add_lock, lift_lock
 
 
 class LockForm(AboutRRsetForm):

@@ -21,9 +21,10 @@ from dnspanel.web.confirm import Question, ask
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.primaries_form import PastRulesForm, PrimariesForm, initial_of
-from dnspanel.zones import access, governing
 from dnspanel.zones.errors import HookRefused, KeptBack, Locked
+from dnspanel.zones.governance import publish_guards
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.rights import access
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -134,7 +135,7 @@ def _override(request: PanelRequest) -> dict[str, Any]:
 
 def _past_form(request: PanelRequest, zone: Zone) -> PastRulesForm | None:
     """Return the fields to go past rules; None where the zone has none, or who looks may not govern it."""
-    if not access.has_right(request.user, zone, Right.GOVERN) or not governing.rules_about([zone]):
+    if not access.has_right(request.user, zone, Right.GOVERN) or not publish_guards.rules_about([zone]):
         return None
     return PastRulesForm(request.POST or None)
 

@@ -15,9 +15,9 @@ from dnspanel.web.layout import PanelRequest
 from dnspanel.web.zone_tabs.default_ttl import default_ttl_form
 from dnspanel.web.zone_tabs.keyless import keyless_context
 from dnspanel.web.zone_tabs.locks import lock_form, locks_context
-from dnspanel.zones import access
 from dnspanel.zones.errors import QuotaExceeded, SettingsRefused
-from dnspanel.zones.settings_of_zone import change_settings
+from dnspanel.zones.rights import access
+from dnspanel.zones.settings.settings_of_zone import change_settings
 
 
 @require_http_methods(["GET", "HEAD", "POST"])

@@ -22,8 +22,9 @@ from dnspanel.texts import gettext
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.fleet.tiles import rate, sparkline
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access, draft
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 from replication.dns import rdata
 from replication.wire.protocol import Counted
 

@@ -17,9 +17,9 @@ from dnspanel.web.access.rights_form import WhoMayForm
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import id_in
 from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
-from dnspanel.zones.rights_here import RightsHere, people_here, tokens_here
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.rights_here import RightsHere, people_here, tokens_here
 
 PER_PAGE = 50
 

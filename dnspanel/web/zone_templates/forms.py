@@ -22,9 +22,8 @@ from dnspanel.transfer.zone_templates.servers import (
 from dnspanel.web.forms import MONO, PanelForm, mailbox_name
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
-from dnspanel.zones.server_sets import Host, Servers
-from dnspanel.zones.soa import DEFAULT_TTL
-from dnspanel.zones.template_text import (
+from dnspanel.zones.settings.server_sets import Host, Servers
+from dnspanel.zones.settings.template_text import (
     LONGEST_LABEL,
     LONGEST_TEXT,
     LONGEST_VALUE,
@@ -33,6 +32,7 @@ from dnspanel.zones.template_text import (
     VariableKind,
     variables_of,
 )
+from dnspanel.zones.values.soa import DEFAULT_TTL
 
 KINDS = (
     (VariableKind.HOSTNAME, gettext_lazy("host name")),

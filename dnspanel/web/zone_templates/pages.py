@@ -15,10 +15,10 @@ from dnspanel.transfer.zone_templates.content import Made, try_text, variables_s
 from dnspanel.transfer.zone_templates.queries import text_diff
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.zone_templates.forms import HeadForm, NewTemplateForm, TextForm, kind_label
-from dnspanel.zones.access import require
 from dnspanel.zones.errors import Forbidden, TemplateMoved, TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, TemplateVersion, ZoneTemplate
-from dnspanel.zones.template_text import Variable
+from dnspanel.zones.rights.access import require
+from dnspanel.zones.settings.template_text import Variable
 from replication.dns import names, rdata
 from replication.dns.rrset import RRset
 

@@ -21,9 +21,9 @@ from dnspanel.web.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.run_display import LISTED, DisplayRun, Labels, counted
 from dnspanel.web.variable_fields import VariablesForm
-from dnspanel.zones.access import require
 from dnspanel.zones.errors import RunRefused, TemplateRefused
 from dnspanel.zones.models import TemplateKind, TemplateRun, TemplateRunZone, ZoneTemplate
+from dnspanel.zones.rights.access import require
 
 _LABELS: Labels = {
     Outcome.CHANGE: ("ok", gettext_lazy("to be changed"), gettext_lazy("changed")),

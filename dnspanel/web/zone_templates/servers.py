@@ -11,10 +11,10 @@ from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, edit
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.zone_templates.forms import HeadForm, ServersForm
-from dnspanel.zones.access import require
 from dnspanel.zones.errors import Forbidden, TemplateMoved, TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind
-from dnspanel.zones.server_sets import newest_set, newest_sets
+from dnspanel.zones.rights.access import require
+from dnspanel.zones.settings.server_sets import newest_set, newest_sets
 
 
 @require_safe

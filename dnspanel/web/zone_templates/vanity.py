@@ -16,9 +16,9 @@ from dnspanel.transfer.vanity.keep import Place, keep_addresses, places_of, stop
 from dnspanel.transfer.vanity.parent import ask_parent
 from dnspanel.transfer.zone_templates.access import set_for
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import access
 from dnspanel.zones.errors import Locked, RightMissing, TemplateRefused
 from dnspanel.zones.models import ZoneTemplate
+from dnspanel.zones.rights import access
 
 _LOOKS = {Verdict.FINE: ("is-ok", "check"), Verdict.TO_DO: ("is-warn", "alert"), Verdict.UNKNOWN: ("", "info")}
 

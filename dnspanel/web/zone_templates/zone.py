@@ -24,11 +24,11 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.rows import DisplayDiff
 from dnspanel.web.variable_fields import VariablesForm
-from dnspanel.zones import access
 from dnspanel.zones.errors import TemplateRefused
-from dnspanel.zones.history import diff
+from dnspanel.zones.log.history import diff
 from dnspanel.zones.models import TemplateKind, TemplateLink, Zone, ZoneTemplate
-from dnspanel.zones.rules import Violation
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import Violation
 from replication.errors import ReplicationError
 
 MOST_CHECKED = 200  # RRsets whose rules the preview looks at; the review looks at all

@@ -15,11 +15,11 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import PublishingForm
 from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.run_display import LISTED, DisplayRun, Labels, counted
-from dnspanel.zones import change_runs as verbs
-from dnspanel.zones.access import Forbidden
-from dnspanel.zones.change_runs import Outcome
 from dnspanel.zones.errors import RunRefused
 from dnspanel.zones.models import TRASH_DAYS, ChangeRun, ChangeRunZone, ZoneAct
+from dnspanel.zones.rights.access import Forbidden
+from dnspanel.zones.runs import change_runs as verbs
+from dnspanel.zones.runs.change_runs import Outcome
 
 LISTED_ZONES = 200  # of each outcome
 

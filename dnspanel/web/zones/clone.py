@@ -13,10 +13,11 @@ from dnspanel.web.forms import CloneZoneForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.zones.pages import created_or_refused, go_to_new_zones, refuse_names
-from dnspanel.zones import access, clone
 from dnspanel.zones.errors import CannotClone, RightMissing
 from dnspanel.zones.models import Channel, Publication, Zone
-from dnspanel.zones.new_names import refusals_of
+from dnspanel.zones.publishing import clone
+from dnspanel.zones.publishing.new_names import refusals_of
+from dnspanel.zones.rights import access
 from replication.dns import names, rdata
 from replication.errors import ReplicationError
 

@@ -9,10 +9,10 @@ from dnspanel.transfer.zone_templates import access, use
 from dnspanel.transfer.zone_templates.content import variables_stored, version_of
 from dnspanel.web.forms import MOST_REFUSALS, NewZoneForm
 from dnspanel.web.variable_fields import VariablesForm
-from dnspanel.zones import rules
-from dnspanel.zones.edit import NewZone
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
+from dnspanel.zones.publishing.edit import NewZone
+from dnspanel.zones.rules import rules
 
 
 @dataclass(frozen=True, slots=True)

@@ -31,15 +31,17 @@ from dnspanel.transfer.zone_templates.access import template_for
 from dnspanel.web.forms import LONGEST_SEARCH, MONO, PanelForm, checked_search, separated
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.zones.from_template import templates_to_choose_from
-from dnspanel.zones import access, change_runs, many_settings
-from dnspanel.zones.change_runs import Alike
 from dnspanel.zones.dnssec.policy_queries import policies_visible_to
-from dnspanel.zones.dnssec.policy_runs import may_begin_runs as may_begin_policy_runs
 from dnspanel.zones.errors import QuotaExceeded, RunRefused, SettingsRefused, TemplateRefused
-from dnspanel.zones.many_settings import Marks, ZoneSelection, ZonesOutcome, marks_of
+from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import TRASH_DAYS, Channel, DnssecPolicy, Zone, ZoneAct
-from dnspanel.zones.selection import TooMany
-from dnspanel.zones.settings_of_zone import teams_to_choose_from
+from dnspanel.zones.publishing import many_settings
+from dnspanel.zones.publishing.many_settings import Marks, ZoneSelection, ZonesOutcome, marks_of
+from dnspanel.zones.rights import access
+from dnspanel.zones.runs import change_runs
+from dnspanel.zones.runs.change_runs import Alike
+from dnspanel.zones.runs.policy_runs import may_begin_runs as may_begin_policy_runs
+from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
 
 EXAMPLES = 10
 MOST_NAMED = 20

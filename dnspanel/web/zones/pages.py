@@ -39,8 +39,6 @@ from dnspanel.web.zones.from_template import (
     using_of,
     with_records,
 )
-from dnspanel.zones import access, across_zones, change_runs, delegation, edit, queries
-from dnspanel.zones.dnssec.policy_runs import may_begin_runs
 from dnspanel.zones.errors import (
     HookRefused,
     KeptBack,
@@ -53,13 +51,19 @@ from dnspanel.zones.errors import (
     RuleViolations,
     Unknown,
 )
-from dnspanel.zones.guard import refuse_mass_deletion
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
-from dnspanel.zones.new_names import refusals_of
+from dnspanel.zones.order.zone_order import BY_NAME, ZoneColumn, ZoneOrder, order_of
+from dnspanel.zones.plan import across_zones
+from dnspanel.zones.plan.guard import refuse_mass_deletion
+from dnspanel.zones.publishing import delegation, edit
+from dnspanel.zones.publishing.new_names import refusals_of
+from dnspanel.zones.rights import access
+from dnspanel.zones.runs import change_runs
+from dnspanel.zones.runs.policy_runs import may_begin_runs
 from dnspanel.zones.search.complaints import unchecked_zones
 from dnspanel.zones.search.terms import FILTERS, Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
-from dnspanel.zones.zone_order import BY_NAME, ZoneColumn, ZoneOrder, order_of
 from replication.dns import names, rdata
 from replication.dns.rrset import RRset
 

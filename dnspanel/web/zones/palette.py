@@ -19,12 +19,12 @@ from dnspanel.web.forms import LONGEST_SEARCH
 from dnspanel.web.layout import Frame, PanelRequest
 from dnspanel.web.rows import row_address
 from dnspanel.web.saved_views import address_of
-from dnspanel.zones import queries
-from dnspanel.zones.saved_views import MOST_VIEWS, visible_views
+from dnspanel.zones.lists import queries
+from dnspanel.zones.lists.saved_views import MOST_VIEWS, visible_views
+from dnspanel.zones.lists.zone_marks import marked_zones
 from dnspanel.zones.search.everywhere import rrsets_found
 from dnspanel.zones.search.terms import Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
-from dnspanel.zones.zone_marks import marked_zones
 from replication.dns import names, rdata
 
 MOST_OF_ZONES, MOST_OF_RECORDS = 6, 6

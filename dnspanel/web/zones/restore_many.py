@@ -17,13 +17,14 @@ from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.web.layout import PanelRequest
-from dnspanel.zones import change_runs, restore
-from dnspanel.zones.change_runs import Alike
 from dnspanel.zones.errors import PublishRefused, RunRefused
-from dnspanel.zones.many_settings import ZonesOutcome
+from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Channel, Zone, ZoneAct
-from dnspanel.zones.restore import TrashSelection
-from dnspanel.zones.selection import TooMany
+from dnspanel.zones.publishing import restore
+from dnspanel.zones.publishing.many_settings import ZonesOutcome
+from dnspanel.zones.publishing.restore import TrashSelection
+from dnspanel.zones.runs import change_runs
+from dnspanel.zones.runs.change_runs import Alike
 
 MOST_AT_ONCE = restore.PIECE_ZONES  # of more, a worker does it, piece by piece
 EXAMPLES = 10

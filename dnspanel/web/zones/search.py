@@ -14,7 +14,8 @@ from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.read_once import statuses_of
 from dnspanel.web.rows import DisplayRow, row_address
 from dnspanel.web.zones.pages import with_sync
-from dnspanel.zones import access, queries
+from dnspanel.zones.lists import queries
+from dnspanel.zones.rights import access
 from dnspanel.zones.search.everywhere import Found, FoundPage, place_of, rrsets_found
 from dnspanel.zones.search.suggestions import suggestions
 from dnspanel.zones.search.terms import FILTERS, Search, parse

@@ -17,9 +17,9 @@ from dnspanel.web.forms import MONO, PublishingForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.primaries_form import PrimariesForm
-from dnspanel.zones import access
 from dnspanel.zones.errors import HookRefused, KeptBack, Locked, NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel
+from dnspanel.zones.rights import access
 from replication.dns import names
 from replication.errors import BadName
 

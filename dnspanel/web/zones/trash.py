@@ -16,9 +16,11 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.web.forms import LONGEST_SEARCH, GoneForm
 from dnspanel.web.layout import PanelRequest, say
 from dnspanel.web.rows import display_rows
-from dnspanel.zones import access, edit, queries
 from dnspanel.zones.errors import NameRefused, NameTaken, NotInTrash, QuotaExceeded, StillOnItsWay
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import TRASH_DAYS, Channel, Zone, gone_at
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.rights import access
 from dnspanel.zones.search.terms import FILTERS, Search, parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general
 

@@ -4,8 +4,8 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
-from dnspanel.zones import mail_rules
 from dnspanel.zones.errors import BadFields
+from dnspanel.zones.rules import mail_rules
 from dnspanel.zones.typed.fields import Field, quoted, word_of
 from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import NO_NOTES

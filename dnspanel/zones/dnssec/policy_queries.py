@@ -10,10 +10,10 @@ from django.db.models import Q, QuerySet
 
 from dnspanel.accounts.actors import Person, actor_of
 from dnspanel.accounts.grants import Right
-from dnspanel.zones.access import tagged, zones_visible_to
 from dnspanel.zones.dnssec.policy import Attachment, Terms, choose
 from dnspanel.zones.errors import PolicyUnknown
 from dnspanel.zones.models import DnssecPolicy, PolicyAttachment, Signing, Zone, ZoneKey
+from dnspanel.zones.rights.access import tagged, zones_visible_to
 from replication.codec.dnssec import Nsec3
 
 

@@ -7,14 +7,14 @@ from datetime import datetime
 from dnspanel.accounts.actors import Person
 from dnspanel.accounts.grants import Right
 from dnspanel.accounts.vault import decrypt_secret
-from dnspanel.zones import access
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.describe import describe_change
 from dnspanel.zones.dnssec.other_keys import OtherKey, keys_in
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 from dnspanel.zones.errors import KeyUnknown
 from dnspanel.zones.models import Revision, Signing, SigningChange, Zone, ZoneKey
-from dnspanel.zones.store_rrsets import rrsets_at_names
+from dnspanel.zones.rights import access
+from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 
 

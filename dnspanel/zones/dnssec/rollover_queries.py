@@ -3,10 +3,10 @@
 from collections.abc import Collection
 
 from dnspanel.accounts.actors import Person
-from dnspanel.zones import access
 from dnspanel.zones.dnssec.rollover import BACK, EMERGENCY, STAGES, Kind, Refused, Step, keys_to_replace
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Rollover, Zone
+from dnspanel.zones.rights import access
 
 
 def newest(zone: Zone) -> Rollover | None:

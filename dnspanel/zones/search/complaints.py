@@ -11,7 +11,7 @@ from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext
 from dnspanel.zones.models import Complaint, ComplaintProgress, Revision, Zone
 from dnspanel.zones.search.terms import Search
-from dnspanel.zones.store_rrsets import BEHIND_ALL_KEYS
+from dnspanel.zones.store.store_rrsets import BEHIND_ALL_KEYS
 
 FEW_ZONES = 6_000  # they are named: else zones are asked one by one, and one in some dozens has a complaint
 MOST_UNCHECKED = 2_000

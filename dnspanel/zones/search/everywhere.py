@@ -9,13 +9,13 @@ from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Left, Length
 
 from dnspanel.accounts.actors import Person
-from dnspanel.zones.access import Visibility, visibility_of, zones_seen_by, zones_visible_to
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import SearchText, Zone
+from dnspanel.zones.rights.access import Visibility, visibility_of, zones_seen_by, zones_visible_to
 from dnspanel.zones.search import complaints, rrset_conditions, texts, zone_conditions
 from dnspanel.zones.search.rrset_conditions import Rows, in_comment, in_name, in_values
 from dnspanel.zones.search.terms import Search, Term
-from dnspanel.zones.store_rrsets import rrset_of
+from dnspanel.zones.store.store_rrsets import rrset_of
 from replication.dns import names
 from replication.dns.rrset import RRset
 from replication.errors import BadName

@@ -18,13 +18,13 @@ from django.db.models.fields import BinaryField, TextField
 from django.db.models.functions import Coalesce
 from django.db.models.lookups import GreaterThanOrEqual
 
-from dnspanel.zones.access import tagged
 from dnspanel.zones.models import Revision, SearchProgress, SearchText, Zone
 from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.rights.access import tagged
 from dnspanel.zones.search.complaints import row_by_row
 from dnspanel.zones.search.rrset_conditions import condition, lowered, with_texts
 from dnspanel.zones.search.terms import Filter, Span, Term, beginning_of, escaped_bytes, rdata_spellings
-from dnspanel.zones.store_rrsets import BEHIND_ALL_KEYS
+from dnspanel.zones.store.store_rrsets import BEHIND_ALL_KEYS
 from replication.dns import names, rdtypes
 from replication.errors import BadName
 

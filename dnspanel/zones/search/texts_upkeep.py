@@ -10,9 +10,10 @@ from django.db import connection, transaction
 from django.db.models import Count
 
 from dnspanel.advisory_locks import Lock, locked
-from dnspanel.zones import name_places, waiting_entries
 from dnspanel.zones.models import Change, LogHead, Publication, Revision, RevisionKind, SearchProgress, SearchText, Zone
-from dnspanel.zones.store_rrsets import BEHIND_ALL_KEYS
+from dnspanel.zones.order import display_order
+from dnspanel.zones.store import waiting_entries
+from dnspanel.zones.store.store_rrsets import BEHIND_ALL_KEYS
 
 NAMES_OF_BLOCK = 500
 ZONES_AT_A_TIME = 1_000
@@ -141,13 +142,13 @@ def _write(zone_ids: Sequence[int], at: int, to: int) -> None:
         ).values_list("owner_key", flat=True)
         changed = sorted({bytes(key) for key in keys})
         _write_around(zone_id, changed)
-        name_places.place_changed(zone_id, changed)
+        display_order.place_changed(zone_id, changed)
 
 
 def _write_all_of(zone_ids: Sequence[int]) -> None:
     """These zones have their texts, whatever they had before."""
     SearchText.objects.filter(zone__in=zone_ids).delete()
-    name_places.place_names(zone_ids)
+    display_order.place_names(zone_ids)
     counts = Zone.objects.filter(pk__in=zone_ids).order_by("pk").values_list("pk", "rrset_count")
     ranges: list[Range] = []
     for zone_id, count in counts:

@@ -13,9 +13,9 @@ from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.same_text import same_but_for_ascii_case
 from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext, gettext_noop
-from dnspanel.zones.access import tagged
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.rights.access import tagged
 from dnspanel.zones.search import complaints, texts
 from dnspanel.zones.search.rrset_conditions import displayed_name_contains, lowered, within
 from dnspanel.zones.search.terms import NOBODY, Filter, Search, Since, Span, Term, rdata_spellings

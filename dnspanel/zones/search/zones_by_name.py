@@ -12,9 +12,9 @@ from typing import Generic, TypeVar
 from django.db.models import QuerySet
 
 from dnspanel.zones.models import Zone
+from dnspanel.zones.order.zone_order import named_behind
 from dnspanel.zones.search import texts, zone_conditions
 from dnspanel.zones.search.terms import Filter, Search
-from dnspanel.zones.zone_order import named_behind
 
 Row = TypeVar("Row")
 

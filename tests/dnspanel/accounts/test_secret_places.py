@@ -54,7 +54,7 @@ WRITERS = {
     "dnspanel/web/one_time_page.py": set(),
     "dnspanel/webhooks/hooks.py": {"webhooks.Webhook.secret", "webhooks.Webhook.old_secret"},
     "dnspanel/webhooks/publish_hooks.py": {"zones.PublishHook.secret", "zones.PublishHook.old_secret"},
-    "dnspanel/zones/dnssec/publish_state.py": {"zones.ZoneKey.private_encrypted"},
+    "dnspanel/zones/log/signing_log.py": {"zones.ZoneKey.private_encrypted"},
 }
 
 

@@ -16,8 +16,8 @@ from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.publish.models import Segment, Snapshot, Stall
 from dnspanel.redis_health import RedisProblem
-from dnspanel.zones.expiry import set_expiry
 from dnspanel.zones.models import Expiry, LogHead, Publication, Rollover, Zone
+from dnspanel.zones.publishing.expiry import set_expiry
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.zones.conftest import MakeZone, presigned_zone
 from tests.dnspanel.zones.conftest import make_zone as make_zone

@@ -19,9 +19,9 @@ from dnspanel.accounts.tokens import NewToken, TokenTerms
 from dnspanel.api import dyndns
 from dnspanel.api.dyndns import Addresses, NotAnAddress, Prefix, intents_in
 from dnspanel.fleet.models import Node
-from dnspanel.zones import hold as publishing_hold
-from dnspanel.zones import store_rrsets
+from dnspanel.zones.log import hold as publishing_hold
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.fleet.conftest import active_node as active_node

@@ -44,13 +44,11 @@ from dnspanel.transfer.zone_templates.edit import Head, Text, create_template
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
 from dnspanel.webhooks.publish_hooks import HookTerms
-from dnspanel.zones import change_runs, draft, locks, named_drafts, publish_requests, publish_rules, revision
-from dnspanel.zones.change_runs import Alike
-from dnspanel.zones.dnssec import policies, policy_runs, rollovers, sign
-from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover import Kind
-from dnspanel.zones.locks import NOBODY
+from dnspanel.zones.drafts import draft, named_drafts
+from dnspanel.zones.governance import publish_rules
+from dnspanel.zones.governance.publish_rules import ApprovalTerms, FreezeTimes, Scope
 from dnspanel.zones.models import (
     Channel,
     KeptAddresses,
@@ -61,8 +59,15 @@ from dnspanel.zones.models import (
     ZoneAct,
     ZoneTemplate,
 )
-from dnspanel.zones.publish_rules import ApprovalTerms, FreezeTimes, Scope
-from dnspanel.zones.server_sets import Host, Servers
+from dnspanel.zones.publishing import revision
+from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.rights import locks
+from dnspanel.zones.rights.locks import NOBODY
+from dnspanel.zones.runs import change_runs, policy_runs
+from dnspanel.zones.runs.change_runs import Alike
+from dnspanel.zones.settings.server_sets import Host, Servers
+from dnspanel.zones.signing import policies, rollovers, sign
+from dnspanel.zones.signing.guarded import Acting
 from tests import database
 from tests.dnspanel.api.callers import STRANGERS, ZONE, Api, Caller, MakeApi, api_of
 from tests.dnspanel.api.doors import AT_REQUEST, COLUMNS, DOORS, KEPT_BACK, LIKE, OPEN, OTHERWISE, Door, State

@@ -33,9 +33,10 @@ from dnspanel.fleet.models import EnrolmentCode, Node
 from dnspanel.gateway.models import TakenMessage
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.signing import ensure_signing_key
-from dnspanel.zones.dnssec import key_material, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.models import Channel, Zone, ZoneKey
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
 from replication.texts import parse_text
 from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.publish.conftest import interpreter as interpreter

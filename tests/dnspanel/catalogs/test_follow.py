@@ -26,8 +26,8 @@ from dnspanel.primaries import turn
 from dnspanel.primaries.errors import TakeOverRefused
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
-from dnspanel.zones import edit
 from dnspanel.zones.models import Channel, Revision, RevisionKind, RRset, Zone
+from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
 from tests.dnspanel.catalogs.conftest import (
     FIRST,

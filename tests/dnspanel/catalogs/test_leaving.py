@@ -13,9 +13,9 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.catalogs import leaving, ours, produce
 from dnspanel.catalogs.errors import CatalogRefused
 from dnspanel.catalogs.models import Leaving, Produced, Producer
-from dnspanel.zones import edit
 from dnspanel.zones.models import Channel, Zone
-from dnspanel.zones.settings_of_zone import change_settings
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.settings.settings_of_zone import change_settings
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.people import NOW

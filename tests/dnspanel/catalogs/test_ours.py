@@ -10,10 +10,10 @@ from dnspanel.catalogs import access, ours, produce
 from dnspanel.catalogs.errors import CatalogUnknown
 from dnspanel.catalogs.models import Producer
 from dnspanel.catalogs.tasks import follow_producers
-from dnspanel.zones import edit
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.models import Channel, Zone
-from dnspanel.zones.settings_of_zone import change_settings
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.settings.settings_of_zone import change_settings
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.people import NOW, make_person

@@ -24,10 +24,10 @@ from dnspanel.gateway.answers import answers
 from dnspanel.secondaries import members, set_up
 from dnspanel.secondaries.keys import key_of
 from dnspanel.secondaries.models import Member
-from dnspanel.zones import direct, edit
 from dnspanel.zones.errors import FollowsMembers, RightMissing
 from dnspanel.zones.models import NOT_SERVED, Channel, Revision, Zone
-from dnspanel.zones.settings_of_zone import change_settings
+from dnspanel.zones.publishing import edit, zone_patches
+from dnspanel.zones.settings.settings_of_zone import change_settings
 from replication.dns.rrset import make
 from tests.dnspanel.api.v1.calls import caller
 from tests.dnspanel.api.v1.conftest import texts
@@ -125,9 +125,9 @@ def test_nobody_edits_it_and_it_becomes_nothing_else(call: Any, catalog: Zone, a
     refused = call("PATCH", f"/zones/{CATALOG}", {"rrsets": [rrset]})
     assert (refused.status_code, "changes only with them" in texts(refused)) == (403, True)
     made = make(f"x.{CATALOG}", 1, 60, ["192.0.2.1"])
-    patch = direct.Patch(catalog, lambda current: {(made.name, 1): made}, {made.name})
+    patch = zone_patches.Patch(catalog, lambda current: {(made.name, 1): made}, {made.name})
     with pytest.raises(FollowsMembers):
-        direct.publish_patches(patches=[patch], author=alice, channel="web", now=NOW)
+        zone_patches.publish_patches(patches=[patch], author=alice, channel="web", now=NOW)
     for path, body in (
         (CATALOG, {"kind": "Native"}),
         (CATALOG, {"kind": "Slave", "masters": ["9.9.9.9"]}),

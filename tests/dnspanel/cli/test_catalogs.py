@@ -12,8 +12,8 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.catalogs.models import Catalog, Listing, State
 from dnspanel.catalogs.tasks import follow_producers
-from dnspanel.zones import edit
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.publishing import edit
 from tests.dnspanel.cli.conftest import Run
 from tests.people import NOW, make_person
 

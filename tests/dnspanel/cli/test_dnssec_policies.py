@@ -6,8 +6,9 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import Role
-from dnspanel.zones.dnssec import policies, policy_runs
 from dnspanel.zones.dnssec.policy import Terms
+from dnspanel.zones.runs import policy_runs
+from dnspanel.zones.signing import policies
 from tests.dnspanel.cli.conftest import Run, work_on
 from tests.people import make_person
 

@@ -26,8 +26,7 @@ from dnspanel.transfer.imports import worker
 from dnspanel.transfer.models import ExportJob, ImportJob
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.transfer.zone_templates import runs as template_runs
-from dnspanel.zones import change_runs
-from dnspanel.zones.dnssec import policy_runs
+from dnspanel.zones.runs import change_runs, policy_runs
 from tests.dnspanel.cli.conftest import Ran, work_on
 from tests.dnspanel.cli.test_main import commands
 from tests.dnspanel.fleet.conftest import MakeNode

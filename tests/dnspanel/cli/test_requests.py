@@ -8,9 +8,10 @@ from django.utils import timezone
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import create_token
-from dnspanel.zones import draft, publish_rules
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.governance import publish_rules
+from dnspanel.zones.governance.publish_rules import ApprovalTerms, Scope
 from dnspanel.zones.models import Zone
-from dnspanel.zones.publish_rules import ApprovalTerms, Scope
 from tests.dnspanel.cli.conftest import EVERYTHING, Run
 from tests.dnspanel.zones.conftest import rr
 from tests.people import make_person

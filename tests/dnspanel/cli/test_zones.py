@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import Role
-from dnspanel.zones import change_runs
-from dnspanel.zones.dnssec import policies
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.models import PolicyAttachment, Publication, Zone
+from dnspanel.zones.runs import change_runs
+from dnspanel.zones.signing import policies
 from tests.dnspanel.cli.conftest import Run, work_on
 from tests.people import NOW, make_person
 

@@ -5,8 +5,8 @@ from django.utils import timezone
 
 from dnspanel.demo.load import load_sample_zones
 from dnspanel.demo.sample import sample_zones
-from dnspanel.zones import edit
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.publishing import edit
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,7 +10,7 @@ from dnspanel.accounts import audit
 from dnspanel.accounts.models import User
 from dnspanel.evidence.destinations import Terms, create_destination
 from dnspanel.evidence.models import Destination, Kind
-from dnspanel.zones import audit_links
+from dnspanel.zones.audit import audit_links
 from tests.dnspanel.webhooks.receiver import HOST
 from tests.people import NOW, alice, bob
 

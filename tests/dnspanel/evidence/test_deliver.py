@@ -14,8 +14,8 @@ from dnspanel.evidence.errors import NotSent
 from dnspanel.evidence.models import Destination, Kind
 from dnspanel.evidence.records import Sender
 from dnspanel.evidence.send import Sent, Target
-from dnspanel.zones.audit_trail import GONE, Act
-from dnspanel.zones.audit_verify import Anchor, verify_chain
+from dnspanel.zones.audit.audit_trail import GONE, Act
+from dnspanel.zones.audit.audit_verify import Anchor, verify_chain
 from dnspanel.zones.models import AuditLink
 from tests.dnspanel.evidence.conftest import MakeDestination, linked
 from tests.dnspanel.evidence.rsyslog import running_rsyslog

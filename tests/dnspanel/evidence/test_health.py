@@ -14,8 +14,8 @@ from dnspanel.evidence.health import DestinationHealth, destinations_health
 from dnspanel.evidence.models import Destination
 from dnspanel.monitoring.metrics import exposition
 from dnspanel.webhooks.publish_hooks import HookTerms, add_hook
+from dnspanel.zones.governance.publish_rules import Scope
 from dnspanel.zones.models import AuditLink, PublishHook
-from dnspanel.zones.publish_rules import Scope
 from tests.dnspanel.evidence.conftest import MakeDestination, linked
 from tests.people import NOW
 

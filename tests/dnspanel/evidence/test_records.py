@@ -17,7 +17,7 @@ from dnspanel.evidence.records import (
     logs_request,
     syslog_message,
 )
-from dnspanel.zones.audit_trail import GONE, Act, document_of
+from dnspanel.zones.audit.audit_trail import GONE, Act, document_of
 
 AT = datetime(2026, 2, 3, 4, 5, 6, 7, tzinfo=UTC)
 SENDER = Sender("panel.test", "0b6b5e0c-6a3e-4b32-9c7f-5a3f0a0a0a0a", "1.2.3")

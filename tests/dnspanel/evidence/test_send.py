@@ -17,7 +17,7 @@ from dnspanel.evidence.errors import NotSent
 from dnspanel.evidence.models import Kind
 from dnspanel.evidence.send import Target, send
 from dnspanel.fleet.nodes.authority import file_in_memory
-from dnspanel.zones.audit_trail import Act, document_of
+from dnspanel.zones.audit.audit_trail import Act, document_of
 from tests.dnspanel.evidence.rsyslog import running_rsyslog
 from tests.dnspanel.evidence.test_records import ACT, AT, REQUEST, SENDER, attributes, hold_against
 from tests.dnspanel.webhooks.receiver import HOST, Receiver, make_certificate

@@ -16,8 +16,8 @@ from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
-from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead, Zone
+from dnspanel.zones.publishing import edit
 from replication.dns.rrset import make
 from tests.dnspanel.fleet.conftest import Served
 from tests.publishing import change_rrsets

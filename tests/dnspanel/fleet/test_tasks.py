@@ -18,8 +18,8 @@ from dnspanel.fleet.tasks import late_nodes, push_node
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
 from dnspanel.transfer.imports.pace import publications_under_way
-from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.publishing import edit
 from replication.errors import DiskFull, MapFull
 from tests.dnspanel.fleet.conftest import Served
 

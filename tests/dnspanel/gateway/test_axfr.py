@@ -12,10 +12,10 @@ from django.db import connection
 from dnspanel.accounts.models import User
 from dnspanel.gateway import axfr, ixfr
 from dnspanel.gateway.errors import MessageRefused
-from dnspanel.zones import edit
-from dnspanel.zones.access import Visibility
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.rights.access import Visibility
 from replication.dns import rdtypes
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW

@@ -4,8 +4,8 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.gateway import discovery
-from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
+from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW

@@ -25,8 +25,9 @@ from dnspanel.gateway import answers
 from dnspanel.gateway.limits import Rates
 from dnspanel.secondaries import keyless
 from dnspanel.secondaries.models import Secondary
-from dnspanel.zones import store_rrsets, tsig_permissions
 from dnspanel.zones.models import TsigAct, Zone
+from dnspanel.zones.rights import tsig_permissions
+from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from tests.dnspanel.gateway.conftest import Key, MakeKey, replies
 from tests.dnspanel.gateway.test_signed import impatient as impatient

@@ -11,7 +11,7 @@ import pytest
 
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.gateway.update import Update, read_update
-from dnspanel.zones.direct import CurrentRRsets
+from dnspanel.zones.publishing.zone_patches import CurrentRRsets
 from replication.dns.rrset import RRset
 from replication.errors import BadRdata
 from tests.dnspanel.zones.conftest import rr

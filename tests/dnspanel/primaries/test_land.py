@@ -1,6 +1,6 @@
 """Zones that expire leave the nodes and come back; what is encoded is what PostgreSQL says.
 
-Tests `zones.transferred` too.
+Tests `publishing.transferred` too.
 """
 
 from datetime import timedelta

@@ -11,11 +11,13 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.primaries import land, set_up
 from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused
 from dnspanel.primaries.set_up import Terms
-from dnspanel.zones import access, draft, edit
-from dnspanel.zones.dnssec import sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import ApprovalNeeded, DnssecRefused, RightMissing, Transferred
 from dnspanel.zones.models import Channel, PublishRequest, RequestState, Zone
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
 from replication.dns import rdtypes
 from replication.dns.rrset import make
 from tests.dnspanel.primaries.conftest import KEY, ZONE, Primary, awaited, records_here, row_of, take_turn

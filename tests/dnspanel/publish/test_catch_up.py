@@ -12,8 +12,8 @@ from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Snapshot, Stall
 from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.snapshots import make_snapshot, read_manifest
-from dnspanel.zones import edit
 from dnspanel.zones.models import Epoch, LogHead, Zone
+from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
 from tests.dnspanel.publish.test_encode import assert_equal_to_postgresql, change, create, encode_all, rrset, store
 

@@ -12,12 +12,13 @@ from dnspanel.accounts.models import AuditEntry
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
 from dnspanel.publish.stall import stalls
-from dnspanel.zones import bulk, edit
-from dnspanel.zones.dnssec import key_material, queries, rollovers, sign
-from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.publish_state import change_signing
+from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.log.signing_log import change_signing
 from dnspanel.zones.models import LogHead, Zone
+from dnspanel.zones.publishing import bulk, edit
+from dnspanel.zones.signing import rollovers, sign
+from dnspanel.zones.signing.guarded import Acting
 from replication.dns import rdtypes
 from tests.dnspanel.publish.test_encode import assert_equal_to_postgresql, change, create, encode_all, rrset
 

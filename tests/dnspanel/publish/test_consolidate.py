@@ -15,8 +15,8 @@ from dnspanel.publish.consolidate import Stored, consolidate, merge, merge_range
 from dnspanel.publish.models import Garbage, Segment
 from dnspanel.publish.objects import open_object
 from dnspanel.publish.signing import all_public_keys
-from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.publishing import edit
 from replication.codec.schema import schema_for
 from replication.dns import rdtypes
 from replication.errors import Gap

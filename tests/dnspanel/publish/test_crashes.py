@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import PreparedRows, Segment
-from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
+from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
 from tests.dnspanel.publish.audited import audit_store
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset

@@ -15,8 +15,8 @@ from dnspanel.publish import encode, publication_log
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Stall
 from dnspanel.publish.publisher import this_publisher
-from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead, Zone
+from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, make
 from tests.dnspanel.publish.audited import audit_store

@@ -7,7 +7,7 @@ from django.utils import timezone
 
 from dnspanel.publish.expected_state import RRsetRow, _listed, as_digest, digest_of, expected_state, wire_of, zone_rows
 from dnspanel.publish.session import reading
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 from replication.codec import keys
 from replication.codec.schema import Dbi, schema_for
 from replication.compile import compile_zone

@@ -6,9 +6,10 @@ from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.publish.gone_zones import delete_for_good
 from dnspanel.publish.models import Segment
 from dnspanel.publish.schemas import schemas_in_use, use_schema
-from dnspanel.zones import audit_links, edit
+from dnspanel.zones.audit import audit_links
 from dnspanel.zones.errors import NotInTrash, RightMissing, StillOnItsWay
 from dnspanel.zones.models import Channel, Publication, Revision, RRset, Zone
+from dnspanel.zones.publishing import edit
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.people import NOW, make_person

@@ -9,9 +9,9 @@ from dnspanel.publish import encode, publication_log
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.meanwhile import Meanwhile
 from dnspanel.publish.models import PreparedRows, Segment, Stall
-from dnspanel.zones import edit
-from dnspanel.zones.hold import hold
+from dnspanel.zones.log.hold import hold
 from dnspanel.zones.models import Zone
+from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
 from replication.store.store import Store
 from tests.dnspanel.publish.test_encode import assert_equal_to_postgresql, change, create, encode_all, rrset, store

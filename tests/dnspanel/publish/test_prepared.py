@@ -15,10 +15,10 @@ from dnspanel.publish.objects import open_object
 from dnspanel.publish.prepared import Prepared, put_prepared, record_prepared
 from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.signing import all_public_keys
-from dnspanel.zones import edit
-from dnspanel.zones.edit import NewZone
 from dnspanel.zones.models import Publication, Zone
-from dnspanel.zones.store_rrsets import rrset_of
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.publishing.edit import NewZone
+from dnspanel.zones.store.store_rrsets import rrset_of
 from replication.codec.schema import Dbi
 from replication.compile import compile_zone
 from replication.dns import rdtypes

@@ -8,8 +8,8 @@ from django.utils import timezone
 
 from dnspanel.publish import publication_log
 from dnspanel.publish.session import Connection, Session, snapshot
-from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
 from replication.errors import WrongEpoch
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset

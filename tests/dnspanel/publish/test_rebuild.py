@@ -16,8 +16,8 @@ from dnspanel.publish.models import Segment
 from dnspanel.publish.publisher import store_path, this_publisher
 from dnspanel.publish.rebuild import rebuild_store
 from dnspanel.publish.session import Session
-from dnspanel.zones import edit
 from dnspanel.zones.models import RRset as RRsetRow
+from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
 from replication.errors import Busy, Diverged
 from tests.dnspanel.publish.audited import audit_store

@@ -10,8 +10,8 @@ from dnspanel.publish import objects, referrers, signing
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
 from dnspanel.publish.publisher import this_publisher
-from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
+from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset, make
 from replication.wire.segment import open_segment

@@ -8,8 +8,8 @@ from django.utils import timezone
 from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.repairs import digest_at, make_repair
 from dnspanel.publish.signing import public_keys
-from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.publishing import edit
 from replication.codec import keys
 from replication.codec.schema import Dbi
 from replication.dns import rdtypes

@@ -6,8 +6,8 @@ from dnspanel.accounts.models import User
 from dnspanel.secondaries import members
 from dnspanel.secondaries.arrival import Lacking, secondaries_before, secondaries_lacking
 from dnspanel.secondaries.models import Member, Secondary
-from dnspanel.zones import edit
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
+from dnspanel.zones.publishing import edit
 from tests.dnspanel.secondaries.conftest import MakeSecondary
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW

@@ -11,8 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.models import Team, User
 from dnspanel.secondaries import catalog, members, record, set_up
 from dnspanel.secondaries.models import Member, Secondary
-from dnspanel.zones import edit
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.publishing import edit
 from tests.dnspanel.secondaries.conftest import MakeSecondary
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW

@@ -14,10 +14,11 @@ from dnspanel.accounts.models import User
 from dnspanel.secondaries import exchange, keys, questions, samples
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.secondaries.queries import differing_secondaries, gets_all_of, secondary_row, state_of
-from dnspanel.zones import direct, store_rrsets
-from dnspanel.zones.dnssec import sign
-from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.store import store_rrsets
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import Key, RRset
 from tests.dnspanel.secondaries.compared import SERVERS, Serving
@@ -60,8 +61,8 @@ def zone(make_zone: MakeZone, alice: User) -> Zone:
 
 
 def change(zone: Zone, author: User, changes: dict[Key, RRset | None]) -> Zone:
-    patch = direct.Patch(zone, lambda current: changes, None)
-    direct.publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW, reason="")
+    patch = zone_patches.Patch(zone, lambda current: changes, None)
+    zone_patches.publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW, reason="")
     return Zone.objects.select_related("signing").get(pk=zone.pk)
 
 

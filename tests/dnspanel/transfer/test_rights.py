@@ -26,9 +26,9 @@ from dnspanel.transfer.models import (
     SourceKind,
     State,
 )
-from dnspanel.zones import edit
 from dnspanel.zones.errors import Forbidden, RightMissing, Unknown
 from dnspanel.zones.models import Publication, RRset, Zone
+from dnspanel.zones.publishing import edit
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, work_through, zone_text
 from tests.people import NOW, make_person
 

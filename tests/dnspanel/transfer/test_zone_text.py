@@ -5,9 +5,9 @@ import pytest
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.transfer.zone_text import EditedText, edited, text_of
-from dnspanel.zones import draft
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists.selection import Selection
 from dnspanel.zones.models import Zone
-from dnspanel.zones.selection import Selection
 from replication.dns.rrset import RRset
 from tests.dnspanel.zones.conftest import MakeZone, presigned_zone, rr
 from tests.dnspanel.zones.conftest import make_zone as make_zone

@@ -19,7 +19,7 @@ from playwright.sync_api import Browser, BrowserContext, Route, ViewportSize
 
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import GrantRow, Membership, Team, User
-from dnspanel.zones import draft
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Zone
 from tests.browser import chromium as chromium
 from tests.dnspanel.web.test_every_url import DOORS, HALF_SIGNED_IN, ZONE

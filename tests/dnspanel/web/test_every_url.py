@@ -48,21 +48,11 @@ from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.web.editor.review import fingerprint
 from dnspanel.web.signed_in import SET_UP_VIEWS
 from dnspanel.webhooks.models import Delivery, Event, Webhook
-from dnspanel.zones import (
-    change_runs,
-    draft,
-    locks,
-    named_drafts,
-    publish_requests,
-    publish_rules,
-    revision,
-    saved_views,
-)
-from dnspanel.zones.change_runs import Alike
-from dnspanel.zones.dnssec.policies import Target, attach, create_policy
 from dnspanel.zones.dnssec.policy import Terms
-from dnspanel.zones.dnssec.policy_runs import create_run, work_on_run
-from dnspanel.zones.locks import NOBODY
+from dnspanel.zones.drafts import draft, named_drafts
+from dnspanel.zones.governance import publish_rules
+from dnspanel.zones.governance.publish_rules import ApprovalTerms, FreezeTimes, Scope
+from dnspanel.zones.lists import saved_views
 from dnspanel.zones.models import (
     Channel,
     KeptAddresses,
@@ -73,8 +63,15 @@ from dnspanel.zones.models import (
     Zone,
     ZoneAct,
 )
-from dnspanel.zones.publish_rules import ApprovalTerms, FreezeTimes, Scope
-from dnspanel.zones.server_sets import Host, Servers
+from dnspanel.zones.publishing import revision
+from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.rights import locks
+from dnspanel.zones.rights.locks import NOBODY
+from dnspanel.zones.runs import change_runs
+from dnspanel.zones.runs.change_runs import Alike
+from dnspanel.zones.runs.policy_runs import create_run, work_on_run
+from dnspanel.zones.settings.server_sets import Host, Servers
+from dnspanel.zones.signing.policies import Target, attach, create_policy
 from replication.codec.dnssec import Nsec3
 from tests import database
 from tests.dnspanel.fleet.conftest import create_active_node, create_front, create_waiting_node

@@ -10,7 +10,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import Role, User
 from dnspanel.fleet.models import Node
 from dnspanel.web.layout import Frame, no_store, say
-from dnspanel.zones import draft
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import LogHead
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import Browser, MakeZone

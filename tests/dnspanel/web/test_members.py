@@ -7,10 +7,11 @@ from django.urls import reverse
 
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Membership, Role, Team, User
-from dnspanel.zones import draft, edit
-from dnspanel.zones.edit import NewZone
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.publishing.edit import NewZone
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.zones.expiry import expiry_of
+from dnspanel.zones.publishing.expiry import expiry_of
 from replication.dns import rdtypes
 from tests.dnspanel.web.conftest import Browser, MakeZone
 

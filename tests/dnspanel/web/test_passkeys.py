@@ -21,7 +21,7 @@ from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.passkeys import are_possible
 from dnspanel.accounts.second_factor import second_factors_of
 from dnspanel.accounts.session_store import SessionStore
-from dnspanel.zones import draft
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.web.editor.conftest import OpenPage

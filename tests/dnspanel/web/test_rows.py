@@ -12,8 +12,8 @@ from dnspanel.web.rows import (
     row_order,
     rrset_query,
 )
-from dnspanel.zones.history import diff
-from dnspanel.zones.queries import RRsetRow
+from dnspanel.zones.lists.queries import RRsetRow
+from dnspanel.zones.log.history import diff
 from replication.dns.rrset import Change, RRset
 
 ZONE = "example.test."

@@ -10,7 +10,7 @@ from playwright.sync_api import BrowserContext, Page, expect
 
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.providers.identity import Rule
-from dnspanel.zones import draft
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Publication
 from tests.dnspanel.accounts.providers.conftest import reachable as reachable
 from tests.dnspanel.accounts.providers.saml.conftest import running_saml as running_saml

@@ -8,7 +8,7 @@ from playwright.sync_api import Page, expect
 
 from dnspanel.accounts.models import User
 from dnspanel.accounts.second_factor import second_factors_of
-from dnspanel.zones import draft
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Publication
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.web.editor.conftest import OpenPage

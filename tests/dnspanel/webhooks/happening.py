@@ -11,8 +11,8 @@ from dnspanel.fleet.push import acks
 from dnspanel.transfer.models import ImportJob, ImportPiece, State
 from dnspanel.webhooks.models import Delivery, Event
 from dnspanel.webhooks.notice import notice
-from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead, Publication, Zone
+from dnspanel.zones.publishing import edit
 from replication.wire import protocol
 from replication.wire.position import Position
 from tests.people import NOW

@@ -13,7 +13,7 @@ from dnspanel.accounts.vault import encrypt_secret
 from dnspanel.webhooks import post
 from dnspanel.webhooks.ask_hooks import ask_hooks
 from dnspanel.webhooks.sign import new_secret
-from dnspanel.zones.hook_questions import HookAnswer, Question
+from dnspanel.zones.governance.hook_questions import HookAnswer, Question
 from dnspanel.zones.models import PublishHook
 from tests.dnspanel.webhooks.answering import Answering, signed_reply
 from tests.dnspanel.webhooks.receiver import Received, is_signed

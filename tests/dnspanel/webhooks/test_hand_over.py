@@ -17,10 +17,10 @@ from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.hand_over import belongings_of, hand_over
 from dnspanel.webhooks.models import Webhook
 from dnspanel.webhooks.publish_hooks import HookTerms
-from dnspanel.zones import draft, named_drafts
+from dnspanel.zones.drafts import draft, named_drafts
 from dnspanel.zones.errors import DraftRefused
+from dnspanel.zones.governance.publish_rules import Scope
 from dnspanel.zones.models import Draft, Zone
-from dnspanel.zones.publish_rules import Scope
 from tests.dnspanel.webhooks.conftest import MakeWebhook
 from tests.dnspanel.webhooks.happening import publish
 from tests.dnspanel.webhooks.receiver import HOST

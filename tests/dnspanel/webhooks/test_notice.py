@@ -21,9 +21,10 @@ from dnspanel.webhooks.models import Delivery, Event, EventKind, Watch, Webhook
 from dnspanel.webhooks.notice import notice
 from dnspanel.webhooks.payload import Listener, contents
 from dnspanel.webhooks.post import Answer
-from dnspanel.zones import edit, publish_requests
-from dnspanel.zones.draft import replace_rrset
+from dnspanel.zones.drafts.draft import replace_rrset
 from dnspanel.zones.models import LogHead, Zone
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.requests import publish_requests
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.webhooks.conftest import MakeWebhook
 from tests.dnspanel.webhooks.happening import give, hear, import_ended, later, notice_all, prove, publish, told

@@ -10,9 +10,9 @@ from dnspanel.accounts.models import GrantRow, Team, User
 from dnspanel.webhooks import payload as module
 from dnspanel.webhooks.models import Event
 from dnspanel.webhooks.payload import Listener, payload
-from dnspanel.zones import edit
-from dnspanel.zones.edit import NewZone
 from dnspanel.zones.models import LogHead, Zone
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.publishing.edit import NewZone
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.taken_back import REASON, take_back
 from tests.dnspanel.webhooks.conftest import MakeWebhook

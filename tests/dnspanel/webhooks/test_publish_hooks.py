@@ -13,12 +13,14 @@ from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, User
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.publish_hooks import MOST, HookTerms, NewHook
-from dnspanel.zones import bulk, direct, draft, edit, pieces, publish_requests, restore, revision
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import HookRefused, RightMissing, RuleRefused, RuleUnknown
-from dnspanel.zones.expiry import expiry_of, remove_due, set_expiry
+from dnspanel.zones.governance.publish_rules import Scope
 from dnspanel.zones.models import Channel, Operation, Publication, PublishHook, WhenSilent, Zone
-from dnspanel.zones.publish_rules import Scope
-from dnspanel.zones.settings_of_zone import change_settings
+from dnspanel.zones.publishing import bulk, edit, pieces, restore, revision, zone_patches
+from dnspanel.zones.publishing.expiry import expiry_of, remove_due, set_expiry
+from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.settings.settings_of_zone import change_settings
 from replication.dns import rdtypes
 from replication.dns.rrset import Key
 from tests.dnspanel.webhooks.answering import Answering
@@ -58,9 +60,11 @@ def place(answering: Answering, alice: User) -> Place:
 
 
 def publish(zone: Zone, author: User | None, value: str = "192.0.2.9", reason: str = "") -> None:
-    patch = direct.patch_of_steps(zone, [(WWW, direct.replaced(rr(f"www 60 A {value}")))])
+    patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.replaced(rr(f"www 60 A {value}")))])
     under = SystemRight.REPAIR if author is None else None
-    direct.publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW, reason=reason, under=under)
+    zone_patches.publish_patches(
+        patches=[patch], author=author, channel=Channel.API, now=NOW, reason=reason, under=under
+    )
 
 
 def number(zone: Zone) -> int:
@@ -262,11 +266,11 @@ def _delete(zone: Zone, alice: User) -> None:
 
 def _large(zone: Zone, alice: User) -> None:
     steps = [
-        ((f"h{n}.example.test.", rdtypes.A), direct.replaced(rr(f"h{n} 60 A 192.0.2.1")))
+        ((f"h{n}.example.test.", rdtypes.A), zone_patches.replaced(rr(f"h{n} 60 A 192.0.2.1")))
         for n in range(pieces.PIECE_RRSETS + 1)
     ]
-    patch = direct.patch_of_steps(zone, steps)
-    direct.publish_patches(patches=[patch], author=alice, channel=Channel.API, now=NOW)
+    patch = zone_patches.patch_of_steps(zone, steps)
+    zone_patches.publish_patches(patches=[patch], author=alice, channel=Channel.API, now=NOW)
 
 
 def _request(zone: Zone, alice: User) -> None:

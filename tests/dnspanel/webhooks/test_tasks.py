@@ -17,7 +17,7 @@ from dnspanel.wake import LIFETIME
 from dnspanel.webhooks import hooks, publish_hooks, tasks
 from dnspanel.webhooks.models import Delivery, Webhook
 from dnspanel.webhooks.publish_hooks import HookTerms
-from dnspanel.zones.publish_rules import Scope
+from dnspanel.zones.governance.publish_rules import Scope
 from tests.dnspanel.webhooks.answering import Answering
 from tests.dnspanel.webhooks.conftest import MakeWebhook
 from tests.dnspanel.webhooks.happening import publish

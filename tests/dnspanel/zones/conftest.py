@@ -5,11 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import bulk, edit, store_rrsets
 from dnspanel.zones.dnssec import key_material
-from dnspanel.zones.dnssec.first_signing import BroughtSigning, record_first_signings
-from dnspanel.zones.dnssec.presigned import end_of
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.publishing import bulk, edit
+from dnspanel.zones.publishing.first_signing import BroughtSigning, record_first_signings
+from dnspanel.zones.signing.presigned import end_of
+from dnspanel.zones.store import store_rrsets
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset, make

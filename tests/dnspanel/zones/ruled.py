@@ -5,10 +5,11 @@ from datetime import timedelta
 
 from dnspanel.accounts.models import User
 from dnspanel.accounts.vault import encrypt_secret
-from dnspanel.zones import locks, publish_rules
 from dnspanel.zones.errors import ApprovalNeeded, Frozen, HookRefused, Locked
+from dnspanel.zones.governance import publish_rules
+from dnspanel.zones.governance.publish_rules import ApprovalTerms, FreezeTimes, Scope
 from dnspanel.zones.models import PublishHook, WhenSilent, Zone
-from dnspanel.zones.publish_rules import ApprovalTerms, FreezeTimes, Scope
+from dnspanel.zones.rights import locks
 from tests.people import NOW
 
 

@@ -11,10 +11,10 @@ from dnspanel.accounts.models import User
 from dnspanel.gateway import axfr
 from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.exports.rows import snapshot
-from dnspanel.zones import store_rrsets
-from dnspanel.zones.merge import Edit, merge
 from dnspanel.zones.models import Revision, RRset, Zone
+from dnspanel.zones.plan.merge import Edit, merge
 from dnspanel.zones.search.rrset_conditions import has_value, with_texts
+from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.rrset import Change
 from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, replace

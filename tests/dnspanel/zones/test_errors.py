@@ -1,7 +1,7 @@
 """Errors carry facts and say them."""
 
 from dnspanel.zones import errors
-from dnspanel.zones.merge import Conflict
+from dnspanel.zones.plan.merge import Conflict
 from replication.dns.rrset import Change
 
 

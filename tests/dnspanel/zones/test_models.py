@@ -6,10 +6,10 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from dnspanel.accounts.models import Token, User
-from dnspanel.zones import edit
 from dnspanel.zones.models import Change, LogHead, Publication, Revision, RRset, Zone
+from dnspanel.zones.publishing import edit
 from tests.dnspanel.zones.conftest import ZONE, MakeZone
-from tests.dnspanel.zones.test_sequence_log import at_once
+from tests.dnspanel.zones.log.test_sequence_log import at_once
 from tests.people import NOW
 
 

@@ -1,8 +1,9 @@
 """The bell of the log."""
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import draft, revision
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Zone
+from dnspanel.zones.publishing import revision
 from dnspanel.zones.signals import published
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

@@ -6,8 +6,8 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import edit
 from dnspanel.zones.models import Complaint, Zone
+from dnspanel.zones.publishing import edit
 from dnspanel.zones.tasks import empty_trash, look_at_what_is_published, maintain_search_index
 from tests.dnspanel.zones.conftest import MakeZone
 

@@ -8,7 +8,7 @@ import dns.name
 import dns.rdatatype
 import dns.zone
 
-from dnspanel.zones.rules import Severity, check_zone
+from dnspanel.zones.rules.rules import Severity, check_zone
 from replication.dns.rrset import make
 from tests import zonegen
 

@@ -26,12 +26,13 @@ from dnspanel.api.waiting import LONGEST_WAIT, proofs_of, wait_for_nodes
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.reads.arrivals import arrivals
 from dnspanel.secondaries.arrival import secondaries_lacking
-from dnspanel.zones import nesting, pieces
-from dnspanel.zones.access import may_know_author, visibility_of, zones_within_reach
-from dnspanel.zones.direct import Outcome
-from dnspanel.zones.failed import raise_if_taken_back
 from dnspanel.zones.models import Publication, Revision, RevisionKind
-from dnspanel.zones.plan import ZonePlan
+from dnspanel.zones.names import nesting
+from dnspanel.zones.plan.plan import ZonePlan
+from dnspanel.zones.publishing import pieces
+from dnspanel.zones.publishing.failed import raise_if_taken_back
+from dnspanel.zones.publishing.zone_patches import Outcome
+from dnspanel.zones.rights.access import may_know_author, visibility_of, zones_within_reach
 from replication.dns import rdata
 
 MOST_ZONES = 100

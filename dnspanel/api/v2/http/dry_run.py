@@ -20,13 +20,13 @@ from dnspanel.api.v2.http.problems import problem_of
 from dnspanel.api.v2.http.representation import change_json, plan_json
 from dnspanel.api.v2.http.visibility import seen
 from dnspanel.rehearsal import Rehearsal
-from dnspanel.zones.access import visibility_of, zones_within_reach
 from dnspanel.zones.errors import GuardHolds
+from dnspanel.zones.log.sequence_log import NewRevision
 from dnspanel.zones.models import RevisionKind
-from dnspanel.zones.plan import ZonePlan
-from dnspanel.zones.revision import guarded
-from dnspanel.zones.sequence_log import NewRevision
-from dnspanel.zones.store_rrsets import rrsets_of_zones
+from dnspanel.zones.plan.plan import ZonePlan
+from dnspanel.zones.publishing.revision import guarded
+from dnspanel.zones.rights.access import visibility_of, zones_within_reach
+from dnspanel.zones.store.store_rrsets import rrsets_of_zones
 from replication.dns.rrset import Change
 
 # RRsets of zones that are created, restored or deleted are listed only up to this number of all zones together.

@@ -20,9 +20,9 @@ from rest_framework.request import Request
 
 from dnspanel.api.v2.http.problems import Problem, RequestFault
 from dnspanel.api.v2.http.representation import optional_rrset_json
-from dnspanel.zones import soa
-from dnspanel.zones.history import rrset_before
 from dnspanel.zones.models import Change, Zone
+from dnspanel.zones.store.stored_changes import rrset_before
+from dnspanel.zones.values import soa
 from replication.codec.keys import relative_key
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset

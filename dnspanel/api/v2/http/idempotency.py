@@ -21,8 +21,8 @@ from django.http import HttpRequest, HttpResponse
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.models import RememberedAnswer
 from dnspanel.api.v2.http.problems import Problem, RequestFault
-from dnspanel.zones.failed import raise_if_taken_back
 from dnspanel.zones.models import Publication
+from dnspanel.zones.publishing.failed import raise_if_taken_back
 
 REMEMBERED_FOR = timedelta(hours=24)
 # Longer than any request takes; after it, whoever began one is taken for dead.

@@ -8,13 +8,13 @@ from urllib.parse import quote
 from dnspanel.accounts.actor_form import actor_form
 from dnspanel.accounts.actors import Actor
 from dnspanel.api.v2.http.visibility import seen
-from dnspanel.zones.access import Visibility, may_know_author
-from dnspanel.zones.history import HistoryRow
-from dnspanel.zones.merge import Conflict
+from dnspanel.zones.lists.queries import RRsetRow
+from dnspanel.zones.log.history import HistoryRow
 from dnspanel.zones.models import RevisionKind
-from dnspanel.zones.plan import ZonePlan
-from dnspanel.zones.queries import RRsetRow
-from dnspanel.zones.rules import Violation
+from dnspanel.zones.plan.merge import Conflict
+from dnspanel.zones.plan.plan import ZonePlan
+from dnspanel.zones.rights.access import Visibility, may_know_author
+from dnspanel.zones.rules.rules import Violation
 from replication.dns import rdata
 from replication.dns.rrset import Change, RRset
 

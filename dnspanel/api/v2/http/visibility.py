@@ -3,7 +3,7 @@
 from collections.abc import Iterable
 from typing import Protocol, TypeVar
 
-from dnspanel.zones.access import Visibility
+from dnspanel.zones.rights.access import Visibility
 
 
 class _Named(Protocol):

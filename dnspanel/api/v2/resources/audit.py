@@ -12,7 +12,7 @@ from dnspanel.api.v2.http.pages import page_answer, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, moment_parameter, page_of, stamp, text_parameter
-from dnspanel.zones.audit_trail import Act, Filters, Place, acts_page
+from dnspanel.zones.audit.audit_trail import Act, Filters, Place, acts_page
 
 _DATE_TIME = {"type": "string", "format": "date-time"}
 

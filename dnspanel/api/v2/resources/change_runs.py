@@ -42,11 +42,12 @@ from dnspanel.api.v2.schema.many_serializers import (
     ZonesActSerializer,
 )
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
-from dnspanel.zones import access, change_runs
-from dnspanel.zones.change_runs import Alike, Outcome
 from dnspanel.zones.dnssec.policy_queries import policy_for
 from dnspanel.zones.errors import ChangeRunUnknown, PolicyUnknown
 from dnspanel.zones.models import ChangeRun, ChangeRunZone, ZoneAct
+from dnspanel.zones.rights import access
+from dnspanel.zones.runs import change_runs
+from dnspanel.zones.runs.change_runs import Alike, Outcome
 from dnspanel.zones.search.terms import LONGEST_SEARCH
 
 SET_POLICY = "set-policy"

@@ -22,10 +22,11 @@ from dnspanel.api.v2.schema.parameters import CHANGING, WRITING
 from dnspanel.api.v2.schema.parsing import Faults, Order, read_orders
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import MOST_CHANGES, BulkSerializer, ChangesSerializer
-from dnspanel.zones import access, direct
-from dnspanel.zones.direct import Patch
 from dnspanel.zones.errors import Forbidden, GuardHolds, RevisionMoved, RightMissing, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.models import Zone
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.publishing.zone_patches import Patch
+from dnspanel.zones.rights import access
 from replication.dns import names
 from replication.errors import BadName
 
@@ -110,7 +111,7 @@ def _carry_out(request: Request, requests: Sequence[ZoneRequest], terms: Terms) 
 
 def _patch(zone_request: ZoneRequest) -> Patch:
     steps = [(order.key, order.step) for order in zone_request.orders]
-    return direct.patch_of_steps(zone_request.zone, steps, at_revision=zone_request.at_revision)
+    return zone_patches.patch_of_steps(zone_request.zone, steps, at_revision=zone_request.at_revision)
 
 
 def _body(value: Any, members: set[str], faults: Faults) -> Mapping[str, Any]:

@@ -34,18 +34,20 @@ from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.parameters import CHANGING, IF_CHANGED, WRITING
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
-from dnspanel.zones import access, find_zones
-from dnspanel.zones.dnssec import key_material, preview, queries, sign
+from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.describe import describe_polling
-from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.presigned import drop_signatures, signatures_end
-from dnspanel.zones.dnssec.preview import SigningPlan
 from dnspanel.zones.dnssec.queries import KeyView
-from dnspanel.zones.dnssec.sign import RequestedSigning
-from dnspanel.zones.dnssec.signalling import has_signalling, set_signalling
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.errors import BadKey, GuardedZone
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing import preview, sign
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.signing.presigned import drop_signatures, signatures_end
+from dnspanel.zones.signing.preview import SigningPlan
+from dnspanel.zones.signing.sign import RequestedSigning
+from dnspanel.zones.signing.signalling import has_signalling, set_signalling
+from dnspanel.zones.store import find_zones
 from replication.dns import names
 from replication.errors import BadName
 

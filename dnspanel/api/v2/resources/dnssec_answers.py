@@ -26,10 +26,10 @@ from dnspanel.fleet.models import ParentState, UnprovenZone
 from dnspanel.fleet.reads.parent_check import may_know_parent, parent_view
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.fleet.reads.unproven import unproven_for
-from dnspanel.zones import access
 from dnspanel.zones.dnssec import queries
-from dnspanel.zones.dnssec.safety import parent_here
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing.safety import parent_here
 
 
 class DnssecParent(V2View):

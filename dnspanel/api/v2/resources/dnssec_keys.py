@@ -28,13 +28,14 @@ from dnspanel.api.v2.schema.dnssec_serializers import (
 from dnspanel.api.v2.schema.fields import page_of, read
 from dnspanel.api.v2.schema.parameters import CHANGING, IF_CHANGED, WRITING
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
-from dnspanel.zones import access
-from dnspanel.zones.dnssec import key_material, queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import BadKey, BadPublicKey, KeyUnknown
 from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
 
 _REASON = TERMS[0]
 

@@ -19,12 +19,13 @@ from dnspanel.api.v2.schema.dnssec_serializers import NewOtherKeySerializer, Oth
 from dnspanel.api.v2.schema.fields import page_of, read
 from dnspanel.api.v2.schema.parameters import CHANGING, WRITING
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
-from dnspanel.zones import access
-from dnspanel.zones.dnssec import other_signers, queries
+from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import BadPublicKey
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing import other_signers
 
 _REASON = TERMS[0]
 

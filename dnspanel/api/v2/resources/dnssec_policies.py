@@ -31,17 +31,18 @@ from dnspanel.api.v2.schema.fields import (
     read,
     stamp,
 )
-from dnspanel.zones import access
-from dnspanel.zones.dnssec import policies, policy_queries
-from dnspanel.zones.dnssec.first_ds import awaiting_first_ds
+from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.key_material import DEFAULT_ALGORITHM, MADE, MOST_RSA_BITS
-from dnspanel.zones.dnssec.policies import MOST_DAYS, MOST_TAGS, Target
 from dnspanel.zones.dnssec.policy import Terms, differences, due
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.dnssec.rollover_queries import rolling_zones
-from dnspanel.zones.dnssec.sign import LONGEST_SALT, MOST_ITERATIONS
 from dnspanel.zones.errors import PolicyRefused, PolicyUnknown
 from dnspanel.zones.models import DnssecPolicy, Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing import policies
+from dnspanel.zones.signing.first_ds import awaiting_first_ds
+from dnspanel.zones.signing.policies import MOST_DAYS, MOST_TAGS, Target
+from dnspanel.zones.signing.sign import LONGEST_SALT, MOST_ITERATIONS
 from replication.codec.dnssec import Nsec3
 
 _DIGESTS = (1, 2, 4)

@@ -25,12 +25,12 @@ from dnspanel.api.v2.schema.fields import (
     page_of,
     read,
 )
-from dnspanel.zones import access
-from dnspanel.zones.dnssec import policy_runs
 from dnspanel.zones.dnssec.policy import Act
 from dnspanel.zones.dnssec.policy_queries import policy_for
 from dnspanel.zones.errors import PolicyUnknown, RunUnknown
 from dnspanel.zones.models import PolicyRun, PolicyRunZone
+from dnspanel.zones.rights import access
+from dnspanel.zones.runs import policy_runs
 
 _ACTS = [str(act) for act in Act]
 

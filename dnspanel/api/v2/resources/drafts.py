@@ -38,10 +38,13 @@ from dnspanel.api.v2.schema.parameters import CHANGING, IDEMPOTENCY_KEY, IF_CHAN
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import PlansSerializer
-from dnspanel.zones import access, draft, queries, revision
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.drafts.named_drafts import NamedDraft
 from dnspanel.zones.errors import Conflicts
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
-from dnspanel.zones.named_drafts import NamedDraft
+from dnspanel.zones.publishing import revision
+from dnspanel.zones.rights import access
 from replication.codec.keys import relative_key
 from replication.dns.rrset import Key, RRset
 

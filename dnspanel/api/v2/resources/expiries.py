@@ -15,9 +15,9 @@ from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Moment, Shape, moment_parameter, page_of, stamp
-from dnspanel.zones.access import may_know_author, visibility_of
-from dnspanel.zones.expiry import expiring
 from dnspanel.zones.models import Expiry
+from dnspanel.zones.publishing.expiry import expiring
+from dnspanel.zones.rights.access import may_know_author, visibility_of
 from replication.dns import rdata
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)

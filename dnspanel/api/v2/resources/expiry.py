@@ -18,9 +18,9 @@ from dnspanel.api.v2.resources.rrsets import at_path, require_published
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import Moment, Shape, read, stamp
 from dnspanel.api.v2.schema.parameters import IF_CHANGED
-from dnspanel.zones.access import may_know_author
-from dnspanel.zones.expiry import cancel_expiry, expiry_of, set_expiry
 from dnspanel.zones.models import Expiry, Zone
+from dnspanel.zones.publishing.expiry import cancel_expiry, expiry_of, set_expiry
+from dnspanel.zones.rights.access import may_know_author
 from replication.dns.rrset import Key
 
 

@@ -27,7 +27,7 @@ from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPL
 from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import ExportFormat, ExportJob, RunState
 from dnspanel.transfer.sealed_keys import FEWEST_CHARACTERS, MOST_CHARACTERS
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 MOST_ZONES = 10_000
 

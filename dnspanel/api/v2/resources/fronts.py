@@ -19,7 +19,7 @@ from dnspanel.api.v2.resources.nodes import node_name
 from dnspanel.api.v2.schema.fields import Integer, Members, Shape, read
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll, fronts
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 from replication.wire.front import MOST_BACKENDS, MOST_WEIGHT, RANGES
 
 

@@ -23,7 +23,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Integer, id_parameter, page_of, read, stamp
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grant_of, scopes_json
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 _ID = {"type": "integer", "minimum": 1, "maximum": LARGEST_ID}
 

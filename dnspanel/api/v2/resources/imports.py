@@ -32,8 +32,8 @@ from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS
-from dnspanel.zones import access
 from dnspanel.zones.errors import Forbidden, GuardedZone
+from dnspanel.zones.rights import access
 
 ACTS: dict[str, Callable[..., Any]] = {
     "scan": jobs.start_scan,

@@ -21,8 +21,8 @@ from dnspanel.secondaries import keyless
 from dnspanel.secondaries.errors import KeylessRefused
 from dnspanel.secondaries.models import NoticeAddress, OpenZone
 from dnspanel.secondaries.set_up import MOST_ADDRESSES, MOST_NETWORKS
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 
 
 class NoticeSerializer(serializers.Serializer):

@@ -27,7 +27,7 @@ from dnspanel.api.v2.resources.sign_in_providers import (
     written_provider,
 )
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 _TERMS = tuple(ldap.LdapTerms.__dataclass_fields__)
 _ATTRIBUTE = {"max_length": 100, "required": False}

@@ -17,10 +17,10 @@ from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Shape, Text, page_of, read, stamp
-from dnspanel.zones import access
-from dnspanel.zones.lock_rules import lock_in
-from dnspanel.zones.locks import LONGEST_REASON, NOBODY, add_lock, lift_lock, manager_of
 from dnspanel.zones.models import Lock
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.lock_rules import lock_in
+from dnspanel.zones.rights.locks import LONGEST_REASON, NOBODY, add_lock, lift_lock, manager_of
 from replication.dns import names, rdata
 from replication.errors import BadName, BadRdata
 

@@ -38,12 +38,14 @@ from dnspanel.api.v2.schema.many_serializers import (
 from dnspanel.api.v2.schema.parameters import CHANGING
 from dnspanel.api.v2.schema.parsing import Faults, owner_of
 from dnspanel.statement_time import searching_for
-from dnspanel.zones import access, direct, many
 from dnspanel.zones.errors import RuleViolations
-from dnspanel.zones.many_zones import KeyByName, WideOutcome, WideSelection, publishable_patches, wide_outcome
-from dnspanel.zones.plan import ZonePlan
-from dnspanel.zones.rules import Severity, Violation
-from dnspanel.zones.selection import MOST_SELECTED, TooMany
+from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany
+from dnspanel.zones.plan import many_rrsets
+from dnspanel.zones.plan.plan import ZonePlan
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import Severity, Violation
+from dnspanel.zones.runs.many_zones import KeyByName, WideOutcome, WideSelection, publishable_patches, wide_outcome
 from replication.dns import rdata
 from replication.errors import BadName
 
@@ -85,7 +87,10 @@ class ManyRRsets(V2View):
         require(condition_in(request), tag, theirs=counts, mine=request.data)
         patches = publishable_patches(outcome)
         if is_dry_run(request):
-            preview = {**counts, **_preview_json(outcome, direct.preview_patches(patches=patches, author=actor), actor)}
+            preview = {
+                **counts,
+                **_preview_json(outcome, zone_patches.preview_patches(patches=patches, author=actor), actor),
+            }
             return answer(preview, headers={"ETag": tag})
         terms = Terms(body["reason"], body["confirm"], body["accept_warnings"])
         try:
@@ -96,7 +101,7 @@ class ManyRRsets(V2View):
         return written(request, published, extensions={"outcome": counts})
 
 
-def _outcome(selection: WideSelection, act: many.Act, actor: Actor) -> WideOutcome:
+def _outcome(selection: WideSelection, act: many_rrsets.Act, actor: Actor) -> WideOutcome:
     """What the act makes of the RRsets. Raises Problem, and SearchTooGeneral."""
     try:
         with searching_for(selection.search):
@@ -135,7 +140,7 @@ def _keys(named: Sequence[Mapping[str, Any]]) -> tuple[KeyByName, ...]:
     return tuple(keys)
 
 
-def _act(body: Mapping[str, Any]) -> many.Act:
+def _act(body: Mapping[str, Any]) -> many_rrsets.Act:
     """The act that is asked for. Raises Problem for members that it lacks or does not have."""
     refuse_members(body, MEMBERS)
     op = body["op"]
@@ -157,22 +162,26 @@ def refuse_members(act: Mapping[str, Any], known: Mapping[str, tuple[set[str], s
     faults.refuse()
 
 
-def _made(op: str, body: Mapping[str, Any]) -> many.Act:
+def _made(op: str, body: Mapping[str, Any]) -> many_rrsets.Act:
     if op == SET_TTL:
-        return many.set_ttl(body["ttl"])
+        return many_rrsets.set_ttl(body["ttl"])
     if op == SET_COMMENT:
-        return many.set_comment(body["comment"])
+        return many_rrsets.set_comment(body["comment"])
     if op == REPLACE_TEXT:
-        return many.replace_text(body["find"], body["replacement"], is_pattern=body.get("pattern", False))
+        return many_rrsets.replace_text(body["find"], body["replacement"], is_pattern=body.get("pattern", False))
     if op in _WITH_VALUES:
         return _WITH_VALUES[op](body["values"])
     if op in _WITH_TAGS:
         return _WITH_TAGS[op](body["tags"])
-    return many.delete if op == DELETE else many.switch(on=op == ENABLE)
+    return many_rrsets.delete if op == DELETE else many_rrsets.switch(on=op == ENABLE)
 
 
-_WITH_TAGS = {ADD_TAGS: many.add_tags, REMOVE_TAGS: many.remove_tags}
-_WITH_VALUES = {SET_VALUES: many.set_values, ADD_VALUES: many.add_values, REMOVE_VALUES: many.remove_values}
+_WITH_TAGS = {ADD_TAGS: many_rrsets.add_tags, REMOVE_TAGS: many_rrsets.remove_tags}
+_WITH_VALUES = {
+    SET_VALUES: many_rrsets.set_values,
+    ADD_VALUES: many_rrsets.add_values,
+    REMOVE_VALUES: many_rrsets.remove_values,
+}
 
 
 def _outcome_json(outcome: WideOutcome) -> dict[str, Any]:

@@ -30,12 +30,12 @@ from dnspanel.api.v2.schema.many_serializers import (
 )
 from dnspanel.api.v2.schema.parameters import CHANGING
 from dnspanel.statement_time import searching_for
-from dnspanel.zones import many_settings
 from dnspanel.zones.errors import SettingsRefused
-from dnspanel.zones.many_settings import Marks, ZoneSelection, ZonesOutcome, marks_of
+from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Channel
-from dnspanel.zones.selection import TooMany
-from dnspanel.zones.settings_of_zone import teams_to_choose_from
+from dnspanel.zones.publishing import many_settings
+from dnspanel.zones.publishing.many_settings import Marks, ZoneSelection, ZonesOutcome, marks_of
+from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
 
 
 class ManyZones(V2View):

@@ -28,12 +28,12 @@ from dnspanel.transfer.zone_templates.servers import (
     read_host,
     read_name,
 )
-from dnspanel.zones import access
 from dnspanel.zones.errors import TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
-from dnspanel.zones.name_rules import mailbox_text
-from dnspanel.zones.server_sets import Servers, newest_set, newest_sets
-from dnspanel.zones.soa import DEFAULT_TTL
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.name_rules import mailbox_text
+from dnspanel.zones.settings.server_sets import Servers, newest_set, newest_sets
+from dnspanel.zones.values.soa import DEFAULT_TTL
 
 
 class NameServerSerializer(Shape):

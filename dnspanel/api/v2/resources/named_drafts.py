@@ -30,10 +30,12 @@ from dnspanel.api.v2.schema.fields import PAGED, Flag, Shape, Text, page_of, rea
 from dnspanel.api.v2.schema.parameters import CHANGING, IDEMPOTENCY_KEY, IF_MATCH
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import PlansSerializer
-from dnspanel.zones import access, named_drafts, revision
+from dnspanel.zones.drafts import named_drafts
+from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, NamedDraft
 from dnspanel.zones.errors import DraftUnknown
 from dnspanel.zones.models import Zone
-from dnspanel.zones.named_drafts import LONGEST_NAME, NamedDraft
+from dnspanel.zones.publishing import revision
+from dnspanel.zones.rights import access
 
 
 class NamedDraftSerializer(Shape):

@@ -11,8 +11,8 @@ from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
 from dnspanel.api.v2.schema.zone_serializers import NewZoneSerializer
 from dnspanel.transfer.zone_templates.access import templates_visible_to
-from dnspanel.zones.name_rules import mailbox_text
-from dnspanel.zones.server_sets import ServerSet, newest_set
+from dnspanel.zones.rules.name_rules import mailbox_text
+from dnspanel.zones.settings.server_sets import ServerSet, newest_set
 from replication.dns import names
 from replication.dns.rrset import RRset
 from replication.errors import BadName

@@ -28,7 +28,7 @@ from dnspanel.fleet.nodes.reported import read_report
 from dnspanel.fleet.nodes.reported_setup import setup_differences
 from dnspanel.fleet.reads.queries import NodeStatus, head, node_status, watched_statuses
 from dnspanel.fleet.rollup import LEVELS, Level, points_of
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 ACTS: dict[str, Callable[..., Any]] = {
     "approve": enroll.approve,

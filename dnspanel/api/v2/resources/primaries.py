@@ -29,8 +29,8 @@ from dnspanel.primaries import set_up
 from dnspanel.primaries.models import PrimaryTerms, TransferredZone
 from dnspanel.primaries.set_up import Terms
 from dnspanel.primaries.tls import LONGEST_PEM, own_authority
-from dnspanel.zones import access
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.rights import access
 from replication.dns import names
 
 

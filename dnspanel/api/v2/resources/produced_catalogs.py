@@ -25,9 +25,9 @@ from dnspanel.catalogs import access, produce
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.ours import ProducerRow, member_row, rows_of_ours
 from dnspanel.secondaries.set_up import MOST_GROUPS
-from dnspanel.zones import edit
-from dnspanel.zones.access import require_right
 from dnspanel.zones.models import Channel
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.rights.access import require_right
 
 
 class CatalogGroupsSerializer(Shape):

@@ -32,9 +32,9 @@ from dnspanel.api.v2.schema.publication_serializers import (
 )
 from dnspanel.api.v2.schema.zone_serializers import LARGEST_SEQUENCE
 from dnspanel.api.waiting import wait_for_nodes, wait_until
-from dnspanel.zones.access import zones_within_reach
 from dnspanel.zones.errors import TakenBack
 from dnspanel.zones.models import LogHead, Publication, Revision
+from dnspanel.zones.rights.access import zones_within_reach
 
 _FEED = [
     *PAGED,

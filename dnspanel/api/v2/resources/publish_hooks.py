@@ -21,9 +21,9 @@ from dnspanel.api.v2.schema.parameters import IF_MATCH
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.guard import LONGEST_URL
 from dnspanel.webhooks.publish_hooks import LEAST_SECONDS, LONGEST_NAME, MOST_SECONDS, HookTerms
-from dnspanel.zones.hook_health import summary_of
+from dnspanel.zones.governance.hook_health import summary_of
+from dnspanel.zones.governance.publish_rules import scope_of
 from dnspanel.zones.models import HookReply, PublishHook, WhenSilent
-from dnspanel.zones.publish_rules import scope_of
 
 
 class NewPublishHookSerializer(ScopedSerializer):

@@ -25,10 +25,12 @@ from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Flag, Moment, Shape, Text, choice_parameter, page_of, read, stamp
 from dnspanel.api.v2.schema.parameters import DRY_RUN, IDEMPOTENCY_KEY, IF_MATCH
 from dnspanel.api.v2.schema.zone_serializers import PlanSerializer, PlansSerializer
-from dnspanel.zones import access, named_drafts, publish_requests
+from dnspanel.zones.drafts import named_drafts
+from dnspanel.zones.drafts.named_drafts import LONGEST_NAME
 from dnspanel.zones.models import Channel, PublishRequest, RequestNote
-from dnspanel.zones.named_drafts import LONGEST_NAME
-from dnspanel.zones.publish_requests import LONGEST_TEXT, RequestStatus
+from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.requests.publish_requests import LONGEST_TEXT, RequestStatus
+from dnspanel.zones.rights import access
 
 
 class NewRequestSerializer(Shape):

@@ -34,11 +34,10 @@ from dnspanel.api.v2.schema.fields import (
     stamp,
 )
 from dnspanel.api.v2.schema.parameters import IF_MATCH
-from dnspanel.zones import access, publish_rules
-from dnspanel.zones.governing import approvers_text
-from dnspanel.zones.models import ApprovalRule, Freeze, ZoneRule
-from dnspanel.zones.named_drafts import teams_known_to
-from dnspanel.zones.publish_rules import (
+from dnspanel.zones.drafts.named_drafts import teams_known_to
+from dnspanel.zones.governance import publish_rules
+from dnspanel.zones.governance.publish_guards import approvers_text
+from dnspanel.zones.governance.publish_rules import (
     LONGEST_LINK,
     LONGEST_REASON,
     MOST_APPROVERS,
@@ -49,7 +48,9 @@ from dnspanel.zones.publish_rules import (
     FreezeTimes,
     Scope,
 )
-from dnspanel.zones.ticket_patterns import LONGEST as LONGEST_TICKET
+from dnspanel.zones.governance.ticket_patterns import LONGEST as LONGEST_TICKET
+from dnspanel.zones.models import ApprovalRule, Freeze, ZoneRule
+from dnspanel.zones.rights import access
 from replication.dns import rdtypes
 
 

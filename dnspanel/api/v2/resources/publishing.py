@@ -1,4 +1,4 @@
-"""From a request to `direct.publish_patches`: who publishes, how, why, and what they accept."""
+"""From a request to `zone_patches.publish_patches`: who publishes, how, why, and what they accept."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -14,9 +14,9 @@ from dnspanel.api.v2.http.view import form_id_of
 from dnspanel.api.v2.schema.fields import text_parameter
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
-from dnspanel.zones import direct, pointers
-from dnspanel.zones.direct import Outcome, Patch
 from dnspanel.zones.models import Channel, Publication
+from dnspanel.zones.publishing import pointers, zone_patches
+from dnspanel.zones.publishing.zone_patches import Outcome, Patch
 
 TERMS = (
     OpenApiParameter("reason", str, description="Why, for the history."),
@@ -44,7 +44,7 @@ class Terms:
 def publish(request: Request, patches: Sequence[Patch], terms: Terms, *, in_pieces: bool = True) -> Outcome:
     """These patches are published, once for each Idempotency-Key. Raises as `publish_patches` does."""
     form_id = form_id_of(request)
-    outcome = direct.publish_patches(
+    outcome = zone_patches.publish_patches(
         patches=all_patches(request, patches, terms),
         author=actor_in(request),
         channel=Channel.API,

@@ -18,7 +18,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.teams import team_for
 from dnspanel.api.v2.schema.fields import Integer, Members, Shape, read
 from dnspanel.transfer.quotas import usage_of
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 
 class QuotaSerializer(serializers.Serializer):

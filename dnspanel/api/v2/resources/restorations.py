@@ -25,11 +25,12 @@ from dnspanel.api.v2.schema.many_serializers import (
 )
 from dnspanel.api.v2.schema.parameters import CHANGING
 from dnspanel.statement_time import searching_for
-from dnspanel.zones import access, restore
-from dnspanel.zones.many_settings import MOST_ZONES, ZonesOutcome
+from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Channel, Publication, Zone
-from dnspanel.zones.restore import Restored, TrashSelection
-from dnspanel.zones.selection import TooMany
+from dnspanel.zones.publishing import restore
+from dnspanel.zones.publishing.many_settings import MOST_ZONES, ZonesOutcome
+from dnspanel.zones.publishing.restore import Restored, TrashSelection
+from dnspanel.zones.rights import access
 
 MOST_REFUSALS = 1_000
 _SELECTING = ("zones", "ids", "q", "publication", "deleted_since")

@@ -28,13 +28,16 @@ from dnspanel.api.v2.schema.parameters import WRITING
 from dnspanel.api.v2.schema.parsing import owner_of
 from dnspanel.api.v2.schema.publication_serializers import RevisionDiffSerializer, RevisionSerializer, WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import RRsetSerializer, UndoSerializer
-from dnspanel.zones import access, history, pieces, restore, revision, soa
-from dnspanel.zones.direct import CurrentRRsets, Patch
 from dnspanel.zones.errors import CannotUndo, Conflicts
-from dnspanel.zones.merge import Changes, Conflict, is_already_so
+from dnspanel.zones.log import history
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind, Zone
-from dnspanel.zones.restore import TrashSelection
+from dnspanel.zones.plan.merge import Changes, Conflict, is_already_so
+from dnspanel.zones.publishing import pieces, restore, revision
+from dnspanel.zones.publishing.restore import TrashSelection
+from dnspanel.zones.publishing.zone_patches import CurrentRRsets, Patch
+from dnspanel.zones.rights import access
+from dnspanel.zones.values import soa
 from replication.codec.keys import relative_key
 from replication.dns.rrset import Change, Key, RRset
 from replication.errors import BadName
@@ -311,7 +314,7 @@ def _changes(rows: Iterable[StoredChange]) -> list[Change]:
     found = list(rows)
     if len(found) > MOST_UNDONE:
         raise Problem("too-large", f"At most {MOST_UNDONE} RRsets can be taken back at once; use a draft.")
-    return [change for change in map(history.change_of, found) if not soa.same(change.before, change.after)]
+    return [change for change in map(change_of, found) if not soa.same(change.before, change.after)]
 
 
 def _editable(actor: Actor, found: Revision) -> Revision:

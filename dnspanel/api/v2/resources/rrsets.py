@@ -27,14 +27,14 @@ from dnspanel.api.v2.schema.zone_serializers import (
     RRsetSerializer,
 )
 from dnspanel.statement_time import searching_for
-from dnspanel.zones import access
-from dnspanel.zones.direct import CurrentRRsets, Outcome, Patch, Step, removed, replaced
 from dnspanel.zones.errors import RuleViolations
-from dnspanel.zones.find_rrsets import BEFORE_ALL, StoredKey, between, last_compared
-from dnspanel.zones.merge import Changes
+from dnspanel.zones.lists.find_rrsets import BEFORE_ALL, StoredKey, between, last_compared
+from dnspanel.zones.lists.queries import finds_in
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
-from dnspanel.zones.queries import finds_in
+from dnspanel.zones.plan.merge import Changes
+from dnspanel.zones.publishing.zone_patches import CurrentRRsets, Outcome, Patch, Step, removed, replaced
+from dnspanel.zones.rights import access
 from dnspanel.zones.search import rrset_conditions
 from dnspanel.zones.search.terms import parse
 from replication.codec.keys import relative_key

@@ -6,8 +6,8 @@ from typing import Any
 from rest_framework import serializers
 
 from dnspanel.api.v2.schema.fields import Shape, stamp
-from dnspanel.zones import run_turns
 from dnspanel.zones.models import ChangeRun, PolicyRun, RunState, TemplateRun
+from dnspanel.zones.runs import run_turns
 
 
 class TakenBackBatchSerializer(Shape):

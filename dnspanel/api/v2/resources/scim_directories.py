@@ -23,7 +23,7 @@ from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.sign_in_providers import SignInRuleSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Shape, Text, page_of, read, stamp
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 MOST_TEAMS = 1_000
 _TERMS = tuple(verbs.DirectoryTerms.__dataclass_fields__)

@@ -17,7 +17,7 @@ from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import Integer, Shape, Text, read, stamp
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 _MOST_TEAMS = 1_000
 

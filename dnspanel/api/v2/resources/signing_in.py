@@ -21,7 +21,7 @@ from dnspanel.api.v2.http.secret_once import OneSecretView, once
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.users import user_for
 from dnspanel.api.v2.schema.fields import Shape, stamp
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 
 class SecondFactorSerializer(serializers.Serializer):

@@ -19,7 +19,7 @@ from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Shape, Text, page_of, read, stamp
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 ROLES = [("reader", "Reader"), ("editor", "Editor")]
 

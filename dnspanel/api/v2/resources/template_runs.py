@@ -30,10 +30,10 @@ from dnspanel.api.v2.schema.fields import (
 from dnspanel.transfer.zone_templates import runs
 from dnspanel.transfer.zone_templates.access import template_for
 from dnspanel.transfer.zone_templates.compare import Outcome
-from dnspanel.zones import access
 from dnspanel.zones.errors import TemplateRunUnknown, TemplateUnknown
 from dnspanel.zones.models import TemplateRun, TemplateRunZone
-from dnspanel.zones.template_text import LONGEST_VALUE, MOST_VARIABLES
+from dnspanel.zones.rights import access
+from dnspanel.zones.settings.template_text import LONGEST_VALUE, MOST_VARIABLES
 
 _OUTCOMES = [str(outcome) for outcome in Outcome]
 

@@ -42,10 +42,10 @@ from dnspanel.api.v2.schema.zone_serializers import ChangeSerializer, PlansSeria
 from dnspanel.transfer.zone_templates import access as doors
 from dnspanel.transfer.zone_templates import edit, use
 from dnspanel.transfer.zone_templates.compare import Act, Step
-from dnspanel.zones import access
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.models import Channel, TemplateKind, TemplateVersion, ZoneTemplate
-from dnspanel.zones.template_text import (
+from dnspanel.zones.rights import access
+from dnspanel.zones.settings.template_text import (
     LONGEST_LABEL,
     LONGEST_TEXT,
     LONGEST_VALUE,

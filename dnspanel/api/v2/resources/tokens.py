@@ -29,7 +29,7 @@ from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import PAGED, Choice, Flag, Integer, Moment, Shape, Text, page_of, read, stamp
 from dnspanel.api.v2.schema.permissions import CHOICES, permission_names, permissions_of
 from dnspanel.api.v2.schema.scopes import ScopeSerializer, grants_of, scopes_json
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 STATES = [(state, state) for state in ("alive", "expired", "revoked", "unused")]
 

@@ -43,9 +43,9 @@ from dnspanel.api.v2.schema.fields import (
     text_parameter,
 )
 from dnspanel.webhooks.hand_over import MOST_LISTED, hand_over
-from dnspanel.zones import access
 from dnspanel.zones.models import Draft, Zone
-from dnspanel.zones.past_rights import Since, rights_since
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.rights_history import Since, rights_since
 from replication.dns import rdtypes
 
 REASONS = [("role", "the role"), ("team", "being in a team"), ("grant", "a grant")]

@@ -24,8 +24,8 @@ from dnspanel.transfer.cutover.delegation import Verdict
 from dnspanel.transfer.vanity.keep import Place, keep_addresses, places_of, stop_keeping
 from dnspanel.transfer.vanity.parent import ask_parent
 from dnspanel.transfer.zone_templates.access import set_for
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone, ZoneTemplate
+from dnspanel.zones.rights import access
 
 
 class ParentPointSerializer(serializers.Serializer):

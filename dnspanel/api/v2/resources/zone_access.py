@@ -17,9 +17,9 @@ from dnspanel.api.v2.http.problems import bad_parameter
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer, TokenNameSerializer
 from dnspanel.api.v2.schema.fields import PAGED, RecordType, Shape, page_of, text_parameter, type_number
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
-from dnspanel.zones.rights_here import RightsHere, people_here, subject_of, tokens_here
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.rights_here import RightsHere, people_here, subject_of, tokens_here
 from replication.dns import names
 from replication.errors import BadName
 

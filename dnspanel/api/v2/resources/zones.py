@@ -38,14 +38,16 @@ from dnspanel.api.v2.schema.zone_serializers import (
     ZoneSerializer,
 )
 from dnspanel.statement_time import searching_for
-from dnspanel.zones import access, clone, edit, queries
 from dnspanel.zones.errors import RuleViolations
-from dnspanel.zones.history import tokens_of_publications
+from dnspanel.zones.lists import queries
+from dnspanel.zones.log.history import tokens_of_publications
 from dnspanel.zones.models import Channel, Publication, Zone, gone_at
+from dnspanel.zones.publishing import clone, edit
+from dnspanel.zones.rights import access
 from dnspanel.zones.search.terms import Filter, parse
 from dnspanel.zones.search.zone_conditions import looks_inside, refuse_too_general
 from dnspanel.zones.search.zones_by_name import zones_fitting
-from dnspanel.zones.settings_of_zone import change_default_ttl, change_settings, teams_to_choose_from
+from dnspanel.zones.settings.settings_of_zone import change_default_ttl, change_settings, teams_to_choose_from
 from replication.dns import names
 from replication.errors import BadName
 

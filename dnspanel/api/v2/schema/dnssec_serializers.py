@@ -9,7 +9,7 @@ from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, MADE, MOST_TEXT, ZSK_FLAGS
-from dnspanel.zones.dnssec.sign import DIGEST_LIST, LONGEST_SALT, MOST_ITERATIONS, NewKeys, RequestedSigning
+from dnspanel.zones.signing.sign import DIGEST_LIST, LONGEST_SALT, MOST_ITERATIONS, NewKeys, RequestedSigning
 from replication.codec.dnssec import Nsec3
 
 MOST_ZONES = 1000

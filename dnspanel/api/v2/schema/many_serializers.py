@@ -22,11 +22,11 @@ from dnspanel.api.v2.schema.zone_serializers import (
     ViolationSerializer,
     ZoneRefusalSerializer,
 )
-from dnspanel.zones.many import LONGEST_TEXT, MOST_VALUES
-from dnspanel.zones.many_settings import MOST_ZONES
-from dnspanel.zones.rrset_notes import MOST_TAGS
+from dnspanel.zones.lists.selection import MOST_SELECTED
+from dnspanel.zones.plan.many_rrsets import LONGEST_TEXT, MOST_VALUES
+from dnspanel.zones.publishing.many_settings import MOST_ZONES
 from dnspanel.zones.search.terms import LONGEST_SEARCH
-from dnspanel.zones.selection import MOST_SELECTED
+from dnspanel.zones.values.rrset_notes import MOST_TAGS
 
 SET_TTL, SET_VALUES, ADD_VALUES, REMOVE_VALUES = "set-ttl", "set-values", "add-values", "remove-values"
 REPLACE_TEXT, SET_COMMENT, ENABLE, DISABLE, DELETE = "replace-text", "set-comment", "enable", "disable", "delete"

@@ -12,11 +12,11 @@ from dnspanel.api.v2.http import fault_texts
 from dnspanel.api.v2.http.problems import Problem, RequestFault, bad_value, invalid
 from dnspanel.api.v2.schema.zone_serializers import MOST_CHANGES, MOST_RDATA, MOST_REASON
 from dnspanel.api.zone_syntax import REFUSAL, has_zone_file_syntax
-from dnspanel.zones import direct
-from dnspanel.zones.absolute_values import RELATIVE, has_relative_name, parse_absolute
-from dnspanel.zones.direct import Step
-from dnspanel.zones.rrset_notes import notes_of, rrset_tags
-from dnspanel.zones.soa import DEFAULT_TTL
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.publishing.zone_patches import Step
+from dnspanel.zones.values.absolute_values import RELATIVE, has_relative_name, parse_absolute
+from dnspanel.zones.values.rrset_notes import notes_of, rrset_tags
+from dnspanel.zones.values.soa import DEFAULT_TTL
 from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import Notes
 from replication.dns.rrset import MAX_TTL, Key, RRset, make
@@ -179,18 +179,18 @@ def _read_step(op: str, value: Mapping[str, Any], key: Key, pointer: str, faults
     if op == "delete":
         for name in sorted(_CONTENT & value.keys()):
             faults.at(f"{pointer}/{name}", f"`delete` takes no `{name}`: leave it out.")
-        return None if _CONTENT & value.keys() else direct.removed
+        return None if _CONTENT & value.keys() else zone_patches.removed
     if op == "prune":
         for name in sorted((_CONTENT - {"rdata"}) & value.keys()):
             faults.at(f"{pointer}/{name}", f"`prune` takes no `{name}`, only the `rdata` to remove.")
         if not _check_texts(value, "rdata", pointer, faults, required=True):
             return None
-        return direct.without(_parsed(key[1], value["rdata"], f"{pointer}/rdata", faults))
+        return zone_patches.without(_parsed(key[1], value["rdata"], f"{pointer}/rdata", faults))
     content = _read_content(value, pointer, faults, ttl=ttl if op == "extend" else None)
     rrset = None if content is None else _make(key, content, pointer, faults)
     if rrset is None:
         return None
-    return direct.extended(rrset) if op == "extend" else direct.replaced(rrset)
+    return zone_patches.extended(rrset) if op == "extend" else zone_patches.replaced(rrset)
 
 
 def _read_key(value: Mapping[str, Any], zone_name: str, pointer: str, faults: Faults) -> Key | None:

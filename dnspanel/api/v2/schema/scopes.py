@@ -9,7 +9,7 @@ from rest_framework.exceptions import ErrorDetail
 from dnspanel.accounts.actors import Actor
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, RecordType, Shape, Text, ZoneName
-from dnspanel.zones import access
+from dnspanel.zones.rights import access
 
 MOST = 1_000
 RIGHTS = [(str(right), str(right)) for right in Right]

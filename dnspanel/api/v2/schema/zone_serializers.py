@@ -12,7 +12,7 @@ from rest_framework import serializers
 from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, Members, Shape, Text
 from dnspanel.zones.models import RevisionKind
-from dnspanel.zones.rrset_notes import LONGEST_COMMENT, MOST_COMMENTS, MOST_TAGS
+from dnspanel.zones.values.rrset_notes import LONGEST_COMMENT, MOST_COMMENTS, MOST_TAGS
 
 MOST_REASON = 2000
 MOST_TTL = 2**31 - 1

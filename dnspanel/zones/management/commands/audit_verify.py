@@ -5,8 +5,8 @@ from typing import Any
 
 from django.core.management.base import BaseCommand, CommandError
 
-from dnspanel.zones.audit_links import link_new_acts
-from dnspanel.zones.audit_verify import Anchor, verify_chain
+from dnspanel.zones.audit.audit_links import link_new_acts
+from dnspanel.zones.audit.audit_verify import Anchor, verify_chain
 
 
 class Command(BaseCommand):

@@ -12,8 +12,8 @@ from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.zones import edit
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.publishing import edit
 from replication.dns import rdata
 from replication.dns.rrset import RRset, make
 from tests.people import NOW

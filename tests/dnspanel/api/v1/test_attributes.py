@@ -7,7 +7,7 @@ from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1.attributes import attributes_of, comment_text, comments_in_full, keep_attributes, keep_comments
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.models import Zone
-from dnspanel.zones.soa import SoaEdit
+from dnspanel.zones.values.soa import SoaEdit
 from tests.people import NOW
 
 COMMENT = {"account": "me", "content": "two\n words", "modified_at": 7}

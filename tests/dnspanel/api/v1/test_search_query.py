@@ -14,9 +14,9 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.api.v1 import search_query
 from dnspanel.api.v1.search_query import Matches, TooGeneral, find_comments, find_records, find_zones, pattern_of
-from dnspanel.zones import waiting_entries
 from dnspanel.zones.models import RRset
 from dnspanel.zones.search import zone_conditions
+from dnspanel.zones.store import waiting_entries
 from replication.dns import rdtypes
 from tests.dnspanel.api.v1.calls import make_zone
 from tests.people import NOW

@@ -6,8 +6,8 @@ import pytest
 
 from dnspanel.api.v1.signing import not_secured, read_signing, will_be_signed
 from dnspanel.api.v1.view import Refusal
-from dnspanel.zones.dnssec.sign import RequestedSigning
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.signing.sign import RequestedSigning
 from replication.codec.dnssec import Nsec3
 
 AS_IT_IS = RequestedSigning()

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.zones import draft
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Revision, RRset, Zone
 from replication.dns import rdtypes
 from replication.dns.notes import parse_notes

@@ -14,8 +14,10 @@ from dnspanel.accounts.models import User
 from dnspanel.api import zone_syntax
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1 import zones as zones_of_v1
-from dnspanel.zones import edit, guard, revision, soa
 from dnspanel.zones.models import Publication, Revision, RRset, Zone
+from dnspanel.zones.plan import guard
+from dnspanel.zones.publishing import edit, revision
+from dnspanel.zones.values import soa
 from replication.dns import rdata, rdata_forms, rdtypes
 from tests.dnspanel.api.v1.conftest import Caller, MakeCaller, MakeZone, replace, rrset_of, texts
 from tests.work import counted_patterns

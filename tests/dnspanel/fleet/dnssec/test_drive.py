@@ -1,6 +1,6 @@
 """Rollovers go on when every node answers and the parent has the DS, and not before; by a clock of the test.
 
-Tests `dnssec.rollovers`, `dnssec.rollover_parents`, `dnssec.parent_zone`, `dnssec.first_ds` and `dnssec.served_ttls`
+Tests `signing.rollovers`, `dnssec.rollover_parents`, `signing.parent_zone`, `signing.first_ds` and `dnssec.served_ttls`
 too: what they find or store is only of use to the driver.
 """
 
@@ -20,17 +20,18 @@ from dnspanel.fleet.dnssec.other_signers import SignersLook
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.secondaries import members, set_up
 from dnspanel.secondaries.models import Member
-from dnspanel.zones import direct, edit
-from dnspanel.zones.dnssec import automatic, key_material, policies, policy_queries, queries, rollovers, sign
-from dnspanel.zones.dnssec.first_ds import awaiting_first_ds, room_for_first_ds
-from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.other_signers import add_other_key, remove_other_key
+from dnspanel.zones.dnssec import key_material, policy_queries, queries
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover import Kind, Step
 from dnspanel.zones.dnssec.served_ttls import served_ttls
 from dnspanel.zones.errors import DnssecRefused, RightMissing
-from dnspanel.zones.hold import hold, release
+from dnspanel.zones.log.hold import hold, release
 from dnspanel.zones.models import LogHead, Publication, Rollover, Signing, Zone, ZoneKey
+from dnspanel.zones.publishing import edit, zone_patches
+from dnspanel.zones.signing import automatic, policies, rollovers, sign
+from dnspanel.zones.signing.first_ds import awaiting_first_ds, room_for_first_ds
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.signing.other_signers import add_other_key, remove_other_key
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
@@ -69,12 +70,12 @@ class World:
 
     def put_ds(self, *texts: str) -> None:
         rrset = rr(f"{CHILD} 3600 DS {' | '.join(texts)}") if texts else None
-        step = direct.removed if rrset is None else direct.replaced(rrset)
+        step = zone_patches.removed if rrset is None else zone_patches.replaced(rrset)
         self.publish(self.parent, (CHILD, rdtypes.DS), step)
 
     def publish(self, zone: Zone, key: tuple[str, int], step: Callable[[RRset | None], RRset | None]) -> None:
-        direct.publish_patches(
-            patches=[direct.patch_of_steps(zone, [(key, step)])], author=self.author, channel="web", now=self.now
+        zone_patches.publish_patches(
+            patches=[zone_patches.patch_of_steps(zone, [(key, step)])], author=self.author, channel="web", now=self.now
         )
 
     @property
@@ -263,11 +264,11 @@ def test_an_emergency_waits_for_no_secondary(world: World, active_node: MakeNode
 def test_it_waits_for_the_ttl_of_the_largest_record_also_if_that_is_gone_by_now(world: World) -> None:
     world.sign(split=True)
     key = f"old.{CHILD}", rdtypes.A
-    world.publish(world.zone, key, direct.removed)
+    world.publish(world.zone, key, zone_patches.removed)
     assert served_ttls(world.zone, now=world.now).records == 7200
     rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
     world.run(until=Step.SIGN)
-    world.publish(world.zone, key, direct.replaced(rr(f"old.{CHILD} 9000 A 192.0.2.8")))
+    world.publish(world.zone, key, zone_patches.replaced(rr(f"old.{CHILD} 9000 A 192.0.2.8")))
     world.answer()
     world.look()
     begun = world.now
@@ -606,7 +607,7 @@ def test_zones_for_which_there_is_no_first_ds_to_wait_for(world: World, had: str
     if had == "delete":
         sign.set_cds(zone=world.zone, cds="0", acting=world.acting)
     if had == "nothing below":
-        world.publish(world.parent, (CHILD, rdtypes.NS), direct.removed)
+        world.publish(world.parent, (CHILD, rdtypes.NS), zone_patches.removed)
     assert automatic.begin_first_ds(now=world.now) == automatic.begin_due_rollovers(now=world.now) == 0
     if had == "nothing below":
         sign.set_cds(zone=world.zone, cds="2", acting=world.acting)

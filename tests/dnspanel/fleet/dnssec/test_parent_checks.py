@@ -17,11 +17,12 @@ from dnspanel.fleet.dnssec import exchange, parent_checks
 from dnspanel.fleet.dnssec.parent_checks import AGAIN, AT_ONCE, EVERY, LEASE, OURS
 from dnspanel.fleet.dnssec.resolver import Resolver
 from dnspanel.fleet.models import ParentCheck, ParentState
-from dnspanel.zones import edit
-from dnspanel.zones.dnssec import queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec import queries
 from dnspanel.zones.errors import NotSigned, RightMissing
 from dnspanel.zones.models import Zone
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.fleet.dnssec.nameservers import (
     OTHER,
     PARENT,
@@ -36,7 +37,7 @@ from tests.dnspanel.fleet.dnssec.nameservers import (
 from tests.dnspanel.fleet.dnssec.test_chain import SOA, ds_of
 from tests.dnspanel.zones.conftest import MakeZone, presigned_zone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
-from tests.dnspanel.zones.dnssec.test_safety import put_ds
+from tests.dnspanel.zones.signing.test_safety import put_ds
 from tests.oracle import powerdns
 from tests.people import NOW
 from tests.people import alice as alice

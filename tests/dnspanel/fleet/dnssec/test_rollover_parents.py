@@ -9,10 +9,10 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.dnssec import exchange
 from dnspanel.fleet.dnssec.rollover_parents import ASK_EVERY, ParentAnswer, ask_parents
 from dnspanel.fleet.models import Divergence
-from dnspanel.zones import direct
-from dnspanel.zones.dnssec import rollovers
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.signing import rollovers
 from replication.dns import rdtypes
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.fleet.dnssec.nameservers import DS, changed, has, serving
@@ -46,10 +46,10 @@ def world(alice: User, active_node: MakeNode) -> Iterator[World]:
 def add_nameserver(world: World, host: str, *addresses: str) -> None:
     """The parent has one more name server, and its address."""
     key = "example.com.", rdtypes.NS
-    world.publish(world.parent, key, direct.extended(rr(f"@ 3600 NS {host}", origin="example.com.")))
+    world.publish(world.parent, key, zone_patches.extended(rr(f"@ 3600 NS {host}", origin="example.com.")))
     if addresses:
         rrset = rr(f"{host} 3600 A {' | '.join(addresses)}", origin="example.com.")
-        world.publish(world.parent, (host, rdtypes.A), direct.replaced(rrset))
+        world.publish(world.parent, (host, rdtypes.A), zone_patches.replaced(rrset))
     world.answer()
 
 

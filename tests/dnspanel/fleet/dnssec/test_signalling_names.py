@@ -1,4 +1,4 @@
-"""Signalling names come and go with what they are for. Tests `dnssec.signalling` too."""
+"""Signalling names come and go with what they are for. Tests `signing.signalling` too."""
 
 from datetime import timedelta
 
@@ -7,13 +7,14 @@ import pytest
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.fleet.dnssec.signalling_names import reconcile
 from dnspanel.fleet.models import ParentCheck, ParentState
-from dnspanel.zones import direct
-from dnspanel.zones.dnssec import key_material, queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.other_signers import add_other_key
-from dnspanel.zones.dnssec.signalling import has_signalling, set_signalling
+from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.errors import NotSigned
 from dnspanel.zones.models import Publication, Signing, Zone
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.signing.other_signers import add_other_key
+from dnspanel.zones.signing.signalling import has_signalling, set_signalling
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import make
 from tests.dnspanel.zones.conftest import rr, zone_maker
@@ -92,9 +93,9 @@ def test_they_go_with_what_they_are_for(world: World, end: str) -> None:
     elif end == "unsigned":
         sign.unsign(zones=[world.shop], acting=world.acting)
     elif end == "moved":
-        step = direct.replaced(rr("shop.test. 3600 NS ns.elsewhere.test."))
-        patch = direct.patch_of_steps(world.shop, [(("shop.test.", rdtypes.NS), step)])
-        direct.publish_patches(patches=[patch], author=world.author, channel="web", now=NOW)
+        step = zone_patches.replaced(rr("shop.test. 3600 NS ns.elsewhere.test."))
+        patch = zone_patches.patch_of_steps(world.shop, [(("shop.test.", rdtypes.NS), step)])
+        zone_patches.publish_patches(patches=[patch], author=world.author, channel="web", now=NOW)
     elif end == "off":
         set_signalling(zones=[world.provider], signals=False, acting=world.acting)
         assert AuditEntry.objects.filter(action="dnssec.signalling").count() == 2
@@ -136,8 +137,10 @@ def test_a_zone_that_is_not_signed_has_no_signalling_names(alice: User) -> None:
 
 def test_what_a_person_put_below_such_names_stays(world: World) -> None:
     name = f"note._signal.{HOST}"
-    patch = direct.patch_of_steps(world.provider, [((name, 16), direct.replaced(make(name, 16, 60, ['"x"'])))])
-    direct.publish_patches(patches=[patch], author=world.author, channel="web", now=NOW)
+    patch = zone_patches.patch_of_steps(
+        world.provider, [((name, 16), zone_patches.replaced(make(name, 16, 60, ['"x"'])))]
+    )
+    zone_patches.publish_patches(patches=[patch], author=world.author, channel="web", now=NOW)
     world.names()
     set_signalling(zones=[world.provider], signals=False, acting=world.acting)
     world.names()

@@ -12,8 +12,8 @@ from dnspanel.fleet.integrity import repair
 from dnspanel.fleet.models import Bootstrap, Divergence, Node
 from dnspanel.fleet.push.connections import AgentConnection, connections
 from dnspanel.publish.encode import encode_step
-from dnspanel.zones import edit
 from dnspanel.zones.models import Zone
+from dnspanel.zones.publishing import edit
 from replication.codec import keys
 from replication.dns import rdtypes
 from replication.errors import BadSegment, NodeUnreachable

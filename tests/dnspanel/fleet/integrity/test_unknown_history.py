@@ -14,9 +14,10 @@ from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, Choice, Node
 from dnspanel.fleet.tasks import push_node
 from dnspanel.publish.encode import encode_step
-from dnspanel.zones import edit, hold
 from dnspanel.zones.errors import Forbidden
+from dnspanel.zones.log import hold
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.publishing import edit
 from replication.wire.position import Position
 from tests.dnspanel.fleet.conftest import NOW, Served
 from tests.dnspanel.fleet.yesterday import Yesterday

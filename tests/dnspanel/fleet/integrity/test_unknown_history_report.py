@@ -17,9 +17,10 @@ from dnspanel.fleet.integrity.unknown_history_report import taken_over
 from dnspanel.fleet.models import AheadReport, AheadZone, Choice
 from dnspanel.fleet.tasks import push_node
 from dnspanel.publish.encode import encode_step
-from dnspanel.zones import edit, hold
+from dnspanel.zones.log import hold
 from dnspanel.zones.models import Epoch, LogHead, Revision, RRset, Zone
-from dnspanel.zones.store_rrsets import rrset_of
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.store.store_rrsets import rrset_of
 from replication.dns.rrset import RRset as Values
 from tests.dnspanel.fleet.conftest import Served
 from tests.dnspanel.fleet.yesterday import Yesterday

@@ -1,6 +1,6 @@
 """ALIAS and LUA: which node shall, which can, and what is refused because one cannot.
 
-Tests `zones.computed_types` too.
+Tests `rules.computed_types` too.
 """
 
 from collections.abc import Callable
@@ -13,10 +13,10 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node, NodeEvent, NodeGroup, NodeState
 from dnspanel.fleet.nodes import computed_types
 from dnspanel.fleet.rollout import groups
-from dnspanel.zones import edit
-from dnspanel.zones.direct import Patch, publish_patches
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.publishing.zone_patches import Patch, publish_patches
 from replication.dns import rdtypes
 from replication.wire.protocol import ComputedTypes
 from tests.dnspanel.fleet.conftest import EnrolledAgent

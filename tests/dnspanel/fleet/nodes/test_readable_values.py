@@ -6,11 +6,12 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import readable_values
-from dnspanel.zones import edit, store_rrsets
-from dnspanel.zones.direct import Patch, publish_patches
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Channel
-from dnspanel.zones.unreadable import Kind
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.publishing.zone_patches import Patch, publish_patches
+from dnspanel.zones.rules.unreadable import Kind
+from dnspanel.zones.store import store_rrsets
 from tests.dnspanel.fleet.nodes.test_computed_types import node, refused
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.dnspanel.zones.conftest import alice as alice

@@ -8,7 +8,7 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.fleet.errors import BadNode, CodeRefused, NameTaken, WrongState
 from dnspanel.fleet.models import Node, NodeGroup, NodeState
 from dnspanel.fleet.nodes import enroll, unjoined
-from dnspanel.zones.access import Forbidden
+from dnspanel.zones.rights.access import Forbidden
 from tests.dnspanel.fleet.conftest import NOW, MakeNode, create_active_node, signing_request
 from tests.people import alice as alice
 from tests.people import bob as bob

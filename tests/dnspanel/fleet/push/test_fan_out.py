@@ -17,8 +17,8 @@ from dnspanel.fleet.push.fan_out import push_together
 from dnspanel.fleet.tasks import push_node
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
-from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.publishing import edit
 from replication.errors import DiskFull
 from replication.wire.position import Position
 from tests.dnspanel.fleet.conftest import Served

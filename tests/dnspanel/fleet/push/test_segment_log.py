@@ -13,8 +13,8 @@ from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.models import Segment
 from dnspanel.publish.signing import public_keys
 from dnspanel.publish.snapshots import make_snapshot
-from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.publishing import edit
 from replication.errors import Diverged
 from replication.steps import Nothing, SendSegments, SendSnapshot, Way, next_step
 from replication.wire.position import Position

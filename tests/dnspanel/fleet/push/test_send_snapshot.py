@@ -21,8 +21,8 @@ from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Snapshot
 from dnspanel.publish.prune import prune_log
 from dnspanel.publish.snapshots import make_snapshot
-from dnspanel.zones import edit
 from dnspanel.zones.models import Epoch, LogHead, Zone
+from dnspanel.zones.publishing import edit
 from replication.errors import DiskFull, MapFull, ReplicationError
 from replication.store import snapshot as wire
 from tests.dnspanel.fleet.agents import open_store

@@ -9,8 +9,8 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.models import Role, User
 from dnspanel.fleet.models import Divergence, Node
 from dnspanel.fleet.reads.differences import MOST_ZONES, Cell, matrix
-from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead, Zone
+from dnspanel.zones.publishing import edit
 from tests.dnspanel.fleet.conftest import NOW, MakeNode
 from tests.people import make_person
 

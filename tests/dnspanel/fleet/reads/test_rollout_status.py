@@ -6,8 +6,8 @@ from django.utils import timezone
 from dnspanel.fleet.models import Ack, Delivery, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.fleet.reads.rollout_status import arrivals_by_stage, rollout_status
-from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead, Publication
+from dnspanel.zones.publishing import edit
 from tests.dnspanel.fleet.conftest import MakeNode
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -17,9 +17,9 @@ from dnspanel.fleet.rollout import deliver
 from dnspanel.fleet.rollout.gates import read_gates
 from dnspanel.fleet.signals import released
 from dnspanel.texts import gettext, speaking
-from dnspanel.zones import edit
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.publishing import edit
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.people import make_person
 

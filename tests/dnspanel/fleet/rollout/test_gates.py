@@ -13,8 +13,8 @@ from dnspanel.fleet.models import Ack, Delivery, Isolation, Node, NodeGroup, Rel
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.fleet.rollout.gates import EVERYONE, RING0, free_nodes, read_gates, with_limit
 from dnspanel.fleet.rollout.stages import Answers, Ring0
-from dnspanel.zones import edit
 from dnspanel.zones.models import LogHead
+from dnspanel.zones.publishing import edit
 from replication.wire.protocol import Sample
 from tests.dnspanel.fleet.conftest import MakeNode
 

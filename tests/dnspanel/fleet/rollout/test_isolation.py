@@ -11,8 +11,8 @@ from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
 from dnspanel.publish.objects import open_object
 from dnspanel.publish.signing import all_public_keys
-from dnspanel.zones import bulk, edit
 from dnspanel.zones.models import LogHead, Publication, Zone
+from dnspanel.zones.publishing import bulk, edit
 from replication.dns import rrset
 from replication.wire.segment import open_segment
 from tests.dnspanel.fleet.agents import open_store

@@ -12,11 +12,11 @@ from django.utils import timezone
 from dnspanel.fleet.models import Isolation, Node, NodeEvent, UnprovenZone
 from dnspanel.fleet.rollout import poison, unproven
 from dnspanel.fleet.rollout.poison import Suspect, culprit, examine, suspects
-from dnspanel.zones import bulk, edit
-from dnspanel.zones.dnssec import sign
-from dnspanel.zones.dnssec.guarded import Acting
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import LogHead, Publication, Zone
+from dnspanel.zones.publishing import bulk, edit
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import MetadataObject
 from replication.dns import rrset
 from replication.dns.rrset import RRset

@@ -8,9 +8,9 @@ from django.core.management import call_command
 from dnspanel.accounts.models import User
 from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.exports.rows import snapshot
-from dnspanel.zones import edit
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.publishing import edit
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.transfer.conftest import lines_of, zone_text
 from tests.dnspanel.transfer.running import needed, run

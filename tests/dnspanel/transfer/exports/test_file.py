@@ -14,7 +14,7 @@ from dnspanel.transfer.sources.files import FileSource
 from dnspanel.transfer.sources.json_zones import JsonSource
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones.models import Zone
-from dnspanel.zones.store_rrsets import replace_rrsets
+from dnspanel.zones.store.store_rrsets import replace_rrsets
 from replication.dns.rrset import RRset
 from tests.dnspanel.transfer.estates import estate, in_order
 from tests.people import NOW

@@ -9,9 +9,9 @@ from django.utils import timezone
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.imports import apply, queries
 from dnspanel.transfer.models import Action, ImportJob, ImportZone, KeptItem, KeptKind
-from dnspanel.zones.dnssec import presigned
 from dnspanel.zones.dnssec import queries as signing
 from dnspanel.zones.models import SigningChange, Zone
+from dnspanel.zones.signing import presigned
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text
 from tests.dnspanel.zones.conftest import MakeZone

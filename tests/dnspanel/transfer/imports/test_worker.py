@@ -23,11 +23,11 @@ from dnspanel.transfer.models import Action, ImportJob, ImportPiece, ImportZone,
 from dnspanel.transfer.zone_templates import edit, servers
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.publish_hooks import HookTerms
-from dnspanel.zones import hold
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec import queries as signing
+from dnspanel.zones.governance.publish_rules import Scope
+from dnspanel.zones.log import hold
 from dnspanel.zones.models import Channel, LastSerial, Publication, Revision, RRset, SigningChange, TemplateLink, Zone
-from dnspanel.zones.publish_rules import Scope
 from tests.dnspanel.taken_back import REASON, take_back
 from tests.dnspanel.transfer.conftest import MakeImport, import_all, lines_of, work_through, zone_text
 from tests.dnspanel.transfer.zone_templates.test_servers import HOUSE, OTHER, apex, make_set

@@ -12,13 +12,13 @@ from dnspanel.fleet.nodes import enroll
 from dnspanel.transfer.tasks import keep_addresses as turn
 from dnspanel.transfer.vanity.keep import bring_into_step, keep_addresses, places_of, stop_keeping
 from dnspanel.transfer.zone_templates import edit, servers
-from dnspanel.zones import publish_rules
 from dnspanel.zones.errors import Forbidden, Locked, RightMissing, TemplateRefused
-from dnspanel.zones.locks import add_lock, manager_of
+from dnspanel.zones.governance import publish_rules
+from dnspanel.zones.governance.publish_rules import ApprovalTerms, Scope
 from dnspanel.zones.models import Channel, KeptAddresses, Publication, Zone, ZoneTemplate
-from dnspanel.zones.publish_rules import ApprovalTerms, Scope
-from dnspanel.zones.server_sets import Host, Servers
-from dnspanel.zones.store_rrsets import rrsets_at_names
+from dnspanel.zones.rights.locks import add_lock, manager_of
+from dnspanel.zones.settings.server_sets import Host, Servers
+from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 from tests.dnspanel.fleet.conftest import MakeNode, active_node
 from tests.dnspanel.transfer.zone_templates.test_servers import make_set

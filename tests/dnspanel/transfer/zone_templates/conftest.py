@@ -8,7 +8,7 @@ from dnspanel.accounts.models import Team, User
 from dnspanel.transfer.zone_templates import edit
 from dnspanel.transfer.zone_templates.edit import Head, Text
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
-from dnspanel.zones.template_text import Variable, VariableKind
+from dnspanel.zones.settings.template_text import Variable, VariableKind
 from tests.dnspanel.zones.conftest import alice as alice
 from tests.dnspanel.zones.conftest import bob as bob
 from tests.dnspanel.zones.conftest import charlie as charlie

@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.transfer.zone_templates.content import DEFAULT_TTL, MOST_RRSETS, Made, make_records, try_text
-from dnspanel.zones.template_text import Variable, VariableKind
+from dnspanel.zones.settings.template_text import Variable, VariableKind
 from tests.dnspanel.zones.conftest import ZONE, rr
 
 IP = Variable("ip", "Address", VariableKind.IPV4)

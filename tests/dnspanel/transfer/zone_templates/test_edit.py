@@ -11,9 +11,9 @@ from dnspanel.transfer.zone_templates.edit import Head, Text
 from dnspanel.transfer.zone_templates.queries import text_diff
 from dnspanel.zones.errors import Forbidden, TemplateMoved, TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, TemplateLink, TemplateVersion, Zone, ZoneTemplate
-from dnspanel.zones.template_text import Variable, VariableKind
+from dnspanel.zones.settings.template_text import Variable, VariableKind
 from tests.dnspanel.transfer.zone_templates.conftest import IP, MX, WEB, MakeTemplate, template_maker
-from tests.dnspanel.zones.test_direct import token_actor
+from tests.dnspanel.zones.publishing.test_zone_patches import token_actor
 from tests.people import NOW, make_person
 
 pytestmark = pytest.mark.django_db(transaction=True)

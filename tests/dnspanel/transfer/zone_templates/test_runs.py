@@ -14,9 +14,9 @@ from dnspanel.transfer.zone_templates import edit, runs, use
 from dnspanel.transfer.zone_templates.edit import Text
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.publish_hooks import HookTerms
-from dnspanel.zones import bulk, draft, revision, run_turns, store_rrsets
-from dnspanel.zones.edit import NewZone
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, RunRefused, TemplateRefused, TemplateRunUnknown, TemplateUnknown
+from dnspanel.zones.governance.publish_rules import Scope
 from dnspanel.zones.models import (
     Channel,
     Publication,
@@ -27,8 +27,11 @@ from dnspanel.zones.models import (
     Zone,
     ZoneTemplate,
 )
-from dnspanel.zones.publish_rules import Scope
-from dnspanel.zones.template_text import Variable, VariableKind
+from dnspanel.zones.publishing import bulk, revision
+from dnspanel.zones.publishing.edit import NewZone
+from dnspanel.zones.runs import run_turns
+from dnspanel.zones.settings.template_text import Variable, VariableKind
+from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from tests.dnspanel.transfer.zone_templates.conftest import IP, MX, WEB, MakeTemplate
@@ -36,7 +39,7 @@ from tests.dnspanel.webhooks.answering import Answering
 from tests.dnspanel.webhooks.conftest import answering as answering
 from tests.dnspanel.webhooks.conftest import at_home as at_home
 from tests.dnspanel.zones.conftest import MakeZone, rr
-from tests.dnspanel.zones.test_direct import token_actor
+from tests.dnspanel.zones.publishing.test_zone_patches import token_actor
 from tests.people import NOW, make_person
 
 pytestmark = pytest.mark.django_db(transaction=True)

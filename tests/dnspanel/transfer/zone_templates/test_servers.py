@@ -6,12 +6,12 @@ from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Membership, Role, Team, User
 from dnspanel.transfer.zone_templates import edit, runs, servers, use
 from dnspanel.transfer.zone_templates.edit import Head, Text
-from dnspanel.zones.direct import patch_of_steps, publish_patches, replaced
-from dnspanel.zones.edit import NewZone, create_zone, create_zones
 from dnspanel.zones.errors import Forbidden, TemplateRefused
 from dnspanel.zones.models import Channel, TemplateKind, TemplateLink, TemplateRunZone, Zone, ZoneTemplate
-from dnspanel.zones.server_sets import Host, Servers, default_set, newest_set
-from dnspanel.zones.store_rrsets import rrsets_at_names
+from dnspanel.zones.publishing.edit import NewZone, create_zone, create_zones
+from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, replaced
+from dnspanel.zones.settings.server_sets import Host, Servers, default_set, newest_set
+from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW, make_person

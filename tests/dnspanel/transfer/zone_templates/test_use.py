@@ -7,15 +7,17 @@ from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.transfer.zone_templates import edit, use
 from dnspanel.transfer.zone_templates.compare import Act, Step
 from dnspanel.transfer.zone_templates.edit import Text
-from dnspanel.zones import draft, revision, store_rrsets
-from dnspanel.zones.edit import NewZone
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, NameTaken, RightMissing, TemplateUnknown
 from dnspanel.zones.models import Channel, Operation, Publication, TemplateKind, TemplateLink, Zone, ZoneTemplate
+from dnspanel.zones.publishing import revision
+from dnspanel.zones.publishing.edit import NewZone
+from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from tests.dnspanel.transfer.zone_templates.conftest import IP, MX, MakeTemplate
 from tests.dnspanel.zones.conftest import MakeZone, rr
-from tests.dnspanel.zones.test_direct import token_actor
+from tests.dnspanel.zones.publishing.test_zone_patches import token_actor
 from tests.people import NOW, make_person
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -7,8 +7,8 @@ from dnspanel.transfer.documents import Document
 from dnspanel.transfer.zonefile.check import suspects, violations
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.tokens import Sheet
-from dnspanel.zones import rules
-from dnspanel.zones.unreadable import Kind
+from dnspanel.zones.rules import rules
+from dnspanel.zones.rules.unreadable import Kind
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from tests.full import examples

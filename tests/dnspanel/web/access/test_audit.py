@@ -8,8 +8,8 @@ import pytest
 from dnspanel.accounts import audit
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.web.access.audit import MOST_ENTRIES, filters_of
-from dnspanel.zones import audit_links
-from dnspanel.zones.audit_trail import Filters
+from dnspanel.zones.audit import audit_links
+from dnspanel.zones.audit.audit_trail import Filters
 from dnspanel.zones.models import AuditLink
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr

@@ -9,11 +9,11 @@ from dnspanel.accounts.models import Role, SecondFactorRule, Team
 from dnspanel.transfer.zone_templates import edit
 from dnspanel.transfer.zone_templates.edit import Head, Text
 from dnspanel.web.access.team_policies import policies_of_team
-from dnspanel.zones import publish_rules
-from dnspanel.zones.dnssec.policies import Target, attach, create_policy
 from dnspanel.zones.dnssec.policy import Terms
+from dnspanel.zones.governance import publish_rules
+from dnspanel.zones.governance.publish_rules import ApprovalTerms, FreezeTimes, Scope
 from dnspanel.zones.models import TemplateKind
-from dnspanel.zones.publish_rules import ApprovalTerms, FreezeTimes, Scope
+from dnspanel.zones.signing.policies import Target, attach, create_policy
 from tests.dnspanel.transfer.zone_templates.test_servers import HOUSE, OTHER, make_set, make_team
 from tests.dnspanel.web.conftest import Browser
 from tests.people import NOW, make_person

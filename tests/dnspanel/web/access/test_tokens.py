@@ -13,8 +13,8 @@ from dnspanel.accounts.models import AuditEntry, GrantRow, Role, Token, User
 from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, actor_by_secret, create_token, revoke_token
 from dnspanel.web.access.tokens import state_of
-from dnspanel.zones import access
 from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
 from tests.dnspanel.web.conftest import YES, Browser, MakeZone, forget_password
 from tests.people import PASSWORD, make_person
 

@@ -12,9 +12,11 @@ from dnspanel.fleet.models import Node
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.transfer.models import ImportJob
 from dnspanel.web.dashboard.attention import MOST_LINES, Line, attention_lines
-from dnspanel.zones import draft, hold, queries
-from dnspanel.zones.expiry import set_expiry
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists import queries
+from dnspanel.zones.log import hold
 from dnspanel.zones.models import Expiry, Rollover
+from dnspanel.zones.publishing.expiry import set_expiry
 from replication.dns import rdtypes
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import MakeZone

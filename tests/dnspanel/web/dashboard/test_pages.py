@@ -4,7 +4,7 @@ import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import Role, User
-from dnspanel.zones import draft
+from dnspanel.zones.drafts import draft
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr

@@ -7,10 +7,11 @@ import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import User
-from dnspanel.zones.dnssec import key_material, queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.signalling import has_signalling
+from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.models import Zone
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.signing.signalling import has_signalling
 from tests.dnspanel.web.conftest import Browser
 from tests.dnspanel.zones.conftest import zone as zone
 from tests.people import NOW

@@ -4,8 +4,8 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor import blocking
-from dnspanel.zones import draft
-from dnspanel.zones.discarded import discard
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.drafts.discarded import discard
 from dnspanel.zones.models import Channel, Operation, Zone
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr

@@ -11,8 +11,9 @@ from django.test import Client
 from dnspanel.accounts.models import User
 from dnspanel.fleet.lookups.turns import AT_ONCE, turn
 from dnspanel.web.editor.builders import Building
-from dnspanel.zones import draft, queries
 from dnspanel.zones.builders.catalogue import BUILDERS
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Operation, Zone
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset

@@ -4,8 +4,9 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.conflicts import display_conflicts
-from dnspanel.zones import draft, revision
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.publishing import revision
 from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.zones.conftest import rr

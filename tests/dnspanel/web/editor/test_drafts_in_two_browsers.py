@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import draft, named_drafts
+from dnspanel.zones.drafts import draft, named_drafts
 from dnspanel.zones.models import Draft, Publication, Zone
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.web.editor.conftest import OpenPage

@@ -4,8 +4,9 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import draft, named_drafts, revision
+from dnspanel.zones.drafts import draft, named_drafts
 from dnspanel.zones.models import Operation, Publication, Zone
+from dnspanel.zones.publishing import revision
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.web.editor.conftest import EDITOR, OpenPage
 from tests.dnspanel.web.test_every_page import AXE, RUN_AXE, TAGS

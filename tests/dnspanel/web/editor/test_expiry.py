@@ -10,9 +10,9 @@ from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
-from dnspanel.zones import draft
-from dnspanel.zones.expiry import expiry_of, remove_due
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Expiry, Zone
+from dnspanel.zones.publishing.expiry import expiry_of, remove_due
 from replication.dns import rdtypes
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr

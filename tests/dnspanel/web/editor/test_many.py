@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import queries
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Operation, Zone
 from replication.dns.notes import Notes
 from replication.dns.rdtypes import A

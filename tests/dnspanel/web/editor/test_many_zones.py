@@ -5,8 +5,8 @@ import re
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.lists.selection import MOST_SELECTED
 from dnspanel.zones.models import Operation, Zone
-from dnspanel.zones.selection import MOST_SELECTED
 from tests.dnspanel.web.conftest import Browser, MakeZone
 
 pytestmark = pytest.mark.django_db
@@ -93,7 +93,7 @@ def test_a_wrong_field_is_said_and_what_was_typed_stays(
 
 @pytest.mark.usefixtures("zones")
 def test_too_many_are_refused(browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dnspanel.zones.many_zones.MOST_SELECTED", 2)
+    monkeypatch.setattr("dnspanel.zones.runs.many_zones.MOST_SELECTED", 2)
     response = browser(bob).post(MANY, {**TTL, "all": "1", "q": "type:a"})
     assert f"More than {MOST_SELECTED:,} records" in response.content.decode()
     assert response.status_code == 422

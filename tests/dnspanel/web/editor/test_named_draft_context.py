@@ -4,7 +4,7 @@ from django.test import RequestFactory
 
 from dnspanel.accounts.models import Team, User
 from dnspanel.web.editor.named_draft_context import named_draft_context
-from dnspanel.zones import draft, named_drafts
+from dnspanel.zones.drafts import draft, named_drafts
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

@@ -8,8 +8,9 @@ from django.urls import reverse
 
 from dnspanel.accounts.models import Team, User
 from dnspanel.web.editor import named_drafts as pages
-from dnspanel.zones import draft, named_drafts, revision
+from dnspanel.zones.drafts import draft, named_drafts
 from dnspanel.zones.models import Draft, Operation, Publication, Zone
+from dnspanel.zones.publishing import revision
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

@@ -6,7 +6,7 @@ from dnspanel.accounts.models import User
 from dnspanel.counted_lines import TooManyLines
 from dnspanel.web.editor.pasted_table import mapping_of, read_table
 from dnspanel.web.editor.quick_add import PastedLine, read_lines
-from dnspanel.zones import queries
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Operation, Zone
 from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone

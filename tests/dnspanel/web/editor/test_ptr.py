@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.rrset_form import digest_of
-from dnspanel.zones import draft
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Operation, Zone
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr

@@ -11,8 +11,9 @@ from dnspanel.fleet.models import Ack, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.publish import stall
 from dnspanel.publish.models import Segment
-from dnspanel.zones import edit, failed, pieces, queries
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
+from dnspanel.zones.publishing import edit, failed, pieces
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr

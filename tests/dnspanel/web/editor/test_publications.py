@@ -5,7 +5,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor import publications
-from dnspanel.zones import publications as reads
+from dnspanel.zones.log import publications as reads
 from dnspanel.zones.models import Channel, Zone
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr

@@ -11,11 +11,13 @@ from django.urls import reverse
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import draft, locks, publish_rules
-from dnspanel.zones.locks import NOBODY
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.governance import publish_rules
+from dnspanel.zones.governance.publish_rules import ApprovalTerms, FreezeTimes, Scope
 from dnspanel.zones.models import PublishRequest, RequestState, Zone
-from dnspanel.zones.publish_requests import publish_due
-from dnspanel.zones.publish_rules import ApprovalTerms, FreezeTimes, Scope
+from dnspanel.zones.requests.publish_requests import publish_due
+from dnspanel.zones.rights import locks
+from dnspanel.zones.rights.locks import NOBODY
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW, make_person

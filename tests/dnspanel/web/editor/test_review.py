@@ -8,8 +8,10 @@ from django.urls import reverse
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor import review
-from dnspanel.zones import draft, queries, revision
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Channel, Operation, Publication, Revision, Zone
+from dnspanel.zones.publishing import revision
 from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr

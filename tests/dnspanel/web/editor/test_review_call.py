@@ -9,8 +9,9 @@ from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.web.editor.review_call import MOST_CHANGES, call_of
-from dnspanel.zones import draft, revision
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import RRset, Zone
+from dnspanel.zones.publishing import revision
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

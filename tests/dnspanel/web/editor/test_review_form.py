@@ -7,9 +7,10 @@ from django.http import QueryDict
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.review_form import PublishForm
-from dnspanel.zones import draft, revision
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Zone
-from dnspanel.zones.plan import ZonePlan
+from dnspanel.zones.plan.plan import ZonePlan
+from dnspanel.zones.publishing import revision
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

@@ -3,7 +3,8 @@
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import draft, revision
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.publishing import revision
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

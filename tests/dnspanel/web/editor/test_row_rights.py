@@ -6,7 +6,8 @@ from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.web.editor.row_rights import with_rights
 from dnspanel.web.rows import display_rows
-from dnspanel.zones import draft, queries
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Zone
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr

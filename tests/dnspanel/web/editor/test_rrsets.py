@@ -6,8 +6,10 @@ from django.test import Client
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.rrset_form import digest_of
 from dnspanel.web.rows import row_id
-from dnspanel.zones import draft, queries, revision
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Operation, Zone
+from dnspanel.zones.publishing import revision
 from replication.dns.notes import Notes
 from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone

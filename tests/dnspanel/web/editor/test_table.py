@@ -11,9 +11,13 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.models import User
 from dnspanel.web import row_patterns
 from dnspanel.web.rows import row_id
-from dnspanel.zones import draft, edit, find_rrsets, name_places, queries, rrset_order, warned
+from dnspanel.zones.complaints import warned
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists import find_rrsets, queries, rrset_order
+from dnspanel.zones.lists.rrset_order import RRsetColumn
 from dnspanel.zones.models import Channel, Operation, Zone
-from dnspanel.zones.rrset_order import RRsetColumn
+from dnspanel.zones.order import display_order
+from dnspanel.zones.publishing import edit
 from replication.dns.rrset import RRset, make
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
@@ -127,7 +131,7 @@ def test_filters_in_the_text_find_records_and_their_faults_are_told(zone: Zone, 
 def test_a_text_in_a_large_zone_is_looked_for_step_by_step(
     zone: Zone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(name_places, "LARGE", 0)  # and names have no places yet
+    monkeypatch.setattr(display_order, "LARGE", 0)  # and names have no places yet
     monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 4)
     client = browser(bob)
     page = client.get(ZONE, {"q": "192.0.2.1"}).content.decode()

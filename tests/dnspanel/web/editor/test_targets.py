@@ -20,8 +20,8 @@ from dnspanel.fleet.lookups import targets
 from dnspanel.fleet.lookups.delegations import look_up_delegations
 from dnspanel.fleet.lookups.turns import AT_ONCE, turn
 from dnspanel.web.editor import targets as targets_page
-from dnspanel.zones import draft
-from dnspanel.zones.discarded import discard
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.drafts.discarded import discard
 from dnspanel.zones.models import Zone
 from tests.dnspanel.fleet.dnssec.nameservers import RESOLVER, reply_to, resolver_of, serving
 from tests.dnspanel.web.conftest import Browser, MakeZone

@@ -11,8 +11,10 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.quota_amounts import Kind
 from dnspanel.accounts.quota_edit import set_quotas
 from dnspanel.transfer import zone_text
-from dnspanel.zones import draft, queries, revision
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Channel, Operation, Zone
+from dnspanel.zones.publishing import revision
 from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr

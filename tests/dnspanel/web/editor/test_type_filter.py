@@ -2,8 +2,8 @@
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.type_filter import TYPE_NAMES, types_of
-from dnspanel.zones import draft
-from dnspanel.zones.queries import COUNTED_RRSETS
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists.queries import COUNTED_RRSETS
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

@@ -11,7 +11,7 @@ from django.test import Client
 
 from dnspanel.accounts.models import User
 from dnspanel.web.rows import row_id
-from dnspanel.zones import queries
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.typed.computed import tlsa_of
 from replication.dns import rdtypes

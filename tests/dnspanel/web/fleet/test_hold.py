@@ -10,7 +10,8 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.web.fleet.hold import DisplayZone
-from dnspanel.zones import draft, hold
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.log import hold
 from dnspanel.zones.models import Epoch, LogHead, Operation, Publication, Zone
 from replication.codec.keys import relative_key
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone

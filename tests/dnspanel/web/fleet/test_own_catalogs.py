@@ -15,10 +15,10 @@ from dnspanel.secondaries import keyless
 from dnspanel.secondaries.members import SAYS_WHERE
 from dnspanel.secondaries.set_up import Terms, create_secondary
 from dnspanel.web.fleet import own_catalogs
-from dnspanel.zones import edit
 from dnspanel.zones.models import Channel, TsigAct, Zone
-from dnspanel.zones.settings_of_zone import change_settings
-from dnspanel.zones.tsig_permissions import replace_key_names
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.rights.tsig_permissions import replace_key_names
+from dnspanel.zones.settings.settings_of_zone import change_settings
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.people import NOW
 

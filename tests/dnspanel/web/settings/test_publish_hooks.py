@@ -8,9 +8,9 @@ from django.urls import reverse
 from dnspanel.accounts.models import User
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.publish_hooks import HookTerms
-from dnspanel.zones import draft
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.governance.publish_rules import Scope
 from dnspanel.zones.models import Operation, PublishHook, Zone
-from dnspanel.zones.publish_rules import Scope
 from tests.dnspanel.web.conftest import YES, Browser, MakeZone, forget_password
 from tests.dnspanel.webhooks.answering import Answering
 from tests.dnspanel.webhooks.conftest import answering as answering

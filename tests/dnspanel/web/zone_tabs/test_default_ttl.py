@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.web.zone_tabs import default_ttl as page
-from dnspanel.zones import selection
+from dnspanel.zones.lists import selection
 from dnspanel.zones.models import Operation
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 

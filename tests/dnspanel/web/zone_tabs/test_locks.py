@@ -1,8 +1,8 @@
 """Locks are in the tab of a zone's settings, and told where somebody would change what is locked."""
 
 from dnspanel.accounts.models import User
-from dnspanel.zones.locks import NOBODY, add_lock, manager_of
 from dnspanel.zones.models import Lock, Zone
+from dnspanel.zones.rights.locks import NOBODY, add_lock, manager_of
 from replication.dns import rdtypes
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW

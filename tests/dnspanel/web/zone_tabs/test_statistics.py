@@ -12,7 +12,7 @@ from dnspanel.fleet.models import Node
 from dnspanel.secondaries import set_up
 from dnspanel.secondaries.models import Member
 from dnspanel.web.zone_tabs.statistics import small_rate
-from dnspanel.zones import draft
+from dnspanel.zones.drafts import draft
 from replication.wire.protocol import Counted, Top
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.fleet.test_telemetry import sample

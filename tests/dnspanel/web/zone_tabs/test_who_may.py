@@ -13,7 +13,7 @@ from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, Us
 from dnspanel.accounts.tokens import TokenTerms, create_token, create_tsig_key
 from dnspanel.web.zone_tabs import who_may
 from dnspanel.zones.models import TsigAct, Zone
-from dnspanel.zones.tsig_permissions import replace_key_names
+from dnspanel.zones.rights.tsig_permissions import replace_key_names
 from replication.dns import rdtypes
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.people import NOW, make_person

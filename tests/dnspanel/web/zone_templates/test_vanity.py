@@ -6,7 +6,7 @@ from django.test import Client
 from dnspanel.accounts.models import Role
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.zones.models import KeptAddresses, ZoneTemplate
-from dnspanel.zones.server_sets import Host, Servers
+from dnspanel.zones.settings.server_sets import Host, Servers
 from tests.dnspanel.fleet.conftest import create_active_node
 from tests.dnspanel.transfer.zone_templates.test_servers import make_set
 from tests.dnspanel.web.conftest import Browser, MakeZone

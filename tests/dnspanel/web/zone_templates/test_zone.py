@@ -12,7 +12,8 @@ from dnspanel.accounts.models import User
 from dnspanel.transfer.zone_templates import edit
 from dnspanel.transfer.zone_templates.edit import Text
 from dnspanel.web.zone_templates.zone import Applying
-from dnspanel.zones import draft, queries
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Operation, TemplateKind, TemplateLink, Zone, ZoneTemplate
 from replication.dns import rdtypes
 from tests.dnspanel.transfer.zone_templates.conftest import IP, MakeTemplate

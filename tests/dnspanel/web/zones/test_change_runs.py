@@ -10,11 +10,11 @@ from dnspanel.accounts.models import User
 from dnspanel.transfer.models import ExportJob
 from dnspanel.web.zones import change_runs as pages
 from dnspanel.web.zones import many
-from dnspanel.zones import change_runs
-from dnspanel.zones.dnssec.policies import create_policy
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import own_policy_of
 from dnspanel.zones.models import ChangeRun, RunState, TemplateRun, Zone
+from dnspanel.zones.runs import change_runs
+from dnspanel.zones.signing.policies import create_policy
 from tests.dnspanel.transfer.zone_templates.conftest import MakeTemplate
 from tests.dnspanel.transfer.zone_templates.conftest import make_template as make_template
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone

@@ -5,9 +5,9 @@ from uuid import uuid4
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import clone
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
+from dnspanel.zones.publishing import clone
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 
 CLONE = "/zones/example.test./clone/"

@@ -15,12 +15,13 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.fleet.models import Node
-from dnspanel.zones import edit, guard
-from dnspanel.zones.dnssec import sign
-from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.edit import NewZone
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
+from dnspanel.zones.plan import guard
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.publishing.edit import NewZone
 from dnspanel.zones.search import zone_conditions
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.markup import folded

@@ -7,8 +7,8 @@ import pytest
 from dnspanel.accounts.models import Role, User
 from dnspanel.web.rows import row_id
 from dnspanel.web.zones import palette as palette_page
+from dnspanel.zones.lists.zone_marks import note_visit, pin
 from dnspanel.zones.search import zone_conditions
-from dnspanel.zones.zone_marks import note_visit, pin
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.people import make_person
 

@@ -7,8 +7,9 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.web.zones import restore_many
-from dnspanel.zones import bulk, change_runs, edit
 from dnspanel.zones.models import ChangeRun, Channel, Publication, Revision, Zone
+from dnspanel.zones.publishing import bulk, edit
+from dnspanel.zones.runs import change_runs
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW
 

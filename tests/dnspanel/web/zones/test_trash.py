@@ -10,8 +10,9 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.publish.models import Segment
-from dnspanel.zones import audit_links, edit
+from dnspanel.zones.audit import audit_links
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.publishing import edit
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW, make_person
 

@@ -16,8 +16,8 @@ from dnspanel.zones.builders.dkim import about_key, read_key
 from dnspanel.zones.builders.pieces import built, txt
 from dnspanel.zones.builders.spf import is_spf, terms_of, with_include
 from dnspanel.zones.errors import BadFields
-from dnspanel.zones.mail_rules import text_of
-from dnspanel.zones.rules import check_zone
+from dnspanel.zones.rules.mail_rules import text_of
+from dnspanel.zones.rules.rules import check_zone
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset, make
 from tests.dnspanel.zones.conftest import rr

@@ -5,12 +5,13 @@ from pathlib import Path
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.zones.dnssec import key_material, queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.key_files import flags_of, read_public, told_apart
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, KSK_FLAGS, ZSK_FLAGS, dnskey_text, generate
 from dnspanel.zones.errors import BadKey, BadPublicKey
 from dnspanel.zones.models import Zone, ZoneKey
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.zones.dnssec.test_key_material import bind_keys
 from tests.people import NOW
 

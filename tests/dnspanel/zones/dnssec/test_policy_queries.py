@@ -10,12 +10,12 @@ from dnspanel.accounts.grant_edit import give_grant
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import Role, Team, User
 from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.zones.dnssec import policies
-from dnspanel.zones.dnssec.policies import Target
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import policies_visible_to, policy_for
 from dnspanel.zones.errors import PolicyUnknown
 from dnspanel.zones.models import DnssecPolicy, Zone
+from dnspanel.zones.signing import policies
+from dnspanel.zones.signing.policies import Target
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW, make_person
 

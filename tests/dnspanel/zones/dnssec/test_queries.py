@@ -1,6 +1,6 @@
 """Signing twice by one form, keys that change at the same time, and what is known of the zone above.
 
-Tests `dnssec.publish_state`, `dnssec.key_material`, `dnssec.safety`, `dnssec.queries` and `dnssec.signing_state` too.
+Tests `log.signing_log`, `dnssec.key_material`, `signing.safety`, `dnssec.queries` and `dnssec.signing_state` too.
 """
 
 from uuid import UUID, uuid4
@@ -8,11 +8,12 @@ from uuid import UUID, uuid4
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.zones.dnssec import queries, safety, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec import queries
 from dnspanel.zones.errors import CannotUndo, DnssecRefused, KeyUnknown
 from dnspanel.zones.models import Publication, Revision, Zone, ZoneKey
-from dnspanel.zones.revision import undo_revision
+from dnspanel.zones.publishing.revision import undo_revision
+from dnspanel.zones.signing import safety, sign
+from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW

@@ -5,12 +5,13 @@ from collections.abc import Callable
 import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.zones import edit
-from dnspanel.zones.dnssec import queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
-from dnspanel.zones.dnssec.sign import RequestedSigning
+from dnspanel.zones.dnssec import queries
 from dnspanel.zones.errors import DnssecRefused, NotSigned, RightMissing
 from dnspanel.zones.models import Channel, Publication, Zone, ZoneKey
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.signing.sign import RequestedSigning
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from replication.dns.rrset import make

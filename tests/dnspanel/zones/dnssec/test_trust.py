@@ -8,14 +8,17 @@ from datetime import timedelta
 import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.zones import bulk, direct, draft, edit, revision, store_rrsets
-from dnspanel.zones.bulk import BulkZone, ZoneChange
-from dnspanel.zones.dnssec import key_material, queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.trust import broken_by
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import NamesRefused, RuleViolations, SignedAtParent
 from dnspanel.zones.models import AcceptedBreak, Channel, RRset, Zone
-from dnspanel.zones.rules import BREAKING_DS
+from dnspanel.zones.publishing import bulk, edit, revision, zone_patches
+from dnspanel.zones.publishing.bulk import BulkZone, ZoneChange
+from dnspanel.zones.rules.rules import BREAKING_DS
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.rrset import make
 from tests.dnspanel.zones.conftest import MakeZone, rr
@@ -41,9 +44,9 @@ def ds_of(zone: Zone) -> str:
 
 
 def put(parent: Zone, *texts: str, accept_warnings: bool = True) -> None:
-    step = direct.replaced(make(CHILD, rdtypes.DS, 300, texts))
-    patch = direct.patch_of_steps(parent, [((CHILD, rdtypes.DS), step)])
-    direct.publish_patches(
+    step = zone_patches.replaced(make(CHILD, rdtypes.DS, 300, texts))
+    patch = zone_patches.patch_of_steps(parent, [((CHILD, rdtypes.DS), step)])
+    zone_patches.publish_patches(
         patches=[patch], author=None, channel="api", now=LATER, accept_warnings=accept_warnings, confirmed=True
     )
 
@@ -76,8 +79,8 @@ def test_a_key_that_signs_records_only_is_none_that_a_ds_may_name(make_zone: Mak
 def test_keys_of_other_signers_count(child: Zone, zone: Zone) -> None:
     other = key_material.generate(13)
     dnskey = rr(f"@ 3600 DNSKEY {key_material.dnskey_text(257, 13, other.public)}", origin=CHILD)
-    step = direct.patch_of_steps(child, [((CHILD, rdtypes.DNSKEY), direct.replaced(dnskey))])
-    direct.publish_patches(patches=[step], author=None, channel="api", now=LATER)
+    step = zone_patches.patch_of_steps(child, [((CHILD, rdtypes.DNSKEY), zone_patches.replaced(dnskey))])
+    zone_patches.publish_patches(patches=[step], author=None, channel="api", now=LATER)
     put(zone, key_material.ds_text(CHILD, 257, 13, other.public, 2))
 
 

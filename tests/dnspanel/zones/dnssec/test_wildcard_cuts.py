@@ -3,14 +3,16 @@
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import edit
-from dnspanel.zones.direct import Patch, publish_patches
-from dnspanel.zones.dnssec import policies, policy_runs, queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.policy import Act, Terms
-from dnspanel.zones.dnssec.preview import plan_signing
 from dnspanel.zones.errors import DnssecRefused, RuleViolations
 from dnspanel.zones.models import Channel, Publication, Zone, ZoneKey
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.publishing.zone_patches import Patch, publish_patches
+from dnspanel.zones.runs import policy_runs
+from dnspanel.zones.signing import policies, sign
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.signing.preview import plan_signing
 from replication.dns.rrset import RRset
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW

@@ -6,10 +6,12 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.statement_time import SearchTooGeneral
-from dnspanel.zones import complaints_upkeep, many_settings, queries
-from dnspanel.zones.many_settings import ZoneSelection, marks_of
+from dnspanel.zones.complaints import complaints_upkeep
+from dnspanel.zones.lists import queries
+from dnspanel.zones.lists.queries import RRsetFilter, rrset_page
 from dnspanel.zones.models import Complaint, Zone
-from dnspanel.zones.queries import RRsetFilter, rrset_page
+from dnspanel.zones.publishing import many_settings
+from dnspanel.zones.publishing.many_settings import ZoneSelection, marks_of
 from dnspanel.zones.search import complaints
 from dnspanel.zones.search.everywhere import rrsets_found
 from dnspanel.zones.search.terms import parse

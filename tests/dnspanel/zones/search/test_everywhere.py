@@ -8,8 +8,8 @@ from dnspanel.accounts.actors import Person, actor_of_token
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.zones import edit
 from dnspanel.zones.models import RRset, SearchText, Zone
+from dnspanel.zones.publishing import edit
 from dnspanel.zones.search import everywhere, texts, texts_upkeep
 from dnspanel.zones.search.everywhere import BEFORE_ALL, Place, place_of, rrsets_found
 from dnspanel.zones.search.terms import parse

@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import draft
+from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Operation, RRset, Zone
 from dnspanel.zones.search.rrset_conditions import fitting
 from dnspanel.zones.search.terms import parse

@@ -7,10 +7,10 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock
-from dnspanel.zones import edit
 from dnspanel.zones.models import Publication, RRset, SearchProgress, SearchText, Zone
+from dnspanel.zones.publishing import edit
 from dnspanel.zones.search import texts_upkeep
-from dnspanel.zones.store_rrsets import rrset_of
+from dnspanel.zones.store.store_rrsets import rrset_of
 from replication.dns import rrset as rrsets
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.search.conftest import CatchUp

@@ -5,8 +5,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
-from dnspanel.zones import edit, queries
+from dnspanel.zones.lists import queries
 from dnspanel.zones.models import SearchText, Zone
+from dnspanel.zones.publishing import edit
 from dnspanel.zones.search import texts_upkeep, zone_conditions, zones_by_name
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.search.conftest import CatchUp

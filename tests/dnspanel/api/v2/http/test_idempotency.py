@@ -14,8 +14,8 @@ from django.utils import timezone
 from dnspanel.api.models import RememberedAnswer
 from dnspanel.api.tasks import forget_answers
 from dnspanel.api.v2.http import idempotency
-from dnspanel.zones import direct
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.publishing import zone_patches
 from replication.dns import rdtypes
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content
 
@@ -120,9 +120,9 @@ def test_a_commit_in_doubt_is_looked_up_by_its_key(call: Caller) -> None:
 def test_the_log_takes_what_one_key_asks_for_once(call: Caller, zone: Zone) -> None:
     """Two processes that both believe to have the key: the log gives the second one what the first published."""
     form_id = idempotency.form_id_of(7)
-    patch = direct.patch_of_steps(zone, [((WWW_NAME, rdtypes.A), direct.without(["192.0.2.1"]))])
+    patch = zone_patches.patch_of_steps(zone, [((WWW_NAME, rdtypes.A), zone_patches.without(["192.0.2.1"]))])
     first, second = (
-        direct.publish_patches(
+        zone_patches.publish_patches(
             patches=[patch], author=None, channel=Channel.API, now=timezone.now(), form_id=form_id
         ).publication
         for _ in range(2)

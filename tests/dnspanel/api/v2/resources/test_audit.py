@@ -1,6 +1,6 @@
 """The audit log over the API: who did what; pages that join; one's own acts without the permission."""
 
-from dnspanel.zones import audit_links
+from dnspanel.zones.audit import audit_links
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.zones.conftest import MakeZone
 

@@ -5,10 +5,10 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import Role
-from dnspanel.zones import change_runs
-from dnspanel.zones.dnssec.policies import create_policy
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.models import Zone
+from dnspanel.zones.runs import change_runs
+from dnspanel.zones.signing.policies import create_policy
 from tests.dnspanel.api.v2.conftest import Caller, MakeZone
 from tests.people import NOW, make_person
 

@@ -1,7 +1,7 @@
 """How zones are signed, over API v2: one zone and many, and their keys.
 
 Tests `resources.dnssec_keys`, `resources.dnssec_other_keys`, `resources.dnssec_answers`, `schema.dnssec_serializers`,
-`schema.dnssec_answer_serializers` and `dnssec.preview` too.
+`schema.dnssec_answer_serializers` and `signing.preview` too.
 """
 
 import json
@@ -18,10 +18,11 @@ from dnspanel.api.models import RememberedAnswer
 from dnspanel.api.v2.schema.fields import stamp
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.models import Node, ParentCheck, UnprovenZone
-from dnspanel.zones import edit, pieces
-from dnspanel.zones.dnssec import key_material, queries, sign
-from dnspanel.zones.dnssec.guarded import Acting
+from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.models import Channel, Publication, Zone, ZoneKey
+from dnspanel.zones.publishing import edit, pieces
+from dnspanel.zones.signing import sign
+from dnspanel.zones.signing.guarded import Acting
 from replication.dns import rdtypes
 from replication.dns.rrset import make
 from tests.dnspanel.api.callers import MakeApi

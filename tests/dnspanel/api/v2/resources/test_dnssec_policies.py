@@ -4,8 +4,9 @@ import pytest
 
 from dnspanel.accounts import teams
 from dnspanel.accounts.models import Team
-from dnspanel.zones.dnssec import policy_runs, queries
+from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import PolicyRun, Zone
+from dnspanel.zones.runs import policy_runs
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW

@@ -10,7 +10,7 @@ from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.tokens import TokenTerms, create_token
 from dnspanel.evidence.deliver import deliver_next, target_of
 from dnspanel.evidence.models import Destination
-from dnspanel.zones.audit_links import link_new_acts
+from dnspanel.zones.audit.audit_links import link_new_acts
 from tests.dnspanel.api.callers import Api, MakeApi
 from tests.dnspanel.evidence.conftest import at_home as at_home
 from tests.dnspanel.webhooks.receiver import Receiver

@@ -7,8 +7,8 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
-from dnspanel.zones.expiry import remove_due
 from dnspanel.zones.models import Publication, RRset, Zone
+from dnspanel.zones.publishing.expiry import remove_due
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.grants import Grant, Right
-from dnspanel.zones import pieces, selection
+from dnspanel.zones.lists import selection
 from dnspanel.zones.models import Publication, RRset, Zone
+from dnspanel.zones.publishing import pieces
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -148,6 +149,6 @@ def test_what_cannot_be_read_is_pointed_at(call: Caller, body: Any, pointer: str
 
 @pytest.mark.usefixtures("zone", "other")
 def test_more_than_can_be_changed_at_once_are_too_large(call: Caller, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("dnspanel.zones.many_zones.MOST_SELECTED", 2)
+    monkeypatch.setattr("dnspanel.zones.runs.many_zones.MOST_SELECTED", 2)
     assert selection.MOST_SELECTED == 20_000
     call.problem(413, "POST", MANY, {"q": "type:a", "act": TTL})

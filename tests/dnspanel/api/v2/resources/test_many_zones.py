@@ -7,8 +7,8 @@ import pytest
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import Team
-from dnspanel.zones import guard
 from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.plan import guard
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone
 from tests.people import NOW
 

@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.zones import named_drafts
+from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.models import Operation, Zone
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content
 from tests.people import NOW

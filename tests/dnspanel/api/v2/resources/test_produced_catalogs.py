@@ -9,8 +9,9 @@ from django.utils import timezone
 
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.tasks import follow_producers
-from dnspanel.zones import edit, guard
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.plan import guard
+from dnspanel.zones.publishing import edit
 from tests.dnspanel.api.callers import Api, Caller, MakeApi
 from tests.people import NOW
 

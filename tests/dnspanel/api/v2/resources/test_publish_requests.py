@@ -10,7 +10,7 @@ from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.roles import Permission
 from dnspanel.zones.models import Zone
-from dnspanel.zones.publish_requests import publish_due
+from dnspanel.zones.requests.publish_requests import publish_due
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content
 from tests.dnspanel.taken_back import REASON, take_back
 from tests.people import make_person

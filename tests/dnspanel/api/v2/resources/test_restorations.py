@@ -7,9 +7,9 @@ from django.utils import timezone
 
 from dnspanel.accounts import audit
 from dnspanel.accounts.grants import Grant, Right
-from dnspanel.zones import bulk, edit, restore
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
-from dnspanel.zones.restore import GONE
+from dnspanel.zones.publishing import bulk, edit, restore
+from dnspanel.zones.publishing.restore import GONE
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone, content
 
 pytestmark = pytest.mark.django_db(transaction=True)

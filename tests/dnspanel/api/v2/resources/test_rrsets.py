@@ -12,7 +12,7 @@ import pytest
 from django.db import connection
 
 from dnspanel.accounts.grants import Grant, Right
-from dnspanel.zones import find_rrsets
+from dnspanel.zones.lists import find_rrsets
 from dnspanel.zones.models import Publication, Zone
 from replication.dns import rdata, rdata_forms, rdtypes
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content

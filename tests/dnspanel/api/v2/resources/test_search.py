@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.accounts.grants import Grant, Right
-from dnspanel.zones import complaints_upkeep
+from dnspanel.zones.complaints import complaints_upkeep
 from dnspanel.zones.models import Zone
 from dnspanel.zones.search import zones_by_name
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone

@@ -4,7 +4,7 @@ import pytest
 
 from dnspanel.fleet.models import Node
 from dnspanel.zones.models import KeptAddresses, ZoneTemplate
-from dnspanel.zones.server_sets import Host, Servers
+from dnspanel.zones.settings.server_sets import Host, Servers
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.fleet.conftest import create_active_node
 from tests.dnspanel.transfer.zone_templates.test_servers import make_set

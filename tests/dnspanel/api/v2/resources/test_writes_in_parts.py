@@ -1,6 +1,6 @@
 """Writes that are published in several publications: their answer names all, and undoing one undoes all.
 
-Tests `zones.pieces.parts_of` too.
+Tests `publishing.pieces.parts_of` too.
 """
 
 import json
@@ -8,8 +8,8 @@ from typing import Any
 
 import pytest
 
-from dnspanel.zones import pieces, restore
 from dnspanel.zones.models import Publication, RRset, Zone
+from dnspanel.zones.publishing import pieces, restore
 from tests.dnspanel.api.v2.conftest import Caller, MakeZone
 
 pytestmark = pytest.mark.django_db(transaction=True)

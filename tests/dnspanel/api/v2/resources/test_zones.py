@@ -11,8 +11,9 @@ from django.utils import timezone
 
 from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import Team, User
-from dnspanel.zones import edit, guard
 from dnspanel.zones.models import Channel, Publication, Zone
+from dnspanel.zones.plan import guard
+from dnspanel.zones.publishing import edit
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, MakeZone
 from tests.people import NOW
 

@@ -15,9 +15,9 @@ from dnspanel.webhooks import hooks
 from dnspanel.webhooks.deliver import deliver_next
 from dnspanel.webhooks.models import EventKind, Webhook
 from dnspanel.webhooks.notice import STEADY
-from dnspanel.zones import publish_requests
-from dnspanel.zones.draft import replace_rrset
+from dnspanel.zones.drafts.draft import replace_rrset
 from dnspanel.zones.models import Zone
+from dnspanel.zones.requests import publish_requests
 from tests.dnspanel.alerts.test_watch import late
 from tests.dnspanel.api import recording
 from tests.dnspanel.api.described import described

@@ -1,0 +1,99 @@
+"""What acts say now, for the chain: audit entries, and publications with the changes of each zone.
+
+A publication's revisions are told apart in `parts`: {zone id: digest}, and `created`: how many zones it created. For a
+zone that is gone for good, which takes its revisions along, the part that was noted stands for it.
+"""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+
+from django.db.models import Count, QuerySet
+
+from dnspanel.accounts.models import AuditEntry
+from dnspanel.zones.audit.audit_chain import RunningDigest, content_of
+from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, Zone
+
+Parts = dict[str, str | int]
+
+CREATED = "created"
+_ENTRY = ("id", "at", "user_id", "token_id", "address", "action", "target", "details", "request_id")
+_PUBLICATION = (
+    "sequence",
+    "epoch",
+    "at",
+    "author_id",
+    "token_id",
+    "channel",
+    "reason",
+    "form_id",
+    "address",
+    "request_id",
+)
+_REVISION = ("zone_id", "number", "kind", "serial", "added", "changed", "removed")
+
+
+@dataclass(frozen=True, slots=True)
+class ActContent:
+    """What an act says: the hash of all of it, and of a publication its parts."""
+
+    digest: bytes
+    parts: Parts
+
+
+def entry_contents(ids: Collection[int]) -> dict[int, ActContent]:
+    """What these audit entries say; those that are gone are not among them."""
+    rows = AuditEntry.objects.filter(pk__in=ids).values(*_ENTRY)
+    return {row["id"]: ActContent(content_of(row), {}) for row in rows}
+
+
+def publication_contents(sequences: Collection[int], noted: Mapping[int, Parts] | None = None) -> dict[int, ActContent]:
+    """What these publications say; those that are gone are not among them.
+
+    With the `noted` parts of each, what was noted of zones that are gone for good counts as said.
+    """
+    parts = _parts_of(sequences)
+    if noted:
+        _restore_parts_of_gone_zones(parts, noted)
+    found = {}
+    for row in Publication.objects.filter(pk__in=sequences).values(*_PUBLICATION):
+        of_this = parts.get(row["sequence"], {})
+        found[row["sequence"]] = ActContent(content_of({**row, "parts": of_this}), of_this)
+    return found
+
+
+def _parts_of(sequences: Collection[int]) -> dict[int, Parts]:
+    found: dict[int, Parts] = {}
+    revisions = Revision.objects.filter(publication__in=sequences)
+    created = revisions.filter(kind=RevisionKind.CREATE).values("publication_id").annotate(count=Count("pk"))
+    for sequence, count in created.values_list("publication_id", "count"):
+        found[sequence] = {CREATED: count}
+    others = {
+        row["id"]: (row["publication_id"], row["zone_id"], RunningDigest({name: row[name] for name in _REVISION}))
+        for row in revisions.exclude(kind=RevisionKind.CREATE).values("id", "publication_id", *_REVISION)
+    }
+    for change in _changes_of(others.keys()).iterator():
+        revision_id, *of_change = change
+        others[revision_id][2].add(of_change)
+    for sequence, zone_id, digest in others.values():
+        found.setdefault(sequence, {})[str(zone_id)] = digest.text
+    return found
+
+
+def _changes_of(revision_ids: Collection[int]) -> "QuerySet[Change, tuple[int, str, int, object, object]]":
+    changes = Change.objects.filter(revision__in=list(revision_ids)).order_by("revision", "owner_key", "type")
+    return changes.values_list("revision_id", "name", "type", "before", "after")
+
+
+def _restore_parts_of_gone_zones(parts: dict[int, Parts], noted: Mapping[int, Parts]) -> None:
+    lacking = {
+        (sequence, zone) for sequence, before in noted.items() for zone in before if zone not in parts.get(sequence, {})
+    }
+    ids = [int(zone) for _, zone in lacking if zone != CREATED]
+    live = set(map(str, Zone.objects.filter(pk__in=ids).values_list("pk", flat=True)))
+    for sequence, zone in lacking:
+        if zone != CREATED and zone not in live:
+            parts.setdefault(sequence, {})[zone] = noted[sequence][zone]
+    for sequence, before in noted.items():
+        # Zones that were created and are gone for good; more than were noted cannot have come since.
+        if int(before.get(CREATED, 0)) > int(parts.get(sequence, {}).get(CREATED, 0)):
+            parts.setdefault(sequence, {})[CREATED] = before[CREATED]

@@ -1,0 +1,149 @@
+"""The audit log's chain grows behind the acts: a worker links what was committed, nobody who acts waits for it. Verbs.
+
+Transactions that write entries commit in another order than their ids say, and nobody who acts may queue for the end of
+a chain. So the chain is made afterwards, by one worker at a time: what it finds committed gets the next numbers.
+Publications come in the order of their sequences, which have no gaps. Of entries, those above `floor` that have no link
+yet: `floor` moves to an id only when every transaction that was under way when that id was the newest has ended.
+"""
+
+import logging
+from datetime import datetime, timedelta
+
+from django.db import connection, transaction
+from django.db.models import Exists, Max, OuterRef, QuerySet
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.models import AuditEntry
+from dnspanel.accounts.roles import Permission
+from dnspanel.advisory_locks import Lock, locked
+from dnspanel.zones.audit import audit_verify
+from dnspanel.zones.audit.audit_chain import ENTRY, PUBLICATION, first_hash, next_hash
+from dnspanel.zones.audit.audit_contents import entry_contents, publication_contents
+from dnspanel.zones.models import AuditChain, AuditLink, LogHead, Publication
+from dnspanel.zones.rights import access
+
+BATCH = 1_000
+# So many batches are linked in one turn; the next turn goes on.
+MOST_BATCHES = 50
+_CHECKED_EVERY = timedelta(hours=23)
+
+logger = logging.getLogger(__name__)
+
+
+def link_new_acts() -> int:
+    """Every act that was committed so far is in the chain; returns how many came. 0 if another worker is at it."""
+    linked = 0
+    with locked(Lock.AUDIT_CHAIN) as is_mine:
+        for _ in range(MOST_BATCHES if is_mine else 0):
+            found = _link_batch()
+            linked += found
+            if found < BATCH:
+                break
+    if linked:
+        head = AuditLink.objects.latest("number")
+        # The log is one of the places where an older hash can be found again.
+        logger.info("audit linked=%d number=%d hash=%s", linked, head.number, bytes(head.chain).hex())
+    return linked
+
+
+def ask_for_check(*, by: Author, now: datetime) -> None:
+    """The chain is to be checked from its beginning; the page shows what comes of it. Raises Forbidden."""
+    if by is not None:
+        access.require(by, Permission.AUDIT)
+    with transaction.atomic():
+        AuditChain.objects.update_or_create(pk=1, defaults={"asked_at": now})
+        audit.record(action="audit.check", by=by, now=now)
+
+
+def is_check_requested() -> bool:
+    """Whether somebody asked for a check that has not been made yet."""
+    return AuditChain.objects.filter(pk=1).exclude(asked_at=None).exists()
+
+
+def is_check_due(now: datetime) -> bool:
+    """The same, or the last check is a day old."""
+    recent = AuditChain.objects.filter(pk=1, asked_at=None, checked_at__gt=now - _CHECKED_EVERY)
+    return not recent.exists()
+
+
+def check_chain(*, now: datetime) -> audit_verify.Verdict:
+    """The chain was checked from its beginning, and what came of it is noted."""
+    verdict = audit_verify.verify_chain()
+    AuditChain.objects.update_or_create(
+        pk=1,
+        defaults={
+            "checked_at": now,
+            "checked_to": verdict.linked,
+            "faults": list(verdict.faults),
+            "asked_at": None,
+        },
+    )
+    if verdict.faults:
+        logger.error("the audit log is not what was chained: %s", "; ".join(verdict.faults))
+    return verdict
+
+
+def _link_batch() -> int:
+    with transaction.atomic():
+        chain, _ = AuditChain.objects.select_for_update().get_or_create(pk=1)
+        oldest, newest = _transactions()
+        above = Publication.objects.filter(sequence__gt=chain.sequence).order_by("sequence")
+        publications = list(above.values_list("sequence", "at")[:BATCH])
+        new = [(at, PUBLICATION, sequence) for sequence, at in publications]
+        new += [(at, ENTRY, id_) for id_, at in _unlinked(chain.floor).values_list("pk", "at")[:BATCH]]
+        # None overtakes an earlier publication, whatever the clocks said: each place is given to the lowest sequence.
+        sequences = iter([sequence for sequence, _ in publications])
+        acts = [(kind, next(sequences) if kind == PUBLICATION else ref) for _, kind, ref in sorted(new)[:BATCH]]
+        if acts:
+            _append(acts)
+            last = [ref for kind, ref in acts if kind == PUBLICATION]
+            chain.sequence = max(last, default=chain.sequence)
+        _raise_floor(chain, oldest, newest)
+        chain.save(update_fields=["sequence", "floor", "next_floor", "next_floor_after"])
+    return len(acts)
+
+
+def _append(acts: list[tuple[str, int]]) -> None:
+    contents = {
+        ENTRY: entry_contents([ref for kind, ref in acts if kind == ENTRY]),
+        PUBLICATION: publication_contents([ref for kind, ref in acts if kind == PUBLICATION]),
+    }
+    head = AuditLink.objects.order_by("-number").first()
+    number, chain = (head.number, bytes(head.chain)) if head else (0, first_hash(LogHead.objects.get().cluster))
+    links = []
+    for kind, ref in acts:
+        number += 1
+        content, parts = contents[kind][ref].digest, contents[kind][ref].parts
+        chain = next_hash(chain, number=number, kind=kind, ref=ref, content=content)
+        links.append(AuditLink(number=number, kind=kind, ref=ref, content=content, parts=parts, chain=chain))
+    AuditLink.objects.bulk_create(links)
+
+
+def _unlinked(floor: int) -> "QuerySet[AuditEntry]":
+    links = AuditLink.objects.filter(kind=ENTRY, ref=OuterRef("pk"))
+    return AuditEntry.objects.filter(~Exists(links), pk__gt=floor).order_by("pk")
+
+
+def _transactions() -> tuple[int, int]:
+    """The oldest transaction that is under way, and the first that has not begun."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint FROM pg_current_snapshot() s"
+        )
+        oldest, newest = cursor.fetchone()
+    return int(oldest), int(newest)
+
+
+def _raise_floor(chain: AuditChain, oldest: int, newest: int) -> None:
+    """Note the newest id; once all transactions that ran then have ended, look no more below what is linked."""
+    waits_for = chain.next_floor_after
+    if waits_for is not None and oldest >= waits_for:
+        lowest = _unlinked(chain.floor).filter(pk__lte=chain.next_floor).first()
+        # In a long backlog the floor follows from batch to batch, or each of them would read all that is linked.
+        chain.floor = chain.next_floor if lowest is None else lowest.pk - 1
+        waits_for = None if lowest is None else waits_for
+    if waits_for is None or waits_for > newest:  # a database that was restored elsewhere counts anew
+        chain.next_floor = AuditEntry.objects.aggregate(newest=Max("pk"))["newest"] or 0
+        waits_for = newest
+    chain.next_floor_after = waits_for

@@ -1,0 +1,368 @@
+"""Who did what: one stream of the audit log's entries and of publications, newest first.
+
+Each of the two is read backwards by its own key, so a page costs the same
+however long the log is, and what is written meanwhile moves nothing.
+"""
+
+import heapq
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+from typing import Any, NamedTuple
+
+from django.db.models import Count, Exists, OuterRef, Q, QuerySet, TextField
+from django.db.models.functions import Cast
+
+from dnspanel.accounts.actor_form import actor_form, token_form_of
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.find_people import named
+from dnspanel.accounts.models import AuditEntry
+from dnspanel.accounts.roles import Permission
+from dnspanel.zones.audit.audit_chain import ENTRY, PUBLICATION
+from dnspanel.zones.models import AuditLink, Change, Publication, Revision, Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.search.zone_conditions import in_zone_name
+from replication.dns import names, rdtypes
+
+PUBLISH = "publish"
+# The action of an act that the chain has, and the tables have no more.
+GONE = "audit.gone"
+# What a row of an export has.
+COLUMNS = (
+    "number",
+    "hash",
+    "at",
+    "kind",
+    "id",
+    "user",
+    "token",
+    "token_id",
+    "action",
+    "target",
+    "address",
+    "request_id",
+    "details",
+)
+_MOST_NAMED = 3
+# Up to so many zones with a word in their names are looked up by their ids.
+_FEW_ZONES = 1_000
+_PAGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Act:
+    """One act as the log shows it; `target` is in words, `details` are facts without secrets."""
+
+    kind: str  # "entry" or "publication"
+    id: int  # of the audit entry, or the sequence
+    at: datetime
+    user: str
+    token: str  # its purpose
+    token_id: int | None
+    action: str
+    target: str
+    address: str
+    request_id: str
+    details: dict[str, Any] = field(default_factory=dict)
+    number: int | None = None  # its place in the chain; None while it waits for one
+    hash: str = ""  # of the chain up to it
+    token_prefix: str = ""
+
+    @property
+    def actor(self) -> dict[str, Any]:
+        """Who did it, as the API says it; an address without a person is a visitor."""
+        token = None if self.token_id is None else token_form_of(self.token_id, self.token_prefix, self.token)
+        return actor_form(self.user, token, is_anonymous=self.kind == ENTRY and bool(self.address))
+
+    @property
+    def changes(self) -> tuple["ValueChange", ...]:
+        """What was changed from what to what; what only came or only went has one side empty."""
+        found = _changes_in(self.action, self.target, self.details)
+        return tuple(change for change in found if change.before != change.after)
+
+    @property
+    def other_details(self) -> dict[str, Any]:
+        """The details that are not in `changes`."""
+        found = list(_changes_in(self.action, self.target, self.details))
+        told = {change.name for change in found}
+        told |= {f"{name}_before" for name in told} | ({"before", "after"} if found else set())
+        return {name: value for name, value in self.details.items() if name not in told}
+
+
+class ValueChange(NamedTuple):
+    """One value before and after an act."""
+
+    name: str
+    before: Any
+    after: Any
+
+
+class Place(NamedTuple):
+    """Where a page ended: the last audit entry and the last publication that were shown (None: none yet)."""
+
+    entry: int | None = None
+    publication: int | None = None
+
+
+BEGINNING = Place()
+
+
+@dataclass(frozen=True, slots=True)
+class Filters:
+    """Which acts: an exact action, or a beginning such as `token.`; by whom; from and to when.
+
+    And with which texts in what the list shows: who, with which token, what,
+    to what, reason and other details; a text may also be a whole request id.
+    From which address, or addresses that begin so.
+    """
+
+    action: str = ""
+    user: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    texts: tuple[str, ...] = ()
+    address: str = ""
+
+
+def acts_page(
+    actor: Actor, *, filters: Filters, after: Place = BEGINNING, limit: int = 50
+) -> tuple[list[Act], Place | None]:
+    """Acts behind `after`, and where the next page begins (None: nowhere). Who may not read the log sees their own."""
+    entries = _entries(actor, filters, after)[: limit + 1]
+    publications = _publications(actor, filters, after)[: limit + 1]
+    both = heapq.merge(_acts(entries), _published(publications), key=lambda act: act.at, reverse=True)
+    found = [act for act, _ in zip(both, range(limit + 1), strict=False)]
+    page = _with_links(found[:limit])
+    return page, _end_of(page, after) if len(found) > limit else None
+
+
+def act_of(actor: Actor, *, kind: str, id: int) -> Act | None:
+    """One act, if this reader may see it."""
+    if kind == ENTRY:
+        entries = AuditEntry.objects.select_related("user", "token").filter(_shared(actor, Filters(), "user"), pk=id)
+        found = list(_acts(entries))
+    else:
+        rows = Publication.objects.select_related("author", "token")
+        found = list(_published(rows.filter(_shared(actor, Filters(), "author"), pk=id)))
+    return next(iter(_with_links(found)), None)
+
+
+def all_acts(actor: Actor, *, filters: Filters, most: int) -> Iterator[Act]:
+    """Up to so many acts, the newest first, read a page at a time."""
+    place: Place | None = BEGINNING
+    while place is not None and most > 0:
+        page, place = acts_page(actor, filters=filters, after=place, limit=min(most, _PAGE))
+        most -= len(page)
+        yield from page
+
+
+def row_of(act: Act) -> dict[str, Any]:
+    """Return the act as a row of a table."""
+    row = {name: getattr(act, name) for name in COLUMNS}
+    return row | {"at": act.at.isoformat()}
+
+
+def document_of(act: Act) -> dict[str, Any]:
+    """Return the act as JSON has it: as a row of a table has it, but for who acted, who is said as in the API."""
+    row = {name: value for name, value in row_of(act).items() if name not in ("user", "token", "token_id")}
+    return row | {"actor": act.actor}
+
+
+def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
+    """The acts with the next numbers of the chain behind `after`, in its order, for the panel itself.
+
+    One that is gone from the tables has the action GONE and the time `now`: its number and hash are still there.
+    """
+    links = list(AuditLink.objects.filter(number__gt=after).order_by("number")[:limit])
+    entries = AuditEntry.objects.select_related("user", "token")
+    rows = Publication.objects.select_related("author", "token")
+    acts = [
+        *_acts(entries.filter(pk__in=[link.ref for link in links if link.kind == ENTRY])),
+        *_published(rows.filter(pk__in=[link.ref for link in links if link.kind == PUBLICATION])),
+    ]
+    found = {(act.kind, act.id): act for act in acts}
+    return [
+        replace(
+            found.get((link.kind, link.ref)) or Act(link.kind, link.ref, now, "", "", None, GONE, "", "", ""),
+            number=link.number,
+            hash=bytes(link.chain).hex(),
+        )
+        for link in links
+    ]
+
+
+def rrset_changes(actor: Actor, sequence: int, most: int) -> list[Change]:
+    """The first changes of RRsets of a publication, of the zones that this reader may see; serials aside."""
+    zones = access.zones_visible_to(actor).values("pk")
+    changes = Change.objects.filter(revision__publication=sequence, revision__zone__in=zones).exclude(type=rdtypes.SOA)
+    return list(changes.order_by("revision__zone__name", "owner_key", "type")[:most])
+
+
+def _with_links(acts: Sequence[Act]) -> list[Act]:
+    """The acts with their places in the chain, in at most one query."""
+    if not acts:
+        return []
+    of_kinds = [Q(kind=kind, ref__in=[act.id for act in acts if act.kind == kind]) for kind in (ENTRY, PUBLICATION)]
+    links = {(link.kind, link.ref): link for link in AuditLink.objects.filter(of_kinds[0] | of_kinds[1])}
+    found = [(act, links.get((act.kind, act.id))) for act in acts]
+    return [replace(act, number=link.number, hash=bytes(link.chain).hex()) if link else act for act, link in found]
+
+
+# Acts whose details have one value as it was in `before`: which detail has it as it is.
+_AFTER = {
+    "group.resolver": "after",
+    "group.verify": "verify_seconds",
+    "person.quotas": "quotas",
+    "person.role": "role",
+    "team.change": "role",
+    "team.quotas": "quotas",
+}
+
+
+def _changes_in(action: str, target: str, details: Mapping[str, Any]) -> Iterator[ValueChange]:
+    """`before` and `after` as objects of values, or as one value; or a value beside the one that ends in `_before`."""
+    before, after = details.get("before"), details.get("after")
+    if isinstance(before, dict) and isinstance(after, dict):
+        yield from (ValueChange(name, before.get(name), after.get(name)) for name in sorted({*before, *after}))
+    elif action.endswith(".rename") and before is not None:
+        yield ValueChange("name", before, target)
+    elif action in _AFTER and "before" in details:
+        name = _AFTER[action]
+        yield ValueChange(action.partition(".")[2] if name == "after" else name, before, details.get(name))
+    for name, value in details.items():
+        if name.endswith("_before"):
+            yield ValueChange(name.removesuffix("_before"), value, details.get(name.removesuffix("_before")))
+
+
+def _end_of(page: Sequence[Act], after: Place) -> Place:
+    entries = [act.id for act in page if act.kind == ENTRY]
+    publications = [act.id for act in page if act.kind == PUBLICATION]
+    return Place(
+        min(entries, default=after.entry), min(publications, default=after.publication)
+    )  # both keys fall along the page
+
+
+def _entries(actor: Actor, filters: Filters, after: Place) -> "QuerySet[AuditEntry]":
+    found = AuditEntry.objects.select_related("user", "token").filter(_shared(actor, filters, "user")).order_by("-pk")
+    if filters.action.endswith("."):
+        found = found.filter(action__startswith=filters.action)
+    elif filters.action:
+        found = found.filter(action=filters.action)
+    for word in filters.texts:
+        found = found.annotate(told=Cast("details", TextField())).filter(
+            Q(target__icontains=word)
+            | Q(action__icontains=word)
+            | Q(user__username__icontains=word)
+            | Q(token__purpose__icontains=word)
+            | Q(told__icontains=word)
+            | Q(request_id=word)
+        )
+    if filters.address:
+        found = found.filter(address__startswith=filters.address)
+    return found if after.entry is None else found.filter(pk__lt=after.entry)
+
+
+def _publications(actor: Actor, filters: Filters, after: Place) -> "QuerySet[Publication]":
+    if filters.action not in {"", PUBLISH}:
+        return Publication.objects.none()
+    found = Publication.objects.select_related("author", "token").filter(_shared(actor, filters, "author"))
+    for word in filters.texts:
+        if word.lower() not in PUBLISH:
+            found = found.filter(
+                Q(reason__icontains=word)
+                | Q(channel__icontains=word)
+                | Q(author__username__icontains=word)
+                | Q(token__purpose__icontains=word)
+                | Q(request_id=word)
+                | _changed_zones(word)
+            )
+    if filters.address:
+        found = found.filter(address__startswith=filters.address)
+    return (found if after.publication is None else found.filter(pk__lt=after.publication)).order_by("-pk")
+
+
+def _changed_zones(word: str) -> Q:
+    """Publications that changed a zone with this in its name, as it is stored or as the list shows it.
+
+    Where few zones have it, their revisions are looked up. Where many do, the publications are read backwards: one of
+    these zones is soon found.
+    """
+    by_name = in_zone_name(word)
+    few = list(Zone.objects.filter(by_name).values_list("pk", flat=True)[: _FEW_ZONES + 1])
+    if len(few) <= _FEW_ZONES:
+        return Q(pk__in=Revision.objects.filter(zone__in=few).values("publication"))
+    return Q(Exists(Revision.objects.filter(publication=OuterRef("pk"), zone__in=Zone.objects.filter(by_name))))
+
+
+def _shared(actor: Actor, filters: Filters, by: str) -> Q:
+    """What both are filtered by: own acts only without the permission, and for a token those by itself."""
+    shared = Q()
+    if Permission.AUDIT not in actor.permissions:
+        shared &= Q(**{by: actor.user}) if actor.token is None else Q(token=actor.token)
+    if filters.user:
+        shared &= named(filters.user, f"{by}__")
+    if filters.since is not None:
+        shared &= Q(at__gte=filters.since)
+    if filters.until is not None:
+        shared &= Q(at__lt=filters.until)
+    return shared
+
+
+def _acts(entries: "QuerySet[AuditEntry]") -> Iterator[Act]:
+    for entry in entries:
+        yield Act(
+            ENTRY,
+            entry.pk,
+            entry.at,
+            entry.user.username if entry.user else "",
+            entry.token.purpose if entry.token else "",
+            entry.token_id,
+            entry.action,
+            entry.target,
+            entry.address or "",
+            entry.request_id,
+            entry.details,
+            token_prefix=entry.token.prefix if entry.token else "",
+        )
+
+
+def _published(publications: "QuerySet[Publication]") -> Iterator[Act]:
+    page = list(publications)
+    counts = _counts(page)
+    for row in page:
+        found = counts.get(row.pk, _Counts())
+        yield Act(
+            PUBLICATION,
+            row.pk,
+            row.at,
+            row.author.username if row.author else "",
+            row.token.purpose if row.token else "",
+            row.token_id,
+            PUBLISH,
+            found.target,
+            row.address or "",
+            row.request_id,
+            {"channel": row.channel, "reason": row.reason, "zones": found.zones},
+            token_prefix=row.token.prefix if row.token else "",
+        )
+
+
+class _Counts(NamedTuple):
+    zones: int = 0
+    named: tuple[str, ...] = ()
+
+    @property
+    def target(self) -> str:
+        more = self.zones - len(self.named)
+        return ", ".join([*map(names.display, self.named), *([f"{more:,} more"] if more else [])])
+
+
+def _counts(page: Sequence[Publication]) -> dict[int, _Counts]:
+    """How many zones each publication changed, and the names of the first, in at most two queries."""
+    revisions = Revision.objects.filter(publication__in=[row.pk for row in page])
+    counted = dict(revisions.values_list("publication").annotate(Count("pk")) if page else ())
+    named: dict[int, list[str]] = {}
+    few = [sequence for sequence, count in counted.items() if count <= _MOST_NAMED]
+    for sequence, name in revisions.filter(publication__in=few).order_by("pk").values_list("publication", "zone__name"):
+        named.setdefault(sequence, []).append(name)
+    return {sequence: _Counts(count, tuple(named.get(sequence, ()))) for sequence, count in counted.items()}

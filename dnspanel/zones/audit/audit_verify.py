@@ -1,0 +1,112 @@
+"""Whether the audit log is what was chained: every act as it was, none missing, none slipped in."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from django.db.models import Exists, OuterRef
+
+from dnspanel.accounts.models import AuditEntry
+from dnspanel.texts import gettext
+from dnspanel.zones.audit.audit_chain import ENTRY, PUBLICATION, first_hash, next_hash
+from dnspanel.zones.audit.audit_contents import ActContent, entry_contents, publication_contents
+from dnspanel.zones.models import AuditChain, AuditLink, LogHead, Publication
+
+BATCH = 1_000
+MOST_FAULTS = 20
+
+
+class Anchor(NamedTuple):
+    """A number and the hash that somebody kept of it."""
+
+    number: int
+    hash: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How many acts are linked, the last hash, how many wait, and what is wrong, in words; at most MOST_FAULTS."""
+
+    linked: int
+    hash: str
+    waiting: int
+    faults: tuple[str, ...]
+
+
+def verify_chain(anchors: Sequence[Anchor] = ()) -> Verdict:
+    """Read the whole chain and every act in it. A fault in one link is told once: what follows goes on from it.
+
+    An anchor whose hash is not that of its number shows that somebody made the chain anew since it was kept.
+    """
+    kept = {anchor.number: anchor.hash for anchor in anchors}
+    faults: list[str] = []
+    number, chain = 0, first_hash(LogHead.objects.get().cluster)
+    for batch in _batches():
+        contents = _contents_of(batch)
+        for link in batch:
+            faults += _faults_of(link, number, chain, contents.get((link.kind, link.ref)))
+            number, chain = link.number, bytes(link.chain)
+            if number in kept and kept.pop(number) != chain:
+                message = gettext("the chain was made anew: number {number} had another hash when it was kept")
+                faults.append(message.format(number=number))
+        if len(faults) > MOST_FAULTS:
+            break
+    else:
+        message = gettext("the chain ends at {number}, and a hash of number {lost} was kept")
+        faults += [message.format(number=number, lost=lost) for lost in sorted(kept)]
+        faults += _left_out()
+    return Verdict(number, chain.hex(), _waiting(), tuple(faults[:MOST_FAULTS]))
+
+
+def _batches() -> Iterator[list[AuditLink]]:
+    after = 0
+    while batch := list(AuditLink.objects.filter(number__gt=after).order_by("number")[:BATCH]):
+        yield batch
+        after = batch[-1].number
+
+
+def _contents_of(batch: Sequence[AuditLink]) -> dict[tuple[str, int], ActContent]:
+    entries = entry_contents([link.ref for link in batch if link.kind == ENTRY])
+    noted = {link.ref: link.parts for link in batch if link.kind == PUBLICATION}
+    found = {(ENTRY, ref): content for ref, content in entries.items()}
+    return found | {(PUBLICATION, ref): content for ref, content in publication_contents(list(noted), noted).items()}
+
+
+def _faults_of(link: AuditLink, number: int, chain: bytes, found: ActContent | None) -> Iterator[str]:
+    what = gettext("{kind} {ref} (number {number})").format(kind=link.kind, ref=link.ref, number=link.number)
+    if link.number != number + 1:
+        missing = gettext("numbers {first} to {last} of the chain are missing")
+        yield missing.format(first=number + 1, last=link.number - 1)
+    if found is None:
+        yield gettext("{what} is gone").format(what=what)
+    elif found.digest != bytes(link.content):
+        changed = sorted(zone for zone in {*found.parts, *link.parts} if found.parts.get(zone) != link.parts.get(zone))
+        if changed:
+            yield gettext("{what} was changed, in the zones {zones}").format(what=what, zones=", ".join(changed[:3]))
+        else:
+            yield gettext("{what} was changed").format(what=what)
+    content = bytes(link.content)
+    if next_hash(chain, number=link.number, kind=link.kind, ref=link.ref, content=content) != bytes(link.chain):
+        yield gettext("number {number} of the chain does not follow from the one before it").format(number=link.number)
+
+
+def _left_out() -> Iterator[str]:
+    """Acts that should have a link by now, and have none: they were put where the chain has been already."""
+    chain = AuditChain.objects.filter(pk=1).first()
+    if chain is None:
+        return
+    link = AuditLink.objects.filter(ref=OuterRef("pk"))
+    entries = AuditEntry.objects.filter(~Exists(link.filter(kind=ENTRY)), pk__lte=chain.floor)
+    publications = Publication.objects.filter(~Exists(link.filter(kind=PUBLICATION)), pk__lte=chain.sequence)
+    for kind, found in ((ENTRY, entries), (PUBLICATION, publications)):
+        message = gettext("{kind} {ref} was put in behind the chain")
+        yield from (message.format(kind=kind, ref=pk) for pk in found.values_list("pk", flat=True)[:MOST_FAULTS])
+
+
+def _waiting() -> int:
+    """Acts that the next turn will link."""
+    chain = AuditChain.objects.filter(pk=1).first()
+    floor, sequence = (chain.floor, chain.sequence) if chain else (0, 0)
+    link = AuditLink.objects.filter(kind=ENTRY, ref=OuterRef("pk"))
+    entries = AuditEntry.objects.filter(~Exists(link), pk__gt=floor).count()
+    return entries + Publication.objects.filter(sequence__gt=sequence).count()

@@ -1,0 +1,1 @@
+"""What the checks say against published records."""

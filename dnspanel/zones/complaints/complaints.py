@@ -1,0 +1,87 @@
+"""What the checks of the review say against RRsets as they are published: for the panel itself, many zones at once.
+
+Each RRset is looked at as if somebody added just it to what is around. What is said about a name of another zone comes
+with that zone, so that it can be told to who may know about that one, and to nobody else.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from dnspanel.accounts.actors import Author
+from dnspanel.zones.models import Zone
+from dnspanel.zones.plan import across_zones
+from dnspanel.zones.plan.merge import Edit
+from dnspanel.zones.plan.plan import Seen, names_near, plan_zones
+from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.store import store_rrsets
+from replication.dns.rrset import Change, Key, RRset
+
+# These are about who may add such a record, not about how it stands.
+_OF_ADDING = frozenset(("key-of-panel", "key-of-other"))
+OWN = 0  # instead of the id of another zone: about its own zone alone
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some RRsets of a zone: all that there are at their names."""
+
+    zone: Zone
+    rrsets: Sequence[RRset]
+
+    @property
+    def is_full_zone(self) -> bool:
+        return len(self.rrsets) == self.zone.rrset_count
+
+
+def against(pieces: Collection[Piece], now: datetime) -> dict[int, dict[tuple[Key, int], str]]:
+    """By zone id and RRset, and by the zone into which it leads or OWN: what is the matter with it, the worst.
+
+    Of each zone one piece. The number of queries does not depend on that of zones.
+    """
+    found: dict[int, dict[tuple[Key, int], str]] = {piece.zone.pk: {} for piece in pieces}
+    edits = {piece.zone.pk: edits_adding(piece.rrsets) for piece in pieces}
+    near = {
+        piece.zone.pk: (piece.zone.name, names_near(piece.zone, edits[piece.zone.pk]))
+        for piece in pieces
+        if not piece.is_full_zone
+    }
+    around = store_rrsets.rrsets_at_names(near) if near else {}
+    by_zone = {piece.zone.pk: (piece.zone, edits[piece.zone.pk]) for piece in pieces}
+    for zone_id, messages in messages_of(by_zone, around, now=now, author=None).items():
+        found[zone_id] |= {(key, OWN): message for key, message in messages.items()}
+    owned = {piece.zone.pk: (piece.zone, piece.rrsets) for piece in pieces}
+    for zone_id, violation, into in across_zones.leading_nowhere(owned):
+        found[zone_id].setdefault(((violation.name, violation.type), into), violation.message)
+    return found
+
+
+def edits_adding(rrsets: Sequence[RRset]) -> list[Edit]:
+    """Edits that add these RRsets where there is nothing."""
+    return [Edit(Change(rrset.name, rrset.type, None, rrset)) for rrset in rrsets]
+
+
+def messages_of(
+    edits: Mapping[int, tuple[Zone, Sequence[Edit]]],
+    around: Mapping[int, Mapping[Key, RRset]],
+    *,
+    now: datetime,
+    author: Author,
+) -> dict[int, dict[Key, str]]:
+    """By zone id, the worst that the checks say against each RRset that is added to what is around; notes are nothing.
+
+    What is not `around` of a zone is everything that it has. The signatures that a zone came with are no reason.
+    """
+    seen = {}
+    for zone_id, (_, of_zone) in edits.items():
+        added = {edit.change.key for edit in of_zone}
+        others = {key: rrset for key, rrset in around.get(zone_id, {}).items() if key not in added}
+        seen[zone_id] = Seen(None, others)
+    found: dict[int, dict[Key, str]] = {zone_id: {} for zone_id in edits}
+    for plan in plan_zones(edits, now, seen, dropping=list(edits), author=author):
+        added = {edit.change.key for edit in edits[plan.zone.pk][1]}
+        for violation in plan.violations:
+            key = violation.name, violation.type
+            if violation.severity != Severity.NOTE and violation.code not in _OF_ADDING and key in added:
+                found[plan.zone.pk].setdefault(key, violation.message)
+    return found

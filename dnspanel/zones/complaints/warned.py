@@ -1,0 +1,74 @@
+"""Records of a zone that the checks complain about as they stand: `has:warning` in the table of its records.
+
+Nothing about a record says what the checks think of it, for that depends on others. So the checks of the review are
+made of some records at a time, in their order, as if somebody added just these: each page costs the same in a zone of
+any size, and says how far it looked.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from datetime import datetime
+
+from dnspanel.accounts.models import User
+from dnspanel.zones.complaints.complaints import edits_adding, messages_of
+from dnspanel.zones.lists.queries import RRsetFilter, RRsetPage, RRsetRow, place_behind, rrset_page
+from dnspanel.zones.models import Operation, Zone
+from dnspanel.zones.plan.plan import names_near
+from dnspanel.zones.store import store_rrsets
+from replication.dns.rrset import Key, RRset
+
+MOST_CHECKED = 500  # RRsets, for one page
+
+
+@dataclass(frozen=True, slots=True)
+class WarnedPage:
+    """Some rows of an editor, and by RRset what is the matter with it."""
+
+    rows: RRsetPage
+    messages: Mapping[Key, str] = field(default_factory=dict)
+
+
+def warned_rrset_page(
+    *, zone: Zone, author: User, filters: RRsetFilter, now: datetime, after: str = "", limit: int = 100
+) -> WarnedPage:
+    """What `rrset_page` finds by the other terms of the search, and has a warning or an error; for `-`, has none.
+
+    In at most 25 queries. Of at most MOST_CHECKED RRsets it is known: the page says as far as which name.
+    """
+    search = filters.search
+    rest = replace(filters, text=" ".join(term.typed for term in search.terms if not term.is_warning))
+    page = rrset_page(zone=zone, author=author, filters=rest, after=after, limit=MOST_CHECKED)
+    present = [row.change.after for row in page.rows if row.change.after is not None]
+    messages = complaints(zone=zone, rrsets=present, author=author, now=now)
+    rows = [row for row in page.rows if all(_fits(row, messages, negated=term.negated) for term in search.warnings)]
+    if len(rows) > limit:
+        behind = place_behind(zone, rows[limit - 1].change.key, is_canonical=page.is_canonical)
+        return WarnedPage(RRsetPage(tuple(rows[:limit]), behind), messages)
+    stopped_at = page.stopped_at or (page.rows[-1].change.name if page.next_after else "")
+    return WarnedPage(RRsetPage(tuple(rows), page.next_after, stopped_at=stopped_at), messages)
+
+
+def complaints(*, zone: Zone, rrsets: Sequence[RRset], author: User, now: datetime) -> dict[Key, str]:
+    """What is the matter with each of these RRsets of the zone, as the author sees it with their draft: the worst."""
+    if not rrsets:
+        return {}
+    edits = edits_adding(rrsets)
+    near = names_near(zone, edits)
+    around = store_rrsets.rrsets_at_names({zone.pk: (zone.name, near)})[zone.pk]
+    around = _with_draft(around, Operation.objects.filter(draft__author=author, zone=zone, name__in=near))
+    return messages_of({zone.pk: (zone, edits)}, {zone.pk: around}, now=now, author=author)[zone.pk]
+
+
+def _fits(row: RRsetRow, messages: Mapping[Key, str], *, negated: bool) -> bool:
+    return row.change.after is not None and (row.change.key in messages) != negated
+
+
+def _with_draft(stored: dict[Key, RRset], operations: Iterable[Operation]) -> dict[Key, RRset]:
+    found = dict(stored)
+    for operation in operations:
+        key = (operation.name, operation.type)
+        if operation.wanted is None:
+            found.pop(key, None)
+        else:
+            found[key] = RRset.from_json(*key, operation.wanted)
+    return found

@@ -1,0 +1,1 @@
+"""Drafts: unpublished changes, under a name or not, and those that were discarded."""

@@ -1,0 +1,89 @@
+"""What people discarded of their drafts: kept for a while, and taken back. Verbs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db import transaction
+from django.db.models import Count, Min
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.models import User
+from dnspanel.zones.drafts.draft import Drafter, open_draft, person
+from dnspanel.zones.drafts.named_drafts import merge_into
+from dnspanel.zones.errors import DraftUnknown
+from dnspanel.zones.models import Draft, Operation, Zone
+
+KEPT = timedelta(days=7)
+MOST_KEPT = 5  # of a person; the oldest goes
+
+
+@dataclass(frozen=True, slots=True)
+class Discarded:
+    """Changes that a person discarded at once, and until when they can be taken back."""
+
+    id: int
+    at: datetime
+    changes: int
+    zones: int
+    first_zone: str
+
+    @property
+    def until(self) -> datetime:
+        return self.at + KEPT
+
+
+def discard(*, author: Drafter, now: datetime, zone: Zone | None = None) -> int:
+    """The author's draft (of this zone) is empty; returns how many operations it had. They can be taken back."""
+    owner = person(author)
+    with transaction.atomic():
+        current = Draft.objects.select_for_update(no_key=True).filter(author=owner).first()
+        operations = Operation.objects.filter(draft=current)
+        if zone is not None:
+            operations = operations.filter(zone=zone)
+        if current is None or not operations.exists():
+            return 0
+        worked_in = sorted({*current.worked_in, owner.pk})
+        kept = Draft.objects.create(owner=owner, discarded_at=now, changed_at=now, worked_in=worked_in)
+        count = operations.update(draft=kept)
+        old = Draft.objects.filter(owner=owner, discarded_at__isnull=False).order_by("-discarded_at", "-pk")
+        Draft.objects.filter(pk__in=list(old.values_list("pk", flat=True)[MOST_KEPT:])).delete()
+        audit.record(action="draft.discard", by=author, now=now, target=zone.name if zone else "", changes=count)
+    return count
+
+
+def discarded_by(owner: User, *, now: datetime) -> Sequence[Discarded]:
+    """What the person can take back, the newest first; in one query."""
+    operations = Operation.objects.filter(draft__owner=owner, draft__discarded_at__gt=now - KEPT)
+    rows = operations.values_list("draft_id", "draft__discarded_at").order_by("-draft__discarded_at", "-draft_id")
+    counted = rows.annotate(changes=Count("pk"), zones=Count("zone", distinct=True), first=Min("zone__name"))
+    return [Discarded(*row) for row in counted]
+
+
+def take_back(*, author: Drafter, draft_id: int, now: datetime) -> int:
+    """What was discarded is in the author's draft again, each change with its base; returns how many changes.
+
+    Raises DraftUnknown for what is not the author's or is gone, DraftRefused where their draft changes the same RRset
+    by now, and QuotaExceeded; then nothing is changed.
+    """
+    with transaction.atomic(durable=True):
+        found = Draft.objects.select_for_update(no_key=True).filter(
+            pk=draft_id, owner=person(author), discarded_at__gt=now - KEPT
+        )
+        kept = found.first()
+        if kept is None:
+            raise DraftUnknown
+        operations = Operation.objects.filter(draft=kept)
+        count = operations.count()
+        merge_into(author, operations, open_draft(author, now))
+        kept.delete()
+        audit.record(action="draft.take-back", by=author, now=now, changes=count)
+    return count
+
+
+def forget_discarded(*, now: datetime) -> int:
+    """What was discarded KEPT ago is gone for good; returns how many drafts."""
+    old = Draft.objects.filter(discarded_at__lte=now - KEPT)
+    count = old.count()
+    old.delete()
+    return count

@@ -1,0 +1,344 @@
+"""A person's draft: unpublished operations on RRsets, over any number of zones. Verbs.
+
+A verb that writes an operation locks the draft, so that one person's tabs take
+turns, and so that publishing never drops an operation that it has not read.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from datetime import datetime
+from json.encoder import encode_basestring as quoted
+from typing import Any, Literal, NamedTuple
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.models import User
+from dnspanel.texts import gettext
+from dnspanel.zones.errors import CannotResolve, CannotUndo, Unknown
+from dnspanel.zones.models import Change as StoredChange
+from dnspanel.zones.models import Draft, Operation, Zone
+from dnspanel.zones.plan import quotas
+from dnspanel.zones.plan.merge import Edit, is_already_so
+from dnspanel.zones.rights import access
+from dnspanel.zones.store import store_rrsets
+from replication.codec.keys import relative_key
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import Change, Key, RRset, json_text, make
+from replication.errors import BadRRset, NameOutside
+
+Choice = Literal["theirs", "mine", "both"]
+# Whose draft it is; a token works in the draft of its owner, as far as its scope goes.
+Drafter = User | Actor
+KeyInZone = tuple[int, str, int]  # id of the zone, owner name, type
+
+# As one JSON text: thousands of values, each a parameter, take Python and PostgreSQL twice as long.
+_STORE = """
+INSERT INTO zones_operation (draft_id, zone_id, name, owner_key, type, base, wanted, base_revision, at)
+SELECT %s, zone, name, decode(key, 'hex'), type, base, wanted, base_revision, %s
+FROM jsonb_to_recordset(%s::jsonb)
+    AS o (zone int, name text, key text, type int, base jsonb, wanted jsonb, base_revision int)
+ON CONFLICT (draft_id, zone_id, owner_key, type) DO UPDATE SET wanted = excluded.wanted, at = excluded.at
+RETURNING zone_id, name, type, id"""
+
+
+def replace_rrset(
+    *,
+    author: Drafter,
+    zone: Zone,
+    rrset: RRset,
+    now: datetime,
+    replaces: Key | None = None,
+    base_revision: int | None = None,
+) -> Operation | None:
+    """The author's draft puts this RRset into the zone; None when the zone has it like this already.
+
+    `replaces` names the RRset that this one takes the place of, when its name
+    or type was edited. `base_revision` is the revision that the author was
+    looking at; a change that others published since then will be a conflict,
+    not overwritten. Editing again keeps the base of the first edit. Raises
+    NameOutside for a name outside of the zone, Unknown when the zone is gone,
+    RightMissing for an RRset that the author may not change, and QuotaExceeded
+    when the draft is full.
+    """
+    key = rrset.name, rrset.type
+    afters: dict[Key, RRset | None] = {key: rrset}
+    if replaces is not None and replaces != key:
+        afters[replaces] = None
+    return _draft_rrsets(author, {zone: afters}, now, base_revision).get((zone.pk, *key))
+
+
+def replace_rrsets(*, author: Drafter, zone: Zone, rrsets: Collection[RRset], now: datetime) -> Sequence[Operation]:
+    """The author's draft puts these RRsets into the zone; returned are the operations of those that it lacked.
+
+    Raises NameOutside, Unknown and RightMissing as `replace_rrset` does; then the draft is as it was.
+    """
+    afters = {(rrset.name, rrset.type): rrset for rrset in rrsets}
+    return list(change_rrsets(author=author, zone=zone, afters=afters, now=now).values())
+
+
+def change_rrsets(
+    *,
+    author: Drafter,
+    zone: Zone,
+    afters: Mapping[Key, RRset | None],
+    now: datetime,
+    base_revision: int | None = None,
+) -> Mapping[Key, Operation]:
+    """The author's draft leaves these RRsets so (None: deleted), all or none; returned are the operations it takes.
+
+    `base_revision` is as of `replace_rrset`, which also says what is raised; then the draft is as it was.
+    """
+    if not afters:
+        return {}
+    drafted = _draft_rrsets(author, {zone: afters}, now, base_revision)
+    return {(name, type): operation for (_, name, type), operation in drafted.items()}
+
+
+def change_rrsets_of_zones(*, author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime) -> int:
+    """The author's draft leaves these RRsets of these zones so (None: deleted), all or none.
+
+    Returned is how many operations it takes. Raises as `replace_rrset` does; then the draft is as it was. The number of
+    queries does not depend on that of the zones.
+    """
+    changed = {zone: of_zone for zone, of_zone in afters.items() if of_zone}
+    return len(_write_rrsets(author, changed, now, None)[1]) if changed else 0
+
+
+def delete_rrset(
+    *, author: Drafter, zone: Zone, name: str, type: int, now: datetime, base_revision: int | None = None
+) -> Operation | None:
+    """The author's draft deletes this RRset; None when the zone does not have it (an added one is forgotten)."""
+    return _draft_rrsets(author, {zone: {(name, type): None}}, now, base_revision).get((zone.pk, name, type))
+
+
+def operations_of(author: Drafter) -> "QuerySet[Operation]":
+    """The operations of the author's draft.
+
+    Not by a join: PostgreSQL deletes from one by comparing each row with each other where it takes the table for a
+    small one, 10,000 operations in a minute and a half.
+    """
+    return Operation.objects.filter(draft__in=Draft.objects.filter(author=person(author)))
+
+
+def drop_operation(*, author: Drafter, zone: Zone, name: str, type: int) -> bool:
+    """The author's draft has no operation on this RRset any more; returns whether it had one."""
+    dropped, _ = operations_of(author).filter(zone=zone, name=name, type=type).delete()
+    return dropped > 0
+
+
+def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime) -> Operation | None:
+    """The conflict of this operation is settled; None when the operation is thereby gone, or was.
+
+    theirs: drop mine. mine: put mine over theirs. both: the records of both, with my TTL.
+    Raises CannotResolve.
+    """
+    with transaction.atomic(durable=True):
+        open_draft(author, now)
+        mine = Operation.objects.select_related("zone").filter(draft__author=person(author), pk=operation_id).first()
+        if mine is None:
+            return None
+        zone = mine.zone
+        published = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {mine.name})})[zone.pk]
+        theirs = published.get((mine.name, mine.type))
+        result = _resolved(edit_of(mine).change, theirs, choice)
+        if is_already_so(theirs, result):
+            Operation.objects.filter(pk=mine.pk).delete()
+            return None
+        mine.base, mine.wanted = _json(theirs), _json(result)
+        mine.base_revision, mine.at = zone.revision, now
+        mine.save(update_fields=["base", "wanted", "base_revision", "at"])
+        return mine
+
+
+def draft_changes(
+    *, author: Drafter, zone: Zone, changes: Sequence[Change], base_revision: int, now: datetime
+) -> Draft:
+    """The author's draft has these changes too.
+
+    Raises CannotUndo if it changes one of the RRsets already, QuotaExceeded if it would have too many operations.
+    """
+    with transaction.atomic(durable=True):
+        draft = open_draft(author, now)
+        drafted = set(Operation.objects.filter(draft=draft, zone=zone).values_list("name", "type"))
+        clash = next((change for change in changes if change.key in drafted), None)
+        if clash is not None:
+            what = f"{rdata.type_to_text(clash.type)} {clash.name}"
+            raise CannotUndo(
+                gettext("Your draft changes {what} already. Publish or discard that first.").format(what=what)
+            )
+        used = quotas.operation_count(person(author).pk, quotas.operations_to_count(author))
+        quotas.refuse_operations(author, used=used, added=len(changes))
+        Operation.objects.bulk_create(
+            [_operation(draft, zone, change, base_revision, now) for change in changes], batch_size=2000
+        )
+    return draft
+
+
+def open_draft(author: Drafter, now: datetime) -> Draft:
+    """The author's draft, made if there was none, and locked until the transaction ends."""
+    return Draft.objects.bulk_create(
+        [Draft(author=person(author), changed_at=now)],
+        update_conflicts=True,
+        unique_fields=["author"],
+        update_fields=["changed_at"],
+    )[0]
+
+
+def person(drafter: Drafter) -> User:
+    """The person whose draft this is."""
+    return drafter.user if isinstance(drafter, Actor) else drafter
+
+
+def edit_of(operation: Operation) -> Edit:
+    """The operation as a frozen value."""
+    return _edit(operation.pk, operation.name, operation.type, operation.base, operation.wanted)
+
+
+def edits_of(operations: "QuerySet[Operation]") -> dict[int, list[Edit]]:
+    """These operations as frozen values, per zone id; of thousands, instances of the model would take as long again."""
+    found: dict[int, list[Edit]] = {}
+    for zone_id, *operation in operations.values_list("zone_id", "pk", "name", "type", "base", "wanted"):
+        found.setdefault(zone_id, []).append(_edit(*operation))
+    return found
+
+
+def _edit(pk: int, name: str, type: int, base: Mapping[str, Any] | None, after: Mapping[str, Any] | None) -> Edit:
+    before = RRset.from_json(name, type, base) if base else None
+    return Edit(Change(name, type, before, RRset.from_json(name, type, after) if after else None), pk)
+
+
+class _New(NamedTuple):
+    """What an operation says of an RRset, and the revision that its base is of."""
+
+    zone: Zone
+    change: Change
+    base_revision: int
+
+
+def _draft_rrsets(
+    author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime, base_revision: int | None
+) -> dict[KeyInZone, Operation]:
+    """What `_write_rrsets` writes, as the operations that it is stored as."""
+    draft, new, ids = _write_rrsets(author, afters, now, base_revision)
+    found = {place: _operation(draft, *each, now) for place, each in new.items()}
+    for place, operation in found.items():
+        operation.pk = ids[place]
+    return found
+
+
+def _write_rrsets(
+    author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime, base_revision: int | None
+) -> tuple[Draft, dict[KeyInZone, _New], dict[KeyInZone, int]]:
+    """These RRsets are so in the author's draft (None: deleted); operations without effect are gone.
+
+    Returned are the draft, what its operations say and their ids. `base_revision` is that of the only zone.
+    """
+    owners = {zone.pk: (zone.name, {name for name, _ in of_zone}) for zone, of_zone in afters.items()}
+    for zone_name, owner_names in owners.values():
+        for name in owner_names:
+            if not names.is_within(name, zone_name):
+                raise NameOutside(text=name, zone_name=zone_name)
+    with transaction.atomic(durable=True):
+        draft = open_draft(author, now)
+        counted = quotas.operations_in(draft, quotas.operations_to_count(author))
+        alive = Zone.objects.filter(pk__in=list(owners), deleted_at=None).values_list("pk", "revision", counted)
+        revisions = {pk: (revision, used) for pk, revision, used in alive}
+        if gone := next((zone for zone in afters if zone.pk not in revisions), None):
+            raise Unknown(gone.name)
+        published = store_rrsets.rrsets_at_names(owners)
+        drafted = _drafted_at(draft, owners)
+        operations: dict[KeyInZone, _New] = {}
+        dropped = []
+        for zone, of_zone in afters.items():
+            found = published[zone.pk]
+            access.refuse_changes(author, zone, (Change(*key, found.get(key), r) for key, r in of_zone.items()))
+            revision, _ = revisions[zone.pk]
+            seen_revision = revision if base_revision is None else min(base_revision, revision)
+            seen = found if seen_revision == revision else found | _changed_since(zone, seen_revision, of_zone)
+            for key, rrset in of_zone.items():
+                place = (zone.pk, *key)
+                before = drafted.get(place)
+                base = edit_of(before).change.before if before else seen.get(key)
+                if not (is_already_so(found.get(key), rrset) or is_already_so(base, rrset)):
+                    base_number = before.base_revision if before else seen_revision
+                    operations[place] = _New(zone, Change(*key, base, rrset), base_number)
+                elif before:
+                    dropped.append(before.pk)
+        added = len(operations.keys() - drafted.keys()) - len(dropped)
+        quotas.refuse_operations(author, used=next(iter(revisions.values()))[1], added=added)
+        ids = _store(draft, operations, dropped, now)
+    return draft, operations, ids
+
+
+def _drafted_at(draft: Draft, owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[KeyInZone, Operation]:
+    """What the draft says at these names of zones already."""
+    owner_names = set().union(*(of_zone for _, of_zone in owners.values()))
+    found = Operation.objects.filter(draft=draft, zone__in=list(owners), name__in=owner_names)
+    return {(o.zone_id, o.name, o.type): o for o in found}
+
+
+def _store(
+    draft: Draft, operations: Mapping[KeyInZone, _New], dropped: Sequence[int], now: datetime
+) -> dict[KeyInZone, int]:
+    """The draft has these operations, and not those that are dropped; returned are their ids."""
+    if dropped:
+        Operation.objects.filter(pk__in=dropped).delete()
+    if not operations:
+        return {}
+    rows = [
+        f'{{"zone": {zone.pk}, "name": {quoted(change.name)}, "key": "{relative_key(change.name, zone.name).hex()}", '
+        f'"type": {change.type}, "base": {json_text(change.before)}, "wanted": {json_text(change.after)}, '
+        f'"base_revision": {base_revision}}}'
+        for zone, change, base_revision in operations.values()
+    ]
+    with connection.cursor() as cursor:
+        cursor.execute(_STORE, [draft.pk, now, f"[{','.join(rows)}]"])
+        return {(zone_id, name, type_): pk for zone_id, name, type_, pk in cursor.fetchall()}
+
+
+def _changed_since(zone: Zone, number: int, keys: Mapping[Key, object]) -> dict[Key, RRset | None]:
+    """What these RRsets were at an older revision, for those that changed since."""
+    first: dict[Key, RRset | None] = {}
+    since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number, name__in={n for n, _ in keys})
+    for change in since.order_by("revision__number"):
+        before = RRset.from_json(change.name, change.type, change.before) if change.before else None
+        first.setdefault((change.name, change.type), before)
+    return first
+
+
+def _resolved(change: Change, theirs: RRset | None, choice: Choice) -> RRset | None:
+    if choice == "theirs":
+        return theirs
+    if choice == "mine":
+        return change.after
+    mine = change.after
+    if mine is None or theirs is None:
+        raise CannotResolve(gettext("One side deletes the RRset, so there are no records of both to keep."))
+    if mine.type == rdtypes.SOA:
+        raise CannotResolve(gettext("A zone has one SOA record; choose one of the two."))
+    union = (*theirs.rdata, *mine.rdata)  # of a value in both, the capitals of mine
+    disabled = (*mine.disabled, *rdata.not_among(mine.type, theirs.disabled, mine.rdata))
+    comment = mine.comment or theirs.comment
+    try:
+        return make(mine.name, mine.type, mine.ttl, union, disabled, comment, notes=mine.notes.joined(theirs.notes))
+    except BadRRset as exc:
+        raise CannotResolve(gettext("The records of both do not fit together: {exc}.").format(exc=exc)) from exc
+
+
+def _operation(draft: Draft, zone: Zone, change: Change, base_revision: int, now: datetime) -> Operation:
+    return Operation(
+        draft=draft,
+        zone=zone,
+        name=change.name,
+        owner_key=relative_key(change.name, zone.name),
+        type=change.type,
+        base=_json(change.before),
+        wanted=_json(change.after),
+        base_revision=base_revision,
+        at=now,
+    )
+
+
+def _json(rrset: RRset | None) -> dict[str, object] | None:
+    return rrset.to_json() if rrset is not None else None

@@ -1,0 +1,497 @@
+"""Drafts with a name: put aside, taken up again, shared with people and teams; who may know about which. Verbs.
+
+A draft is in somebody's hands (its `author`: what they edit goes into it) or lies aside. One that has a name belongs
+to its owner in whosever hands it is, and only one person works in it at a time. Verbs lock the drafts that they move,
+in the order of their ids, before they look at them.
+"""
+
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import actor_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext, gettext_noop, ngettext
+from dnspanel.zones.drafts.draft import Drafter, open_draft, person
+from dnspanel.zones.errors import DraftRefused, DraftUnknown
+from dnspanel.zones.models import Draft, DraftShare, Operation, PublishRequest, RequestState, Zone
+from dnspanel.zones.plan import quotas
+from dnspanel.zones.rights import access
+from replication.dns import rdata
+
+LONGEST_NAME = 80
+MOST_SHARES = 50  # of one draft
+NOBODY = gettext_noop("There is nobody, and no team, of this name with whom you can share.")
+
+
+@dataclass(frozen=True, slots=True)
+class NamedDraft:
+    """A draft with a name as one person may know it; numbers are of zones that this person sees."""
+
+    draft: Draft
+    is_own: bool
+    may_edit: bool  # take it up, publish it
+    changes: int = 0
+    zones: int = 0
+    first_zone: str = ""
+
+    @property
+    def is_aside(self) -> bool:
+        """Whether nobody works in it."""
+        return self.draft.author_id is None
+
+
+def named_draft_page(reader: Drafter, *, before: int | None = None, limit: int = 50) -> list[NamedDraft]:
+    """The reader's own drafts with a name, and those shared with them or a team of theirs, the newest first.
+
+    `before` is the id of the last draft of the page before. Those that are open by link only are in no list.
+    """
+    user = person(reader)
+    found = _listed(user).select_related("owner", "author").prefetch_related("shares").order_by("-pk")
+    drafts = list(found.filter(pk__lt=before)[:limit] if before is not None else found[:limit])
+    counts = _counts(reader, drafts)
+    teams = set(user.memberships.values_list("team", flat=True)) if drafts else set()
+    return [_named(draft, reader, teams, counts.get(draft.pk)) for draft in drafts]
+
+
+def named_draft(reader: Drafter, key: UUID) -> NamedDraft:
+    """The draft with this key, as its owner, a receiver of a share, or by its link. Raises DraftUnknown.
+
+    One that waits for approval is read by who sees a zone of it.
+    """
+    user = person(reader)
+    related = Draft.objects.select_related("owner", "author", "request").prefetch_related(
+        "shares__user", "shares__team"
+    )
+    draft = related.filter(key=key).exclude(name="").first()
+    if draft is None:
+        raise DraftUnknown
+    counted = _counts(reader, [draft]).get(draft.pk)
+    is_open = draft.is_by_link or request_of(draft) is not None
+    if not _listed(user).filter(pk=draft.pk).exists() and not (is_open and counted):
+        raise DraftUnknown
+    return _named(draft, reader, set(user.memberships.values_list("team", flat=True)), counted)
+
+
+def request_of(draft: Draft) -> PublishRequest | None:
+    """The request to publish the draft, if one is open."""
+    found: PublishRequest | None = getattr(draft, "request", None)
+    return found if found is not None and found.is_open else None
+
+
+def draft_in_hand(author: Drafter) -> Draft | None:
+    """The draft that the author works in, with a name or without."""
+    return Draft.objects.select_related("owner").filter(author=person(author)).first()
+
+
+def put_aside(
+    *,
+    author: Drafter,
+    name: str,
+    now: datetime,
+    zones: Collection[Zone] | None = None,
+    alongside: Callable[[Draft], object] = lambda made: None,
+) -> Draft:
+    """What the author's draft holds (in these zones) is a draft of its own with this name, in nobody's hands.
+
+    A token moves what it sees. `alongside` runs in the same transaction. Raises DraftRefused for a name that cannot
+    be, or if there is nothing to move; QuotaExceeded.
+    """
+    access.require(author, Permission.EDIT)
+    with _moving():
+        current = open_draft(author, now)
+        chosen = _seen_by(author, Operation.objects.filter(draft=current))
+        if zones is not None:
+            chosen = chosen.filter(zone__in=[zone.pk for zone in zones])
+        if not chosen.exists():
+            raise DraftRefused(gettext("Your draft has no changes to put aside."))
+        made = _aside(author, chosen, name, now, before=current)
+        alongside(made)
+        return made
+
+
+def set_down(*, by: Drafter, named: NamedDraft, now: datetime, alongside: Callable[[Draft], object]) -> Draft:
+    """The draft, which nobody else works in, is in nobody's hands; `alongside` runs in the same transaction.
+
+    Raises DraftUnknown, DraftRefused while somebody else works in it, and Forbidden for who may only read it.
+    """
+    with _moving():
+        draft = locked_to_publish(by, named)[0]
+        if not Operation.objects.filter(draft=draft).exists():
+            raise DraftRefused(gettext("There is nothing in this draft."))
+        if draft.author_id is not None:
+            draft.author = None
+            draft.save(update_fields=["author"])
+        alongside(draft)
+        return draft
+
+
+def put_back(*, by: Drafter, named: NamedDraft, now: datetime) -> None:
+    """The draft is in nobody's hands; by who works in it, or by its owner. Without a change in it, it is gone.
+
+    Raises DraftUnknown if it is neither's, or gone.
+    """
+    with _moving():
+        draft = _locked(named.draft)
+        if person(by).pk not in (draft.author_id, draft.owner_id):
+            raise DraftUnknown
+        if draft.author_id is not None:
+            _record("draft.put-back", by, now, draft)
+            _release(draft)
+
+
+def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "", merge: bool = False) -> None:
+    """The draft is the one that the author works in. Nothing of what they had is lost.
+
+    Another draft with a name is put back. What has no name is put aside as `aside`, or with `merge` goes into the
+    draft. Raises DraftRefused if neither is said and there is something, if both change the same RRset, if somebody
+    else works in it, or if it has changes that the author may not see; Forbidden without the right to edit it.
+    """
+    user = person(author)
+    with _moving():
+        locked = Draft.objects.select_for_update(no_key=True).filter(Q(pk=named.draft.pk) | Q(author=user))
+        by_id = {draft.pk: draft for draft in locked.order_by("pk")}
+        draft = by_id.pop(named.draft.pk, None)
+        if draft is None or not draft.name:
+            raise DraftUnknown
+        _refuse_to_edit(author, named)
+        if draft.author_id == user.pk:
+            return
+        _refuse_while_in_hand(draft, user)
+        if not _sees_all(author, draft):
+            raise DraftRefused(
+                gettext("This draft has changes that you may not see: somebody who sees them has to take it up.")
+            )
+        for current in by_id.values():
+            if current.name:
+                _release(current)
+            else:
+                _clear(author, current, draft, now, aside, merge=merge)
+        Draft.objects.filter(pk=draft.pk).update(
+            author=user, changed_at=now, worked_in=sorted({*draft.worked_in, user.pk})
+        )
+        _record("draft.take-up", author, now, draft)
+
+
+def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
+    """The owner's draft has this name. Raises DraftRefused, or DraftUnknown for whose it is not."""
+    with _moving():
+        draft = _locked(named.draft, owner=by)
+        before, draft.name = draft.name, _clean(name)
+        if before != draft.name:
+            draft.save(update_fields=["name"])
+            _record("draft.rename", by, now, draft, before=before)
+
+
+def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
+    """The owner's draft is gone, in whosever hands it was; returns how many changes it had. Raises DraftUnknown."""
+    with _moving():
+        draft = _locked(named.draft, owner=by)
+        lost = Operation.objects.filter(draft=draft).count()
+        PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).update(
+            state=RequestState.WITHDRAWN, ended_at=now, ended_by=person(by), draft=None
+        )
+        _record("draft.discard", by, now, draft, changes=lost)
+        draft.delete()
+        return lost
+
+
+def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, now: datetime) -> None:
+    """The person, or each member of the team, may read the owner's draft, or also work in it.
+
+    They see of it what is in zones that they see. Raises DraftRefused beyond MOST_SHARES, and for whom the owner does
+    not know; DraftUnknown for whose draft it is not.
+    """
+    receiver = {"team": to} if isinstance(to, Team) else {"user": to}
+    with _moving():
+        draft = _locked(named.draft, owner=by)
+        if to == person(by):
+            raise DraftRefused(gettext("It is yours already."))
+        known = teams_known_to(by) if isinstance(to, Team) else people_known_to(by)
+        if not known.filter(pk=to.pk).exists():
+            raise DraftRefused(gettext(NOBODY))
+        shares = DraftShare.objects.filter(draft=draft)
+        if shares.exclude(**receiver).count() >= MOST_SHARES:
+            raise DraftRefused(
+                gettext("A draft is shared with at most {most_shares} people and teams.").format(
+                    most_shares=MOST_SHARES
+                )
+            )
+        DraftShare.objects.update_or_create(draft=draft, **receiver, defaults={"may_edit": may_edit})
+        _put_back_if_not_allowed(draft)
+        _record("draft.share", by, now, draft, **_receiver(to), may_edit=may_edit)
+
+
+def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> None:
+    """The share is gone; a draft that its receiver worked in is put back. Raises DraftUnknown for whose it is not."""
+    with _moving():
+        draft = _locked(named.draft, owner=by)
+        found = DraftShare.objects.select_related("user", "team").filter(draft=draft, pk=share_id).first()
+        if found is not None and (to := found.team or found.user) is not None:
+            found.delete()
+            _put_back_if_not_allowed(draft)
+            _record("draft.unshare", by, now, draft, **_receiver(to))
+
+
+def open_by_link(*, by: Drafter, named: NamedDraft, is_open: bool, now: datetime) -> None:
+    """Whoever has the address and sees a zone of the draft may read it there, or not. Raises DraftUnknown."""
+    with _moving():
+        draft = _locked(named.draft, owner=by)
+        if draft.is_by_link != is_open:
+            Draft.objects.filter(pk=draft.pk).update(is_by_link=is_open)
+            _record("draft.link", by, now, draft, open=is_open)
+
+
+def locked_to_publish(author: Drafter, named: NamedDraft) -> tuple[Draft, QuerySet[Operation]]:
+    """The draft, locked until the transaction ends, and what the author sees of it.
+
+    Raises DraftUnknown when it is gone, DraftRefused when somebody else works in it, Forbidden for who may only read
+    it.
+    """
+    _refuse_to_edit(author, named)
+    draft = _locked(named.draft)
+    _refuse_while_in_hand(draft, person(author))
+    return draft, operations_seen(author, draft)
+
+
+def drafts_of(user: User) -> QuerySet[Draft]:
+    """The drafts of this person that hold anything: those with a name, and the one that they work in."""
+    own = Draft.objects.filter(Q(owner=user, discarded_at=None) | Q(author=user, owner=None))
+    return own.filter(Exists(Operation.objects.filter(draft=OuterRef("pk")))).order_by("pk")
+
+
+def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) -> list[str]:
+    """Those drafts of these ids that are the person's are `to`'s, aside; their names. Within a transaction.
+
+    The one without a name gets that of the person; a name that `to` has already is told whose it was. Raises
+    DraftRefused for a service account, which takes up no draft.
+    """
+    if not ids:
+        return []
+    if to.is_service:
+        raise DraftRefused(gettext("A service account has no drafts: hand them over to a person."))
+    taken = set(Draft.objects.filter(owner=to).values_list("name", flat=True))
+    names = []
+    for draft in drafts_of(person).select_for_update(no_key=True, of=("self",)).filter(pk__in=ids):
+        name = draft.name or f"Draft of {person.username}"[:LONGEST_NAME]
+        if name in taken:
+            name = f"{name[: LONGEST_NAME - 36]} of {person.username[:32]}"
+        if name in taken:
+            raise DraftRefused(
+                gettext("{username} has a draft “{name}” already.").format(username=to.username, name=name)
+            )
+        author = None if draft.author_id == person.pk else draft.author_id
+        Draft.objects.filter(pk=draft.pk).update(owner=to, name=name, author=author, changed_at=now)
+        DraftShare.objects.filter(draft=draft, user=to).delete()
+        taken.add(name)
+        names.append(name)
+    return names
+
+
+def operations_seen(reader: Drafter, draft: Draft) -> QuerySet[Operation]:
+    """What this reader sees of a draft: operations in zones, and for a token on RRsets, that they see."""
+    return _seen_by(reader, Operation.objects.filter(draft=draft)).filter(zone__in=access.zones_visible_to(reader))
+
+
+def refuse_requested(draft: Draft) -> None:
+    """Raise DraftRefused for a draft that is published by its request alone. One query, none without a name."""
+    if draft.name and PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).exists():
+        raise DraftRefused(gettext("This draft waits for approval: its request publishes it, or is withdrawn first."))
+
+
+def forget_if_empty(draft: Draft) -> None:
+    """A draft with a name, locked, is gone when nothing is left in it."""
+    if draft.name and not Operation.objects.filter(draft=draft).exists():
+        draft.delete()
+
+
+def people_known_to(sharer: Drafter) -> QuerySet[User]:
+    """With whom somebody may share: everybody for who sees all zones, else who is in a team of theirs."""
+    people = User.objects.filter(is_active=True).exclude(pk=person(sharer).pk).order_by("username")
+    return (
+        people if _knows_everybody(sharer) else people.filter(memberships__team__in=teams_known_to(sharer)).distinct()
+    )
+
+
+def teams_known_to(sharer: Drafter) -> QuerySet[Team]:
+    """With which teams somebody may share: all of them for who sees all zones, else their own."""
+    teams = Team.objects.order_by("name")
+    return teams if _knows_everybody(sharer) else teams.filter(memberships__user=person(sharer))
+
+
+def _knows_everybody(sharer: Drafter) -> bool:
+    actor = actor_of(sharer)
+    return actor is not None and actor.may_everywhere(Right.READ)
+
+
+def _listed(user: User) -> QuerySet[Draft]:
+    shared = DraftShare.objects.filter(Q(user=user) | Q(team__memberships__user=user)).values("draft")
+    return Draft.objects.exclude(name="").filter(Q(owner=user) | Q(author=user) | Q(pk__in=shared))
+
+
+def _counts(reader: Drafter, drafts: Collection[Draft]) -> dict[int, Mapping[str, Any]]:
+    """Changes and zones of each draft that has any where this reader sees the zone."""
+    seen = _seen_by(reader, Operation.objects.filter(draft__in=[draft.pk for draft in drafts]))
+    counted = seen.filter(zone__in=access.zones_visible_to(reader)).values("draft_id")
+    rows = counted.annotate(changes=Count("pk"), zones=Count("zone", distinct=True), first_zone=Min("zone__name"))
+    return {row["draft_id"]: row for row in rows.order_by()} if drafts else {}
+
+
+def _named(draft: Draft, reader: Drafter, teams: set[int], counts: Mapping[str, Any] | None) -> NamedDraft:
+    user = person(reader)
+    shares = [share for share in draft.shares.all() if share.user_id == user.pk or share.team_id in teams]
+    is_own = draft.owner_id == user.pk
+    may_edit = is_own or draft.author_id == user.pk or any(share.may_edit for share in shares)
+    found = {name: value for name, value in (counts or {}).items() if name != "draft_id"}
+    return NamedDraft(draft, is_own, may_edit and access.may_edit(reader), **found)
+
+
+def _seen_by(reader: Drafter, operations: QuerySet[Operation]) -> QuerySet[Operation]:
+    """Those that a token sees; a person has all of their draft."""
+    actor = actor_of(reader)
+    if actor is None or actor.scope is None:
+        return operations
+    visible = operations.filter(zone__in=access.zones_within_reach(reader, Right.READ)).select_related("zone")
+    limits = {zone: access.visibility_of(reader, zone) for zone in {operation.zone for operation in visible}}
+    if not any(limits.values()):
+        return operations.filter(zone__in=limits)
+    seen = [o.pk for o in visible if (limit := limits[o.zone]) is None or limit(o.name, o.type)]
+    return operations.filter(pk__in=seen)
+
+
+def _sees_all(author: Drafter, draft: Draft) -> bool:
+    operations = Operation.objects.filter(draft=draft)
+    if operations.exclude(zone__in=access.zones_within_reach(author, Right.READ)).exists():
+        return False
+    return _seen_by(author, operations).count() == operations.count()
+
+
+def _refuse_to_edit(author: Drafter, named: NamedDraft) -> None:
+    access.require(author, Permission.EDIT)
+    if not named.may_edit:
+        raise access.Forbidden(Permission.EDIT, gettext("This draft is shared with you to read only."))
+
+
+def _refuse_while_in_hand(draft: Draft, user: User) -> None:
+    if draft.author_id not in (None, user.pk):
+        raise DraftRefused(
+            gettext("{username} works in this draft now.").format(
+                username=User.objects.get(pk=draft.author_id).username
+            )
+        )
+
+
+@contextmanager
+def _moving() -> Iterator[None]:
+    """A transaction in which two drafts may come to have the same name, or author: the later one is refused."""
+    try:
+        with transaction.atomic(durable=True):
+            yield
+    except IntegrityError as exc:
+        if "draft_name_unique" in str(exc):
+            raise DraftRefused(gettext("You have a draft of this name already.")) from exc
+        raise DraftRefused(gettext("Your draft changed in another window meanwhile. Try again.")) from exc
+
+
+def _locked(draft: Draft, *, owner: Drafter | None = None) -> Draft:
+    found = Draft.objects.select_for_update(no_key=True).filter(pk=draft.pk).exclude(name="").first()
+    if found is None or (owner is not None and found.owner_id != person(owner).pk):
+        raise DraftUnknown
+    return found
+
+
+def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: datetime, *, before: Draft) -> Draft:
+    """These operations of the draft `before` are in a new draft with this name."""
+    quotas.refuse_named_draft(author)
+    made = Draft.objects.create(
+        owner=person(author),
+        name=_clean(name),
+        changed_at=now,
+        worked_in=sorted({*before.worked_in, person(author).pk, *filter(None, [before.owner_id])}),
+    )
+    changes = operations.update(draft=made)
+    _record("draft.put-aside", author, now, made, changes=changes)
+    return made
+
+
+def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: str, *, merge: bool) -> None:
+    """The current draft, which has no name, is gone: what it has is aside, or in the draft."""
+    operations = Operation.objects.filter(draft=current)
+    if merge:
+        merge_into(author, operations, draft)
+    elif aside:
+        if operations.exists():
+            _aside(author, operations, aside, now, before=current)
+    elif (changes := operations.count()) > 0:
+        raise DraftRefused(
+            ngettext(
+                "Your draft has {changes:,} change: name it, to put it aside, or merge both.",
+                "Your draft has {changes:,} changes: name it, to put it aside, or merge both.",
+                changes,
+            ).format(changes=changes)
+        )
+    current.delete()
+
+
+def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -> None:
+    """These operations are in the draft too, which has none on the same RRsets; who worked in them, worked in it."""
+    there = Operation.objects.filter(draft=draft)
+    places = set(there.values_list("zone", "name", "type"))
+    mine = list(operations.values_list("zone", "name", "type"))
+    if clash := next((place for place in mine if place in places), None):
+        _, name, type_ = clash
+        what = f"{rdata.type_to_text(type_)} {name}"
+        raise DraftRefused(gettext("Both change {what}: publish, discard or put aside one of them.").format(what=what))
+    quotas.refuse_operations(author, used=len(places), added=len(mine))
+    both = Draft.objects.filter(Q(pk=draft.pk) | Q(pk__in=operations.values("draft")))
+    draft.worked_in = sorted(set().union(*both.values_list("worked_in", flat=True)))
+    Draft.objects.filter(pk=draft.pk).update(worked_in=draft.worked_in)
+    operations.update(draft=draft)
+
+
+def _release(draft: Draft) -> None:
+    """Nobody works in the draft any more; an empty one is gone."""
+    if Operation.objects.filter(draft=draft).exists():
+        Draft.objects.filter(pk=draft.pk).update(author=None)
+    else:
+        draft.delete()
+
+
+def _put_back_if_not_allowed(draft: Draft) -> None:
+    """A draft in the hands of somebody who may not edit it any more is in nobody's."""
+    if draft.author_id in (None, draft.owner_id):
+        return
+    allowed = Q(user=draft.author_id) | Q(team__memberships__user=draft.author_id)
+    if not DraftShare.objects.filter(allowed, draft=draft, may_edit=True).exists():
+        Draft.objects.filter(pk=draft.pk).update(author=None)
+
+
+def _clean(name: str) -> str:
+    """The name without spaces around it. Raises DraftRefused."""
+    text = " ".join(name.split())
+    if not text:
+        raise DraftRefused(gettext("A draft that is put aside needs a name."))
+    if len(text) > LONGEST_NAME or not text.isprintable():
+        raise DraftRefused(
+            gettext("A name has at most {longest_name} characters, all of which can be printed.").format(
+                longest_name=LONGEST_NAME
+            )
+        )
+    return text
+
+
+def _receiver(to: User | Team) -> dict[str, str]:
+    return {"team": to.name} if isinstance(to, Team) else {"person": to.username}
+
+
+def _record(action: str, by: Drafter, now: datetime, draft: Draft, **details: Any) -> None:
+    audit.record(action=action, by=by, now=now, target=draft.name, draft=str(draft.key), **details)

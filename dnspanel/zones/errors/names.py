@@ -1,0 +1,154 @@
+"""Errors about the names of zones."""
+
+from collections.abc import Mapping, Sequence
+
+from dnspanel.texts import gettext, ngettext
+from dnspanel.zones.errors.zone import ZoneError
+
+
+class NameRefused(ZoneError):
+    """A zone cannot have this name."""
+
+    def __init__(self, name: str, reason: str) -> None:
+        self.name = name
+        super().__init__(reason)
+
+
+class NameTaken(NameRefused):
+    """A zone of this name exists."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name, gettext("The zone {name} exists already.").format(name=name))
+
+
+class PublicSuffix(NameRefused):
+    """Nobody may have a zone of this name, because everybody's zones lie below it."""
+
+    def __init__(self, name: str) -> None:
+        what = gettext("the root") if name == "." else name
+        super().__init__(
+            name,
+            gettext(
+                "Nobody may have the zone {what}: it stands above the zones of everybody. If that is "
+                "meant, the settings PANEL_REFUSED_SUFFIXES and PANEL_PUBLIC_SUFFIX_LIST can be changed."
+            ).format(what=what),
+        )
+
+
+class ReverseName(NameRefused):
+    """What was given is a network or an address; `zones` are those that hold its reverse names."""
+
+    def __init__(self, name: str, network: str, zones: Sequence[str]) -> None:
+        self.network, self.zones = network, tuple(zones)
+        where: str = ", ".join(self.zones[:4]).removesuffix(".")
+        if len(self.zones) > 4:
+            where = gettext("{listed} and {count} more").format(listed=where, count=len(self.zones) - 4)
+        super().__init__(
+            name,
+            gettext("{network} is not the name of a zone; its reverse names lie in {where}.").format(
+                network=network, where=where
+            ),
+        )
+
+
+class NameOfOthers(NameRefused):
+    """The name lies `side` ("below" or "above") a zone of which the author may not change every record.
+
+    `other` is that zone, or nothing where the author may not know about it.
+    """
+
+    def __init__(self, name: str, side: str, other: str) -> None:
+        self.side, self.other = side, other
+        if side == "below":
+            message = (
+                gettext(
+                    "You may not have the zone {name}: it lies below {other}, and you may not change every record of "
+                    "that zone."
+                )
+                if other
+                else gettext("You may not have the zone {name}: it lies below a zone of another team.")
+            )
+        else:
+            message = (
+                gettext(
+                    "You may not have the zone {name}: it lies above {other}, and you may not change every record of "
+                    "that zone."
+                )
+                if other
+                else gettext("You may not have the zone {name}: it lies above a zone of another team.")
+            )
+        super().__init__(name, message.format(name=name, other=other))
+
+
+class SignedAtParent(NameRefused):
+    """The zone above says by a DS that this one is signed, and it would not be."""
+
+    def __init__(self, name: str, parent: str) -> None:
+        super().__init__(
+            name,
+            gettext(
+                "{parent} holds a DS for {name}: resolvers that validate would answer nothing of it, "
+                "because it would not be signed by the key that the DS names. Remove the DS from "
+                "{parent} first, and wait for its TTL."
+            ).format(parent=parent, name=name),
+        )
+
+
+class BreaksBelow(NameRefused):
+    """The zone says by a DS that a zone below it is signed by another key than it is, or signed at all."""
+
+    def __init__(self, name: str, child: str, reason: str) -> None:
+        self.child = child
+        super().__init__(
+            name,
+            gettext(
+                "{name} holds a DS for {child}, {reason}: resolvers that validate would answer nothing "
+                "of it. Take the DS out, or put the right one in."
+            ).format(name=name, child=child, reason=reason),
+        )
+
+
+class NamesRefused(ZoneError):
+    """Zones cannot have these names, each for the reason in `refusals`; none of the new zones was created."""
+
+    def __init__(self, refusals: Mapping[str, NameRefused]) -> None:
+        self.refusals = dict(refusals)
+        first, more = next(iter(self.refusals.values())), len(self.refusals) - 1
+        message: str = str(first)
+        if more:
+            message = ngettext(
+                "{message} One more name is refused.", "{message} {count} more names are refused.", more
+            ).format(message=message, count=more)
+        super().__init__(message)
+
+    @property
+    def first(self) -> NameRefused:
+        return next(iter(self.refusals.values()))
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(self.refusals)
+
+
+class NamesTaken(ZoneError):
+    """Zones of these names exist; none of the new zones was created."""
+
+    def __init__(self, names: Sequence[str]) -> None:
+        self.names = tuple(names)
+        first, more = self.names[0], len(self.names) - 1
+        super().__init__(
+            (
+                gettext("The zone {first} exists already, and {more} more.")
+                if more
+                else gettext("The zone {first} exists already.")
+            ).format(first=first, more=more)
+        )
+
+
+class NameReserved(NameRefused):
+    """The panel needs this name for itself."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            name, gettext("The name {name} is reserved: the panel uses it to see how far a node is.").format(name=name)
+        )

@@ -1,0 +1,172 @@
+"""Errors about publications."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import timedelta
+from typing import TYPE_CHECKING
+
+from dnspanel.texts import gettext, joined
+from dnspanel.zones.errors.zone import ZoneError
+from replication.dns import rdata
+
+if TYPE_CHECKING:
+    from dnspanel.zones.plan.merge import Conflict
+    from dnspanel.zones.rules.rules import Violation
+
+
+class TakenBack(ZoneError):
+    """The publication was saved, and taken back because the canary could not answer with it.
+
+    `reason` says why, as the canary found it; it is empty for those who must not know who published what.
+    """
+
+    def __init__(self, sequence: int, reason: str) -> None:
+        self.sequence, self.reason = sequence, reason
+        message = gettext("The change was taken back, because the name servers could not answer with it.")
+        super().__init__(f"{message} {reason}".rstrip())
+
+
+class ExpiryRefused(ZoneError):
+    """An RRset cannot be removed at this time, or not by itself at all."""
+
+
+class PublishRefused(ZoneError):
+    """Nothing was published, and nothing of the draft is lost."""
+
+
+class NothingToPublish(PublishRefused):
+    """The draft holds no operation, or only such as others have published too."""
+
+    def __init__(self) -> None:
+        super().__init__(gettext("There is nothing to publish."))
+
+
+class Conflicts(PublishRefused):
+    """Others published changes of RRsets that this draft changes too."""
+
+    def __init__(self, conflicts: "Sequence[Conflict]") -> None:
+        self.conflicts = tuple(conflicts)
+        names: str = ", ".join(f"{c.change.name} {rdata.type_to_text(c.change.type)}" for c in self.conflicts[:5])
+        if len(self.conflicts) > 5:
+            names = gettext("{listed} and {count} more").format(listed=names, count=len(self.conflicts) - 5)
+        super().__init__(gettext("Changed by others meanwhile: {names}.").format(names=names))
+
+
+class RuleViolations(PublishRefused):
+    """The resulting zone would break rules: errors, or warnings that nobody accepted."""
+
+    def __init__(self, violations: "Sequence[Violation]") -> None:
+        self.violations = tuple(violations)
+        super().__init__(joined(" ", (violation.message for violation in self.violations)))
+
+
+@dataclass(frozen=True, slots=True)
+class GuardedZone:
+    """A zone that loses so much that a person has to confirm it: why, and how many of its RRsets go."""
+
+    name: str
+    reasons: tuple[str, ...]
+    removed: int
+    rrsets: int
+
+
+class GuardHolds(PublishRefused):
+    """The change is so large that it waits until a person confirms it; `zones` are all that lose so much."""
+
+    def __init__(self, zones: Sequence[GuardedZone]) -> None:
+        self.zones = tuple(zones)
+        first = self.zones[0]
+        super().__init__(
+            gettext("{zone_name}: {list} Confirm it by typing the zone's name.").format(
+                zone_name=first.name, list=joined(" ", first.reasons)
+            )
+        )
+
+
+class MassDeletion(PublishRefused):
+    """So many zones would be deleted in a short time that it waits until a person confirms the number."""
+
+    def __init__(
+        self,
+        *,
+        count: int,
+        lately: int,
+        existing: int,
+        most: int,
+        window: timedelta,
+        zones: Sequence[GuardedZone] = (),
+        rrsets: int = 0,
+    ) -> None:
+        self.count, self.lately, self.existing, self.most = count, lately, existing, most
+        self.zones, self.rrsets = tuple(zones), rrsets  # the first of them; RRsets of all
+        minutes = int(window.total_seconds()) // 60
+        message = (
+            gettext(
+                "This deletes {count:,} of {existing:,} zones, after {lately:,} in the last {minutes} minutes: more "
+                "than {most:,} within {minutes} minutes wait until somebody confirms it. Nothing was deleted."
+            )
+            if lately
+            else gettext(
+                "This deletes {count:,} of {existing:,} zones: more than {most:,} within {minutes} minutes wait until "
+                "somebody confirms it. Nothing was deleted."
+            )
+        )
+        super().__init__(message.format(count=count, existing=existing, lately=lately, most=most, minutes=minutes))
+
+    @property
+    def total(self) -> int:
+        """How many zones would be gone: the number that a person types to confirm."""
+        return self.count + self.lately
+
+
+class PublishedInPart(PublishRefused):
+    """A large change was published in pieces, and others changed the zone so that the rest does not fit any more.
+
+    Sent again, it goes on from there: what is published already is no change any more.
+    """
+
+    def __init__(self, *, pieces: int, of: int, last: int) -> None:
+        self.last = last
+        super().__init__(
+            gettext(
+                "Others changed the same records meanwhile: {pieces:,} of {of:,} parts are published, up "
+                "to publication {last}. Send the request again for the rest."
+            ).format(pieces=pieces, of=of, last=last)
+        )
+
+
+class QuotaExceeded(PublishRefused):
+    """A person or a team would have more zones, RRsets in a zone or operations in a draft than they may."""
+
+
+class PublishingOnHold(PublishRefused):
+    """Nothing at all is published until a person has decided between the nodes' content and the panel's."""
+
+    def __init__(self, reason: str) -> None:
+        self.reason = reason
+        super().__init__(
+            gettext("Publishing is held: {reason} Drafts are kept; nothing was published.").format(reason=reason)
+        )
+
+
+class CannotResolve(ZoneError):
+    """A conflict cannot be settled in this way."""
+
+
+class CannotClone(ZoneError):
+    """A zone cannot be the source of so many others: the message says how much can be."""
+
+
+class CannotUndo(ZoneError):
+    """The revision has no inverse that fits into a draft; `instead` names the act that does it."""
+
+    def __init__(self, reason: str, *, instead: str = "") -> None:
+        self.instead = instead  # "delete", "restore" or nothing
+        super().__init__(reason)
+
+
+class NotOnHold(ZoneError):
+    """Publishing is not held, so there is no history to decide about."""
+
+    def __init__(self) -> None:
+        super().__init__(gettext("Publishing is not held any more; somebody else may have decided first."))

@@ -1,0 +1,113 @@
+"""Errors about rights over zones, and about locks."""
+
+from typing import TYPE_CHECKING
+
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext, gettext_noop
+from dnspanel.zones.errors.zone import ZoneError
+from replication.dns import rdata
+
+if TYPE_CHECKING:
+    from dnspanel.zones.models import Lock
+
+
+class Forbidden(ZoneError):
+    """The person lacks a permission."""
+
+    def __init__(self, permission: Permission, reason: str = "") -> None:
+        self.permission = permission
+        super().__init__(reason or gettext("You may not {value}.").format(value=gettext(permission.value)))
+
+
+_ACTS = {
+    Right.READ: gettext_noop("You may not see {what}."),
+    Right.ADD: gettext_noop("You may not add {what}."),
+    Right.CHANGE: gettext_noop("You may not change {what}."),
+    Right.REMOVE: gettext_noop("You may not delete {what}."),
+    Right.CREATE_ZONE: gettext_noop("You may not create the zone {what}."),
+    Right.DELETE_ZONE: gettext_noop("You may not delete or restore the zone {what}."),
+    Right.SETTINGS: gettext_noop("You may not change the settings of the zone {what}."),
+    Right.DNSSEC: gettext_noop("You may not sign the zone or change its keys {what}."),
+    Right.TEMPLATES: gettext_noop("You may not make or change the template {what}."),
+    Right.EXPORT_KEYS: gettext_noop("You may not read the private keys of the zone {what}."),
+    Right.GOVERN: gettext_noop("You may not say what needs approval, or publish past it, in {what}."),
+}
+
+
+class RightMissing(Forbidden):
+    """A person or token lacks a right over a zone, or over one of its RRsets."""
+
+    def __init__(self, right: Right, zone_name: str, name: str = "", type: int = 0) -> None:
+        self.right, self.zone_name, self.name, self.type = right, zone_name, name, type
+        what = zone_name.rstrip(".")
+        if name:
+            what = gettext("{type} {name} in {zone}").format(type=rdata.type_to_text(type), name=name, zone=what)
+        super().__init__(Permission.EDIT, gettext(_ACTS[right]).format(what=what))
+
+
+class Locked(RightMissing):
+    """A lock keeps the zone, or one of its RRsets, from everybody but its manager."""
+
+    def __init__(self, zone_name: str, lock: "Lock", name: str = "", type: int = 0) -> None:
+        super().__init__(Right.CHANGE, zone_name, name, type)
+        self.lock = lock
+        what = f"{rdata.type_to_text(type)} {name}" if name else zone_name
+        message = (
+            gettext("{what} is locked: {reason}. Only {manager} may change it.")
+            if lock.manager
+            else gettext("{what} is locked: {reason}.")
+        )
+        self.args = (message.format(what=what.rstrip("."), reason=lock.reason.rstrip("."), manager=lock.manager),)
+
+
+class Transferred(RightMissing):
+    """The zone's primary is elsewhere: nobody changes it here."""
+
+    def __init__(self, zone_name: str, transferred_from: str) -> None:
+        super().__init__(Right.CHANGE, zone_name)
+        self.args = (transferred_reason(zone_name, transferred_from),)
+
+
+class FollowsMembers(RightMissing):
+    """The zone is a catalog of ours: nobody edits it."""
+
+    def __init__(self, zone_name: str) -> None:
+        super().__init__(Right.CHANGE, zone_name)
+        self.args = (producer_reason(zone_name),)
+
+
+def producer_reason(zone_name: str) -> str:
+    """Why nobody changes anything of a catalog of ours, for people."""
+    return gettext("{name} is a catalog: it says which zones are in it, and changes only with them.").format(
+        name=zone_name.rstrip(".")
+    )
+
+
+def unserved_reason(zone_name: str) -> str:
+    """Why nobody is given a zone that comes from elsewhere and is not served."""
+    return gettext("{name} is not served: it has expired, or nothing has come from its primaries yet.").format(
+        name=zone_name
+    )
+
+
+def transferred_reason(zone_name: str, transferred_from: str) -> str:
+    """Why nothing of a zone is changed here, for people."""
+    return gettext("{name} is transferred from {primaries}: it is changed there, and read here.").format(
+        name=zone_name.rstrip("."), primaries=transferred_from
+    )
+
+
+class LockRefused(ZoneError):
+    """What is to be locked cannot be; `field` is the one at fault."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        self.field = field
+        super().__init__(reason)
+
+
+class LockUnknown(ZoneError):
+    """The zone has no such lock, or not any more."""
+
+    def __init__(self, zone_name: str) -> None:
+        super().__init__(gettext("{zone_name} has no such lock any more.").format(zone_name=zone_name))

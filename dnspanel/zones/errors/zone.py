@@ -1,0 +1,89 @@
+"""Errors about zones and their settings, and the root of the tree."""
+
+from datetime import UTC, datetime
+
+from dnspanel.texts import gettext
+
+
+class ZoneError(Exception):
+    """Something about a zone that a person can read and mend."""
+
+
+class Unknown(ZoneError):
+    """No such zone, as far as this person may know."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(gettext("There is no zone {name}").format(name=name))
+
+
+class InTrash(Unknown):
+    """A zone of this name was deleted and can be restored until it is gone for good."""
+
+    def __init__(self, name: str, *, zone_id: int, deleted_at: datetime, gone_at: datetime) -> None:
+        super().__init__(name)
+        self.zone_id, self.deleted_at, self.gone_at = zone_id, deleted_at, gone_at
+        since, until = (f"{at.astimezone(UTC):%Y-%m-%d %H:%M} UTC" for at in (deleted_at, gone_at))
+        message = gettext("The zone {name} is in the trash since {since}, and can be restored until {until}.")
+        self.args = (message.format(name=name, since=since, until=until),)
+
+
+class RevisionMoved(ZoneError):
+    """The zone is not at the revision that the writer expects."""
+
+    def __init__(self, zone_name: str, *, expected: int, found: int) -> None:
+        self.zone_name, self.expected, self.found = zone_name, expected, found
+        super().__init__(
+            gettext("{zone_name} is at revision {found} by now, not {expected}.").format(
+                zone_name=zone_name, found=found, expected=expected
+            )
+        )
+
+
+class SettingsRefused(ZoneError):
+    """The zone cannot have this tag, team or way of moving its serial; `field` says which."""
+
+    def __init__(self, field: str, reason: str) -> None:
+        self.field = field
+        super().__init__(reason)
+
+
+class DefaultsFixed(ZoneError):
+    """The environment fixes a setting, so a page cannot change it."""
+
+    def __init__(self, variable: str) -> None:
+        super().__init__(
+            gettext("{variable} is set in the panel's environment, so it is not changed here.").format(
+                variable=variable
+            )
+        )
+
+
+class DefaultsMoved(ZoneError):
+    """Somebody changed the same settings since they were shown."""
+
+    def __init__(self, username: str) -> None:
+        super().__init__(
+            gettext("{value} changed them meanwhile. Look at them again, then change them.").format(
+                value=username or gettext("Somebody")
+            )
+        )
+
+
+class NotInTrash(ZoneError):
+    """The zone is not in the trash, or no longer."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        super().__init__(gettext("{name} is not in the trash.").format(name=name))
+
+
+class StillOnItsWay(ZoneError):
+    """A deleted zone cannot leave the trash for good before its deletion is on its way to every node."""
+
+    def __init__(self, name: str) -> None:
+        super().__init__(
+            gettext(
+                "The deletion of {name} is still on its way into the log of the nodes. Try again in some seconds."
+            ).format(name=name)
+        )

@@ -1,0 +1,1 @@
+"""Approval rules, freezes and publish hooks: what may be published, and when."""

@@ -1,0 +1,107 @@
+"""What publish hooks answered, and how they are by that: the newest replies of each are kept. Verbs."""
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from statistics import median
+
+from django.db import transaction
+from django.db.models import F
+from django.db.models.functions import Coalesce
+
+from dnspanel.zones.governance.hook_questions import HookAnswer, Question
+from dnspanel.zones.models import HookReply, PublishHook
+
+KEPT = 50  # replies of each hook
+# Who was silent once may have been restarted just then; from the second time on it is a trouble.
+TROUBLE_FROM = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """A question and what came of it."""
+
+    question: Question
+    answer: HookAnswer
+
+    @property
+    def hook(self) -> PublishHook:
+        """The hook as it was when it was asked."""
+        return self.question.hook
+
+
+@dataclass(frozen=True, slots=True)
+class Summary:
+    """How often a hook said what of late, and within how many milliseconds half of its answers came."""
+
+    yes: int
+    no: int
+    silent: int
+    median_ms: float | None
+
+    @property
+    def total(self) -> int:
+        return self.yes + self.no + self.silent
+
+
+def summary_of(replies: Sequence[HookReply]) -> Summary:
+    """The summary of these replies."""
+    words = Counter(reply.word for reply in replies)
+    times = [reply.ms for reply in replies if reply.word != HookReply.Word.SILENT]
+    return Summary(words["yes"], words["no"], words["silent"], median(times) if times else None)
+
+
+def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = False, is_listed: bool = True) -> None:
+    """Each hook is as well as its reply says, and the replies are listed, of each hook the newest.
+
+    A reply of a hook that was changed or lifted meanwhile says nothing about it. Not within another transaction: others
+    that are asked would wait for that one.
+    """
+    with transaction.atomic(durable=True):
+        rows = PublishHook.objects.select_for_update(no_key=True).filter(pk__in={each.hook.pk for each in replies})
+        versions = dict(rows.order_by("pk").values_list("pk", "version"))
+        counting = [each for each in replies if versions.get(each.hook.pk) == each.hook.version]
+        for each in counting:
+            _note_health(each, now)
+        if is_listed:
+            HookReply.objects.bulk_create(_row(each, now, is_test) for each in counting)
+            for each in counting:
+                _forget_older(each.hook)
+
+
+def troubled_hooks() -> list[PublishHook]:
+    """The hooks that have not answered twice or more since they did last, those that refuse by that first."""
+    found = PublishHook.objects.filter(failures__gte=TROUBLE_FROM).select_related("zone", "team")
+    return list(found.order_by("-when_silent", "pk"))
+
+
+def _note_health(reply: Reply, now: datetime) -> None:
+    mine = PublishHook.objects.filter(pk=reply.hook.pk)
+    answer = reply.answer
+    if answer.allow is None:
+        since = Coalesce("failing_since", now)
+        error = answer.fault or answer.reason
+        mine.update(questioned_at=now, failures=F("failures") + 1, failing_since=since, error=error)
+    else:
+        mine.update(questioned_at=now, ms=answer.ms, failures=0, failing_since=None, error="")
+
+
+def _row(reply: Reply, now: datetime, is_test: bool) -> HookReply:
+    answer = reply.answer
+    return HookReply(
+        hook=reply.hook,
+        at=now,
+        word=answer.word,
+        reason=answer.fault or answer.reason,
+        ticket=answer.ticket,
+        ms=answer.ms,
+        zones=len(reply.question.zones),
+        is_test=is_test,
+    )
+
+
+def _forget_older(hook: PublishHook) -> None:
+    mine = HookReply.objects.filter(hook=hook)
+    for newest_to_go in mine.order_by("-pk").values_list("pk", flat=True)[KEPT : KEPT + 1]:
+        mine.filter(pk__lte=newest_to_go).delete()

@@ -1,0 +1,32 @@
+"""What a publication does to one zone, as rules and publish hooks look at it. Pure."""
+
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from dnspanel.zones.values import soa
+from replication.dns.rrset import Change
+
+# The kind of an act that is no publication yet: another server decides from now on what the zone answers, or no more.
+REPLACE = "replace"
+# The kind of what a new zone does to the closest zone above it: the names at and below its apex are no more of that.
+TAKE = "take"
+# The same where that zone delegates the new one to exactly the servers that the new one names itself.
+TAKE_DELEGATED = "take delegated"
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """What a publication, or an act that leads to one, does to one zone.
+
+    `kind` is that of its revision, or one of the above.
+    """
+
+    zone_id: int
+    kind: str
+    changes: Sequence[Change]
+
+
+def types_changed(changes: Iterable[Change]) -> Counter[int]:
+    """How many RRsets of each type really change: a serial that moves by itself does not."""
+    return Counter(change.type for change in changes if not soa.same(change.before, change.after))

@@ -1,0 +1,479 @@
+"""What rules of approval, freezes and publish hooks refuse, and what passes them. Verbs.
+
+One place asks it for every face: `sequence_log.append_publication`, which finds out for nothing that no rule is about
+the zones. A zone that comes live takes names from the closest zone above it: the rules of that zone are asked, locks
+included. What passes rules without being asked has a `SystemRight`. docs/architecture/rules.md has the table.
+"""
+
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q, QuerySet, Value
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, SystemRight, passes_rules, token_of, user_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Membership, Role, User
+from dnspanel.accounts.roles import is_below
+from dnspanel.texts import gettext
+from dnspanel.zones.errors import ApprovalNeeded, Attempt, Frozen, KeptBack, Locked, RightMissing
+from dnspanel.zones.governance import freeze_times, publish_hooks, ticket_patterns
+from dnspanel.zones.governance.parts import REPLACE, TAKE, TAKE_DELEGATED, Part, types_changed
+from dnspanel.zones.governance.publish_hooks import Given
+from dnspanel.zones.models import (
+    ApprovalRule,
+    Freeze,
+    Publication,
+    PublishHook,
+    PublishRequest,
+    RequestState,
+    RevisionKind,
+    Zone,
+    ZoneRule,
+)
+from dnspanel.zones.names import nesting
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.lock_rules import lock_against_taking, refuse_locked
+from dnspanel.zones.store import store_rrsets
+from replication.dns import rdtypes
+from replication.dns.names import before_full_stop
+
+# Nobody approves these: who governs the zone lifts the rule, or goes past it.
+_ONLY_LIFTED = (RevisionKind.DELETE, REPLACE, TAKE, TAKE_DELEGATED)
+_DELEGATION = Counter({rdtypes.NS: 1})
+
+
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """By what a publication passes rules: who approved exactly this, and whether its author goes past what is left.
+
+    `request` is the id of the request that it publishes.
+    """
+
+    approvers: frozenset[int] = frozenset()
+    past_rules: bool = False
+    request: int | None = None
+
+
+NO_PASSAGE = Passage()
+
+
+@dataclass(frozen=True, slots=True)
+class Passed:
+    """What let a publication pass: the refusals that its author goes past, and the hooks (ids) that keep it no more.
+
+    `over` are the ids of the zones that new ones take names from.
+    """
+
+    refusals: tuple[str, ...] = ()
+    hooks: frozenset[int] = frozenset()
+    answers: tuple[Given, ...] = ()
+    over: frozenset[int] = frozenset()
+
+
+NOTHING_PASSED = Passed()
+
+
+@dataclass(frozen=True, slots=True)
+class Rules:
+    """The rules of approval, the freezes and the publish hooks that are about some zones; false without the former.
+
+    `is_planned`: one of the requests that were asked about as well is there.
+    """
+
+    approval: tuple[ApprovalRule, ...] = ()
+    freezes: tuple[Freeze, ...] = ()
+    hooks: tuple[PublishHook, ...] = ()
+    is_planned: bool = False
+
+    def of(self, zone: Zone) -> "Rules":
+        """Those that are about this zone."""
+        return Rules(
+            tuple(rule for rule in self.approval if rule.covers(zone)),
+            tuple(freeze for freeze in self.freezes if freeze.covers(zone)),
+            tuple(hook for hook in self.hooks if hook.covers(zone)),
+        )
+
+    def __bool__(self) -> bool:
+        return bool(self.approval or self.freezes)
+
+    @property
+    def each(self) -> tuple[ZoneRule, ...]:
+        """All of them, hooks too."""
+        return (*self.approval, *self.freezes, *self.hooks)
+
+
+NO_RULES = Rules()
+
+# Kinds of revisions by which a zone comes live, or will once it is transferred.
+COMING = frozenset({RevisionKind.CREATE, RevisionKind.AWAIT, RevisionKind.RESTORE})
+
+
+def rules_about(zones: Collection[Zone], *, planned: QuerySet[PublishRequest] | None = None) -> Rules:
+    """The rules that are about some of these zones, and whether one of these requests is there.
+
+    One query if there are none, at most five; none without zones.
+    """
+    return _rules(about(zones), planned) if zones else Rules()
+
+
+def every_rule() -> Rules:
+    """All rules, about whatever zones, for who looks at many of them. One query if there are none, at most five."""
+    return _rules(Q())
+
+
+def _rules(which: Q, planned: QuerySet[PublishRequest] | None = None) -> Rules:
+    rules, freezes = ApprovalRule.objects.filter(which), Freeze.objects.filter(which)
+    hooks = PublishHook.objects.filter(which)
+    looked_for = (rules, freezes, hooks, *(() if planned is None else (planned,)))
+    kinds = [each.order_by().values_list(Value(number)) for number, each in enumerate(looked_for)]
+    present = {number for (number,) in kinds[0].union(*kinds[1:])}
+    rules = rules.select_related("zone", "team", "approver_team").prefetch_related("tokens").order_by("pk")
+    return Rules(
+        tuple(rules) if 0 in present else (),
+        tuple(freezes.select_related("zone", "team").order_by("pk")) if 1 in present else (),
+        tuple(hooks.select_related("zone", "team").order_by("pk")) if 2 in present else (),
+        is_planned=3 in present,
+    )
+
+
+def freezes_now(rules: Rules, now: datetime) -> list[tuple[Freeze, datetime]]:
+    """Those of the freezes that hold now, and until when."""
+    found = ((freeze, freeze_times.frozen_until(freeze, now)) for freeze in rules.freezes)
+    return [(freeze, until) for freeze, until in found if until is not None]
+
+
+def about(zones: Iterable[Zone]) -> Q:
+    """Those rules, or freezes, that are about some of these zones."""
+    of_all = list(zones)
+    teams = {zone.team_id for zone in of_all if zone.team_id is not None}
+    tags = {tag for zone in of_all for tag in zone.tags}
+    everywhere = Q(zone=None, team=None, tag="")
+    return everywhere | Q(zone__in=[zone.pk for zone in of_all]) | Q(team__in=teams) | Q(tag__in=tags)
+
+
+def refuse(
+    parts: Sequence[Part], *, author: Author, channel: str, reason: str, passage: Passage, now: datetime
+) -> Passed:
+    """What the author goes past, and what publish hooks answered.
+
+    Raises ApprovalNeeded or Frozen if a rule keeps this back, HookRefused if a hook does, HookUnasked if one was not
+    asked about exactly this. Who goes past rules has the right GOVERN over each zone, else RightMissing is raised; and
+    says the reason. Nobody goes past a hook. Of a zone that comes live the rules of the closest zone above are asked
+    too: raises Locked besides.
+    """
+    zones = Zone.objects.in_bulk([part.zone_id for part in parts])
+    over = _zones_over([zones[part.zone_id] for part in parts if part.kind in COMING])
+    rules = rules_about([*zones.values(), *over.values()])
+    people = _people(passage.approvers)
+    passed = []
+    for part in parts:
+        zone = zones[part.zone_id]
+        found: list[tuple[Zone, KeptBack | Locked]] = [
+            (zone, each) for each in refusals(rules.of(zone), zone, part, author, reason, people, now)
+        ]
+        if (above := over.get(zone.pk)) is not None:
+            found += [(above, each) for each in _refusals_over(rules, above, zone, author, reason, now)]
+        for governed, refusal in found:
+            if isinstance(refusal, Locked):
+                raise refusal
+            refusal.attempt = Attempt(author, channel, reason, now)
+            if not passage.past_rules:
+                raise refusal
+            access.require_right(author, governed, Right.GOVERN)
+            if not reason.strip():
+                raise ApprovalNeeded(
+                    governed.name,
+                    gettext("Say why this goes past the rules of {name}.").format(name=before_full_stop(governed.name)),
+                )
+            passed.append(str(refusal))
+    given = publish_hooks.refuse(
+        rules.hooks, zones, parts, over=over, author=author, channel=channel, reason=reason, now=now
+    )
+    ids = frozenset(zone.pk for zone in over.values())
+    return Passed(tuple(passed), frozenset(hook.pk for hook in rules.hooks), tuple(given), ids)
+
+
+def reasons_over(
+    zones_coming: Iterable[Zone], *, author: Author, reason: str, now: datetime, own: Collection[int] = ()
+) -> dict[str, str]:
+    """Return why rules of the closest zones above keep the author from some of these zones, by their names.
+
+    Those without an id are not stored yet. `own` are the ids of further ones that come. For verbs that leave such zones
+    alone. Hooks are not asked.
+    """
+    coming = {zone.name: zone for zone in zones_coming}
+    above = nesting.zones_above(list(coming)) if coming else {}
+    others = {each.id for each in above.values()} - {*own, *(zone.pk for zone in coming.values())}
+    zones = Zone.objects.in_bulk(others) if above else {}
+    rules = rules_about(zones.values())
+    found: dict[str, str] = {}
+    for name, each in above.items():
+        if (zone := zones.get(each.id)) is None:
+            continue
+        refusal = next(_refusals_over(rules, zone, coming[name], author, reason, now), None)
+        if refusal is not None:
+            found[name] = str(refusal)
+    return found
+
+
+def _zones_over(coming: Collection[Zone]) -> dict[int, Zone]:
+    """Return for each of these zones the closest one above it that does not come live with it, by their ids."""
+    above = nesting.zones_above([zone.name for zone in coming]) if coming else {}
+    found = Zone.objects.in_bulk({each.id for each in above.values()} - {zone.pk for zone in coming}) if above else {}
+    return {zone.pk: found[each.id] for zone in coming if (each := above.get(zone.name)) and each.id in found}
+
+
+def _refusals_over(
+    rules: Rules, above: Zone, zone: Zone, author: Author, reason: str, now: datetime
+) -> Iterator[KeptBack | Locked]:
+    """Yield what keeps the author from a zone below another one, locks first."""
+    if lock := lock_against_taking(author, above, zone.name):
+        yield Locked(above.name, lock)
+    of_above = rules.of(above)
+    kind = TAKE_DELEGATED if of_above.approval and _is_delegated(zone, above) else TAKE
+    yield from refusals(of_above, above, Part(above.pk, kind, ()), author, reason, (), now)
+
+
+def _is_delegated(zone: Zone, above: Zone) -> bool:
+    """Return whether the zone above delegates this one to exactly the servers that the zone names itself.
+
+    That was published under the rules of the zone above. For other servers it would be another decision.
+    """
+    if zone.pk is None:
+        return False
+    wanted = {above.pk: (above.name, {zone.name}), zone.pk: (zone.name, {zone.name})}
+    found = store_rrsets.rrsets_at_names(wanted)
+    delegation, servers = (found[pk].get((zone.name, rdtypes.NS)) for pk in (above.pk, zone.pk))
+    if delegation is None or servers is None or not delegation.served:
+        return False
+    return set(delegation.folded.served) == set(servers.folded.served)
+
+
+def refuse_act(
+    zone: Zone, kind: str, *, author: Author, channel: str, reason: str, past_rules: bool, now: datetime
+) -> Passed:
+    """Ask all rules about an act of this kind on a zone as a whole, which is locked; return what let it pass.
+
+    Raises what `refuse` does, and Locked for a zone of which a lock keeps anything from the author. The caller opens a
+    durable transaction within `publish_hooks.after_hooks`, and calls `record_act` in it.
+    """
+    refuse_locked(author, zone, None)
+    passage = Passage(past_rules=past_rules)
+    return refuse([Part(zone.pk, kind, ())], author=author, channel=channel, reason=reason, passage=passage, now=now)
+
+
+def record_act(passed: Passed, zone: Zone, *, author: Author, reason: str, now: datetime) -> None:
+    """Note what an act went past in the audit log and in the list of requests, and what hooks answered about it."""
+    if passed.refusals:
+        _list_past_rules(author, reason, [zone.pk], now)
+        _audit_past_rules(author, reason, before_full_stop(zone.name), passed.refusals, now)
+    publish_hooks.record_answers(passed.answers, target=before_full_stop(zone.name), author=author, now=now)
+
+
+def refused_zones(
+    zones: Collection[Zone],
+    parts: Mapping[int, Part],
+    *,
+    author: Author,
+    reason: str,
+    now: datetime,
+    under: SystemRight | None = None,
+) -> set[int]:
+    """The ids of those of these zones that rules keep the author from changing so, for who leaves them alone."""
+    if passes_rules(under):
+        return set()
+    return set(reasons_against(zones, parts, author=author, reason=reason, now=now))
+
+
+def reasons_against(
+    zones: Collection[Zone], parts: Mapping[int, Part], *, author: Author, reason: str, now: datetime
+) -> dict[int, str]:
+    """Return why rules keep the author from changing some of these zones so, by their ids."""
+    rules = rules_about(zones)
+    if not rules:
+        return {}
+    first = {
+        zone.pk: next(refusals(rules.of(zone), zone, parts[zone.pk], author, reason, (), now), None) for zone in zones
+    }
+    return {pk: str(refusal) for pk, refusal in first.items() if refusal is not None}
+
+
+def refusals(
+    rules: Rules, zone: Zone, part: Part, author: Author, reason: str, approvers: Sequence["Approver"], now: datetime
+) -> Iterator[ApprovalNeeded | Frozen]:
+    """What keeps this change of a zone back, freezes first."""
+    types = types_changed(part.changes)
+    if part.kind in (RevisionKind.CREATE, RevisionKind.AWAIT) or (part.kind == RevisionKind.CHANGE and not types):
+        return
+    for freeze in rules.freezes:
+        if until := freeze_times.frozen_until(freeze, now):
+            yield Frozen(
+                zone.name,
+                gettext("{zone} is frozen until {until}: {reason}").format(
+                    zone=_without_dot(zone), until=_utc(until), reason=_with_stop(freeze.reason)
+                ),
+            )
+    if part.kind == RevisionKind.RESTORE:
+        return
+    token = token_of(author)
+    for rule in rules.approval:
+        if part.kind == RevisionKind.CHANGE and not is_concerned(rule, types):
+            continue
+        if token is not None and token.pk in {each.pk for each in rule.tokens.all()}:
+            continue
+        if rule.ticket and not ticket_patterns.ticket_in(reason, rule.ticket):
+            yield ApprovalNeeded(
+                zone.name,
+                gettext("Changes of {zone} need a ticket like {ticket} in their reason: {reason}").format(
+                    zone=_without_dot(zone), ticket=rule.ticket, reason=_with_stop(rule.reason)
+                ),
+            )
+        given = approvals_given(rule, approvers)
+        if part.kind == TAKE_DELEGATED and is_concerned(rule, _DELEGATION):
+            continue
+        if rule.needed and (given < rule.needed or part.kind in _ONLY_LIFTED):
+            yield ApprovalNeeded(zone.name, _asks(rule, zone, part.kind))
+
+
+def refuse_escape(rules: Rules, author: Author, zone: Zone, tags: Collection[str], team_id: int | None) -> None:
+    """Raise RightMissing if one of these rules would be about the zone no more with these tags and this team."""
+    after = Zone(pk=zone.pk, tags=list(tags), team_id=team_id)
+    of_zone = rules.of(zone)
+    if any(not rule.covers(after) for rule in (*of_zone.approval, *of_zone.freezes, *of_zone.hooks)):
+        if author is None:
+            raise RightMissing(Right.GOVERN, zone.name)
+        access.require_right(author, zone, Right.GOVERN)
+
+
+def is_concerned(rule: ApprovalRule, types: Counter[int]) -> bool:
+    """Whether the rule is about a change of a zone that changes so many RRsets of each type."""
+    return types.total() >= max(1, rule.min_changes) and (not rule.types or any(type in types for type in rule.types))
+
+
+@dataclass(frozen=True, slots=True)
+class Approver:
+    """A person as rules look at them."""
+
+    user: User
+    teams: frozenset[int]
+
+    def may_approve(self, rule: ApprovalRule) -> bool:
+        """Whether this rule takes the approval of this person."""
+        if not self.user.is_active:
+            return False
+        if rule.approver_team_id is not None and rule.approver_team_id in self.teams:
+            return True
+        least = rule.approver_role or ("" if rule.approver_team_id is not None else Role.ADMINISTRATOR)
+        return bool(least) and not is_below(self.user.role, least)
+
+
+def approvals_given(rule: ApprovalRule, approvers: Iterable[Approver]) -> int:
+    """How many people approved as this rule asks for it: two accounts of one person are one."""
+    return len({each.user.human_id for each in approvers if each.may_approve(rule)})
+
+
+def approver(user: User) -> Approver:
+    """This person as rules look at them. One query."""
+    return Approver(user, frozenset(Membership.objects.filter(user=user).values_list("team", flat=True)))
+
+
+def approvers_text(rule: ApprovalRule) -> str:
+    """Who may approve, for people."""
+    who = [gettext("members of {name}").format(name=rule.approver_team.name)] if rule.approver_team is not None else []
+    role = rule.approver_role or ("" if who else str(Role.ADMINISTRATOR))
+    if role:
+        who.append(
+            gettext("administrators")
+            if role == Role.ADMINISTRATOR
+            else gettext("{label}s and above").format(label=Role(role).label.lower())
+        )
+    return who[0] if len(who) == 1 else gettext("{first} or {last}").format(first=who[0], last=who[1])
+
+
+def record_passage(
+    passage: Passage, publication: Publication, zone_ids: Sequence[int], passed: Sequence[str], author: Author
+) -> None:
+    """The request is published by this; what went past rules is in the audit log, and in the list of requests."""
+    state = RequestState.PAST_RULES if passed else RequestState.PUBLISHED
+    by = publication.author
+    if passage.request is not None:
+        PublishRequest.objects.filter(pk=passage.request).update(
+            state=state, publication=publication.sequence, ended_at=publication.at, ended_by=by, draft=None, refusal=""
+        )
+    elif passed:
+        _list_past_rules(author, publication.reason, zone_ids, publication.at, publication)
+    if passed:
+        target = gettext("publication {sequence}").format(sequence=publication.sequence)
+        _audit_past_rules(by, publication.reason, target, passed, publication.at)
+
+
+def _list_past_rules(
+    author: Author, reason: str, zone_ids: Sequence[int], now: datetime, publication: Publication | None = None
+) -> None:
+    """Put what went past rules into the list of requests, where alerts look; without a publication if it was none."""
+    by, token = user_of(author), token_of(author)
+    PublishRequest.objects.create(
+        name=reason[:80],
+        author=by,
+        token=token,
+        by_token=token is not None,
+        asked_at=now,
+        reason=reason,
+        zone_ids=list(zone_ids),
+        state=RequestState.PAST_RULES,
+        ended_at=now,
+        ended_by=by,
+        publication=publication,
+    )
+
+
+def _audit_past_rules(author: Author, reason: str, target: str, passed: Sequence[str], now: datetime) -> None:
+    rules = list(passed)[:20]
+    audit.record(action="publication.past-rules", by=author, now=now, target=target, reason=reason, rules=rules)
+
+
+def _people(ids: Collection[int]) -> list[Approver]:
+    if not ids:
+        return []
+    people = User.objects.filter(pk__in=ids).prefetch_related("memberships")
+    return [Approver(user, frozenset(each.team_id for each in user.memberships.all())) for user in people]
+
+
+def _asks(rule: ZoneRule, zone: Zone, kind: str) -> str:
+    assert isinstance(rule, ApprovalRule)
+    name = _without_dot(zone)
+    if kind == RevisionKind.DELETE:
+        return gettext(
+            "{name} is not deleted while its changes need approval: {reason} Who may lift the rule does that first."
+        ).format(name=name, reason=_with_stop(rule.reason))
+    if kind in (TAKE, TAKE_DELEGATED):
+        return gettext(
+            "Names of {name} cannot become a zone of their own while its changes need approval: {reason} Draft the NS "
+            "records of the new zone in {name} and ask for approval. Once they are published, you can create the zone "
+            "with the same name servers."
+        ).format(name=name, reason=_with_stop(rule.reason))
+    if kind == REPLACE:
+        return gettext(
+            "{name} cannot get another primary while its changes need approval: {reason} Ask somebody who is allowed "
+            "to govern the zone: they lift the rule first, or go past it with a reason."
+        ).format(name=name, reason=_with_stop(rule.reason))
+    people = "1 person" if rule.needed == 1 else gettext("{needed} people").format(needed=rule.needed)
+    return gettext(
+        "Changes of {name} need the approval of {people} ({rule}): {reason} Put them into a "
+        "draft and ask for approval on its review page, or by POST /api/v2/requests."
+    ).format(name=name, people=people, rule=approvers_text(rule), reason=_with_stop(rule.reason))
+
+
+def _without_dot(zone: Zone) -> str:
+    return before_full_stop(zone.name)
+
+
+def _with_stop(text: str) -> str:
+    return f"{text.rstrip('.')}."
+
+
+def _utc(at: datetime) -> str:
+    return gettext("{at:%Y-%m-%d %H:%M} UTC").format(at=at)

@@ -1,0 +1,208 @@
+"""Publish hooks are asked before the transaction that publishes, about exactly what it will publish. Verbs.
+
+`refuse` runs in that transaction, and raises HookUnasked with the questions if a hook did not answer about exactly
+this. `after_hooks` sees that once the transaction is rolled back, has the questions asked, and runs it again: what
+moved meanwhile makes another digest, and is asked anew. An answer is kept as long as the act that it was asked for.
+"""
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from datetime import datetime
+from functools import wraps
+from types import MappingProxyType
+from typing import Any, ParamSpec, TypeVar
+
+from dnspanel import rehearsal
+from dnspanel.accounts import audit
+from dnspanel.accounts.actor_form import actor_form_of
+from dnspanel.accounts.actors import Author
+from dnspanel.texts import gettext
+from dnspanel.zones.errors import Attempt, HookRefused, HookUnasked, KeptBack, PublishedInPart, ZoneError
+from dnspanel.zones.governance.hook_health import Reply, note_replies
+from dnspanel.zones.governance.hook_questions import HookAnswer, Publisher, creation, question_of
+from dnspanel.zones.governance.parts import Part, types_changed
+from dnspanel.zones.models import Channel, PublishHook, RevisionKind, WhenSilent, Zone
+from dnspanel.zones.signals import hooks_questioned
+from dnspanel.zones.store.store_rrsets import rrsets_of_zones
+
+MOST_ROUNDS = 3  # that are asked about one publication while others change the same
+
+P = ParamSpec("P")
+R = TypeVar("R")
+_NO_ZONES: Mapping[int, Zone] = MappingProxyType({})
+Answers = dict[tuple[int, int, str], HookAnswer]  # by the hook's id and version, and the digest of the question
+
+_answers: ContextVar[Answers | None] = ContextVar("hook_answers", default=None)
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """What a hook answered about what is being published."""
+
+    hook: PublishHook
+    answer: HookAnswer
+
+
+def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
+    """The act, which opens a durable transaction, with publish hooks asked between its attempts; raises HookRefused.
+
+    Without a hook it runs once. The act must be one that can be run again after its transaction was rolled back. What a
+    rule of approval or a freeze refuses is in the audit log, once the outermost act is rolled back.
+    """
+
+    @wraps(act)
+    def repeated(*args: P.args, **kwargs: P.kwargs) -> R:
+        with _refusals_told(), _kept_answers() as answers:
+            for _ in range(MOST_ROUNDS):
+                try:
+                    return act(*args, **kwargs)
+                except HookUnasked as exc:
+                    _ask(exc, answers)
+            try:
+                return act(*args, **kwargs)
+            except HookUnasked as exc:
+                moved = gettext("This was changed by others each time that a publish hook had answered. Try again.")
+                raise HookRefused(exc.zones, moved) from exc
+
+    return repeated
+
+
+def refuse(
+    hooks: Sequence[PublishHook],
+    zones: Mapping[int, Zone],
+    parts: Sequence[Part],
+    *,
+    over: Mapping[int, Zone] = _NO_ZONES,
+    author: Author,
+    channel: str,
+    reason: str,
+    now: datetime,
+) -> list[Given]:
+    """What these hooks answered about exactly these parts; a hook of the zone `over` a new one is asked about that.
+
+    Raises HookRefused for a hook that says no, or nothing where that refuses; HookUnasked for what is not answered.
+    In a rehearsal no hook is asked: it might take the question for the act.
+    """
+    publisher = Publisher(actor_form_of(author), channel, reason)
+    known, given, unanswered = _answers.get() or {}, [], []
+
+    def is_about(hook: PublishHook, zone_id: int) -> bool:
+        return hook.covers(zones[zone_id]) or (zone_id in over and hook.covers(over[zone_id]))
+
+    full = _with_content(hooks, parts, is_about)
+    for hook in hooks:
+        about = [(zones[part.zone_id], part) for part in full if is_about(hook, part.zone_id)]
+        if not about:
+            continue
+        question = question_of(hook, about, publisher)
+        answer = known.get((hook.pk, hook.version, question.digest))
+        if answer is None:
+            unanswered.append(question)
+        elif answer.allow is False or (answer.allow is None and hook.when_silent == WhenSilent.REFUSE):
+            raise HookRefused(question.zones, _refusal(hook, answer))
+        else:
+            given.append(Given(hook, answer))
+    if unanswered and not rehearsal.under_way():
+        raise HookUnasked(unanswered, author, now)
+    return given
+
+
+def record_answers(given: Sequence[Given], *, target: str, author: Author, now: datetime) -> None:
+    """Write what the hooks answered into the audit log, in the transaction of what they were asked about."""
+    if given:
+        audit.record(
+            action="publication.hooks",
+            by=author,
+            now=now,
+            target=target,
+            hooks=[_told(each.hook, each.answer) for each in given],
+        )
+
+
+@contextmanager
+def _refusals_told() -> Iterator[None]:
+    """What rules refuse of the outermost act within is in the audit log; what the panel does by itself tries again."""
+    is_outermost = _answers.get() is None
+    try:
+        yield
+    except ZoneError as exc:
+        refusal = exc.__cause__ if isinstance(exc, PublishedInPart) else exc
+        if is_outermost and isinstance(refusal, KeptBack) and refusal.attempt is not None:
+            _record_refusal(refusal, refusal.attempt)
+        raise
+
+
+def _record_refusal(refusal: KeptBack, attempt: Attempt) -> None:
+    if attempt.channel == Channel.SYSTEM:
+        return
+    details = {"refusal": str(refusal), "channel": attempt.channel, "reason": attempt.reason}
+    audit.record(action="publication.refused", by=attempt.author, now=attempt.at, target=refusal.zone_name, **details)
+
+
+@contextmanager
+def _kept_answers() -> Iterator[Answers]:
+    """Those of the act around this one, or new ones."""
+    known = _answers.get()
+    if known is not None:
+        yield known
+        return
+    found: Answers = {}
+    reset = _answers.set(found)
+    try:
+        yield found
+    finally:
+        _answers.reset(reset)
+
+
+def _ask(exc: HookUnasked, answers: Answers) -> None:
+    """Ask, outside of transactions; what is not a yes is in the audit log."""
+    if not exc.questions:
+        return
+    sent: list[tuple[Any, Any]] = hooks_questioned.send(sender=PublishHook, questions=exc.questions)
+    found: list[HookAnswer] = sent[0][1]
+    note_replies([Reply(*each) for each in zip(exc.questions, found, strict=True)], now=exc.now)
+    for question, answer in zip(exc.questions, found, strict=True):
+        answers[question.hook.pk, question.hook.version, question.digest] = answer
+        if answer.allow is not True:
+            audit.record(
+                action="hook.no" if answer.allow is False else "hook.silent",
+                by=exc.author,
+                now=exc.now,
+                target=", ".join(list(question.zones.values())[:5]),
+                zones=len(question.zones),
+                digest=question.digest,
+                **_told(question.hook, answer),
+            )
+
+
+def _with_content(
+    hooks: Sequence[PublishHook], parts: Sequence[Part], is_about: Callable[[PublishHook, int], bool]
+) -> list[Part]:
+    """The parts that hooks are asked about; those that create zones with the RRsets that these have by now."""
+    kept = [part for part in parts if part.kind != RevisionKind.CHANGE or types_changed(part.changes)]
+    created = {part.zone_id for part in kept if part.kind == RevisionKind.CREATE}
+    covered = [pk for pk in created if any(is_about(hook, pk) for hook in hooks)]
+    content = rrsets_of_zones(covered) if covered else {}
+    return [
+        Part(part.zone_id, part.kind, creation(content[part.zone_id].values())) if part.zone_id in content else part
+        for part in kept
+    ]
+
+
+def _refusal(hook: PublishHook, answer: HookAnswer) -> str:
+    if answer.allow is None:
+        return gettext("The publish hook {hook} ({about}) did not answer: {reason}").format(
+            hook=hook.called, about=hook.reason.rstrip("."), reason=answer.reason
+        )
+    message = (
+        gettext("The publish hook {hook} says no: {reason} ({ticket})")
+        if answer.ticket
+        else gettext("The publish hook {hook} says no: {reason}")
+    )
+    return message.format(hook=hook.called, reason=answer.reason or hook.reason, ticket=answer.ticket)
+
+
+def _told(hook: PublishHook, answer: HookAnswer) -> dict[str, Any]:
+    return {"hook": hook.pk, "answer": answer.word, "reason": answer.reason, "ticket": answer.ticket}

@@ -1,0 +1,270 @@
+"""Rules of approval and freezes are placed and lifted: by who may govern the zones that they are about. Verbs.
+
+Who may lift a rule may publish past it as well, so it is one right, which editors of all zones do not have by that.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, TypeVar
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, Person, actor_of, user_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Role, Team, Token
+from dnspanel.texts import gettext
+from dnspanel.time_zones import UnknownTimeZone, time_zone_named
+from dnspanel.zones.errors import RightMissing, RuleRefused, RuleUnknown
+from dnspanel.zones.governance import freeze_times, ticket_patterns
+from dnspanel.zones.models import ApprovalRule, Freeze, PublishHook, Zone, ZoneRule
+from dnspanel.zones.rights import access
+
+MOST = 200  # rules, and freezes: each publication of a zone that one is about reads those about it
+MOST_APPROVERS = 3
+MOST_CHANGES = 1_000  # less than a piece of a large publication has
+MOST_TOKENS = 20
+LONGEST_REASON = 200
+LONGEST_LINK = 300
+
+AnyRule = TypeVar("AnyRule", bound=ZoneRule)
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """The zones that a rule is about: one, those with a tag, those of a team, or all of them if nothing is said."""
+
+    zone: Zone | None = None
+    tag: str = ""
+    team: Team | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ApprovalTerms:
+    """What a rule of approval asks for."""
+
+    needed: int = 1
+    types: Sequence[int] = ()
+    min_changes: int = 1
+    team: Team | None = None
+    role: str = ""
+    tokens: Collection[Token] = ()
+    ticket: str = ""
+    ticket_link: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class FreezeTimes:
+    """From when to when, and how that comes again."""
+
+    starts_at: datetime
+    ends_at: datetime
+    repeats: str = ""
+    time_zone: str = "UTC"
+
+
+def may_govern(person: Person, scope: Scope) -> bool:
+    """Whether this person may place and lift rules about these zones."""
+    actor = actor_of(person)
+    if actor is None:
+        return False
+    if scope.zone is not None:
+        return access.has_right(actor, scope.zone, Right.GOVERN)
+    tags, team = ([scope.tag] if scope.tag else []), (scope.team.pk if scope.team else None)
+    return actor.may(Right.GOVERN, zone_id=0, tags=tags, team_id=team)
+
+
+def add_approval_rule(
+    *, scope: Scope, terms: ApprovalTerms, reason: str, author: Author, now: datetime
+) -> ApprovalRule:
+    """Changes of these zones need approval, or a ticket, from now on: drafts and requests that there are included.
+
+    Raises RightMissing, and RuleRefused for what cannot be so and beyond MOST.
+    """
+    _refuse_terms(terms)
+    with transaction.atomic():
+        begin(ApprovalRule, scope, author)
+        rule = ApprovalRule.objects.create(
+            **placed(scope, reason, author, now),
+            needed=terms.needed,
+            types=sorted(set(terms.types)),
+            min_changes=terms.min_changes,
+            approver_team=terms.team,
+            approver_role=terms.role,
+            ticket=terms.ticket,
+            ticket_link=terms.ticket_link,
+        )
+        rule.tokens.set(terms.tokens)
+        record("rule.place", rule, author, now, needed=terms.needed, ticket=terms.ticket)
+    return rule
+
+
+def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author, now: datetime) -> Freeze:
+    """Nothing of these zones is published in these times.
+
+    Raises RightMissing, and RuleRefused for times that cannot be so and beyond MOST.
+    """
+    _refuse_times(times, now)
+    with transaction.atomic():
+        begin(Freeze, scope, author)
+        freeze = Freeze.objects.create(
+            **placed(scope, reason, author, now),
+            starts_at=times.starts_at,
+            ends_at=times.ends_at,
+            repeats=times.repeats,
+            time_zone=times.time_zone,
+        )
+        record("freeze.place", freeze, author, now, starts_at=f"{times.starts_at:%Y-%m-%dT%H:%M:%S%z}")
+    return freeze
+
+
+def lift_approval_rule(*, rule_id: int, author: Person, now: datetime) -> None:
+    """The rule is gone, and what waited for it can be published. Raises RuleUnknown, RightMissing."""
+    lift(ApprovalRule, rule_id, "rule.lift", author, now)
+
+
+def lift_freeze(*, freeze_id: int, author: Person, now: datetime) -> None:
+    """The freeze is gone. Raises RuleUnknown, RightMissing."""
+    lift(Freeze, freeze_id, "freeze.lift", author, now)
+
+
+def approval_rules(person: Person) -> list[ApprovalRule]:
+    """The rules of approval that this person may lift; at most MOST there are."""
+    rules = ApprovalRule.objects.select_related("zone", "team", "approver_team", "placed_by").prefetch_related("tokens")
+    return [rule for rule in rules.order_by("-pk") if may_govern(person, scope_of(rule))]
+
+
+def freezes(person: Person) -> list[Freeze]:
+    """The freezes that this person may lift; at most MOST there are."""
+    found = Freeze.objects.select_related("zone", "team", "placed_by").order_by("-pk")
+    return [freeze for freeze in found if may_govern(person, scope_of(freeze))]
+
+
+def rule_with_id(rules: Iterable[AnyRule], pk: int) -> AnyRule:
+    """The one of these rules that has this id. Raises RuleUnknown."""
+    for rule in rules:
+        if rule.pk == pk:
+            return rule
+    raise RuleUnknown
+
+
+def scope_of(rule: ZoneRule) -> Scope:
+    """The zones that it is about."""
+    return Scope(rule.zone, rule.tag, rule.team)
+
+
+def begin(model: type[ZoneRule], scope: Scope, author: Author, most: int = MOST) -> None:
+    """Raise RightMissing or RuleRefused if the author may place no such rule there, or nobody one more than `most`."""
+    require_scope(scope, author)
+    if model._default_manager.count() >= most:
+        raise RuleRefused(
+            "reason", gettext("There are {most} already: lift those that nobody needs.").format(most=most)
+        )
+
+
+def require_scope(scope: Scope, author: Author) -> None:
+    """Raise RuleRefused for what is no scope, RightMissing if the author may not govern these zones."""
+    if (scope.zone is not None) + bool(scope.tag) + (scope.team is not None) > 1:
+        raise RuleRefused("zone", gettext("Say one of them: a zone, a tag or a team."))
+    if author is not None and not may_govern(author, scope):
+        raise RightMissing(Right.GOVERN, scope.zone.name if scope.zone else gettext("these zones"))
+
+
+def placed(scope: Scope, reason: str, author: Author, now: datetime) -> dict[str, Any]:
+    """The columns that rules of each kind have."""
+    return {**scoped(scope, reason), "placed_by": user_of(author), "placed_at": now}
+
+
+def scoped(scope: Scope, reason: str) -> dict[str, Any]:
+    """Those of them that say which zones it is about, and why. Raises RuleRefused."""
+    return {"zone": scope.zone, "tag": scope.tag, "team": scope.team, "reason": _reason(reason)}
+
+
+def lift(
+    model: type[ApprovalRule] | type[Freeze] | type[PublishHook], id: int, action: str, author: Person, now: datetime
+) -> None:
+    """The rule with this id is gone. Raises RuleUnknown, RightMissing."""
+    with transaction.atomic():
+        found = governed(model, id, author)
+        record(action, found, actor_of(author), now)
+        found.delete()
+
+
+def governed(model: type[AnyRule], id: int, author: Person) -> AnyRule:
+    """The rule with this id, locked until the transaction ends. Raises RuleUnknown, RightMissing."""
+    rows = model._default_manager.select_for_update(of=("self",)).select_related("zone", "team")
+    found = rows.filter(pk=id).first()
+    if found is None:
+        raise RuleUnknown
+    if not may_govern(author, scope_of(found)):
+        if found.zone is not None and access.has_right(author, found.zone, Right.READ):
+            raise RightMissing(Right.GOVERN, found.zone.name)
+        raise RuleUnknown
+    return found
+
+
+def _refuse_terms(terms: ApprovalTerms) -> None:
+    if not 0 <= terms.needed <= MOST_APPROVERS:
+        raise RuleRefused(
+            "needed", gettext("Between 0 and {most_approvers} people approve.").format(most_approvers=MOST_APPROVERS)
+        )
+    if not terms.needed and not terms.ticket:
+        raise RuleRefused("needed", gettext("Ask for somebody's approval, or for a ticket."))
+    if not 1 <= terms.min_changes <= MOST_CHANGES:
+        raise RuleRefused(
+            "min_changes", gettext("Use a number from 1 to {most_changes:,}.").format(most_changes=MOST_CHANGES)
+        )
+    if terms.role and terms.role not in Role.values:
+        raise RuleRefused("role", gettext("There is no such role."))
+    if len(terms.tokens) > MOST_TOKENS:
+        raise RuleRefused(
+            "tokens", gettext("At most {most_tokens} tokens publish without.").format(most_tokens=MOST_TOKENS)
+        )
+    if terms.ticket and (fault := ticket_patterns.fault_of(terms.ticket)):
+        raise RuleRefused("ticket", fault)
+    link = terms.ticket_link
+    if link and not (
+        link.startswith(("https://", "http://"))
+        and link.count("{ticket}") == 1
+        and len(link) <= LONGEST_LINK
+        and link.isprintable()
+        and " " not in link
+    ):
+        raise RuleRefused(
+            "ticket_link", gettext("Use an address that begins with https:// and has {ticket} in it, once.")
+        )
+    if link and not terms.ticket:
+        raise RuleRefused("ticket_link", gettext("Say what a ticket looks like, too."))
+
+
+def _refuse_times(times: FreezeTimes, now: datetime) -> None:
+    if times.ends_at <= times.starts_at:
+        raise RuleRefused("ends_at", gettext("It ends after it starts."))
+    if times.ends_at - times.starts_at > freeze_times.LONGEST:
+        raise RuleRefused("ends_at", gettext("It lasts at most {days} days.").format(days=freeze_times.LONGEST.days))
+    if not times.repeats and times.ends_at <= now:
+        raise RuleRefused("ends_at", gettext("This is over."))
+    if times.repeats and (fault := freeze_times.fault_of(times.repeats)):
+        raise RuleRefused("repeats", fault)
+    try:
+        time_zone_named(times.time_zone)
+    except UnknownTimeZone as exc:
+        raise RuleRefused("time_zone", str(exc)) from exc
+
+
+def _reason(text: str) -> str:
+    reason = " ".join(text.split())
+    if not reason or len(reason) > LONGEST_REASON:
+        raise RuleRefused(
+            "reason",
+            gettext("Say why, in up to {longest_reason} characters: who is refused reads it.").format(
+                longest_reason=LONGEST_REASON
+            ),
+        )
+    return reason
+
+
+def record(action: str, rule: ZoneRule, author: Author, now: datetime, **details: object) -> None:
+    """The act on this rule is in the audit log."""
+    audit.record(action=action, by=author, now=now, target=rule.scope, reason=rule.reason, rule=rule.pk, **details)

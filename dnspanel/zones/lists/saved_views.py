@@ -1,0 +1,165 @@
+"""Saved views: a search with its order and columns, under a name, for a person or for a team of theirs. Verbs.
+
+A view holds what somebody asks for, never what they found: whoever opens it sees what they may see.
+"""
+
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+from django.db.models import Q, QuerySet
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.list_looks import ListLook
+from dnspanel.accounts.models import Team, User
+from dnspanel.texts import gettext
+from dnspanel.zones.errors import ViewRefused, ViewUnknown
+from dnspanel.zones.models import SavedView, ViewPage, Zone
+from dnspanel.zones.rights import access
+
+MOST_VIEWS = 50  # of one person
+MOST_LISTED = 200  # with those that others share
+LONGEST_NAME = 60
+# The parameters of a page's URL that a view keeps, and how long each may be.
+TERMS: Mapping[ViewPage, Mapping[str, int]] = {
+    ViewPage.ZONES: {"q": 300, "sort": 40},
+    ViewPage.SEARCH: {"q": 300},
+    ViewPage.RECORDS: {"q": 300, "type": 20, "in": 10, "sort": 40},
+}
+
+
+def visible_views(person: User) -> QuerySet[SavedView]:
+    """The person's own views and those of their teams, by name; none of a zone that they do not see."""
+    own_or_shared = Q(owner=person) | Q(team__memberships__user=person, owner__is_active=True)
+    seen = Q(zone=None) | Q(zone__in=access.zones_visible_to(person))
+    found = SavedView.objects.filter(own_or_shared).filter(seen).select_related("owner", "team", "zone")
+    return found.distinct().order_by("name", "pk")
+
+
+def view_for(person: User, pk: int) -> SavedView:
+    """The view, for who sees it. Raises ViewUnknown."""
+    found = visible_views(person).filter(pk=pk).first()
+    if found is None:
+        raise ViewUnknown
+    return found
+
+
+def teams_to_share_with(person: User) -> QuerySet[Team]:
+    """The teams for which the person may save views: their own."""
+    return Team.objects.filter(memberships__user=person).order_by("name")
+
+
+def save_view(
+    *,
+    person: User,
+    page: ViewPage,
+    name: str,
+    terms: Mapping[str, str],
+    now: datetime,
+    zone: Zone | None = None,
+    team: Team | None = None,
+    look: ListLook | None = None,
+) -> SavedView:
+    """There is a view of this name; of parameters that the page does not have, and empty ones, nothing is kept.
+
+    Raises ViewRefused for a view of nothing, for a name that cannot be, a team of others, and beyond MOST_VIEWS.
+    """
+    kept = {key: terms[key].strip() for key, most in TERMS[page].items() if 0 < len(terms.get(key, "").strip()) <= most}
+    if not kept:
+        raise ViewRefused(gettext("There is nothing to save: search, filter or sort first."))
+    with _one_of_a_name(), transaction.atomic(durable=True):
+        # The person's row keeps two windows from saving one too many together.
+        User.objects.select_for_update(no_key=True).get(pk=person.pk)
+        if SavedView.objects.filter(owner=person).count() >= MOST_VIEWS:
+            raise ViewRefused(
+                gettext("You have {most_views} views, which is the most: delete one first.").format(
+                    most_views=MOST_VIEWS
+                )
+            )
+        made = SavedView.objects.create(
+            owner=person,
+            page=page,
+            zone=zone,
+            team=_own(person, team),
+            name=_clean(name),
+            terms=kept,
+            look=None if look is None else {"hidden": sorted(look.hidden), "dense": look.dense},
+            created_at=now,
+        )
+        _record("view.save", made, now)
+    return made
+
+
+def change_view(*, person: User, view: SavedView, name: str, team: Team | None, now: datetime) -> None:
+    """The owner's view has this name, and is for this team, or for nobody else. Raises ViewRefused, ViewUnknown."""
+    with _one_of_a_name(), transaction.atomic(durable=True):
+        found = _locked(person, view)
+        before = found.name
+        found.name, found.team = _clean(name), _own(person, team)
+        found.save(update_fields=["name", "team"])
+        _record("view.change", found, now, before=before)
+
+
+def delete_view(*, person: User, view: SavedView, now: datetime) -> None:
+    """The owner's view is gone, for their team too. Raises ViewUnknown."""
+    with transaction.atomic(durable=True):
+        found = _locked(person, view)
+        _record("view.delete", found, now)
+        found.delete()
+
+
+def look_of_view(view: SavedView, own: ListLook) -> ListLook:
+    """How the list looks in the view; as the reader's own where the view says nothing."""
+    if view.look is None:
+        return own
+    return ListLook(own.of, frozenset(view.look["hidden"]), view.look["dense"])
+
+
+@contextmanager
+def _one_of_a_name() -> Iterator[None]:
+    """Within, a second view of one name is refused."""
+    try:
+        yield
+    except IntegrityError as exc:
+        if "saved_view_name_unique" not in str(exc):
+            raise
+        raise ViewRefused(gettext("You have a view of this name already.")) from exc
+
+
+def _locked(person: User, view: SavedView) -> SavedView:
+    found = SavedView.objects.select_for_update(no_key=True, of=("self",)).filter(pk=view.pk, owner=person)
+    locked = found.select_related("owner", "zone", "team").first()
+    if locked is None:
+        raise ViewUnknown
+    return locked
+
+
+def _own(person: User, team: Team | None) -> Team | None:
+    if team is not None and not teams_to_share_with(person).filter(pk=team.pk).exists():
+        raise ViewRefused(gettext("You may share a view with teams of yours only."))
+    return team
+
+
+def _clean(name: str) -> str:
+    name = " ".join(name.split())
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        raise ViewRefused(
+            gettext("A view needs a name of up to {longest_name} characters.").format(longest_name=LONGEST_NAME)
+        )
+    return name
+
+
+def _record(action: str, view: SavedView, now: datetime, **more: Any) -> None:
+    audit.record(
+        action=action,
+        by=view.owner,
+        now=now,
+        target=view.name,
+        page=view.page,
+        terms=view.terms,
+        zone=view.zone.name if view.zone else "",
+        team=view.team.name if view.team else "",
+        **more,
+    )

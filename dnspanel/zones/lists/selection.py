@@ -1,0 +1,86 @@
+"""RRsets of a zone that somebody selected, one by one or by a filter, and what an act makes of them."""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+
+from dnspanel.accounts.models import User
+from dnspanel.zones.errors import RightMissing
+from dnspanel.zones.lists.queries import RRsetFilter, RRsetRow, rrset_page, rrset_rows
+from dnspanel.zones.models import Zone
+from dnspanel.zones.plan.many_rrsets import Act, Refused, try_act
+from dnspanel.zones.rights.access import refuse_changes
+from replication.dns.rrset import Change, Key, RRset
+
+# As many as a draft is still reviewed and published with in seconds.
+MOST_SELECTED = 20_000
+_PAGE = 1_000
+
+
+class TooMany(Exception):
+    """More RRsets are selected than can be changed at once."""
+
+
+@dataclass(frozen=True, slots=True)
+class Selection:
+    """RRsets of a zone as an author sees them: these, or all that a filter finds."""
+
+    keys: tuple[Key, ...] = ()
+    filters: RRsetFilter | None = None
+
+    def rows(self, *, zone: Zone, author: User) -> Iterator[RRsetRow]:
+        """The rows, as `rrset_page` sorts them, without those that the author's draft deletes. Raises TooMany."""
+        if len(self.keys) > MOST_SELECTED:
+            raise TooMany
+        count = 0
+        for row in self._rows(zone, author):
+            if row.change.after is not None:
+                count += 1
+                if count > MOST_SELECTED:
+                    raise TooMany
+                yield row
+
+    def _rows(self, zone: Zone, author: User) -> Iterator[RRsetRow]:
+        if self.filters is None:
+            yield from rrset_rows(zone=zone, author=author, keys=self.keys)
+            return
+        after = ""
+        while True:
+            page = rrset_page(zone=zone, author=author, filters=self.filters, after=after, limit=_PAGE)
+            yield from page.rows
+            if not (after := page.next_after):
+                return
+
+
+@dataclass(slots=True)
+class Outcome:
+    """What an act makes of selected RRsets, before anything is written."""
+
+    changes: list[Change] = field(default_factory=list)
+    unchanged: int = 0
+    refused: list[Refused] = field(default_factory=list)
+
+    @property
+    def afters(self) -> Mapping[Key, RRset | None]:
+        """What the RRsets become that change."""
+        return {change.key: change.after for change in self.changes}
+
+
+def outcome_of(*, act: Act, selection: Selection, zone: Zone, author: User) -> Outcome:
+    """What the act makes of each RRset; those that the author may not change so are refused. Raises TooMany."""
+    outcome = Outcome()
+    for row in selection.rows(zone=zone, author=author):
+        now = row.change.after
+        assert now is not None
+        after = try_act(act, now)
+        if isinstance(after, Refused):
+            outcome.refused.append(after)
+        elif after == now:
+            outcome.unchanged += 1
+        else:
+            try:
+                refuse_changes(author, zone, [Change(*row.change.key, row.change.before, after)])
+            except RightMissing as exc:
+                outcome.refused.append(Refused(now, str(exc)))
+            else:
+                outcome.changes.append(Change(*row.change.key, now, after))
+    return outcome

@@ -1,0 +1,1 @@
+"""The log of publications: append to it, hold it, read what happened."""

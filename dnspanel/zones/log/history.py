@@ -1,0 +1,213 @@
+"""What happened to a zone: its revisions, what each changed, and what the zone was at any of them."""
+
+import heapq
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any, Literal
+
+from django.db.models import Exists, OuterRef, Q
+
+from dnspanel.accounts.actor_form import token_form_of
+from dnspanel.accounts.find_people import named
+from dnspanel.accounts.models import Token
+from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.zones.models import Change as StoredChange
+from dnspanel.zones.models import Revision, Zone
+from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.store.store_rrsets import rrset_of
+from dnspanel.zones.store.stored_changes import change_of, rrset_before
+from dnspanel.zones.values import soa
+from replication.codec.keys import relative_key
+from replication.dns.rrset import Change, RRset
+
+Mark = Literal["added", "changed", "deleted"]
+
+
+@dataclass(frozen=True, slots=True)
+class RecordDiff:
+    """One record of a diff: its sign ("+", "-" or " "), its rdata, and whether it is disabled."""
+
+    sign: Literal["+", "-", " "]
+    rdata: str
+    disabled: bool
+
+
+@dataclass(frozen=True, slots=True)
+class RRsetDiff:
+    """How an RRset changed, record by record."""
+
+    change: Change
+    mark: Mark
+    records: tuple[RecordDiff, ...]
+    ttl_changed: bool
+    comment_changed: bool
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryRow:
+    """A revision in the history of its zone."""
+
+    revision_id: int
+    number: int
+    at: datetime
+    author: str  # `Publication.by`
+    username: str
+    channel: str
+    kind: str
+    serial: int
+    added: int
+    changed: int
+    removed: int
+    reason: str
+    sequence: int
+    token: Token | None  # that published it
+
+    @property
+    def token_id(self) -> int | None:
+        """The id of the token that published it."""
+        return self.token.pk if self.token else None
+
+
+@dataclass(frozen=True, slots=True)
+class HistoryFilters:
+    """Which revisions: by whom, over which channel, from and to when, and those that changed this owner name."""
+
+    author: str = ""
+    channel: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+    name: str = ""
+
+
+EVERY_REVISION = HistoryFilters()
+
+
+def diff(change: Change) -> RRsetDiff:
+    """How an RRset changes; it is there before, afterwards or both."""
+    before, after = change.before, change.after
+    assert before is not None or after is not None
+    mark: Mark = "added" if before is None else "deleted" if after is None else "changed"
+    return RRsetDiff(
+        change=change,
+        mark=mark,
+        records=tuple(_record_diffs(before, after)),
+        ttl_changed=before is not None and after is not None and before.ttl != after.ttl,
+        comment_changed=before is not None and after is not None and before.comment != after.comment,
+    )
+
+
+def _record_diffs(before: RRset | None, after: RRset | None) -> Iterator[RecordDiff]:
+    """What is gone or stays, then what is new; a record that was only switched off or on is both."""
+    was, will = _records(before), _records(after)
+    for text, disabled in was:
+        yield RecordDiff(" " if (text, disabled) in will else "-", text, disabled)
+    for text, disabled in will:
+        if (text, disabled) not in was:
+            yield RecordDiff("+", text, disabled)
+
+
+def _records(rrset: RRset | None) -> dict[tuple[str, bool], None]:
+    return {} if rrset is None else dict.fromkeys((text, text in rrset.disabled) for text in rrset.rdata)
+
+
+def revisions_below(
+    zone: Zone, before: int | None, limit: int, filters: HistoryFilters = EVERY_REVISION, down_to: int = 1
+) -> list[HistoryRow]:
+    """The newest revisions that the filters let through, with numbers from `down_to` and below `before` (None: all)."""
+    people = ("publication__author", "publication__token")
+    revisions = Revision.objects.filter(zone=zone, number__gte=down_to).select_related(*people).order_by("-number")
+    if before is not None:
+        revisions = revisions.filter(number__lt=before)
+    return [history_row(revision) for revision in revisions.filter(_passing(zone, filters))[:limit]]
+
+
+def _passing(zone: Zone, filters: HistoryFilters) -> Q:
+    passing = Q()
+    if filters.author:
+        passing &= named(filters.author, "publication__author__")
+    if filters.channel:
+        passing &= Q(publication__channel=filters.channel)
+    if filters.since is not None:
+        passing &= Q(publication__at__gte=filters.since)
+    if filters.until is not None:
+        passing &= Q(publication__at__lt=filters.until)
+    if filters.name:
+        key = relative_key(filters.name, zone.name)
+        passing &= Q(Exists(StoredChange.objects.filter(revision=OuterRef("pk"), owner_key=key)))
+    return passing
+
+
+def revision_changes(*, revision: Revision) -> tuple[Change, ...]:
+    """What the revision changed, in canonical order; the serial, which always moves, is left out."""
+    changes = map(change_of, revision.changes.order_by("owner_key", "type"))
+    return tuple(change for change in changes if not soa.same(change.before, change.after))
+
+
+def rrset_history(*, zone: Zone, name: str, type: int, limit: int = 50) -> tuple[tuple[HistoryRow, RRsetDiff], ...]:
+    """How one RRset came to be what it is, the newest change first."""
+    rows = StoredChange.objects.filter(revision__zone=zone, owner_key=relative_key(name, zone.name), type=type)
+    people = ("revision__publication__author", "revision__publication__token")
+    newest = rows.select_related(*people).order_by("-revision__number")[:limit]
+    return tuple((history_row(row.revision), diff(change_of(row))) for row in newest)
+
+
+def revisions_numbered(*, zone: Zone, numbers: Collection[int]) -> dict[int, HistoryRow]:
+    """These revisions of the zone that there are, by number; in one query."""
+    people = ("publication__author", "publication__token")
+    found = Revision.objects.filter(zone=zone, number__in=set(numbers)).select_related(*people)
+    return {revision.number: history_row(revision) for revision in found}
+
+
+def rrsets_at(*, zone: Zone, number: int) -> Iterator[RRset]:
+    """Every RRset of the zone as it was at this revision, in canonical order.
+
+    Today's RRsets, with the oldest `before` of whatever changed since in their place.
+    """
+    since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
+    oldest = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
+    then = {(bytes(change.owner_key), change.type): rrset_before(change) for change in oldest}
+    stored = StoredRRset.objects.filter(zone=zone).order_by("owner_key", "type").iterator()
+    unchanged = (
+        ((bytes(row.owner_key), row.type), rrset_of(row))
+        for row in stored
+        if (bytes(row.owner_key), row.type) not in then
+    )
+    changed = [(key, rrset) for key, rrset in sorted(then.items(), key=lambda item: item[0]) if rrset is not None]
+    for _, rrset in heapq.merge(unchanged, changed, key=lambda item: item[0]):
+        yield rrset
+
+
+_TOKENS = """
+SELECT publication.sequence, token.id, token.prefix, token.purpose FROM unnest(%s::bigint[]) AS wanted (sequence)
+CROSS JOIN LATERAL (SELECT * FROM zones_publication WHERE sequence = wanted.sequence LIMIT 1) AS publication
+JOIN accounts_token token ON token.id = publication.token_id
+"""
+
+
+def tokens_of_publications(sequences: Collection[int]) -> dict[int, dict[str, Any]]:
+    """Return by which tokens these were published, by sequence and as `token_form`; only of those that have one."""
+    with prepared_cursor() as cursor:
+        cursor.execute(_TOKENS, [list(set(sequences))])
+        return {sequence: token_form_of(*token) for sequence, *token in cursor.fetchall()}
+
+
+def history_row(revision: Revision) -> HistoryRow:
+    """The revision as a list shows it; its publication, author and token must be loaded."""
+    publication = revision.publication
+    return HistoryRow(
+        revision_id=revision.pk,
+        number=revision.number,
+        at=publication.at,
+        author=publication.by,
+        username=publication.author.username if publication.author else "",
+        channel=publication.channel,
+        kind=revision.kind,
+        serial=revision.serial,
+        added=revision.added,
+        changed=revision.changed,
+        removed=revision.removed,
+        reason=publication.reason,
+        sequence=publication.sequence,
+        token=publication.token,
+    )

@@ -1,0 +1,201 @@
+"""Everybody's publications, newest first, of the zones that a person may see.
+
+The log is read backwards by its key. Where something is left out (zones that one may not see, other authors), a page
+looks through a bounded number of publications, and says how far it looked.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Sum
+
+from dnspanel.accounts.actors import Person, actor_of
+from dnspanel.accounts.find_people import named
+from dnspanel.accounts.grants import Right
+from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone
+from dnspanel.zones.rights.access import zones_within_reach
+from dnspanel.zones.store.find_zones import called
+from replication.dns import names
+from replication.errors import BadName
+
+MOST_LOOKED_THROUGH = 5_000
+MOST_NAMED = 3
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationFilters:
+    """Which publications: by whom, over which channel, of which zone (its whole name), from and to when."""
+
+    author: str = ""
+    channel: str = ""
+    zone: str = ""
+    since: datetime | None = None
+    until: datetime | None = None
+
+
+EVERYBODY = PublicationFilters()
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationRow:
+    """A publication with what it changed in the zones that the reader may see."""
+
+    sequence: int
+    at: datetime
+    by: str
+    channel: str
+    reason: str
+    failed_reason: str
+    zones: int
+    named: tuple[str, ...]  # the first of them
+    kind: str  # of its only revision, unless that is a change
+    added: int
+    changed: int
+    removed: int
+
+    @property
+    def more(self) -> int:
+        """How many zones it changed besides those that are named."""
+        return self.zones - len(self.named)
+
+
+@dataclass(frozen=True, slots=True)
+class PublicationPage:
+    """Some publications, and below which sequence the next page begins (None: there is none).
+
+    `looked_until` is set if the page has fewer rows than it might, because it looked no further than that.
+    """
+
+    rows: tuple[PublicationRow, ...]
+    next_before: int | None
+    looked_until: datetime | None = None
+
+
+def publication_page(
+    *, person: Person, filters: PublicationFilters = EVERYBODY, before: int | None = None, limit: int = 50
+) -> PublicationPage:
+    """Publications with sequences below `before` (None: all).
+
+    In at most six queries, besides one for each halving of the log where a time is asked for.
+    """
+    seen = _Seen(person)
+    found = _filtered(filters, seen)
+    if found is None:
+        return PublicationPage((), None)
+    newest = Publication.objects.aggregate(last=Max("sequence"))["last"] or 0
+    top = min(newest + 1, before or newest + 1, *([_first_since(filters.until, newest)] if filters.until else []))
+    bottom = _first_since(filters.since, newest) if filters.since else 1
+    floor = bottom if found.is_dense else max(bottom, top - MOST_LOOKED_THROUGH)
+    window = found.publications.filter(sequence__lt=top, sequence__gte=floor)
+    page = list(window.select_related("author", "token").order_by("-sequence")[: limit + 1])
+    rows = _rows(page[:limit], seen)
+    if len(page) > limit:
+        return PublicationPage(rows, page[limit - 1].sequence)
+    if floor <= bottom:
+        return PublicationPage(rows, None)
+    looked = Publication.objects.filter(sequence__gte=floor).order_by("sequence").values_list("at", flat=True).first()
+    return PublicationPage(rows, floor, looked)
+
+
+class _Seen:
+    """The zones whose publications a person sees, deleted ones included."""
+
+    def __init__(self, person: Person) -> None:
+        self._person = person
+        actor = actor_of(person)
+        self.is_everything = actor is not None and actor.may_everywhere(Right.READ)
+
+    def zones(self) -> QuerySet[Zone]:
+        return zones_within_reach(self._person, Right.READ)
+
+
+@dataclass(frozen=True, slots=True)
+class _Found:
+    """Publications, and whether nearly every one of a stretch of the log is among them, or an index finds them."""
+
+    publications: QuerySet[Publication]
+    is_dense: bool
+
+
+def _filtered(filters: PublicationFilters, seen: _Seen) -> _Found | None:
+    """None: there are none, because there is no such zone."""
+    found, is_dense = Publication.objects.all(), seen.is_everything
+    if filters.zone:
+        zones = _zones_called(filters.zone, seen)
+        if not zones:
+            return None
+        found, is_dense = found.filter(pk__in=Revision.objects.filter(zone__in=zones).values("publication")), True
+    elif not seen.is_everything:
+        found = found.filter(Exists(Revision.objects.filter(publication=OuterRef("pk"), zone__in=seen.zones())))
+    if filters.author:
+        found, is_dense = found.filter(named(filters.author, "author__")), is_dense and bool(filters.zone)
+    if filters.channel:
+        found, is_dense = found.filter(channel=filters.channel), is_dense and bool(filters.zone)
+    return _Found(found, is_dense)
+
+
+def _zones_called(name: str, seen: _Seen) -> list[int]:
+    """The ids of the zones with this name, those in the trash included."""
+    try:
+        canonical = names.parse(name)
+    except BadName:
+        return []
+    return list(seen.zones().filter(called(canonical)).values_list("pk", flat=True))
+
+
+def _first_since(moment: datetime, newest: int) -> int:
+    """The first sequence that was published then or later, or the one after the newest.
+
+    Times rise along the log, so it is halved: one look-up by the key for each halving.
+    """
+    low, high = 1, newest + 1
+    while low < high:
+        middle = (low + high) // 2
+        at = Publication.objects.filter(sequence__gte=middle).order_by("sequence").values_list("at", flat=True).first()
+        if at is not None and at < moment:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+def _rows(page: Sequence[Publication], seen: _Seen) -> tuple[PublicationRow, ...]:
+    """The rows of these publications, in at most two queries."""
+    if not page:
+        return ()
+    revisions = Revision.objects.filter(publication__in=[row.sequence for row in page])
+    if not seen.is_everything:
+        revisions = revisions.filter(zone__in=seen.zones())
+    counted: dict[int, Mapping[str, Any]] = {
+        row["publication"]: row
+        for row in revisions.values("publication")
+        .order_by("publication")
+        .annotate(
+            zones=Count("pk"), first=Max("kind"), added=Sum("added"), changed=Sum("changed"), removed=Sum("removed")
+        )
+    }
+    few = [sequence for sequence, row in counted.items() if row["zones"] <= MOST_NAMED]
+    named: dict[int, list[str]] = {}
+    for sequence, name in revisions.filter(publication__in=few).order_by("pk").values_list("publication", "zone__name"):
+        named.setdefault(sequence, []).append(name)
+    return tuple(_row(row, counted.get(row.sequence, {}), tuple(named.get(row.sequence, ()))) for row in page)
+
+
+def _row(publication: Publication, counts: Mapping[str, Any], named: tuple[str, ...]) -> PublicationRow:
+    kind = str(counts.get("first", "")) if counts.get("zones") == 1 else ""
+    return PublicationRow(
+        sequence=publication.sequence,
+        at=publication.at,
+        by=publication.by,
+        channel=publication.channel,
+        reason=publication.reason,
+        failed_reason=publication.failed_reason,
+        zones=int(counts.get("zones", 0)),
+        named=named,
+        kind=str(RevisionKind(kind).label) if kind and kind != RevisionKind.CHANGE else "",
+        added=int(counts.get("added", 0)),
+        changed=int(counts.get("changed", 0)),
+        removed=int(counts.get("removed", 0)),
+    )

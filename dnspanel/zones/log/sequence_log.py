@@ -1,0 +1,265 @@
+"""The log: every publication gets the next sequence, without gaps, as the last step of its transaction. Verbs."""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from json.encoder import encode_basestring as quoted
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.db import connection, transaction
+from django.db.models import Q
+
+from dnspanel import rehearsal
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, SystemRight, passes_rules, token_of, user_of
+from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.texts import in_english
+from dnspanel.zones.errors import HookUnasked, PublishingOnHold
+from dnspanel.zones.governance import publish_guards, publish_hooks
+from dnspanel.zones.governance.parts import Part, types_changed
+from dnspanel.zones.governance.publish_guards import NO_PASSAGE, NOTHING_PASSED, Passage
+from dnspanel.zones.models import Publication, RevisionKind
+from dnspanel.zones.signals import published
+from replication.codec.keys import relative_key
+from replication.dns.rrset import Change, json_text
+from replication.texts import parse_text
+
+Alongside = Callable[[], object]  # what a caller writes in the transaction of a publication
+
+# Whether a rule is about one of the zones: few rules are looked at, before any zone.
+_ABOUT = """(
+    r.zone_id = ANY(%(zone_id)s::int[] || %(over)s::int[]) OR (r.zone_id IS NULL AND r.team_id IS NULL AND r.tag = '')
+    OR (r.zone_id IS NULL AND EXISTS (
+        SELECT FROM zones_zone z
+        WHERE z.id = ANY(%(zone_id)s::int[] || %(over)s::int[]) AND (z.team_id = r.team_id OR r.tag = ANY(z.tags))
+    ))
+)"""
+# One statement, so that the one row that all publishers queue for is locked for one round trip and the commit. That no
+# rule concerns these changes, and that no hook but those that let exactly them pass is about these zones, is part of
+# it, so that it costs no query. For a zone that comes live, only that there is no rule at all: from which zone it takes
+# names costs a query, where there are any.
+_APPENDING = """
+WITH head AS (
+    UPDATE zones_loghead SET sequence = sequence + 1 WHERE id = 1 AND held_reason = ''
+        AND (%(is_checked)s::boolean OR NOT (
+            EXISTS (
+                SELECT FROM zones_approvalrule r
+                WHERE (%(is_any)s::boolean OR (
+                    r.min_changes <= %(most_changes)s::int AND (r.types = '{}' OR r.types && %(types)s::int[])
+                )) AND {about}
+            )
+            OR EXISTS (
+                SELECT FROM zones_freeze r
+                WHERE (r.repeats <> '' OR (r.starts_at <= %(at)s AND r.ends_at > %(at)s)) AND {about}
+            )
+            OR (%(is_coming)s::boolean AND (
+                EXISTS (SELECT FROM zones_approvalrule) OR EXISTS (SELECT FROM zones_lock)
+                OR EXISTS (SELECT FROM zones_freeze WHERE repeats <> '' OR (starts_at <= %(at)s AND ends_at > %(at)s))
+                OR EXISTS (SELECT FROM zones_publishhook)
+            ))
+        ))
+        AND (%(is_free)s::boolean OR NOT EXISTS (
+            SELECT FROM zones_publishhook r WHERE NOT r.id = ANY(%(hooks)s::int[]) AND {about}
+        ))
+    RETURNING sequence, epoch
+), publication AS (
+    INSERT INTO zones_publication (
+        sequence, epoch, at, author_id, token_id, channel, reason, form_id, address, request_id)
+    SELECT sequence, epoch, %(at)s, %(author)s, %(token)s, %(channel)s, %(reason)s, %(form_id)s::uuid,
+        %(address)s::inet, %(request_id)s FROM head
+    RETURNING sequence
+), moved AS (
+    SELECT * FROM unnest(%(zone_id)s::int[], %(kind)s::text[], %(number)s::int[], %(serial)s::bigint[],
+        %(rrset_count)s::int[], %(added)s::int[], %(changed)s::int[], %(removed)s::int[])
+        AS z (zone_id, kind, number, serial, rrset_count, added, changed, removed){limit}
+), zone AS (
+    UPDATE zones_zone z SET
+        serial = moved.serial, revision = moved.number, rrset_count = moved.rrset_count,
+        changed_at = %(at)s, changed_by_id = %(author)s, sequence = publication.sequence
+    FROM moved, publication WHERE z.id = moved.zone_id
+), revision AS (
+    INSERT INTO zones_revision (zone_id, number, publication_id, kind, serial, added, changed, removed)
+    SELECT zone_id, number, sequence, kind, serial, added, changed, removed FROM moved, publication
+    RETURNING id, zone_id
+), change AS (
+    INSERT INTO zones_change (revision_id, name, owner_key, type, before, after)
+    SELECT revision.id, name, decode(key, 'hex'), type, before, after
+    FROM jsonb_to_recordset(%(changes)s::jsonb) AS c (
+        zone_id int, name text, key text, type int, before jsonb, after jsonb)
+    JOIN revision USING (zone_id)
+)
+SELECT sequence, epoch FROM head
+""".replace("{about}", _ABOUT)
+# How zones best are joined depends on their number. Most publications have one, and that they have is said here, since
+# what is prepared is planned without the parameters.
+_APPEND_ONE = _APPENDING.replace("{limit}", " LIMIT 1")
+_APPEND = _APPENDING.replace("{limit}", "")
+
+
+def nothing() -> None:
+    """What is written alongside a publication unless the caller has something."""
+
+
+@dataclass(frozen=True, slots=True)
+class NewRevision:
+    """What a publication does to one zone, as its revision records it."""
+
+    zone_id: int
+    zone_name: str
+    kind: str
+    number: int
+    serial: int
+    rrset_count: int
+    added: int = 0
+    changed: int = 0
+    removed: int = 0
+    changes: Sequence[Change] = ()
+
+
+_COLUMNS = ("zone_id", "kind", "number", "serial", "rrset_count", "added", "changed", "removed")
+
+
+def append_publication(
+    *,
+    revisions: Sequence[NewRevision],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str,
+    form_id: UUID | None,
+    passage: Passage = NO_PASSAGE,
+    under: SystemRight | None = None,
+) -> Publication:
+    """The log is one sequence longer, each zone has its new revision, and workers are woken on commit.
+
+    Whatever publishes comes through here, so here rules of approval and freezes hold, by `passage`, and publish hooks,
+    by what they answered (`publish_hooks`), but for what is done `under` a system right that passes them. Nobody (None)
+    passes no rule. Raises ApprovalNeeded, Frozen or HookRefused; for a new zone Locked too.
+
+    Must be the last step of a transaction: from here to the commit every
+    other publisher waits. Raises IntegrityError when `form_id` has published before, and
+    PublishingOnHold while publishing is on hold: the same statement sees it, and then writes nothing.
+    """
+    user, token, origin = user_of(author), token_of(author), audit.origin()
+    parameters = {
+        "at": now,
+        "author": user.pk if user else None,
+        "token": token.pk if token else None,
+        "channel": channel,
+        "reason": in_english(reason),
+        "form_id": form_id,
+        "address": origin.address,
+        "request_id": origin.request_id,
+        **{name: _array([getattr(r, name) for r in revisions]) for name in _COLUMNS},
+        "changes": f"[{','.join([_row(r, change) for r in revisions for change in r.changes])}]",
+    }
+    is_free = passes_rules(under)
+    parameters |= {"is_free": is_free, "hooks": "{}", "over": "{}", **_concern([] if is_free else revisions)}
+    passed = NOTHING_PASSED
+    appended = _append({**parameters, "is_checked": is_free}, len(revisions))
+    if appended is None and not is_free:
+        parts = [Part(r.zone_id, r.kind, r.changes) for r in revisions]
+        passed = publish_guards.refuse(parts, author=author, channel=channel, reason=reason, passage=passage, now=now)
+        known = {"is_checked": True, "hooks": _array(passed.hooks), "over": _array(passed.over)}
+        appended = _append({**parameters, **known}, len(revisions))
+    if appended is None:
+        hold = _hold_reason()
+        if not hold and not is_free:  # a hook was placed in this moment
+            raise HookUnasked((), author, now)
+        raise PublishingOnHold(hold)
+    rehearsal.note(*revisions)
+    sequence, epoch = appended
+    transaction.on_commit(lambda: _wake_workers(sequence), robust=True)
+    publication = Publication(
+        sequence=sequence,
+        epoch=epoch,
+        at=now,
+        author=user,
+        token=token,
+        channel=channel,
+        reason=reason,
+        form_id=form_id,
+        address=origin.address,
+        request_id=origin.request_id,
+    )
+    if passage != NO_PASSAGE:
+        publish_guards.record_passage(passage, publication, [r.zone_id for r in revisions], passed.refusals, author)
+    publish_hooks.record_answers(passed.answers, target=f"publication {sequence}", author=author, now=now)
+    return publication
+
+
+def _concern(revisions: Sequence[NewRevision]) -> dict[str, Any]:
+    """Describe these revisions to rules of approval; `publish_guards` says which rule really concerns a zone."""
+    changed = [types_changed(r.changes) for r in revisions if r.kind == RevisionKind.CHANGE]
+    return {
+        "is_coming": any(r.kind in publish_guards.COMING for r in revisions),
+        "is_any": any(r.kind == RevisionKind.DELETE for r in revisions),
+        "most_changes": max((types.total() for types in changed), default=0),
+        "types": _array({type for types in changed for type in types}),
+    }
+
+
+def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | None:
+    """The sequence and epoch of what is appended; None while publishing is on hold, or where rules want to be asked."""
+    with prepared_cursor() if zones == 1 else connection.cursor() as cursor:
+        cursor.execute(_APPEND_ONE if zones == 1 else _APPEND, parameters)
+        appended: tuple[int, UUID] | None = cursor.fetchone()
+        return appended
+
+
+def join_parts(publications: Sequence[Publication]) -> None:
+    """Store that these publications, in their order, are parts of one write; so are parts that they already have.
+
+    Call it in the transaction of the newest one, with one publication too where others are to follow.
+    """
+    first = publications[0].part_of or publications[0].sequence
+    joined = {publication.part_of for publication in publications} - {None, first}
+    parts = Publication.objects.filter(Q(pk__in=[each.sequence for each in publications]) | Q(part_of__in=joined))
+    parts.update(part_of=first)
+    for publication in publications:
+        publication.part_of = first
+
+
+def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Publication:
+    """What this form published when it was sent first; raises `otherwise` if it did not.
+
+    Looked up only when something fails, since a form's second sending always
+    fails: whatever stands in its way, the answer is the first one's.
+    """
+    first = Publication.objects.filter(form_id=form_id).first() if form_id else None
+    if first is None:
+        raise otherwise
+    return first
+
+
+def open_log(**signal: Any) -> None:
+    """The log has its head; one that exists stays as it is. Runs after every `migrate`."""
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO zones_loghead (id, cluster, epoch, sequence) VALUES (1, %s, %s, 0) ON CONFLICT DO NOTHING",
+            [uuid4(), uuid4()],
+        )
+
+
+def _hold_reason() -> str:
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT held_reason FROM zones_loghead")
+        return parse_text(str(cursor.fetchone()[0]))
+
+
+def _wake_workers(sequence: int) -> None:
+    published.send(sender=Publication, sequence=sequence)
+
+
+def _array(values: Iterable[int | str]) -> str:
+    """Numbers or plain words as PostgreSQL reads an array: psycopg would look at each of them for what to quote."""
+    return "{" + ",".join(map(str, values)) + "}"
+
+
+def _row(revision: NewRevision, change: Change) -> str:
+    key = relative_key(change.name, revision.zone_name).hex()
+    return (
+        f'{{"zone_id": {revision.zone_id}, "name": {quoted(change.name)}, "key": "{key}", "type": {change.type}, '
+        f'"before": {json_text(change.before)}, "after": {json_text(change.after)}}}'
+    )

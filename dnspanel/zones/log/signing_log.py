@@ -1,0 +1,256 @@
+"""Changes of how zones are signed, published: saved, numbered and in the log, as changes of RRsets are. Verbs.
+
+A change of signing is a revision of its own, whose serial moves: nodes and whoever transfers the zone see that it is
+another one. What must not happen at once (two NSEC3 chains) becomes several publications, one after the other.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from datetime import datetime
+from uuid import UUID
+
+from django.db import IntegrityError, connection, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, SystemRight, user_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.zones.dnssec.key_material import KeyPair, key_tag
+from dnspanel.zones.dnssec.other_keys import changes_in_step
+from dnspanel.zones.dnssec.queries import signing_of_zones
+from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState, steps_between
+from dnspanel.zones.errors import DnssecRefused, Unknown
+from dnspanel.zones.log.sequence_log import (
+    Alongside,
+    NewRevision,
+    append_publication,
+    join_parts,
+    nothing,
+    publication_of_form,
+)
+from dnspanel.zones.models import Publication, RevisionKind, Signing, SigningChange, Zone, ZoneKey
+from dnspanel.zones.rights import access
+from dnspanel.zones.store import find_zones, store_rrsets
+from dnspanel.zones.values import soa
+from replication.dns import rdtypes
+from replication.dns.rrset import Change, Key, RRset
+
+Decide = Callable[[Zone, SigningState], SigningState]  # may raise DnssecRefused, and then nothing is published
+Decided = Callable[[bool], object]  # whether the publication is the last one
+
+_ROW_IDS = "SELECT nextval('zones_signing_row_id') FROM generate_series(1, %s)"
+
+
+def no_more(is_last: bool) -> None:
+    """Nothing besides is decided."""
+
+
+def change_signing(
+    *,
+    zones: Sequence[Zone],
+    decide: Decide,
+    author: Author,
+    channel: str,
+    now: datetime,
+    action: str,
+    reason: str = "",
+    alongside: Alongside = nothing,
+    decided: Decided = no_more,
+    form_id: UUID | None = None,
+) -> list[Publication]:
+    """Each zone is signed as `decide` says, given the zone, locked, and how it is signed: published and audited.
+
+    `decide` may be asked more than once, and may create and delete keys. Returns the publications, none where nothing
+    changes; of a form that was sent before, its last one. Several are parts of one write. `alongside` runs in the
+    transaction of the first one, also where nothing changes; `decided` in the transaction of each one, when `decide`
+    was asked for all zones. Raises
+    Unknown for a zone that is gone, RightMissing, and what `decide` raises.
+    """
+    published: list[Publication] = []
+    is_last = False
+    while not is_last:
+        try:
+            with transaction.atomic(durable=True):
+                if not published:
+                    alongside()
+                step = _Step(zones, decide, author, channel, now, reason)
+                is_last = step.is_last
+                decided(is_last)
+                # The last publication has the form's id: a form that stopped half-way goes on when it is sent again.
+                publication = step.publish("" if published else action, form_id if is_last else None)
+                if publication is None:
+                    return published
+                if published or not is_last:
+                    join_parts([*published, publication])
+                published.append(publication)
+        except (IntegrityError, DnssecRefused) as refusal:
+            return [publication_of_form(form_id, otherwise=refusal)]
+    return published
+
+
+def sign_within(
+    *, zone: Zone, decide: Decide, author: Author, channel: str, now: datetime, action: str, reason: str = ""
+) -> Publication | None:
+    """The same for one zone, as the last step of the caller's transaction; raises as the above.
+
+    From one NSEC3 chain to another it only goes half the way: to NSEC.
+    """
+    return _Step([zone], decide, author, channel, now, reason).publish(action)
+
+
+class _Step:
+    """One publication on the way to what `decide` says; the zones are locked."""
+
+    def __init__(
+        self, zones: Sequence[Zone], decide: Decide, author: Author, channel: str, now: datetime, reason: str
+    ) -> None:
+        self._author, self._channel, self._now, self._reason = author, channel, now, reason
+        self._locked = find_zones.locked([zone.pk for zone in zones])
+        if missing := {zone.pk for zone in zones} - {zone.pk for zone in self._locked}:
+            raise Unknown(next(zone.name for zone in zones if zone.pk in missing))
+        for zone in self._locked:
+            access.require_right(author, zone, Right.DNSSEC)
+        self._before = signing_of_zones([zone.pk for zone in self._locked])
+        self._result = {zone.pk: decide(zone, self._before.get(zone.pk, UNSIGNED)) for zone in self._locked}
+        self._after = {
+            pk: next(steps_between(self._before.get(pk, UNSIGNED), state)) for pk, state in self._result.items()
+        }
+
+    @property
+    def is_last(self) -> bool:
+        """Whether all zones are as they are to be then."""
+        return self._after == self._result
+
+    def publish(self, action: str, form_id: UUID | None = None) -> Publication | None:
+        """What differs is published, and noted in the audit log if the action has a name."""
+        changed = [zone for zone in self._locked if self._after[zone.pk] != self._before.get(zone.pk, UNSIGNED)]
+        if not changed:
+            return None
+        if action:
+            targets = {zone.name: _act(self._before.get(zone.pk, UNSIGNED), self._result[zone.pk]) for zone in changed}
+            audit.record_each(action=action, by=self._author, now=self._now, targets=targets)
+        return _publish(
+            changed, self._before, self._after, self._author, self._channel, self._now, self._reason, form_id
+        )
+
+
+def _publish(
+    zones: Sequence[Zone],
+    before: Mapping[int, SigningState],
+    after: Mapping[int, SigningState],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str,
+    form_id: UUID | None,
+) -> Publication:
+    states = with_row_ids({zone.pk: after[zone.pk] for zone in zones})
+    found = store_rrsets.rrsets_at_names({zone.pk: (zone.name, [zone.name]) for zone in zones})
+    revisions = [_revision(zone, found[zone.pk], states[zone.pk], now) for zone in zones]
+    store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
+    record_states([(zone.pk, zone.revision + 1, before.get(zone.pk), states[zone.pk]) for zone in zones], now=now)
+    return append_publication(
+        revisions=revisions,
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=form_id,
+        under=SystemRight.SIGNING,
+    )
+
+
+def _revision(zone: Zone, apex: Mapping[Key, RRset], state: SigningState, now: datetime) -> NewRevision:
+    key = zone.name, rdtypes.SOA
+    old = apex.get(key)
+    new = soa.next_soa(old, old, zone.soa_edits, now)
+    serial = soa.serial_of(new).value if new is not None else zone.serial
+    dnskey = apex.get((zone.name, rdtypes.DNSKEY))
+    # CDS and CDNSKEY of other signers' keys go with those of the panel's.
+    changes = changes_in_step(zone.name, apex, state, dnskey=dnskey, ttl=dnskey.ttl) if dnskey else []
+    added = sum(change.before is None for change in changes)
+    removed = sum(change.after is None for change in changes)
+    return NewRevision(
+        zone_id=zone.pk,
+        zone_name=zone.name,
+        kind=RevisionKind.CHANGE,
+        number=zone.revision + 1,
+        serial=serial,
+        rrset_count=zone.rrset_count + added - removed,
+        added=added,
+        removed=removed,
+        changed=len(changes) - added - removed,
+        changes=[*([Change(*key, before=old, after=new)] if new is not None else []), *changes],
+    )
+
+
+def with_row_ids(states: Mapping[int, SigningState]) -> dict[int, SigningState]:
+    """The states with an id for each row of metadata that they need."""
+    lacking = {pk: [kind for kind in state.metadata if kind not in state.row_ids] for pk, state in states.items()}
+    count = sum(map(len, lacking.values()))
+    ids: list[int] = []
+    if count:
+        with connection.cursor() as cursor:
+            cursor.execute(_ROW_IDS, [count])
+            ids = [row[0] for row in cursor.fetchall()]
+    return {
+        pk: replace(state, row_ids={**state.row_ids, **{kind: ids.pop() for kind in lacking[pk]}})
+        if lacking[pk]
+        else state
+        for pk, state in states.items()
+    }
+
+
+def record_states(changes: Sequence[tuple[int, int, SigningState | None, SigningState]], *, now: datetime) -> None:
+    """Zones (by id) are signed so by the revision of this number; before it they were signed otherwise, or never."""
+    SigningChange.objects.bulk_create(
+        SigningChange(
+            zone_id=zone_id,
+            revision_number=number,
+            before=None if before is None else before.to_json(),
+            after=after.to_json(),
+        )
+        for zone_id, number, before, after in changes
+    )
+    Signing.objects.bulk_create(
+        [
+            Signing(zone_id=zone_id, state=after.to_json(), is_signed=after.is_signed, changed_at=now)
+            for zone_id, _, _, after in changes
+        ],
+        update_conflicts=True,
+        unique_fields=["zone"],
+        update_fields=["state", "is_signed", "changed_at"],
+    )
+
+
+def record_ends(ends: Mapping[int, datetime | None]) -> None:
+    """The first signatures of zones (by id) that came with them end then; None: they have none any more."""
+    rows = [Signing(zone_id=zone_id, signatures_end=end) for zone_id, end in ends.items()]
+    Signing.objects.bulk_update(rows, ["signatures_end"], batch_size=1_000)
+
+
+def key_row(*, zone_id: int, flags: int, pair: KeyPair, author: Author, now: datetime) -> ZoneKey:
+    """A row, not saved yet, for a key of a zone; its private part is encrypted."""
+    return ZoneKey(
+        zone_id=zone_id,
+        algorithm=pair.algorithm,
+        bits=pair.bits,
+        flags=flags,
+        tag=key_tag(flags, pair.algorithm, pair.public),
+        public=pair.public,
+        private_encrypted=encrypt_secret(pair.private_text.encode()),
+        created_at=now,
+        created_by=user_of(author),
+    )
+
+
+def _act(before: SigningState, after: SigningState) -> dict[str, object]:
+    """What changed, for the audit log: nothing secret."""
+    return {
+        "keys": [key.id for key in after.keys],
+        "keys_before": [key.id for key in before.keys],
+        "active": [key.id for key in after.keys if key.active],
+        "active_before": [key.id for key in before.keys if key.active],
+        "metadata": after.metadata,
+        "metadata_before": before.metadata,
+    }

@@ -1,0 +1,108 @@
+"""Zones, RRsets, drafts, revisions and the log.
+
+Models store and constrain; every write goes through `bulk`, `edit`, `draft`,
+`named_drafts` and `revision`. What a row refers to is there, and goes together with what
+belongs to it: where `db_constraint` is off, triggers prove it statement by
+statement (migration 0003), because a foreign key costs a query for each row.
+"""
+
+from dnspanel.zones.models.audit import AuditChain, AuditLink
+from dnspanel.zones.models.dnssec import (
+    AcceptedBreak,
+    DnssecPolicy,
+    PolicyAttachment,
+    Rollover,
+    Signing,
+    SigningChange,
+    ZoneKey,
+)
+from dnspanel.zones.models.drafts import Draft, DraftShare, Operation
+from dnspanel.zones.models.governance import ApprovalRule, Freeze, HookReply, PublishHook, WhenSilent, ZoneRule
+from dnspanel.zones.models.lists import SavedView, ViewPage, ZoneMarks
+from dnspanel.zones.models.log import NOT_SERVED, Change, Channel, Epoch, LogHead, Publication, Revision, RevisionKind
+from dnspanel.zones.models.requests import PublishRequest, RequestNote, RequestState, Verdict
+from dnspanel.zones.models.rights import Lock, TsigAct, TsigPermission
+from dnspanel.zones.models.rrset import Expiry, RRset
+from dnspanel.zones.models.runs import (
+    UNFINISHED_STATES,
+    ChangeRun,
+    ChangeRunZone,
+    PolicyRun,
+    PolicyRunZone,
+    RunState,
+    TemplateRun,
+    TemplateRunZone,
+    ZoneAct,
+    ZoneRun,
+)
+from dnspanel.zones.models.search import Complaint, ComplaintProgress, NamePlace, SearchProgress, SearchText
+from dnspanel.zones.models.templates import KeptAddresses, TemplateKind, TemplateLink, TemplateVersion, ZoneTemplate
+from dnspanel.zones.models.zone import PRODUCERS, TRASH_DAYS, LastSerial, NaturalName, Zone, ZoneDefaults, gone_at
+
+__all__ = [
+    "NOT_SERVED",
+    "PRODUCERS",
+    "TRASH_DAYS",
+    "UNFINISHED_STATES",
+    "AcceptedBreak",
+    "ApprovalRule",
+    "AuditChain",
+    "AuditLink",
+    "Change",
+    "ChangeRun",
+    "ChangeRunZone",
+    "Channel",
+    "Complaint",
+    "ComplaintProgress",
+    "DnssecPolicy",
+    "Draft",
+    "DraftShare",
+    "Epoch",
+    "Expiry",
+    "Freeze",
+    "HookReply",
+    "KeptAddresses",
+    "LastSerial",
+    "Lock",
+    "LogHead",
+    "NamePlace",
+    "NaturalName",
+    "Operation",
+    "PolicyAttachment",
+    "PolicyRun",
+    "PolicyRunZone",
+    "Publication",
+    "PublishHook",
+    "PublishRequest",
+    "RRset",
+    "RequestNote",
+    "RequestState",
+    "Revision",
+    "RevisionKind",
+    "Rollover",
+    "RunState",
+    "SavedView",
+    "SearchProgress",
+    "SearchText",
+    "Signing",
+    "SigningChange",
+    "TemplateKind",
+    "TemplateLink",
+    "TemplateRun",
+    "TemplateRunZone",
+    "TemplateVersion",
+    "TsigAct",
+    "TsigPermission",
+    "Verdict",
+    "ViewPage",
+    "WhenSilent",
+    "Zone",
+    "ZoneAct",
+    "ZoneDefaults",
+    "ZoneKey",
+    "ZoneMarks",
+    "ZoneRule",
+    "ZoneRun",
+    "ZoneTemplate",
+    "gone_at",
+]

@@ -1,0 +1,45 @@
+"""Tables of the audit log's chain."""
+
+from typing import Any
+
+from django.db import models
+from django.db.models import Q
+
+from dnspanel.text_fields import MessagesField
+
+
+class AuditLink(models.Model):
+    """An act's place in the audit log's chain: what it said when it was linked, and the hash. Never changed."""
+
+    number = models.BigIntegerField(primary_key=True)  # from 1, without gaps
+    kind = models.CharField(max_length=11)  # audit_chain.ENTRY or PUBLICATION
+    ref = models.BigIntegerField()  # the entry's id, or the sequence
+    content = models.BinaryField()
+    parts: "models.JSONField[Any]" = models.JSONField(default=dict)  # see audit_contents
+    chain = models.BinaryField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["kind", "ref"], name="audit_link_once")]
+
+    @property
+    def hash(self) -> str:
+        """Hexadecimal, as people keep it."""
+        return bytes(self.chain).hex()
+
+
+class AuditChain(models.Model):
+    """The one row that says how far the chain has come, and what the last check of it found."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    sequence = models.BigIntegerField(default=0)  # publications up to here are linked
+    # Audit entries up to here are linked, or will never be: see audit_links.
+    floor = models.BigIntegerField(default=0)
+    next_floor = models.BigIntegerField(default=0)
+    next_floor_after = models.BigIntegerField(null=True)  # once every transaction before this one has ended
+    asked_at = models.DateTimeField(null=True)  # when somebody asked for a check that has not been made yet
+    checked_at = models.DateTimeField(null=True)
+    checked_to = models.BigIntegerField(default=0)
+    faults: "models.JSONField[Any]" = MessagesField(default=list)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="audit_chain_single")]

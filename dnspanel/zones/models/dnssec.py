@@ -1,0 +1,206 @@
+"""Tables of DNSSEC: keys, how zones are signed, rollovers and policies."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+from django.db.models.functions import Lower
+
+from dnspanel.accounts.secret_places import SecretField
+from dnspanel.text_fields import MessageField
+from dnspanel.zones.models.log import Publication
+from dnspanel.zones.models.zone import Zone
+
+
+class ZoneKey(models.Model):
+    """A DNSSEC key of a zone; its id is also that of its row in PowerDNS's files, and is never used twice.
+
+    Whether it signs is in the zone's `Signing`. A key that was deleted is kept without its private part.
+    """
+
+    id = models.AutoField(primary_key=True)
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
+    algorithm = models.SmallIntegerField()
+    bits = models.IntegerField()
+    flags = models.SmallIntegerField()  # of its DNSKEY: 257 with the bit SEP, else 256
+    tag = models.IntegerField()
+    public = models.BinaryField()  # as its DNSKEY has it
+    private_encrypted = SecretField(null=True)  # private-key text, by `accounts.vault`
+    created_at = models.DateTimeField()
+    created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    deleted_at = models.DateTimeField(null=True)
+    # When all servers of the parent were first seen with a DS of it, and when none of them had it any more.
+    ds_seen_at = models.DateTimeField(null=True)
+    ds_gone_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(flags__in=(256, 257)), name="zonekey_flags"),
+            models.CheckConstraint(
+                condition=Q(private_encrypted__isnull=False) | Q(deleted_at__isnull=False), name="zonekey_whole"
+            ),
+        ]
+
+
+class Signing(models.Model):
+    """How a zone is signed now (`dnssec.SigningState` as JSON); a zone that never was has none."""
+
+    zone = models.OneToOneField(Zone, on_delete=models.CASCADE, primary_key=True, related_name="signing")
+    state: "models.JSONField[Any]" = models.JSONField(default=dict)
+    is_signed = models.BooleanField(default=False)
+    changed_at = models.DateTimeField()
+    # Whether it has signalling names for others (`signing.signalling`); False: those that it has are to go.
+    signalling = models.BooleanField(null=True)
+    # Of a zone that came with its signatures: when the first of them ends.
+    signatures_end = models.DateTimeField(null=True)
+    # Why the rollover that its policy asks for cannot begin by itself, and since when.
+    due_refusal = MessageField(blank=True, default="", db_default="")
+    due_refused_at = models.DateTimeField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["due_refused_at"], name="signing_refused", condition=Q(due_refused_at__isnull=False)),
+            models.Index(fields=["zone"], name="signing_signalling", condition=Q(signalling__isnull=False)),
+            models.Index(
+                fields=["signatures_end"], name="signing_signatures_end", condition=Q(signatures_end__isnull=False)
+            ),
+            models.Index(fields=["zone"], name="signing_paused", condition=Q(state__has_key="paused")),
+            models.Index(fields=["zone"], name="signing_due_nsec3", condition=Q(state__has_key="due_nsec3")),
+        ]
+
+
+class SigningChange(models.Model):
+    """What a revision did to a zone's `Signing`: the state before and after it; null: there was none."""
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
+    revision_number = models.IntegerField()
+    before: "models.JSONField[Any]" = models.JSONField(null=True)
+    after: "models.JSONField[Any]" = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["zone", "revision_number"], name="signing_change_unique"),
+        ]
+
+
+class Rollover(models.Model):
+    """An exchange of a zone's keys that is under way, or was (`dnssec.rollover`): where it stands, and what was seen.
+
+    Times from `clock` on are those of its own clock (`rollover.steady`), but for `looked_at` and what people see.
+    """
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="rollovers", db_index=False)
+    kind = models.CharField(max_length=16)
+    step = models.CharField(max_length=16)
+    is_emergency = models.BooleanField(default=False)
+    old_keys = ArrayField(models.IntegerField())
+    new_keys = ArrayField(models.IntegerField(), default=list)
+    old_ds = ArrayField(models.TextField(), default=list)
+    new_ds = ArrayField(models.TextField(), default=list)
+    # What the zone asked its parent for before it asked to be insecure.
+    cds_before = models.CharField(max_length=20, default="")
+    cdnskey_before = models.BooleanField(default=False)
+    started_at = models.DateTimeField()
+    started_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    step_revision = models.IntegerField()  # what every node and secondary has to answer with
+    step_at = models.DateTimeField()
+    # What people see: what it waits for, not before when, since when, and what the parent has to be told.
+    waits_for = MessageField(default="")
+    earliest = models.DateTimeField(null=True)
+    waits_since = models.DateTimeField()
+    late = ArrayField(models.TextField(), default=list)  # names of nodes
+    late_secondaries = ArrayField(models.TextField(), default=list, db_default=[])  # their names
+    add_ds = ArrayField(models.TextField(), default=list)
+    remove_ds = ArrayField(models.TextField(), default=list)
+    parent_silent = MessageField(default="")
+    is_stuck = models.BooleanField(default=False)
+    # What was seen.
+    clock = models.DateTimeField()
+    looked_at = models.DateTimeField()
+    epoch = models.UUIDField()
+    answered_since = models.DateTimeField(null=True)  # every node
+    secondaries_since = models.DateTimeField(null=True)  # and every secondary, with the step
+    goals: "models.JSONField[Any]" = models.JSONField(default=dict)  # rollover.Goal → since when
+    parent_at = models.DateTimeField()  # when all servers of the parent were asked last, by the clock
+    ds_ttl = models.BigIntegerField(null=True)
+    # Of the name servers of a zone that others sign too: which lack the new keys, or why that is not known; and when
+    # they were asked.
+    has_other_signers = models.BooleanField(default=False)
+    signers_lack = MessageField(default="")
+    signers_at = models.DateTimeField(null=True)
+    record_ttl = models.BigIntegerField()
+    key_ttl = models.BigIntegerField()
+    ttls_revision = models.IntegerField()  # up to which revision these TTLs are known
+    ended_at = models.DateTimeField(null=True)
+    is_cancelled = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["zone"], condition=Q(ended_at=None), name="rollover_open_once"),
+        ]
+        indexes = [models.Index(fields=["zone", "-id"], name="rollover_of_zone")]
+
+
+class AcceptedBreak(models.Model):
+    """Somebody wants this publication although a zone does not validate after it: the publisher lets it pass."""
+
+    publication = models.OneToOneField(
+        Publication, primary_key=True, on_delete=models.CASCADE, related_name="accepted_break"
+    )
+    accepted_at = models.DateTimeField()
+    accepted_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    reason = models.TextField()
+
+
+class DnssecPolicy(models.Model):
+    """How zones are to be signed, for those that it is attached to; `signing.policies` writes it.
+
+    `nsec3` is `[iterations, salt, opt_out, narrow]` as in a `SigningState`; null: NSEC.
+    """
+
+    name = models.CharField(max_length=64)
+    algorithm = models.SmallIntegerField()
+    bits = models.IntegerField(null=True)  # of RSA keys
+    split = models.BooleanField(default=False)  # KSK and ZSK in place of one CSK
+    nsec3: "models.JSONField[Any]" = models.JSONField(null=True)
+    cds = models.CharField(max_length=16, blank=True, default="")  # digest types, as "2,4"
+    cdnskey = models.BooleanField(default=False)
+    zsk_days = models.IntegerField(null=True)  # null: no lifetime
+    ksk_days = models.IntegerField(null=True)  # of a KSK or CSK
+    automatic = models.BooleanField(default=False)  # rollovers that are due begin by themselves
+    signs_new_zones = models.BooleanField(default=False)  # what is created, but not imported, begins signed
+    first_ds = models.BooleanField(default=False)  # the rollover to the first DS of a signed zone begins by itself
+    is_default = models.BooleanField(default=False)  # of all zones that no attachment is about
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(Lower("name"), name="dnssec_policy_name_unique"),
+            models.UniqueConstraint(fields=["is_default"], condition=Q(is_default=True), name="dnssec_policy_default"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class PolicyAttachment(models.Model):
+    """A policy is for one zone, for the zones of a team, or for those with a tag."""
+
+    policy = models.ForeignKey(DnssecPolicy, on_delete=models.PROTECT, related_name="attachments")
+    zone = models.OneToOneField(Zone, null=True, on_delete=models.CASCADE, related_name="+")
+    team = models.OneToOneField("accounts.Team", null=True, on_delete=models.CASCADE, related_name="+")
+    tag = models.TextField(null=True, unique=True)  # noqa: DJ001  (null keeps it unique)
+    attached_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(
+                condition=Q(zone__isnull=False, team=None, tag=None)
+                | Q(zone=None, team__isnull=False, tag=None)
+                | Q(zone=None, team=None, tag__isnull=False),
+                name="policy_attachment_to_one",
+            ),
+        ]

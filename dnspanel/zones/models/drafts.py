@@ -1,0 +1,84 @@
+"""Tables of drafts."""
+
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.functions import RandomUUID
+from django.db import models
+from django.db.models import Q
+
+from dnspanel.zones.models.zone import Zone
+
+
+class Draft(models.Model):
+    """Unpublished operations, over any number of zones: those that somebody works in, or those put aside with a name.
+    Or those that their owner discarded, for a while: without a name, and in nobody's hands.
+
+    `author` is who works in it now: one draft at most for each person, and nobody where it is put aside. One with a
+    name has an owner, in whosever hands it is. `key` is its address; `named_drafts` writes all but operations.
+    """
+
+    author = models.OneToOneField(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="draft")
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    name = models.CharField(max_length=80, blank=True, default="", db_default="")
+    key = models.UUIDField(default=uuid4, db_default=RandomUUID(), unique=True, editable=False)
+    is_by_link = models.BooleanField(default=False, db_default=False)  # read by who has the address and sees its zones
+    # Ids of all in whose hands it was, and what came into it: who may have edited it does not approve it.
+    worked_in = ArrayField(models.IntegerField(), default=list, db_default=[])
+    changed_at = models.DateTimeField()
+    discarded_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["owner", "name"], condition=~Q(name=""), name="draft_name_unique"),
+            models.CheckConstraint(
+                condition=Q(author__isnull=False, name="", owner=None, discarded_at=None)
+                | (Q(owner__isnull=False, discarded_at=None) & ~Q(name=""))
+                | Q(author=None, name="", owner__isnull=False, discarded_at__isnull=False),
+                name="draft_named_or_in_hand",
+            ),
+        ]
+
+
+class DraftShare(models.Model):
+    """Somebody, or each member of a team, may read a draft with a name; with `may_edit`, also work in it."""
+
+    draft = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="shares")
+    user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.CASCADE, related_name="+")
+    may_edit = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["draft", "user"], name="draftshare_user_unique"),
+            models.UniqueConstraint(fields=["draft", "team"], name="draftshare_team_unique"),
+            models.CheckConstraint(
+                condition=Q(user__isnull=False, team=None) | Q(user=None, team__isnull=False),
+                name="draftshare_one_receiver",
+            ),
+        ]
+
+
+class Operation(models.Model):
+    """One RRset as its editor drafts it (null: deleted), and as it was when the edit began.
+
+    Publish compares `base` with what the zone holds by then: equal means apply,
+    different means a conflict that shows base, theirs and mine.
+    """
+
+    draft = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="operations")
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
+    name = models.TextField(db_collation="C")
+    owner_key = models.BinaryField()
+    type = models.IntegerField()
+    base: "models.JSONField[Any]" = models.JSONField(null=True)
+    wanted: "models.JSONField[Any]" = models.JSONField(null=True)
+    base_revision = models.IntegerField()
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["draft", "zone", "owner_key", "type"], name="operation_unique"),
+        ]

@@ -1,0 +1,158 @@
+"""Tables of approval rules, freezes and publish hooks."""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+
+from dnspanel.accounts.secret_places import SecretField
+from dnspanel.text_fields import MessageField
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.zones.models.zone import Zone
+
+
+class ZoneRule(models.Model):
+    """What holds for a zone, for those with a tag, for those of a team, or for all; `publish_rules` writes it."""
+
+    zone = models.ForeignKey(Zone, null=True, on_delete=models.CASCADE, related_name="+")
+    tag = models.TextField(blank=True, default="")
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.CASCADE, related_name="+")
+    reason = models.TextField()
+    placed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    placed_at = models.DateTimeField()
+
+    class Meta:
+        abstract = True
+
+    def __str__(self) -> str:
+        return f"{self.scope}: {self.reason}"
+
+    @property
+    def scope(self) -> str:
+        """For which zones it holds, for people."""
+        if self.zone is not None:
+            return self.zone.name
+        if self.tag:
+            return gettext("zones tagged {tag}").format(tag=self.tag)
+        if self.team is not None:
+            return gettext("zones of {team}").format(team=self.team.name)
+        return gettext("every zone")
+
+    def covers(self, zone: Zone) -> bool:
+        """Whether it holds for this zone."""
+        if self.zone_id is not None:
+            return self.zone_id == zone.pk
+        if self.tag:
+            return self.tag in zone.tags
+        return self.team_id is None or self.team_id == zone.team_id
+
+
+_OF_ONE_SCOPE = (
+    Q(zone=None, tag="", team=None)
+    | Q(zone__isnull=False, tag="", team=None)
+    | (Q(zone=None, team=None) & ~Q(tag=""))
+    | Q(zone=None, tag="", team__isnull=False)
+)
+
+
+class ApprovalRule(ZoneRule):
+    """Changes of these zones are published when so many others approve, and say a ticket where one is asked for.
+
+    They come from members of the team, and from those whose role is this one or a higher one; from administrators
+    where neither is said.
+    """
+
+    needed = models.SmallIntegerField()
+    types = ArrayField(models.IntegerField(), default=list)  # only if one of these changes; empty: any
+    min_changes = models.IntegerField(default=1)  # only from so many changed RRsets of a zone on
+    approver_team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
+    approver_role = models.CharField(max_length=16, blank=True, default="")
+    tokens = models.ManyToManyField("accounts.Token", related_name="+")  # who publish without
+    ticket = models.TextField(blank=True, default="")  # as `ticket_patterns` reads it; empty: none is asked for
+    ticket_link = models.TextField(blank=True, default="")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=_OF_ONE_SCOPE, name="approvalrule_one_scope"),
+            models.CheckConstraint(condition=Q(needed__gte=0, needed__lte=3), name="approvalrule_needed"),
+        ]
+
+
+class Freeze(ZoneRule):
+    """Nothing of these zones is published from one time to another: once, or again and again.
+
+    `repeats` is an RFC 5545 RRULE, or empty; it counts from `starts_at` by the clocks of `time_zone`.
+    """
+
+    starts_at = models.DateTimeField()
+    ends_at = models.DateTimeField()
+    repeats = models.TextField(blank=True, default="")
+    time_zone = models.CharField(max_length=64, default="UTC")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=_OF_ONE_SCOPE, name="freeze_one_scope"),
+            models.CheckConstraint(condition=Q(ends_at__gt=F("starts_at")), name="freeze_ends_after_start"),
+        ]
+
+
+class WhenSilent(models.TextChoices):
+    """What becomes of a publication where a hook gives no answer that counts."""
+
+    REFUSE = "refuse", gettext_lazy("refused")
+    PASS = "pass", gettext_lazy("published, which the audit log says")
+
+
+class PublishHook(ZoneRule):
+    """A URL that is asked before these zones are published, and may say no; `webhooks.publish_hooks` writes it."""
+
+    name = models.CharField(max_length=40, blank=True, default="", db_default="")
+    url = models.TextField()  # for those alone who may govern its zones
+    secret = SecretField()  # `vault.encrypt_secret` of "whsec_…"
+    # After a rotation both sign, until this time.
+    old_secret = SecretField(null=True)
+    old_secret_until = models.DateTimeField(null=True)
+    seconds = models.SmallIntegerField()  # so long an answer is waited for
+    when_silent = models.CharField(max_length=6, choices=WhenSilent)
+    # Counts changes of what is above but the secret: what it answered before one of them does not count after it.
+    version = models.IntegerField(default=1, db_default=1)
+    # How it answered last, and since when, how often and why it has not: `hook_health` writes these.
+    questioned_at = models.DateTimeField(null=True)
+    ms = models.FloatField(null=True)  # of its last answer
+    failing_since = models.DateTimeField(null=True)
+    failures = models.IntegerField(default=0, db_default=0)
+    error = MessageField(blank=True, default="", db_default="")
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=_OF_ONE_SCOPE, name="publishhook_one_scope"),
+            models.CheckConstraint(condition=Q(seconds__gte=1, seconds__lte=10), name="publishhook_seconds"),
+        ]
+
+    @property
+    def called(self) -> str:
+        """What people call it who may not see its URL."""
+        return f"“{self.name}”" if self.name else gettext("for {scope}").format(scope=self.scope)
+
+
+class HookReply(models.Model):
+    """What a publish hook answered about a publication or a test, the newest of each hook; `hook_health` writes it."""
+
+    class Word(models.TextChoices):
+        YES = "yes", gettext_lazy("yes")
+        NO = "no", gettext_lazy("no")
+        SILENT = "silent", gettext_lazy("no answer")
+
+    hook = models.ForeignKey(PublishHook, on_delete=models.CASCADE, related_name="replies", db_index=False)
+    at = models.DateTimeField()
+    word = models.CharField(max_length=6, choices=Word)
+    reason = MessageField(blank=True)  # its own, or what is wrong, which may name its host
+    ticket = models.TextField(blank=True)
+    ms = models.FloatField()
+    zones = models.IntegerField()  # that it was asked about
+    is_test = models.BooleanField(default=False)
+
+    class Meta:
+        indexes = [models.Index(fields=["hook", "-id"], name="reply_of_hook")]

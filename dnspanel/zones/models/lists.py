@@ -1,0 +1,50 @@
+"""Tables of saved views, and of the zones that a person pinned or opened."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Lower
+
+from dnspanel.texts import gettext_lazy
+from dnspanel.zones.models.zone import Zone
+
+
+class ViewPage(models.TextChoices):
+    """The pages of which there are saved views."""
+
+    ZONES = "zones", gettext_lazy("zones")
+    SEARCH = "search", gettext_lazy("search")
+    RECORDS = "records", gettext_lazy("records of a zone")
+
+
+class SavedView(models.Model):
+    """A search with its order under a name, of a person, and perhaps for a team of theirs; `saved_views` writes it."""
+
+    owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="+", db_index=False)
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
+    page = models.CharField(max_length=7, choices=ViewPage)
+    zone = models.ForeignKey(Zone, null=True, on_delete=models.CASCADE, related_name="+")  # of records; null: any zone
+    name = models.CharField(max_length=60)
+    terms: "models.JSONField[Any]" = models.JSONField(default=dict)  # parameters of the page's URL, not empty
+    look: "models.JSONField[Any]" = models.JSONField(null=True)  # {"hidden": [column], "dense": bool}; null: each one's
+    created_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(F("owner"), F("page"), Lower("name"), name="saved_view_name_unique"),
+            models.CheckConstraint(condition=Q(zone=None) | Q(page="records"), name="saved_view_zone_of_records"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class ZoneMarks(models.Model):
+    """Zones of a person's own, by id, newest first: bounded lists that `zone_marks` writes. Some may be gone."""
+
+    user = models.OneToOneField(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, primary_key=True, related_name="+")
+    pinned = ArrayField(models.IntegerField(), default=list)
+    recent = ArrayField(models.IntegerField(), default=list)  # opened last

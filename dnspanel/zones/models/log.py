@@ -1,0 +1,155 @@
+"""Tables of the log: publications, the revisions of zones in them, and what each changed."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from dnspanel.text_fields import MessageField
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.zones.models.zone import Zone
+
+
+class Channel(models.TextChoices):
+    """How a publication arrived."""
+
+    WEB = "web", gettext_lazy("web")
+    API = "api", "API"
+    IMPORT = "import", gettext_lazy("import")
+    DYNAMIC_UPDATE = "dynamic", gettext_lazy("dynamic update")
+    TRANSFER = "transfer", gettext_lazy("transfer")
+    SYSTEM = "system", gettext_lazy("system")
+
+
+class LogHead(models.Model):
+    """The one row that hands out sequences; locking it is the last step of a publication.
+
+    PostgreSQL's own sequences become visible out of commit order, so a reader
+    of the log could skip a late commit for ever.
+    """
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    cluster = models.UUIDField()
+    epoch = models.UUIDField()
+    sequence = models.BigIntegerField(default=0)
+    # Why nothing may be published, in words for people; empty in normal work. Only a person ends a hold.
+    held_reason = MessageField(blank=True, default="", db_default="")
+    held_since = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="loghead_single")]
+
+
+class Epoch(models.Model):
+    """A history of the log that a person began because the one before it had forked; the first has no row."""
+
+    epoch = models.UUIDField(unique=True)
+    began_at = models.DateTimeField()
+    began_after = models.BigIntegerField()  # its first sequence is above this one
+    reason = models.TextField()
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+
+
+class Publication(models.Model):
+    """One sequence of the log: everything that one act published, over any number of zones."""
+
+    sequence = models.BigIntegerField(primary_key=True)
+    epoch = models.UUIDField()
+    at = models.DateTimeField()
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    # The token by which the author acted, if it was one.
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
+    channel = models.CharField(max_length=16, choices=Channel)
+    reason = models.TextField(blank=True)
+    # From where the request came, and the id under which logs know it; empty for the panel itself.
+    address = models.GenericIPAddressField(null=True)
+    request_id = models.CharField(max_length=36, blank=True, default="", db_default="")
+    # Given by the form: the same form sent twice is one publication.
+    form_id = models.UUIDField(null=True, unique=True)
+    # Of a write that was published in parts: the sequence of its first part, in the first part too.
+    part_of = models.BigIntegerField(null=True)
+    # Why ring 0 could not answer with it, in words; then it was taken back and no other node ever got it.
+    failed_reason = MessageField(blank=True, default="", db_default="")
+    # When it was taken back, and the sequence of the publication that did it.
+    failed_at = models.DateTimeField(null=True)
+    taken_back_in = models.BigIntegerField(null=True)
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["part_of"], name="publication_parts", condition=Q(part_of__isnull=False)),
+            models.Index(fields=["failed_at"], name="publication_failed", condition=Q(failed_at__isnull=False)),
+        ]
+
+    @property
+    def by(self) -> str:
+        """Who published it, for people to read: a name, and the token's purpose; nothing for the panel itself."""
+        if self.author is None:
+            return ""
+        if self.token is None:
+            return self.author.username
+        return gettext("{username} with {purpose}").format(username=self.author.username, purpose=self.token.purpose)
+
+
+class RevisionKind(models.TextChoices):
+    CREATE = "create", gettext_lazy("created")
+    CHANGE = "change", gettext_lazy("changed")
+    DELETE = "delete", gettext_lazy("deleted")
+    RESTORE = "restore", gettext_lazy("restored")
+    # The zone is there, and no node has it; what brings it to them is a `RESTORE`.
+    AWAIT = "await", gettext_lazy("created to be transferred")
+    EXPIRE = "expire", gettext_lazy("expired")
+    LIST = "list", gettext_lazy("changed, and at no node")
+
+
+# Kinds after which no node has the zone, in the words of the database.
+NOT_SERVED = (
+    RevisionKind.DELETE.value,
+    RevisionKind.AWAIT.value,
+    RevisionKind.EXPIRE.value,
+    RevisionKind.LIST.value,
+)
+
+
+class Revision(models.Model):
+    """A published, numbered, immutable change of one zone."""
+
+    zone = models.ForeignKey(
+        Zone, on_delete=models.DO_NOTHING, related_name="revisions", db_constraint=False, db_index=False
+    )
+    number = models.IntegerField()
+    publication = models.ForeignKey(
+        Publication, on_delete=models.DO_NOTHING, related_name="revisions", db_constraint=False
+    )
+    kind = models.CharField(max_length=8, choices=RevisionKind)
+    serial = models.BigIntegerField()
+    added = models.IntegerField(default=0)
+    changed = models.IntegerField(default=0)
+    removed = models.IntegerField(default=0)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["zone", "number"], name="revision_number_unique")]
+
+
+class Change(models.Model):
+    """One RRset before and after a revision; null means absent.
+
+    The values are those of `RRset.to_json`. A revision that
+    creates or deletes a zone stores no changes: today's state with later
+    changes undone says the same. Every other one lists the SOA, because its
+    serial moves each time.
+    """
+
+    revision = models.ForeignKey(
+        Revision, on_delete=models.DO_NOTHING, related_name="changes", db_constraint=False, db_index=False
+    )
+    name = models.TextField(db_collation="C")
+    owner_key = models.BinaryField()
+    type = models.IntegerField()
+    before: "models.JSONField[Any]" = models.JSONField(null=True)
+    after: "models.JSONField[Any]" = models.JSONField(null=True)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["revision", "owner_key", "type"], name="change_unique"),
+        ]

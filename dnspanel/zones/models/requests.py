@@ -1,0 +1,90 @@
+"""Tables of requests for approval."""
+
+from typing import Any
+from uuid import uuid4
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+from django.db.models import Q
+
+from dnspanel.text_fields import MessageField
+from dnspanel.texts import gettext_lazy
+from dnspanel.zones.models.drafts import Draft
+from dnspanel.zones.models.log import Publication
+
+
+class RequestState(models.TextChoices):
+    OPEN = "open", gettext_lazy("open")
+    PUBLISHED = "published", gettext_lazy("published")
+    DECLINED = "declined", gettext_lazy("declined")
+    WITHDRAWN = "withdrawn", gettext_lazy("withdrawn")
+    PAST_RULES = "past-rules", gettext_lazy("published past approval")
+
+
+class PublishRequest(models.Model):
+    """A draft with a name that is to be published once others approve, or at a time; it outlives the draft.
+
+    `publish_requests` writes it.
+    """
+
+    key = models.UUIDField(default=uuid4, unique=True, editable=False)
+    draft = models.OneToOneField(Draft, null=True, on_delete=models.SET_NULL, related_name="request")
+    name = models.CharField(max_length=80)
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
+    by_token = models.BooleanField(default=False)  # though the token may be gone
+    asked_at = models.DateTimeField()
+    reason = models.TextField(blank=True)
+    accepted = ArrayField(models.TextField(), default=list)  # codes of warnings that its author accepted
+    confirmed = models.BooleanField(default=False)  # what the guard would hold
+    zone_ids = ArrayField(models.IntegerField())  # at the time when it was asked
+    state = models.CharField(max_length=10, choices=RequestState, default=RequestState.OPEN)
+    ended_at = models.DateTimeField(null=True)
+    ended_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    publication = models.ForeignKey(Publication, null=True, on_delete=models.SET_NULL, related_name="requests")
+    # When it publishes itself, if it was told to; what stood in its way the last time.
+    publish_at = models.DateTimeField(null=True)
+    tried_at = models.DateTimeField(null=True)
+    refusal = MessageField(blank=True, default="")
+
+    class Meta:
+        indexes = [
+            GinIndex(fields=["zone_ids"], name="request_zones"),
+            models.Index(
+                fields=["publish_at"], condition=Q(state="open", publish_at__isnull=False), name="request_due"
+            ),
+            models.Index(fields=["state", "-id"], name="request_state"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it can still be published: nobody ended it, and its draft is there."""
+        return self.state == RequestState.OPEN and self.draft_id is not None
+
+
+class Verdict(models.TextChoices):
+    APPROVE = "approve", gettext_lazy("approved")
+    DECLINE = "decline", gettext_lazy("declined")
+    COMMENT = "comment", gettext_lazy("commented")
+
+
+class RequestNote(models.Model):
+    """What somebody said of a request: a verdict about what the draft was then, or a comment.
+
+    `seen` has a digest of each RRset that changes, by zone id, name and type: what moved since is what differs.
+    """
+
+    request = models.ForeignKey(PublishRequest, on_delete=models.CASCADE, related_name="notes")
+    by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
+    at = models.DateTimeField()
+    verdict = models.CharField(max_length=8, choices=Verdict)
+    text = models.TextField(blank=True, default="")
+    seen: "models.JSONField[Any]" = models.JSONField(default=dict)

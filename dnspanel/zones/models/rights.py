@@ -1,0 +1,65 @@
+"""Tables of locks, and of what zones let TSIG keys do."""
+
+from django.conf import settings
+from django.db import models
+from django.db.models import Q
+
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.zones.models.zone import Zone
+from replication.dns import rdata
+
+
+class Lock(models.Model):
+    """What only its manager changes: a zone (no name), a name (no type) or an RRset."""
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
+    name = models.TextField(blank=True, default="", db_collation="C")
+    type = models.IntegerField(null=True)
+    reason = models.TextField()
+    # Whom it lets through: the token, else the person by pages; nobody where both are gone.
+    person = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
+    placed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    placed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["zone", "name", "type"], nulls_distinct=False, name="lock_unique"),
+            models.CheckConstraint(condition=Q(type=None) | ~Q(name=""), name="lock_type_at_name"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.what}: {self.reason}"
+
+    @property
+    def what(self) -> str:
+        """What is locked, for people: the zone's name, an owner name, or one with its type."""
+        name = self.name or self.zone.name
+        return name if self.type is None else f"{name} {rdata.type_to_text(self.type)}"
+
+    @property
+    def manager(self) -> str:
+        """Whom it lets through, for people; empty for nobody."""
+        if self.token is not None:
+            return gettext("the token {purpose}").format(purpose=self.token.purpose)
+        return self.person.username if self.person else ""
+
+
+class TsigAct(models.TextChoices):
+    """What a zone lets TSIG keys do."""
+
+    UPDATE = "update", "DNS UPDATE"
+    TRANSFER = "transfer", gettext_lazy("zone transfer")
+
+
+class TsigPermission(models.Model):
+    """TSIG keys of this name may do this with the zone, as far as their own terms go. `tsig_permissions` writes it."""
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
+    act = models.CharField(max_length=8, choices=TsigAct)
+    key_name = models.TextField(db_collation="C")  # canonical; there need not be such a key
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["zone", "act", "key_name"], name="tsig_permission_unique")]

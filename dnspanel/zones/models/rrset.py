@@ -1,0 +1,84 @@
+"""Tables of RRsets."""
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex
+from django.db import models
+from django.db.models import F, Func, Q
+
+from dnspanel.text_fields import MessageField
+from dnspanel.zones.models.zone import Zone
+
+
+class RRset(models.Model):
+    """One RRset of a zone: the unit of everything.
+
+    `rdata` holds canonical presentation texts, sorted by wire form, without
+    duplicates; `disabled` is the subset of them that is kept but not served.
+    A trigger (migration 0003) refuses a CNAME beside other RRsets.
+    """
+
+    pk = models.CompositePrimaryKey("zone", "owner_key", "type")
+    zone = models.ForeignKey(
+        Zone, on_delete=models.DO_NOTHING, related_name="rrsets", db_constraint=False, db_index=False
+    )
+    name = models.TextField(db_collation="C")
+    # `names.relative_key`: byte order is DNSSEC canonical order, and a subtree is one prefix.
+    owner_key = models.BinaryField()
+    type = models.IntegerField()
+    ttl = models.IntegerField()
+    rdata = ArrayField(models.TextField())
+    # The same with names in lower case, by which RRsets are found; null where `rdata` has no capitals in names.
+    folded = ArrayField(models.TextField(), null=True)
+    disabled = ArrayField(models.TextField(), default=list)
+    comment = models.TextField(blank=True, default="")
+    # `replication.dns.notes`: tags, and comments of values. Most have none, and an empty text costs a byte.
+    notes = models.TextField(blank=True, default="", db_default="")
+    changed_in = models.IntegerField(default=1, db_default=1)  # the number of the revision that changed it last
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(type__gt=0, type__lt=65536), name="rrset_type_u16"),
+            models.CheckConstraint(condition=Q(ttl__gte=0, ttl__lt=2**31), name="rrset_ttl_rfc2181"),
+            models.CheckConstraint(condition=Q(rdata__len__gt=0), name="rrset_not_empty"),
+            models.CheckConstraint(condition=Q(rdata__contains=F("disabled")), name="rrset_disabled_subset"),
+        ]
+        # New entries wait in a list until `tasks.maintain_search_index` sorts many of them in: one by one is slow
+        # in an import.
+        # If nobody does and the list (in kB) is full, whoever writes next has to. Migration 0003 has more, for CNAMEs.
+        # DS RRsets are few, and those of a zone are wanted when it comes, whatever else it has.
+        indexes = [
+            GinIndex(fields=["rdata"], name="rrset_rdata", gin_pending_list_limit=256 << 10),
+            models.Index(fields=["zone"], condition=Q(type=43), name="rrset_ds"),
+            GinIndex(fields=["folded"], condition=Q(folded__isnull=False), name="rrset_folded", fastupdate=False),
+            # The names that MX, SRV, HTTPS and such point at, which are words of their rdata; see `across_zones`.
+            GinIndex(
+                Func(F("type"), F("rdata"), function="rdata_targets"),
+                condition=Q(type__in=[15, 18, 33, 35, 36, 45, 64, 65, 107]),
+                gin_pending_list_limit=32 << 10,
+                name="rrset_targets",
+            ),
+        ]
+
+
+class Expiry(models.Model):
+    """When a published RRset is to be removed, and who said so; `expiry` writes it, and changes but refusals.
+
+    A trigger (migration 0031) lets it go with its RRset. It is not in the RRset's row, so publications leave it alone.
+    """
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
+    owner_key = models.BinaryField()
+    type = models.IntegerField()
+    name = models.TextField(db_collation="C")
+    remove_at = models.DateTimeField(db_index=True)
+    set_at = models.DateTimeField()
+    set_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
+    by_token = models.BooleanField(default=False)  # though the token may be gone
+    # Why it could not be removed, and when that was tried last.
+    refusal = MessageField(blank=True, default="")
+    tried_at = models.DateTimeField(null=True)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["zone", "owner_key", "type"], name="expiry_unique")]

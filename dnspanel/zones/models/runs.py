@@ -1,0 +1,175 @@
+"""Tables of runs over many zones."""
+
+from typing import Any
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.db import models
+from django.db.models import Q
+
+from dnspanel.text_fields import MessageField
+from dnspanel.texts import gettext_lazy
+from dnspanel.zones.models.dnssec import DnssecPolicy
+from dnspanel.zones.models.templates import ZoneTemplate
+
+
+class RunState(models.TextChoices):
+    """Where a run over many zones is."""
+
+    WAITING = "waiting", gettext_lazy("waiting for a worker")
+    RUNNING = "running", gettext_lazy("running")
+    DONE = "done", gettext_lazy("done")
+    CANCELLED = "cancelled", gettext_lazy("cancelled")
+    FAILED = "failed", gettext_lazy("failed")
+
+
+UNFINISHED_STATES = (RunState.WAITING, RunState.RUNNING)
+
+
+class ZoneRun(models.Model):
+    """A run over many zones, or a dry run of it; `run_turns` has it take its turns.
+
+    Zones are taken in the order of their ids; `cursor` is the last one that is done.
+    """
+
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
+    # The token by which the author acted, if it was one; and from where, see accounts.audit.
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
+    by_token = models.BooleanField(default=False)
+    address = models.GenericIPAddressField(null=True)
+    request_id = models.CharField(max_length=36, blank=True, default="")
+    created_at = models.DateTimeField()
+    dry_run = models.BooleanField()
+    dry_run_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="+")
+    state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
+    failure = MessageField(blank=True, default="")
+    cursor = models.IntegerField(default=0)
+    total = models.IntegerField(default=0)
+    done = models.IntegerField(default=0)
+    counts: "models.JSONField[Any]" = models.JSONField(default=dict)  # {what was found: zones}
+    last_sequence = models.BigIntegerField(default=0)
+    # Of all its publications, so that the run can say which of them were taken back.
+    sequences = ArrayField(models.BigIntegerField(), default=list, db_default=[])
+    started_at = models.DateTimeField(null=True)
+    ended_at = models.DateTimeField(null=True)
+    # Given by the form: the same form sent twice is one run.
+    form_id = models.UUIDField(null=True, unique=True)
+
+    class Meta:
+        abstract = True
+
+
+class PolicyRun(ZoneRun):
+    """Zones are signed as their policies say, or a dry run says what that would do; `runs.policy_runs` writes it.
+
+    It counts and lists zones by `policy.Act`.
+    """
+
+    policy = models.ForeignKey(DnssecPolicy, null=True, on_delete=models.CASCADE, related_name="+")  # its zones only
+    search = models.TextField(blank=True, default="")  # as in the list of zones
+    fingerprint = models.CharField(max_length=64)  # of the policies, which stay as they are while it runs
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["author", "-id"], name="policyrun_author"),
+            models.Index(fields=["state"], name="policyrun_unfinished", condition=Q(state__in=UNFINISHED_STATES)),
+        ]
+
+
+class PolicyRunZone(models.Model):
+    """What a run found or did in a zone; of each act at most `policy_runs.MOST_LISTED` are listed, and all counted."""
+
+    run = models.ForeignKey(PolicyRun, on_delete=models.CASCADE, related_name="zones")
+    zone_name = models.TextField(db_collation="C")
+    act = models.CharField(max_length=9)  # a `policy.Act`
+    message = MessageField(blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "act", "id"], name="policyrunzone_act")]
+
+
+class TemplateRun(ZoneRun):
+    """Zones are brought to a version of a template, or a dry run says what that would do; `zone_templates.runs` writes.
+
+    It counts and lists zones by `compare.Outcome`.
+    """
+
+    template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="runs")
+    version = models.IntegerField()
+    # Null: the zones that are kept in step. Else those that this finds, as in the list of zones, with these values.
+    search = models.TextField(null=True)  # noqa: DJ001  (an empty search finds every zone)
+    names = ArrayField(models.TextField(), default=list, db_default=[])  # of zones; empty: what the search finds
+    values: "models.JSONField[Any]" = models.JSONField(default=dict)
+    keep = models.BooleanField(default=False)  # zones that were found are kept in step from then on
+    overwrite = models.BooleanField(default=False)  # what was edited by hand too
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["author", "-id"], name="templaterun_author"),
+            models.Index(fields=["state"], name="templaterun_unfinished", condition=Q(state__in=UNFINISHED_STATES)),
+        ]
+
+
+class TemplateRunZone(models.Model):
+    """What a run found or did in a zone; of each outcome a bounded number is listed, and all are counted."""
+
+    run = models.ForeignKey(TemplateRun, on_delete=models.CASCADE, related_name="zones")
+    zone_name = models.TextField(db_collation="C")
+    outcome = models.CharField(max_length=9)  # a `compare.Outcome`
+    message = MessageField(blank=True)
+
+    class Meta:
+        indexes = [models.Index(fields=["run", "outcome", "id"], name="templaterunzone_outcome")]
+
+
+class ZoneAct(models.TextChoices):
+    """What a run does to each of its zones."""
+
+    ADD_TAGS = "add-tags", gettext_lazy("add tags")
+    REMOVE_TAGS = "remove-tags", gettext_lazy("remove tags")
+    TEAM = "team", gettext_lazy("give to a team")
+    DELETE = "delete", gettext_lazy("move to the trash")
+    POLICY = "policy", gettext_lazy("give a DNSSEC policy")
+    RESTORE = "restore", gettext_lazy("restore from the trash")
+
+
+class ChangeRun(ZoneRun):
+    """Many zones are changed alike, or a dry run says which would be; `change_runs` writes it.
+
+    A run for good is over the zones that its dry run found to be changed, one that takes another back over those that
+    this one changed. It counts and lists zones by `change_runs.Outcome`.
+    """
+
+    act = models.CharField(max_length=11, choices=ZoneAct)
+    tags = ArrayField(models.TextField(), default=list)
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.CASCADE, related_name="+")
+    policy = models.ForeignKey(DnssecPolicy, null=True, on_delete=models.CASCADE, related_name="+")
+    reason = models.TextField(blank=True, default="")
+    search = models.TextField(blank=True, default="")  # as in the list of zones
+    names = ArrayField(models.TextField(), default=list)  # of zones; empty: what the search finds
+    undo_of = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="undos")
+
+    class Meta:
+        indexes = [
+            models.Index(fields=["author", "-id"], name="changerun_author"),
+            models.Index(fields=["state"], name="changerun_unfinished", condition=Q(state__in=UNFINISHED_STATES)),
+        ]
+
+
+class ChangeRunZone(models.Model):
+    """What a run found or did in a zone: every one that it changes, and of refused ones at most some.
+
+    `before` has what is needed to take it back; `revision` is that at which a dry run saw the zone.
+    """
+
+    run = models.ForeignKey(ChangeRun, on_delete=models.CASCADE, related_name="zones")
+    zone_id = models.IntegerField()
+    zone_name = models.TextField(db_collation="C")
+    outcome = models.CharField(max_length=7)
+    message = MessageField(blank=True)
+    revision = models.IntegerField()
+    before: "models.JSONField[Any]" = models.JSONField(default=dict)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["run", "zone_id"], name="changerunzone_zone")]
+        indexes = [models.Index(fields=["run", "outcome", "id"], name="changerunzone_outcome")]

@@ -1,0 +1,90 @@
+"""Tables that searches and sorted lists read, written behind publications."""
+
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex, OpClass
+from django.db import models
+from django.db.models import Q
+
+from dnspanel.text_fields import MessageField
+from dnspanel.zones.models.zone import Zone
+
+
+class NamePlace(models.Model):
+    """Where a name of a large zone stands among the others as people sort them; `display_order` writes it behind them.
+
+    A name that has no RRsets any more may still have one.
+    """
+
+    pk = models.CompositePrimaryKey("zone", "place", "owner_key")
+    zone = models.ForeignKey(Zone, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    place = models.BinaryField()  # `natural_key` of the owner key
+    owner_key = models.BinaryField()
+
+
+class SearchText(models.Model):
+    """What the RRsets of a zone say, from one name up to another; `search.texts_upkeep` writes it behind them.
+
+    The blocks of a zone follow each other without gaps: the first begins at "", the last has no end.
+    """
+
+    pk = models.CompositePrimaryKey("zone", "first_key")
+    zone = models.ForeignKey(Zone, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    first_key = models.BinaryField()
+    end_key = models.BinaryField(null=True)  # that of the next block
+    text = models.TextField()
+    types = ArrayField(models.IntegerField())
+    ttls = ArrayField(models.IntegerField())  # each once, sorted
+    has_comments = models.BooleanField()
+
+    class Meta:
+        indexes = [
+            # Whoever writes many texts sorts them into the index at the end.
+            GinIndex(OpClass("text", "gin_trgm_ops"), name="search_text_trigram", gin_pending_list_limit=256 << 10),
+            models.Index(fields=["zone", "first_key"], condition=Q(has_comments=True), name="search_text_comments"),
+        ]
+
+
+class SearchProgress(models.Model):
+    """The one row that says up to which publication the texts are written."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    sequence = models.BigIntegerField()
+    last_zone = models.IntegerField(null=True)  # of those that have texts, while they are written for the first time
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="search_progress_single")]
+
+
+class Complaint(models.Model):
+    """What the checks say against an RRset as it is published, the worst; `complaints_upkeep` keeps it, behind what is.
+
+    With `into`, the id of another zone, it is about a name there, and is for who may know about that zone.
+    """
+
+    pk = models.CompositePrimaryKey("zone", "owner_key", "type", "into")
+    zone = models.ForeignKey(Zone, on_delete=models.DO_NOTHING, related_name="+", db_constraint=False, db_index=False)
+    owner_key = models.BinaryField()
+    type = models.IntegerField()
+    into = models.IntegerField(default=0)  # 0: it is about its own zone alone
+    message = MessageField()
+
+    class Meta:
+        indexes = [models.Index(fields=["into"], condition=~Q(into=0), name="complaint_into")]
+
+
+class ComplaintProgress(models.Model):
+    """The one row that says up to which publication complaints are kept, and how far the walk over everything is.
+
+    A walk finds what became wrong without a publication of the zone; the first one is that after an upgrade.
+    """
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    sequence = models.BigIntegerField()
+    is_complete = models.BooleanField(default=False)  # the first walk has ended
+    walk_began_at = models.DateTimeField()
+    # The last name that the walk has looked at; null: it has ended.
+    zone_id = models.IntegerField(null=True, default=0)
+    owner_key = models.BinaryField(default=b"")
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="complaint_progress_single")]

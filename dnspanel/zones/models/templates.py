@@ -1,0 +1,106 @@
+"""Tables of templates, and of the zones that follow them."""
+
+from typing import Any
+
+from django.conf import settings
+from django.db import models
+from django.db.models import F, Q
+from django.db.models.functions import Lower
+
+from dnspanel.text_fields import MessageField, MessagesField
+from dnspanel.texts import gettext_lazy
+from dnspanel.zones.models.zone import Zone
+
+
+class TemplateKind(models.TextChoices):
+    """What a template is for."""
+
+    ZONE = "zone", gettext_lazy("whole zones")
+    SNIPPET = "snippet", gettext_lazy("records at a name")
+    SERVERS = "servers", gettext_lazy("name servers")  # the NS of zones, and who is named in their SOA
+
+
+class ZoneTemplate(models.Model):
+    """Records with variables, of a team or (null) of the whole panel; `transfer.zone_templates` writes it."""
+
+    name = models.CharField(max_length=64)
+    kind = models.CharField(max_length=7, choices=TemplateKind)
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.CASCADE, related_name="+")
+    description = models.CharField(max_length=500, blank=True)
+    version = models.IntegerField(default=1)  # the newest
+    # Of name servers: new zones of the team, or (of the panel's) of teams without one and of none, begin with it.
+    is_default = models.BooleanField(default=False, db_default=False)
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(Lower("name"), condition=Q(team=None), name="zone_template_name_of_panel"),
+            models.UniqueConstraint(Lower("name"), F("team"), name="zone_template_name_of_team"),
+            models.UniqueConstraint(
+                fields=["team"], condition=Q(is_default=True), nulls_distinct=False, name="zone_template_default"
+            ),
+            models.CheckConstraint(
+                condition=Q(is_default=False) | Q(kind="servers"), name="zone_template_default_kind"
+            ),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class TemplateVersion(models.Model):
+    """What a template said from some time on: zone-file text, and its variables. Never changed."""
+
+    template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="versions", db_index=False)
+    number = models.IntegerField()  # from 1
+    text = models.TextField()
+    variables: "models.JSONField[Any]" = models.JSONField(default=list)  # `template_text.Variable` as JSON
+    servers: "models.JSONField[Any]" = models.JSONField(null=True)  # `server_sets.Servers`, which the text says too
+    note = models.CharField(max_length=500, blank=True)
+    at = models.DateTimeField()
+    author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["template", "number"], name="template_version_unique")]
+
+
+class TemplateLink(models.Model):
+    """A zone is kept in step with a template: it has what this version makes of these values.
+
+    `before` lists `{"version", "values"}`, or `{}` for nothing, where that was only put into a draft: what the zone may
+    have until the draft is published. Null once this version was published for the zone by the panel itself.
+    """
+
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
+    template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="links", db_index=False)
+    version = models.IntegerField()
+    values: "models.JSONField[Any]" = models.JSONField(default=dict)  # {variable: what was typed}
+    before: "models.JSONField[Any]" = models.JSONField(null=True)
+    at = models.DateTimeField()
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["template", "zone"], name="template_link_unique")]
+
+
+class KeptAddresses(models.Model):
+    """A and AAAA of name servers' names in this zone are kept those of nodes, in the name of who said so.
+
+    Which names and nodes these are stands in the newest version of the set. `transfer.zone_templates.vanity` writes it.
+    """
+
+    template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="+", db_index=False)
+    zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
+    set_at = models.DateTimeField()
+    set_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+    token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
+    by_token = models.BooleanField(default=False)  # though the token may be gone
+    # Why they could not be brought into step, and when that was tried last.
+    refusal = MessageField(blank=True, default="")
+    tried_at = models.DateTimeField(null=True)
+    # What the parent of the zone said when somebody asked: `delegation.Point` as JSON.
+    asked_at = models.DateTimeField(null=True)
+    points: "models.JSONField[Any]" = MessagesField(default=list)
+
+    class Meta:
+        constraints = [models.UniqueConstraint(fields=["template", "zone"], name="kept_addresses_unique")]

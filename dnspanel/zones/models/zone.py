@@ -1,0 +1,163 @@
+"""Tables of zones: what is known of each, and what new ones begin with."""
+
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.contrib.postgres.fields import ArrayField
+from django.contrib.postgres.indexes import GinIndex, OpClass
+from django.db import models
+from django.db.models import F, Func, Q
+from django.db.models.functions import Reverse, Upper
+
+from dnspanel.zones.values.natural_order import natural_text
+from dnspanel.zones.values.soa import SoaEdit
+
+TRASH_DAYS = 30  # a deleted zone can be restored for so long
+
+
+def gone_at(deleted_at: datetime) -> datetime:
+    """Until when a zone that was deleted then can come back from the trash."""
+    return deleted_at + timedelta(days=TRASH_DAYS)
+
+
+class NaturalName(models.TextField):  # type: ignore[type-arg]
+    """What names are sorted by in lists: `natural_text` of `name`, whoever stores the row."""
+
+    def pre_save(self, model_instance: models.Model, add: bool) -> str:
+        text = natural_text(model_instance.name)  # type: ignore[attr-defined]
+        setattr(model_instance, self.attname, text)
+        return text
+
+    def deconstruct(self) -> Any:
+        name, _, args, kwargs = super().deconstruct()
+        return name, "django.db.models.TextField", args, kwargs
+
+
+class Zone(models.Model):
+    """A zone; its id is also PowerDNS's domain id and is never used twice."""
+
+    id = models.AutoField(primary_key=True)
+    name = models.TextField(db_collation="C")  # absolute, lower case, canonical
+    sort_name = NaturalName(db_collation="C", editable=False)
+    serial = models.BigIntegerField()
+    revision = models.IntegerField(default=0)  # number of the newest revision
+    rrset_count = models.IntegerField(default=0)
+    created_at = models.DateTimeField()
+    changed_at = models.DateTimeField()
+    changed_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    # Whose quota it counts for; null: nobody's, the panel's own.
+    created_by = models.ForeignKey(
+        settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
+    )
+    sequence = models.BigIntegerField(default=0)  # of the newest revision
+    deleted_at = models.DateTimeField(null=True)
+    team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="zones")
+    tags = ArrayField(models.TextField(), default=list, db_default=[])  # sorted, lower case
+    # How the serial moves, as PowerDNS's API words it: `soa.SoaEdit`.
+    soa_edit_api = models.CharField(max_length=32, blank=True, default="INCREASE", db_default="INCREASE")
+    soa_edit = models.CharField(max_length=32, blank=True, default="", db_default="")
+    # The TTL that new RRsets begin with; null: that of the SOA.
+    default_ttl = models.IntegerField(null=True)
+    # Whether there is a row of `Lock`: publications of all other zones need not ask.
+    has_locks = models.BooleanField(default=False, db_default=False)
+    # The addresses of its primaries, for people; empty: its primary is this panel. Then only transfers change it.
+    transferred_from = models.TextField(blank=True, default="", db_default="")
+    # Whether nodes have it: not before its first transfer, nor when it has expired.
+    is_served = models.BooleanField(default=True, db_default=True)
+    # Whether it is a catalog zone (RFC 9432), somebody's or, with its primary here, ours: no node ever has it.
+    is_catalog = models.BooleanField(default=False, db_default=False)
+
+    class Meta:
+        constraints = [
+            models.UniqueConstraint(fields=["name"], condition=Q(deleted_at=None), name="zone_name_unique_alive"),
+            models.CheckConstraint(condition=Q(id__gt=0, id__lt=2**31 - 1), name="zone_id_is_a_domain_id"),
+            models.CheckConstraint(condition=Q(serial__gte=0, serial__lt=2**32), name="zone_serial_u32"),
+            models.CheckConstraint(condition=Q(name__endswith="."), name="zone_name_absolute"),
+            models.CheckConstraint(
+                condition=Q(default_ttl=None) | Q(default_ttl__gte=0, default_ttl__lt=2**31),
+                name="zone_default_ttl_rfc2181",
+            ),
+        ]
+        indexes = [
+            # `texts_upkeep` sorts waiting entries in, and `tasks.maintain_search_index`.
+            GinIndex(OpClass(Upper("name"), "gin_trgm_ops"), name="zone_name_trigram", gin_pending_list_limit=32 << 10),
+            # Names in their own script: those of few zones have another one.
+            GinIndex(
+                OpClass(Func(F("name"), function="name_displayed"), "gin_trgm_ops"),
+                condition=Q(name__contains="xn--"),
+                name="zone_name_displayed",
+            ),
+            # Everything below a name is one range of it; see `nesting`.
+            models.Index(Reverse("name"), condition=Q(deleted_at=None), name="zone_name_backwards"),
+            models.Index(fields=["deleted_at"], condition=~Q(deleted_at=None), name="zone_trash"),
+            models.Index(fields=["sort_name"], condition=Q(deleted_at=None), name="zone_sort_name"),
+            GinIndex(fields=["tags"], condition=~Q(tags=[]), name="zone_tags"),
+            models.Index(fields=["created_by"], name="zone_created_by"),
+            models.Index(fields=["name"], condition=~Q(transferred_from=""), name="zone_transferred"),
+        ]
+
+    def __str__(self) -> str:
+        return self.name
+
+    @property
+    def soa_edits(self) -> SoaEdit:
+        """How its serial moves."""
+        return SoaEdit(self.soa_edit_api, self.soa_edit)
+
+    @property
+    def is_edited_here(self) -> bool:
+        """Whether people may change it: its primary is this panel, and it is no catalog, which follows its members."""
+        return not self.transferred_from and not self.is_catalog
+
+    @property
+    def is_producer(self) -> bool:
+        """Whether it is a catalog of ours, which says which zones are in it."""
+        return self.is_catalog and not self.transferred_from
+
+    @property
+    def is_transferable(self) -> bool:
+        """Whether somebody may have it from here: nodes have it, or it is for secondaries alone."""
+        return self.is_served or self.is_producer
+
+    @property
+    def waits_for_nodes(self) -> bool:
+        """Whether nodes get it with its next revision: they do not have it, and may."""
+        return not self.is_served and not self.is_catalog
+
+
+# Those that are catalogs of ours, as `is_producer` says of one.
+PRODUCERS = Q(is_catalog=True, transferred_from="")
+
+
+class LastSerial(models.Model):
+    """The serial at which the zone of a name was deleted last: a zone that comes back begins above it.
+
+    The row stays when the zone leaves the trash, because secondaries keep what they have until it expires.
+    """
+
+    name = models.TextField(primary_key=True, db_collation="C")  # as `Zone.name`
+    serial = models.BigIntegerField()
+
+    class Meta:
+        constraints = [
+            models.CheckConstraint(condition=Q(serial__gte=0, serial__lt=2**32), name="last_serial_u32"),
+        ]
+
+    def __str__(self) -> str:
+        return f"{self.name} {self.serial}"
+
+
+class ZoneDefaults(models.Model):
+    """What the form of new zones begins with; one row, which `zone_defaults` writes, or none: what the settings say."""
+
+    id = models.SmallIntegerField(primary_key=True, default=1)
+    nameservers = ArrayField(models.TextField())
+    hostmaster = models.TextField()
+    changed_at = models.DateTimeField()
+    changed_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
+
+    class Meta:
+        constraints = [models.CheckConstraint(condition=Q(id=1), name="zonedefaults_single")]

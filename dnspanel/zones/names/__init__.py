@@ -1,0 +1,1 @@
+"""Zones below and above others."""

@@ -1,0 +1,425 @@
+"""Zones below and above others: who may make a name live, and which zone answers for a name.
+
+A name server answers from the zone with the longest name that fits (RFC 1034 4.3.2). So a new zone takes the names at
+and below its apex away from the closest zone above it; and it becomes the parent of the zones below it, with their
+delegation in its hands. Both need the right to change every record of those others. Every verb that makes a name
+live calls `refuse_names`.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from django.conf import settings
+from django.db import connection
+
+from dnspanel.accounts.actors import Actor, Author, actor_of
+from dnspanel.accounts.grants import RECORD_RIGHTS
+from dnspanel.advisory_locks import SqlLock
+from dnspanel.suffixes import read_suffixes
+from dnspanel.zones.dnssec.trust import broken_by
+from dnspanel.zones.errors import (
+    BreaksBelow,
+    NameOfOthers,
+    NameRefused,
+    NamesRefused,
+    PublicSuffix,
+    ReverseName,
+    SignedAtParent,
+)
+from dnspanel.zones.models import Change, Revision, RevisionKind, Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import ancestors_within, is_shadowed
+from dnspanel.zones.store import store_rrsets
+from dnspanel.zones.store.find_zones import ids_of_living
+from dnspanel.zones.store.stored_changes import rrset_after
+from dnspanel.zones.values.reverse_names import reverse_zones_of
+from replication.dns import names, rdtypes
+from replication.dns.rrset import Key, RRset
+
+_IN_ORDER = f"SELECT {SqlLock.ZONE_NAMES.until_commit}"
+
+# {0} is true for zones of which the author may change every record.
+_ABOVE = """
+SELECT z.name, z.id, {0} FROM zones_zone z
+WHERE z.deleted_at IS NULL AND z.name = ANY(%(above)s) AND z.id <> ALL(%(own)s)"""
+
+# For each name some zones below it that are not the author's, by the index zone_name_backwards: below `example.` is
+# what begins with `.elpmaxe.` read backwards, up to `.elpmaxe/`. A dot behind an odd number of backslashes is part of
+# a label (`a\.example.`), so it separates nothing.
+_BELOW = r"""
+SELECT n.name, found.id, found.name FROM unnest(%(names)s::text[], %(first)s::text[], %(behind)s::text[])
+    AS n (name, first, behind)
+CROSS JOIN LATERAL (
+    SELECT z.id, z.name FROM zones_zone z, rtrim(left(z.name, -length(n.first)), '\') AS bare
+    WHERE z.deleted_at IS NULL AND z.name <> n.name AND z.id <> ALL(%(own)s)
+        AND reverse(z.name) >= n.first COLLATE "C" AND reverse(z.name) < n.behind COLLATE "C"
+        AND (length(z.name) - length(n.first) - length(bare)) %% 2 = 0
+        AND {0} IS NOT TRUE
+    LIMIT %(limit)s
+) AS found"""
+
+
+# A zone with more owner names than this is asked for all zones inside it, which mostly are none, and at most so many.
+_MANY_NAMES = 100
+_FEW_INSIDE = 100
+
+# What a page looks at to say which zones answer for its names.
+_MOST_BELOW = 100
+_MOST_RRSETS = 20
+_MOST_CHANGES = 1000
+_MOST_CAME = 10
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneAbove:
+    """The closest zone above a name."""
+
+    id: int
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Shadowed:
+    """An RRset of a zone that is never answered, because the zone `by` answers for its name."""
+
+    zone: Zone
+    name: str
+    type: int
+    by: str
+
+
+def refuse_names(
+    *, zone_names: Sequence[str], own: Collection[int], author: Author, signed: Collection[str] = ()
+) -> None:
+    """Raise if the author may not make zones of these names live; `own` are their ids, where they have any by now.
+
+    A DS above them has to lead to a key of theirs, and a DS of theirs to a key of the zone here that it is for. For
+    those that the same publication is going to sign (`signed`), `refuse_broken` is to be called when they are signed.
+
+    To be called within the transaction that makes them live, after they are in their table and before the log:
+    authors who need rights over other zones then take turns until they commit, so that of two who create a zone and
+    one below it at the same time the second sees the first. Who may change every record of every zone waits for
+    nobody: whatever such a person does could have come before or after.
+
+    Raises NamesRefused with the reason of each name: PublicSuffix, ReverseName, NameOfOthers, SignedAtParent or
+    BreaksBelow.
+    """
+    if refused := refusals_for_everybody(zone_names):
+        raise NamesRefused(refused)
+    refuse_rights(zone_names=zone_names, own=own, author=author)
+    refuse_broken(zone_names=[name for name in zone_names if name not in signed])
+    below = {(name, child): reason for name, child, reason in broken_below(own)}
+    if below:
+        raise NamesRefused({name: BreaksBelow(name, child, reason) for (name, child), reason in below.items()})
+
+
+def refuse_broken(*, zone_names: Collection[str]) -> None:
+    """Raise NamesRefused with SignedAtParent for those of these live zones that a DS above them breaks."""
+    at_parent = ds_above(zone_names) if zone_names else {}
+    if at_parent and (broken := broken_by({name: above.ds for name, above in at_parent.items()})):
+        raise NamesRefused({name: SignedAtParent(name, at_parent[name].zone_name) for name in broken})
+
+
+def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
+    """The zones here that a DS of these zones breaks: the zone with the DS, the one that it is for, and why; by name.
+
+    In one query where they have no DS.
+    """
+    found = store_rrsets.ds_of_zones(zone_ids) if zone_ids else {}
+    served = {rrset.name: rrset.served for rrsets in found.values() for rrset in rrsets if rrset.served}
+    broken = broken_by(served)
+    # A zone in between may hold another DS, or none: that one is asked.
+    above = ds_above(broken)
+    still = broken_by({name: each.ds for name, each in above.items()}) if above else {}
+    names_of = dict(Zone.objects.filter(pk__in=list(found)).values_list("pk", "name")) if still else {}
+    return sorted(
+        (above[name].zone_name, name, reason)
+        for name, reason in still.items()
+        if above[name].zone_name in names_of.values()
+    )
+
+
+def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Author) -> None:
+    """As `refuse_names`, for names that are live already: raises NamesRefused with NameOfOthers only."""
+    take_turns(author)
+    if refused := refusals_by_others(zone_names=zone_names, own=own, author=author):
+        raise NamesRefused(refused)
+
+
+def take_turns(author: Author) -> None:
+    """Until the transaction ends, no other author who needs rights over other zones makes names live."""
+    if not is_unbounded(author):
+        lock_names()
+
+
+def lock_names() -> None:
+    """Wait until nobody who needs rights over other zones makes names live, and keep them out until the commit."""
+    with connection.cursor() as cursor:
+        cursor.execute(_IN_ORDER)
+
+
+def is_unbounded(author: Author) -> bool:
+    """Whether the author may change every record of every zone, and so may take any name."""
+    actor = None if author is None else actor_of(author)
+    return author is None or (actor is not None and all(map(actor.may_everywhere, RECORD_RIGHTS)))
+
+
+def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
+    """Why nobody may have zones of some of these names; there is none of most names."""
+    suffixes = read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
+    refused: dict[str, NameRefused] = {}
+    for name in zone_names:
+        if reverse := reverse_zones_of(name):
+            choices = [zone for zones in reverse.choices for zone in zones]
+            refused[name] = ReverseName(name, reverse.network, choices)
+        elif name in suffixes:
+            refused[name] = PublicSuffix(name)
+    return refused
+
+
+def refusals_by_others(
+    *, zone_names: Sequence[str], author: Author, own: Collection[int] = ()
+) -> dict[str, NameOfOthers]:
+    """Those of these names at which zones of others are in the way, by name; in two queries, however many names.
+
+    What is in the way is the closest zone above and every zone below, unless the author may change all of its
+    records. The message names it only to who may know about it.
+    """
+    if is_unbounded(author) or not zone_names:
+        return {}
+    found = {**_others_below(zone_names, own, author), **_others_above(zone_names, own, author)}
+    visible: set[int] = set()
+    if found and (actor := actor_of(author) if author is not None else None):
+        ids = [zone_id for _, zone_id, _ in found.values()]
+        visible = set(access.zones_visible_to(actor).filter(pk__in=ids).values_list("pk", flat=True))
+    return {
+        name: NameOfOthers(name, side, other if zone_id in visible else "")
+        for name, (side, zone_id, other) in found.items()
+    }
+
+
+def zones_above(zone_names: Iterable[str], *, without: Collection[int] = ()) -> dict[str, ZoneAbove]:
+    """The closest live zone above each of these names, where there is one; in one query.
+
+    The zones `without` (ids) do not count.
+    """
+    parents = {name: names.parent(name) for name in zone_names}  # of an import, most have the same one
+    chains = {parent: _with_those_above(parent) for parent in set(parents.values()) if parent is not None}
+    living = ids_of_living({at for chain in chains.values() for at in chain})
+    live = {at: pk for at, pk in living.items() if pk not in without} if without else living
+    found = {parent: ZoneAbove(live[above], above) for parent, above in _closest(chains, live).items()}
+    return {name: found[parent] for name, parent in parents.items() if parent in found}
+
+
+@dataclass(frozen=True, slots=True)
+class DsAbove:
+    """The DS records that the closest zone above serves for a name."""
+
+    zone_name: str
+    ds: tuple[str, ...]
+
+
+def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
+    """Those of these names for which the closest zone above, if it is here, serves a DS.
+
+    Resolvers that validate then take only signed answers for the name (RFC 4035 5.2). In two queries.
+    """
+    found = {}
+    for name, (parent, rrsets) in rrsets_above(zone_names).items():
+        ds = rrsets.get((name, rdtypes.DS))
+        if ds is not None and ds.served:
+            found[name] = DsAbove(parent.name, ds.served)
+    return found
+
+
+def rrsets_above(zone_names: Iterable[str]) -> dict[str, tuple[ZoneAbove, Mapping[Key, RRset]]]:
+    """For each of these names with a zone above it here: the closest one, and what it has at such names; in two
+    queries."""
+    above = zones_above(zone_names)
+    below: dict[int, tuple[str, set[str]]] = {}
+    for name, parent in above.items():
+        below.setdefault(parent.id, (parent.name, set()))[1].add(name)
+    at_names = store_rrsets.rrsets_at_names(below) if below else {}
+    return {name: (parent, at_names[parent.id]) for name, parent in above.items()}
+
+
+def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:
+    """For owner names of zones, {zone: names}, those that another zone inside answers for: {zone: {name: that zone}}.
+
+    In one query, however many zones and names; in two where a zone has many.
+    """
+    known = _few_inside([zone for zone, owned in owners.items() if len(owned) > _MANY_NAMES])
+    # Mostly there is no zone inside: then the names need not be looked at.
+    looked_at = {zone: owned for zone, owned in owners.items() if known.get(zone, {zone})}
+    chains = {zone: {name: list(_inside(name, zone)) for name in owned} for zone, owned in looked_at.items()}
+    named = {at for zone, of_zone in chains.items() if zone not in known for chain in of_zone.values() for at in chain}
+    live = ids_of_living(named).keys() | set().union(*known.values())
+    return {zone: _closest(chains.get(zone, {}), live) for zone in owners}
+
+
+def shadowed(zone: Zone, rrsets: Iterable[RRset]) -> dict[Key, str]:
+    """Those of these RRsets of a zone that are never answered, with the zone inside that answers in their place.
+
+    In one query, or two where there is any such zone.
+    """
+    return shadowed_in({zone.pk: (zone, list(rrsets))})[zone.pk]
+
+
+def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, dict[Key, str]]:
+    """The same for RRsets of many zones, {zone id: (zone, RRsets)}, in no more queries."""
+    found: dict[int, dict[Key, str]] = {zone_id: {} for zone_id in owned}
+    by_zone = answering_zones(
+        {zone.name: {rrset.name for rrset in rrsets} - {zone.name} for zone, rrsets in owned.values()}
+    )
+    cuts = {zone.pk: (zone.name, set(by_zone[zone.name].values())) for zone, _ in owned.values() if by_zone[zone.name]}
+    at_cuts = store_rrsets.rrsets_at_names(cuts) if cuts else {}
+    for zone_id in cuts:
+        zone, rrsets = owned[zone_id]
+        for rrset in rrsets:
+            by = by_zone[zone.name].get(rrset.name)
+            if by is not None and is_shadowed(rrset, by, at_cuts[zone_id].get((by, rdtypes.NS))):
+                found[zone_id][rrset.name, rrset.type] = by
+    return found
+
+
+def shadows_of(zone: Zone) -> tuple[dict[Key, str], bool]:
+    """RRsets of this zone that are never answered, as `shadowed` has it; and whether there may be more of them.
+
+    Looked at are some zones below it, and the first RRsets at and below each: at most four queries.
+    """
+    below = zones_below(zone.name, _MOST_BELOW + 1)
+    seen = sorted(below)[:_MOST_BELOW]
+    rrsets = store_rrsets.rrsets_within(zone.pk, zone.name, seen, _MOST_RRSETS) if seen else []
+    return (shadowed(zone, rrsets) if rrsets else {}), len(below) > _MOST_BELOW
+
+
+def shadowed_by_publication(revisions: Iterable[Revision]) -> list[Shadowed]:
+    """What these revisions of a publication left that is never answered, as things are now; by zone, in its order.
+
+    Looked at are the first changes, and some zones that came; the revisions' zones must be loaded.
+    """
+    live = {revision.pk: revision.zone for revision in revisions if revision.zone.deleted_at is None}
+    rows = Change.objects.filter(revision__in=list(live), after__isnull=False).order_by("revision", "owner_key", "type")
+    owned: dict[int, tuple[Zone, list[RRset]]] = {}
+    for row in rows[:_MOST_CHANGES]:
+        zone, rrset = live[row.revision_id], rrset_after(row)
+        assert rrset is not None
+        owned.setdefault(zone.pk, (zone, []))[1].append(rrset)
+    found = {zone_id: of_zone for zone_id, of_zone in shadowed_in(owned).items() if of_zone}
+    came = [revision.zone for revision in revisions if revision.kind != RevisionKind.CHANGE and revision.pk in live]
+    for zone in came[:_MOST_CAME]:
+        found[zone.pk] = shadows_of(zone)[0]
+    zones = {zone.pk: zone for zone in live.values()}
+    return [
+        Shadowed(zones[zone_id], name, type, by)
+        for zone_id, of_zone in found.items()
+        for (name, type), by in of_zone.items()
+    ]
+
+
+def zones_below(name: str, limit: int) -> list[str]:
+    """The first live zones below this name, in no particular order."""
+    return [below for _, _, below in _below([name], "false", {"own": [], "limit": limit})]
+
+
+def zone_below_each(zone_names: Sequence[str], *, without: Collection[int]) -> dict[str, str]:
+    """Return for each of these names one live zone below it, where there is one that is not among `without` (ids)."""
+    found = _below(zone_names, "false", {"own": list(without), "limit": 1}) if zone_names else ()
+    return {name: below for name, _, below in found}
+
+
+def _few_inside(zone_names: Sequence[str]) -> dict[str, set[str]]:
+    """The live zones inside each of these zones, of those that have few."""
+    if not zone_names:
+        return {}
+    inside: dict[str, set[str]] = {name: set() for name in zone_names}
+    for name, _, below in _below(zone_names, "false", {"own": [], "limit": _FEW_INSIDE + 1}):
+        inside[name].add(below)
+    return {name: below for name, below in inside.items() if len(below) <= _FEW_INSIDE}
+
+
+def _with_those_above(name: str) -> list[str]:
+    """The name and those above it, the nearest first, the root last."""
+    return [name, *ancestors_within(name, names.ROOT)]
+
+
+def _inside(name: str, zone: str) -> Iterable[str]:
+    """The name and those above it, up to but without the zone's apex."""
+    return (at for at in (name, *ancestors_within(name, zone)) if at != zone)
+
+
+def _closest(chains: Mapping[str, Iterable[str]], live: Collection[str]) -> dict[str, str]:
+    """The first of each chain that is live, where one is."""
+    closest = {name: next((at for at in chain if at in live), None) for name, chain in chains.items()}
+    return {name: at for name, at in closest.items() if at is not None}
+
+
+def _others_above(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
+    """The closest zone above each name, where it is not the author's."""
+    chains = {name: _with_those_above(name)[1:] for name in zone_names}
+    may_change, parameters = _may_change(author)
+    parameters |= {"above": list({above for chain in chains.values() for above in chain}), "own": list(own)}
+    with connection.cursor() as cursor:
+        cursor.execute(_ABOVE.format(may_change), parameters)
+        live = {name: (zone_id, is_mine) for name, zone_id, is_mine in cursor.fetchall()}
+    return {
+        name: ("below", live[above][0], above) for name, above in _closest(chains, live).items() if not live[above][1]
+    }
+
+
+def _others_below(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
+    """One zone below each name that is not the author's, where there is any."""
+    may_change, parameters = _may_change(author)
+    found = _below(zone_names, may_change, parameters | {"own": list(own), "limit": 1})
+    return {name: ("above", zone_id, below) for name, zone_id, below in found}
+
+
+def _below(zone_names: Sequence[str], may_change: str, parameters: dict[str, Any]) -> list[tuple[str, int, str]]:
+    """What _BELOW finds: a name, and id and name of a zone below it."""
+    ranges = [_backwards(name) for name in zone_names]
+    parameters |= {
+        "names": list(zone_names),
+        "first": [first for first, _ in ranges],
+        "behind": [behind for _, behind in ranges],
+    }
+    with connection.cursor() as cursor:
+        cursor.execute(_BELOW.format(may_change), parameters)
+        return list(cursor.fetchall())
+
+
+def _backwards(name: str) -> tuple[str, str]:
+    """The range of what lies below a name, as the index has it: the first, and what comes behind the last."""
+    below = "." if name == names.ROOT else f".{name}"[::-1]
+    return below, below[:-1] + "/"
+
+
+def _may_change(author: Author) -> tuple[str, dict[str, Any]]:
+    """SQL that is true for a zone `z` of which the author may change every record, and its parameters."""
+    actor = actor_of(author) if author is not None else None
+    if actor is None:
+        return "false", {}
+    terms: list[str] = []
+    parameters: dict[str, Any] = {}
+    for number, (zones, teams, tags) in enumerate(_reach(actor)):
+        terms.append(
+            f"(z.id = ANY(%(zones{number})s::int[]) OR coalesce(z.team_id = ANY(%(teams{number})s::bigint[]), false)"
+            f" OR z.tags && %(tags{number})s::text[])"
+        )
+        parameters |= {f"zones{number}": zones, f"teams{number}": teams, f"tags{number}": tags}
+    return " AND ".join(terms) or "true", parameters
+
+
+def _reach(actor: Actor) -> Iterable[tuple[list[int], list[int], list[str]]]:
+    """The zones, teams and tags over which each layer gives each right to change records, without limits."""
+    found = set()
+    for layer in actor.layers:
+        for right in RECORD_RIGHTS:
+            giving = [grant for grant in layer if right in grant.rights and not grant.is_limited]
+            if any(grant.everywhere for grant in giving):
+                continue
+            zones = frozenset[int]().union(*(grant.zones for grant in giving))
+            teams = frozenset[int]().union(*(grant.teams for grant in giving))
+            tags = frozenset[str]().union(*(grant.tags for grant in giving))
+            found.add((zones, teams, tags))
+    return [(sorted(zones), sorted(teams), sorted(tags)) for zones, teams, tags in found]

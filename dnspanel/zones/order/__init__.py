@@ -1,0 +1,1 @@
+"""Orders of zones and names in lists."""

@@ -1,0 +1,1 @@
+"""The plan of a publication: merge, checks, guards and quotas, before anything is written."""

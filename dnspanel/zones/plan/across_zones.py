@@ -1,0 +1,284 @@
+"""Records that point from one zone into another: at what is not there, or will be there no more.
+
+`rules` sees one zone. Here the other zones of the panel are asked, in a few queries however many records there are,
+and none where nothing points out of its zone and nothing goes. Of zones and records that the person may not know about
+no name is told: where records point into such a zone nothing is said, as of a zone of other servers.
+"""
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+from dnspanel.accounts.actors import Person
+from dnspanel.texts import gettext, listed, ngettext
+from dnspanel.zones.models import Zone
+from dnspanel.zones.names import nesting
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.access import Visibility
+from dnspanel.zones.rules.rules import (
+    Neighbourhood,
+    Severity,
+    Violation,
+    ancestors_within,
+    fault_of_target,
+    has_address,
+    targets_of,
+)
+from dnspanel.zones.store import store_rrsets
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import Change, Key, RRset
+
+_REVERSE = "in-addr.arpa."
+MOST_TARGETS = 2_000  # looked up in one call
+MOST_GOING = 200  # names whose pointers are looked for in one call
+_MOST_POINTERS = 10  # found for each name, of each of two kinds
+_MOST_NAMED = 3  # in a message
+_MOST_RRSETS = 1_000  # of a zone that is to go
+
+
+@dataclass(frozen=True, slots=True)
+class Move:
+    """What changes in a zone; what was there, at least at the names that change; and which zones inside answer for
+    which names of what changes."""
+
+    zone: Zone
+    changes: Sequence[Change]
+    before: Mapping[Key, RRset]
+    answered_by: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class Pointer:
+    """An RRset that points at a name, and its zone; None for both where the person may not know about it."""
+
+    target: str
+    zone: Zone | None = None
+    rrset: RRset | None = None
+
+
+def faults(moves: Sequence[Move], person: Person | None) -> dict[int, list[Violation]]:
+    """Warnings by zone id, once all of these changes are made: about records that point at what other zones have not
+    got, and about names that go though records of other zones point at them."""
+    found: dict[int, list[Violation]] = {}
+    after = {move.zone.pk: {change.key: change.after for change in move.changes} for move in moves}
+    for zone_id, violation in (*_leading_nowhere(moves, after, person), *_left_behind(moves, after, person)):
+        found.setdefault(zone_id, []).append(violation)
+    return found
+
+
+def leading_nowhere(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> Iterator[tuple[int, Violation, int]]:
+    """For {zone id: (zone, RRsets)} as they are published: zone id, a warning, and the id of the zone it leads into.
+
+    Of every zone of the panel, so each of them is for who may know about that other zone.
+    """
+    within = {
+        zone.name: {target for rrset in rrsets for target in targets_of(rrset) if names.is_within(target, zone.name)}
+        for zone, rrsets in owned.values()
+    }
+    answered = nesting.answering_zones({name: targets - {name} for name, targets in within.items() if targets})
+    leading = [
+        each for zone, rrsets in owned.values() for each in _leading_out(zone, rrsets, answered.get(zone.name, {}))
+    ]
+    targets = list(dict.fromkeys(target for _, _, target in leading))
+    for start in range(0, len(targets), MOST_TARGETS):
+        closest = access.closest_zones(targets[start : start + MOST_TARGETS], Zone.objects.filter(deleted_at=None))
+        answers = _answers(closest, {})
+        for zone, rrset, target in leading:
+            if target in answers and (fault := fault_of_target(zone.name, rrset, target, answers[target])) is not None:
+                yield zone.pk, fault, closest[target].pk
+
+
+def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
+    """The records of other zones that point at names of this one, and whether there may be more of them.
+
+    Looked at are the first names of the zone. For whoever deletes it.
+    """
+    first = store_rrsets.rrsets_within(zone.pk, zone.name, [zone.name], _MOST_RRSETS + 1)
+    inside = list(dict.fromkeys(rrset.name for rrset in first[:_MOST_RRSETS]))
+    others = nesting.answering_zones({zone.name: set(inside) - {zone.name}})[zone.name]
+    rows = store_rrsets.rrsets_pointing_at([name for name in inside if name not in others], _MOST_POINTERS)
+    sees = _Seen(person, {zone_id for _, zone_id, _ in rows})
+    found = [
+        _seen_as(sees, target, zone_id, rrset)
+        for target, zone_id, rrset in rows
+        if zone_id != zone.pk and target in targets_of(rrset)
+    ]
+    in_order = sorted(found, key=lambda each: each.rrset is None)
+    return in_order, len(first) > _MOST_RRSETS
+
+
+class _Seen:
+    """Which of some zones, and which RRsets of these, a person may know about; asks once for all zones."""
+
+    def __init__(self, person: Person | None, zone_ids: Iterable[int]) -> None:
+        self._zones: dict[int, Zone] = {}
+        self._of_zone: dict[int, Visibility | None] = {}
+        if person is not None:
+            self._zones = access.zones_visible_to(person).in_bulk(set(zone_ids))
+            self._of_zone = {pk: access.visibility_of(person, zone) for pk, zone in self._zones.items()}
+
+    def zone_of(self, zone_id: int, rrset: RRset) -> Zone | None:
+        """The zone, if the person may know about it and this RRset of it."""
+        sees = self._of_zone.get(zone_id)
+        return self._zones.get(zone_id) if sees is None or sees(rrset.name, rrset.type) else None
+
+
+def _seen_as(sees: _Seen, target: str, zone_id: int, rrset: RRset) -> Pointer:
+    zone = sees.zone_of(zone_id, rrset)
+    return Pointer(target) if zone is None else Pointer(target, zone, rrset)
+
+
+def _leading_nowhere(
+    moves: Sequence[Move], after: Mapping[int, Mapping[Key, RRset | None]], person: Person | None
+) -> Iterator[tuple[int, Violation]]:
+    """What is put into a zone and points at a name of another one that is not there."""
+    leading = [
+        each
+        for move in moves
+        for each in _leading_out(
+            move.zone, (change.after for change in move.changes if change.after is not None), move.answered_by
+        )
+    ]
+    if not leading or person is None:
+        return
+    wanted = list(dict.fromkeys(target for _, _, target in leading))[:MOST_TARGETS]
+    closest = access.closest_zones_visible_to(person, wanted)
+    answers = _answers(closest, after)
+    hidden = _hidden(closest, person)
+    for zone, rrset, target in leading:
+        if target in answers and target not in hidden:
+            fault = fault_of_target(zone.name, rrset, target, answers[target])
+            if fault is not None:
+                yield zone.pk, fault
+
+
+def _leading_out(
+    zone: Zone, rrsets: Iterable[RRset], answered_by: Mapping[str, str]
+) -> Iterator[tuple[Zone, RRset, str]]:
+    """Those of these RRsets of a zone that point at names for which others answer, with each such name."""
+    for rrset in rrsets:
+        if rrset.type == rdtypes.DNAME:
+            continue
+        for target in sorted(targets_of(rrset)):
+            if (target in answered_by or not names.is_within(target, zone.name)) and not _is_classless(rrset, target):
+                yield zone, rrset, target
+
+
+def _hidden(closest: Mapping[str, Zone], person: Person) -> set[str]:
+    """Those of these names, {name: zone}, whose records the person's token does not show, though the zone is shown."""
+    by_zone = {zone.pk: access.visibility_of(person, zone) for zone in closest.values()}
+    limited = [(name, sees) for name, zone in closest.items() if (sees := by_zone[zone.pk]) is not None]
+    return {name for name, sees in limited if not sees(name, rdtypes.A)}
+
+
+def _answers(
+    closest: Mapping[str, Zone], after: Mapping[int, Mapping[Key, RRset | None]]
+) -> dict[str, Mapping[int, RRset]]:
+    """What the zones of these names, {name: zone}, answer for them once the changes are made; without the names for
+    which others answer. In one query."""
+    near: dict[int, tuple[str, set[str]]] = {}
+    for name, zone in closest.items():
+        above = list(ancestors_within(name, zone.name))
+        near.setdefault(zone.pk, (zone.name, set()))[1].update((name, *above, *map(_wildcard_below, above)))
+    at_names = store_rrsets.rrsets_at_names(near) if near else {}
+    made = {
+        zone_id: Neighbourhood(near[zone_id][0], _overlaid(rrsets, after.get(zone_id, {})), {})
+        for zone_id, rrsets in at_names.items()
+    }
+    found = ((name, made[zone.pk].answers_at(name)) for name, zone in closest.items())
+    return {name: answers for name, answers in found if answers is not None}
+
+
+def _wildcard_below(name: str) -> str:
+    return f"*.{name}" if name != names.ROOT else "*."
+
+
+def _overlaid(rrsets: Mapping[Key, RRset], after: Mapping[Key, RRset | None]) -> dict[Key, RRset]:
+    """The served RRsets once these changes are made."""
+    return {key: rrset for key, rrset in {**rrsets, **after}.items() if rrset is not None and rrset.served}
+
+
+def _left_behind(
+    moves: Sequence[Move], after: Mapping[int, Mapping[Key, RRset | None]], person: Person | None
+) -> Iterator[tuple[int, Violation]]:
+    """What goes from a zone and is pointed at from others, and from where `rules` does not look."""
+    going = {(move.zone.pk, name): move.zone for move in moves for name in _going(move)}
+    if not going:
+        return
+    zones = {name: zone for (_, name), zone in list(going.items())[:MOST_GOING]}
+    rows = [
+        (target, zone_id, rrset)
+        for target, zone_id, stored in store_rrsets.rrsets_pointing_at(list(zones), _MOST_POINTERS)
+        if (rrset := after.get(zone_id, {}).get((stored.name, stored.type), stored)) is not None
+        and target in targets_of(rrset)
+        and not _is_classless(rrset, target)
+    ]
+    if not rows:
+        return
+    pointed = {target for target, _, _ in rows}
+    inside = nesting.answering_zones({zone.name: {n for n in pointed if zones[n] == zone} for zone in zones.values()})
+    answered_here = {name: zones[name] for name in pointed if name not in inside[zones[name].name]}
+    answers = _answers(answered_here, after)
+    sees = _Seen(person, {zone_id for _, zone_id, _ in rows})
+    of_others: dict[str, list[Pointer]] = {}
+    for target, zone_id, rrset in rows:
+        if target not in answers or not (fault := fault_of_target(zones[target].name, rrset, target, answers[target])):
+            continue
+        if zone_id != zones[target].pk:
+            of_others.setdefault(target, []).append(_seen_as(sees, target, zone_id, rrset))
+        elif rrset.type not in rdata.NAME_ONLY:
+            yield zone_id, fault
+    types = {(move.zone.pk, change.name): change.type for move in moves for change in move.changes}
+    for target, pointers in of_others.items():
+        zone = zones[target]
+        message = (
+            gettext("{target} has no address any more, and {pointing}")
+            if answers[target]
+            else gettext("{target} does not exist any more, and {pointing}")
+        ).format(target=names.owner_text(target, zone.name), pointing=_pointing(pointers))
+        yield zone.pk, Violation(Severity.WARNING, "pointed-at", target, types[zone.pk, target], message)
+
+
+def _is_classless(rrset: RRset, target: str) -> bool:
+    """Whether an alias leads from one reverse name to another (RFC 2317): all of a network do, with a PTR or not."""
+    return rrset.type == rdtypes.CNAME and all(names.is_within(name, _REVERSE) for name in (rrset.name, target))
+
+
+def _going(move: Move) -> Iterator[str]:
+    """The names of which nothing stays, or no address: of something else that is put there, nothing goes."""
+    lessened = {change.name for change in move.changes if change.after is None or not change.after.served}
+    if not lessened:
+        return
+    before: dict[str, dict[int, RRset]] = {name: {} for name in lessened}
+    for (name, type), rrset in move.before.items():
+        if name in lessened and rrset.served:
+            before[name][type] = rrset
+    stays = {name: dict(of_name) for name, of_name in before.items()}
+    for change in move.changes:
+        if change.name not in lessened:
+            continue
+        if change.after is not None and change.after.served:
+            stays[change.name][change.type] = change.after
+        else:
+            stays[change.name].pop(change.type, None)
+    for name, after in stays.items():
+        was = before[name]
+        if (was and not after) or (has_address(was) and not has_address(after)):
+            yield name
+
+
+def _pointing(pointers: Sequence[Pointer]) -> str:
+    """Who points: `MX example.net. points at it`, `CNAME a.example.net. and 2 records of other zones point at it`."""
+    known: list[str] = [
+        f"{rdata.type_to_text(each.rrset.type)} {each.rrset.name}" for each in pointers if each.rrset is not None
+    ]
+    if len(pointers) == 1:
+        what = known[0] if known else gettext("a record of another zone")
+        return gettext("{what} points at it").format(what=what)
+    rest = len(pointers) - len(known[:_MOST_NAMED])
+    if rest:
+        known[_MOST_NAMED:] = [
+            gettext("more records of other zones")
+            if len(pointers) >= _MOST_POINTERS
+            else ngettext("{count} record of another zone", "{count} records of other zones", rest).format(count=rest)
+        ]
+    return gettext("{what} point at it").format(what=listed(known))

@@ -1,0 +1,69 @@
+"""Three-way merge, per RRset: what it was when the edit began, what it is now, what the author asks for."""
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, replace
+
+from dnspanel.zones.values import soa
+from replication.dns import rdtypes
+from replication.dns.rrset import Change, Key, RRset, with_spellings_of
+
+Changes = Mapping[Key, RRset | None]  # what RRsets become; None: deleted
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """A change that an author asks for, from what the RRset was when the edit began; and its operation in a draft."""
+
+    change: Change
+    operation_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Conflict:
+    """An RRset that others changed (from `change.before` to `theirs`) while a draft changes it too."""
+
+    zone_name: str
+    change: Change
+    theirs: RRset | None
+    operation_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Merged:
+    """The changes that apply, those that others have published already, and those that clash."""
+
+    apply: tuple[Change, ...]
+    already_so: tuple[Change, ...]
+    conflicts: tuple[Conflict, ...]
+
+
+def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -> Merged:
+    """Decide about each edit by what the zone holds; the changes begin at that.
+
+    A SOA's serial is no difference. Capitals of names in rdata are none to what others did meanwhile, but the author
+    can ask for others.
+    """
+    apply, already_so, conflicts = [], [], []
+    for edit in edits:
+        change = edit.change
+        found = current.get(change.key)
+        if found is not None and change.after is not None:
+            change = replace(change, after=with_spellings_of(change.after, found))
+        if is_already_so(found, change.after):
+            already_so.append(Change(change.name, change.type, found, change.after))
+        elif change.before == found:
+            apply.append(change)
+        elif soa.same_to_dns(change.before, found) or soa.same_to_dns(found, change.after):
+            apply.append(Change(change.name, change.type, found, change.after))
+        else:
+            conflicts.append(Conflict(zone_name, change, found, edit.operation_id))
+    return Merged(tuple(apply), tuple(already_so), tuple(conflicts))
+
+
+def is_already_so(current: RRset | None, after: RRset | None) -> bool:
+    """True when making it `after` changes nothing; a SOA with a greater serial is a change."""
+    if current is None or after is None:
+        return current is after
+    if after.type == rdtypes.SOA:
+        return soa.same(current, after) and not soa.serial_of(current) < soa.serial_of(after)
+    return current == with_spellings_of(after, current)

@@ -1,0 +1,220 @@
+"""Quotas of zones, of RRsets in a zone, of drafts and of the operations in one, where they are added.
+
+Taking away is never refused, nor is changing what there is: whoever has too much can always mend it.
+"""
+
+from collections.abc import Iterable, Mapping, Sequence
+
+from django.db.models import QuerySet
+from django.db.models.expressions import RawSQL
+
+from dnspanel.accounts.actors import Author, actor_of
+from dnspanel.accounts.models import Team, User
+from dnspanel.accounts.quota_amounts import Kind
+from dnspanel.accounts.quotas import (
+    Holder,
+    holder_of,
+    holders_for,
+    members_bound_by,
+    refusal_message,
+    refuse_beyond,
+    room_beyond,
+)
+from dnspanel.texts import gettext
+from dnspanel.zones.errors import QuotaExceeded
+from dnspanel.zones.models import Draft, Operation, Zone
+from dnspanel.zones.plan.plan import ZonePlan
+
+
+def refuse_zones(author: Author, team: Team | None, added: int) -> None:
+    """Raise QuotaExceeded if so many new zones are too many for who creates them, or for the team they will belong to.
+
+    Until the transaction ends, nobody else adds zones for the same person or team.
+    """
+    own = holders_for(author)[:1]
+    of_team = () if team is None or author is None else (holder_of(team),)
+    refuse_beyond((*own, *of_team), Kind.ZONES, added=added, count=_room_taken, refusal=QuotaExceeded)
+
+
+def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -> None:
+    """Raise QuotaExceeded if this person, or this team, cannot have so many more of the zones that there are already.
+
+    For a zone that comes back from the trash, and for those that a team is given.
+    """
+    own = () if creator is None else (holder_of(creator),)
+    of_team = () if team is None else (holder_of(team),)
+    refuse_beyond((*own, *of_team), Kind.ZONES, added=added, count=zone_count, refusal=QuotaExceeded)
+
+
+def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
+    """Return why some of these zones, which the author brings back from the trash, are too many or too large.
+
+    By their ids. Too many they are for their creator or team: the first ones fit. Until the transaction ends, others
+    cannot add zones for the same people and teams. Creators and teams must be loaded with the zones.
+    """
+    holders = {
+        zone.pk: [holder_of(each) for each in (zone.created_by, zone.team) if each is not None] for zone in zones
+    }
+    distinct = {(holder.team, holder.pk): holder for of_zone in holders.values() for holder in of_zone}
+    rooms = {key: room_beyond(holder, Kind.ZONES, count=zone_count) for key, holder in sorted(distinct.items())}
+    refused = _too_large(author, ((zone, 0, zone.rrset_count) for zone in zones))
+    for zone in zones:
+        if zone.pk in refused:
+            continue
+        limited = [(holder, room) for holder in holders[zone.pk] if (room := rooms[holder.team, holder.pk]) is not None]
+        full = next(((holder, room) for holder, room in limited if room.left <= 0), None)
+        if full is not None:
+            holder, room = full
+            refused[zone.pk] = refusal_message(
+                holder, Kind.ZONES, limit=room.limit, used=room.limit - room.left, added=1
+            )
+            continue
+        for _, room in limited:
+            room.left -= 1
+    return refused
+
+
+def zones_left(team: Team) -> int | None:
+    """How many more zones the team may have at this moment; None for any number."""
+    holder = holder_of(team)
+    limit = holder.limits[Kind.ZONES]
+    return None if limit is None else limit - zone_count(holder, limit)
+
+
+def zone_count(holder: Holder, most: int) -> int:
+    """How many zones a person created, or a team has, without those in the trash; counted up to `most`."""
+    return _zones_of(holder).filter(deleted_at=None)[:most].count()
+
+
+def _room_taken(holder: Holder, most: int) -> int:
+    """The zones that there are; or half of them and those in the trash, if that is more.
+
+    Who deletes a zone may create another at once, but who does so again and again must not fill the disk: a zone
+    takes its room for as long as it lies in the trash.
+    """
+    alive = zone_count(holder, most)
+    trashed = _zones_of(holder).exclude(deleted_at=None)[: 2 * most - alive].count()
+    return max(alive, (alive + trashed) // 2)
+
+
+def _zones_of(holder: Holder) -> "QuerySet[Zone]":
+    return Zone.objects.filter(team=holder.pk) if holder.team else Zone.objects.filter(created_by=holder.pk)
+
+
+def refuse_rrsets(author: Author, team: Team | None, counts: Iterable[tuple[str, int]]) -> None:
+    """Raise QuotaExceeded for the first of these new zones (name, number of RRsets) that is too large."""
+    limits = _limits(author, None if team is None else holder_of(team)) if author is not None else ()
+    for name, count in counts:
+        if reason := _size_refusal(limits, name, 0, count):
+            raise QuotaExceeded(reason)
+
+
+def refuse_growth(author: Author, plans: Sequence[ZonePlan]) -> None:
+    """Raise QuotaExceeded for the first of these plans that makes its zone, which is locked, larger than it may be."""
+    refuse_larger(author, [(plan.zone, plan.added - plan.removed) for plan in plans])
+
+
+def refuse_larger(author: Author, growth: Iterable[tuple[Zone, int]]) -> None:
+    """Raise QuotaExceeded for the first of these zones that would be larger than it may, by so many more RRsets."""
+    for reason in growing_too_large(author, growth).values():
+        raise QuotaExceeded(reason)
+
+
+def growing_too_large(author: Author, growth: Iterable[tuple[Zone, int]]) -> dict[int, str]:
+    """Return why some of these zones may not have so many more RRsets, by their ids."""
+    return _too_large(author, ((zone, zone.rrset_count, added) for zone, added in growth))
+
+
+def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[int, str]:
+    """Return why some of these zones, with so many RRsets and so many more, would be too large, by their ids.
+
+    A query is needed only for teams that the author is not in and that were not loaded with their zones.
+    """
+    growing = [(zone, used, added) for zone, used, added in sizes if added > 0]
+    if not growing or author is None:
+        return {}
+    teams = _teams_of(author, [zone for zone, _, _ in growing])
+    found = {}
+    for zone, used, added in growing:
+        team = None if zone.team_id is None else teams.get(zone.team_id)
+        if reason := _size_refusal(_limits(author, team), zone.name, used, added):
+            found[zone.pk] = reason
+    return found
+
+
+def rrset_limit(author: Author, team: Team | None) -> int | None:
+    """How many RRsets a zone of this team may have when this author adds some; None for any number."""
+    if author is None:
+        return None
+    holders = _limits(author, None if team is None else holder_of(team))
+    limits = [holder.limits[Kind.RRSETS] for holder in holders]
+    return min((limit for limit in limits if limit is not None), default=None)
+
+
+def refuse_operations(author: Author, *, used: int, added: int) -> None:
+    """Raise QuotaExceeded if so many more operations are too many for the author's draft, which is locked."""
+    if added <= 0:
+        return
+    for holder in holders_for(author):
+        limit = holder.limits[Kind.OPERATIONS]
+        if limit is not None and used + added > limit:
+            message = refusal_message(holder, Kind.OPERATIONS, limit=limit, used=used, added=added)
+            raise QuotaExceeded(
+                gettext("{message} Publish or discard some of the draft first.").format(message=message)
+            )
+
+
+def operations_to_count(author: Author) -> int:
+    """How far a draft's operations have to be counted to know whether there is room for more; 0 without a quota."""
+    limits = [holder.limits[Kind.OPERATIONS] for holder in holders_for(author)]
+    return max((limit + 1 for limit in limits if limit is not None), default=0)
+
+
+def operations_in(draft: Draft, most: int) -> RawSQL:
+    """The number of a draft's operations, counted up to `most`: a column for a query that is made anyway."""
+    return RawSQL(
+        "(SELECT count(*) FROM (SELECT FROM zones_operation WHERE draft_id = %s LIMIT %s) AS counted)", [draft.pk, most]
+    )
+
+
+def operation_count(user_id: int, most: int) -> int:
+    """How many operations a person's draft has, counted up to `most`."""
+    return Operation.objects.filter(draft__author=user_id)[:most].count()
+
+
+def refuse_named_draft(author: Author) -> None:
+    """Raise QuotaExceeded if one more draft with a name is too many for the author, or for a team that binds them."""
+    refuse_beyond(holders_for(author), Kind.DRAFTS, added=1, count=named_draft_count, refusal=QuotaExceeded)
+
+
+def named_draft_count(holder: Holder, most: int) -> int:
+    """How many drafts with a name a person, or a team's members, have; counted up to `most`."""
+    owners = members_bound_by(holder.pk) if holder.team else {"pk": holder.pk}
+    found = Draft.objects.filter(owner__in=User.objects.filter(**owners).values("pk"), discarded_at=None)
+    return found[:most].count()
+
+
+def _limits(author: Author, team: Holder | None) -> tuple[Holder, ...]:
+    """Whose quotas hold for the size of a zone: the author's, and those of the team that the zone belongs to."""
+    own = holders_for(author)[:1]
+    return own if team is None else (*own, team)
+
+
+def _teams_of(author: Author, zones: Iterable[Zone]) -> Mapping[int, Holder]:
+    actor = None if author is None else actor_of(author)
+    teams = {} if actor is None else {team.pk: team for team in actor.teams}
+    of_zones = [zone for zone in zones if zone.team_id is not None and zone.team_id not in teams]
+    teams |= {zone.team.pk: zone.team for zone in of_zones if Zone.team.is_cached(zone) and zone.team is not None}
+    if missing := {zone.team_id for zone in of_zones} - teams.keys():
+        teams |= Team.objects.in_bulk(missing)
+    return {pk: holder_of(team) for pk, team in teams.items()}
+
+
+def _size_refusal(holders: Iterable[Holder], name: str, used: int, added: int) -> str:
+    """Return which quota a zone with so many RRsets would exceed with so many more; empty if none."""
+    for holder in holders:
+        limit = holder.limits[Kind.RRSETS]
+        if limit is not None and used + added > limit:
+            message = refusal_message(holder, Kind.RRSETS, limit=limit, used=used, added=added)
+            return f"{name}: {message}"
+    return ""

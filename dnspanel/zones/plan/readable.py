@@ -1,0 +1,39 @@
+"""Values of what comes as it is (from the trash, from an undo, from another zone), which no rule of edits looks at.
+
+A value that every node could read when it was published may be one that a node of today cannot: `unreadable`.
+"""
+
+from collections.abc import Iterable
+
+from dnspanel.zones.errors import RuleViolations
+from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.models import Zone
+from dnspanel.zones.rules import unreadable
+from dnspanel.zones.rules.computed_types import reasons_against
+from dnspanel.zones.rules.rules import Violation, unreadable_values
+from dnspanel.zones.store.store_rrsets import rrset_of
+from replication.dns.rrset import RRset
+
+
+def refuse_unreadable(content: Iterable[tuple[str, Iterable[RRset]]]) -> None:
+    """Raise RuleViolations if some node cannot read values of these zones, each a name and its RRsets."""
+    found = unreadable_in((0, zone, rrset) for zone, rrsets in content for rrset in rrsets)
+    if found:
+        raise RuleViolations([violation for _, violation in found])
+
+
+def refusals_of_stored(zones: Iterable[Zone]) -> dict[int, RuleViolations]:
+    """Return what keeps some of these zones from being served as they are stored, by their ids."""
+    names = {zone.pk: zone.name for zone in zones}
+    rows = StoredRRset.objects.filter(zone__in=list(names), type__in=unreadable.TYPES).order_by("zone", "owner_key")
+    found: dict[int, list[Violation]] = {}
+    for zone_id, violation in unreadable_in((row.zone_id, names[row.zone_id], rrset_of(row)) for row in rows):
+        found.setdefault(zone_id, []).append(violation)
+    return {zone_id: RuleViolations(violations) for zone_id, violations in found.items()}
+
+
+def unreadable_in(rrsets: Iterable[tuple[int, str, RRset]]) -> list[tuple[int, Violation]]:
+    """Return the values that some node cannot read, with the ids that came with their RRsets (id, zone name, RRset)."""
+    concerned = [each for each in rrsets if each[2].type in unreadable.TYPES]
+    unanswered = reasons_against({rrset.type for _, _, rrset in concerned})
+    return [(id, found) for id, zone, rrset in concerned for found in unreadable_values(zone, rrset, unanswered)]

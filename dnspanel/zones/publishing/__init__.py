@@ -1,0 +1,1 @@
+"""Everything that publishes changes of zones and RRsets."""

@@ -1,0 +1,609 @@
+"""Many zones in one publication: create, change, delete, and take back what a publication changed. Verbs.
+
+Every verb is one transaction and one sequence, and says what it reads and
+writes in sets: the number of queries does not depend on the number of zones.
+`beside` runs inside that transaction once the sequence is known, so that
+whoever calls can record the sequence together with what it published.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import TypeVar
+
+from django.db import IntegrityError, connection, transaction
+
+from dnspanel.accounts.actors import Author, SystemRight, passes_rules, user_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.advisory_locks import Lock, SqlLock, lock_until_commit
+from dnspanel.zones.dnssec.queries import presigned_zones
+from dnspanel.zones.dnssec.trust import newly_broken
+from dnspanel.zones.errors import HookRefused, KeptBack, Locked, NameRefused, NameReserved, NamesRefused, NamesTaken
+from dnspanel.zones.governance.parts import Part
+from dnspanel.zones.governance.publish_guards import reasons_over, refused_zones
+from dnspanel.zones.governance.publish_hooks import after_hooks
+from dnspanel.zones.log.sequence_log import NewRevision, append_publication
+from dnspanel.zones.models import Change as StoredChange
+from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
+from dnspanel.zones.names import nesting
+from dnspanel.zones.plan import quotas
+from dnspanel.zones.plan.guard import refuse_mass_deletion
+from dnspanel.zones.plan.merge import Changes
+from dnspanel.zones.plan.readable import unreadable_in
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.lock_rules import kept_from, locks_against
+from dnspanel.zones.store import find_zones, store_rrsets
+from dnspanel.zones.store.analyze_tables import analyze_if_grown
+from dnspanel.zones.store.last_serials import note_last_serials, raise_serials
+from dnspanel.zones.store.store_rrsets import copy_rows as copy_rows
+from dnspanel.zones.store.store_rrsets import rrsets_of_zones as rrsets_of_zones
+from dnspanel.zones.store.stored_changes import change_of
+from dnspanel.zones.values import soa
+from dnspanel.zones.values.natural_order import natural_text
+from replication.dns import names, rdtypes
+from replication.dns.rrset import Change, Key, RRset, Serial
+
+# Where each node keeps its position; PDNS-LMDB's sentinel zone.
+RESERVED = "position.dnspanel.invalid."
+
+Beside = Callable[[Publication], object]
+R = TypeVar("R")
+
+# One array: Django looks at each of thousands of parameters several times. Name by name, because PostgreSQL takes
+# hundreds of them in an `ANY` for a reason to read the whole table.
+_EXISTING = """
+SELECT z.name, z.id, z.revision, z.serial FROM unnest(%s::text[]) AS wanted (name)
+CROSS JOIN LATERAL (SELECT * FROM zones_zone WHERE deleted_at IS NULL AND name = wanted.name LIMIT 1) AS z"""
+
+# One call at a time, so that its ids have none of another's between them: rows of LMDB lie by zone id, and those of an
+# import are put fastest where nothing else lies between them.
+_ALLOCATE = f"""
+WITH alone AS MATERIALIZED (
+    SELECT pg_get_serial_sequence('zones_zone', 'id')::regclass AS ids, {SqlLock.ZONE_IDS.until_commit}
+)
+SELECT nextval(ids) FROM alone, generate_series(1, %s)"""
+
+_COPY_ZONES = """
+COPY zones_zone (id, name, sort_name, serial, revision, rrset_count, created_at, changed_at, changed_by_id,
+    created_by_id, sequence, team_id) FROM STDIN"""
+
+
+@dataclass(frozen=True, slots=True)
+class BulkZone:
+    """A zone to be created: its id from `allocate_zone_ids`, the serial of its SOA, how many RRsets it has."""
+
+    id: int
+    name: str
+    serial: int
+    rrset_count: int
+
+
+@dataclass(frozen=True, slots=True)
+class ExistingZone:
+    """What a plan of the change of a zone has to remember of it."""
+
+    id: int
+    revision: int
+    serial: int
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneChange:
+    """What some RRsets of a zone become, decided when the zone was at `base_revision`."""
+
+    zone_id: int
+    base_revision: int
+    changes: Changes
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """One zone's next revision: which of its RRsets change, and its SOA, whose serial always does."""
+
+    zone: Zone
+    changes: Sequence[Change]
+    soa_before: RRset
+    soa_after: RRset
+
+    @property
+    def growth(self) -> int:
+        """How many more RRsets the zone has afterwards."""
+        return sum((change.before is None) - (change.after is None) for change in self.changes)
+
+    @property
+    def _kind(self) -> RevisionKind:
+        if self.zone.is_catalog:
+            return RevisionKind.LIST
+        return RevisionKind.RESTORE if self.zone.waits_for_nodes else RevisionKind.CHANGE
+
+    @property
+    def _soa_change(self) -> list[Change]:
+        """None where the SOA stays, as it may in a zone that came signed."""
+        before, after = self.soa_before, self.soa_after
+        return [Change(self.zone.name, rdtypes.SOA, before, after)] if before != after else []
+
+    def revision(self) -> NewRevision:
+        """What it is in the log: one that no node had comes to them with it."""
+        added = sum(change.before is None for change in self.changes)
+        removed = sum(change.after is None for change in self.changes)
+        soa_changed = not soa.same(self.soa_before, self.soa_after)
+        return NewRevision(
+            zone_id=self.zone.pk,
+            zone_name=self.zone.name,
+            kind=self._kind,
+            number=self.zone.revision + 1,
+            serial=soa.serial_of(self.soa_after).value,
+            rrset_count=self.zone.rrset_count + added - removed,
+            added=added,
+            changed=len(self.changes) - added - removed + soa_changed,
+            removed=removed,
+            changes=(*self.changes, *self._soa_change),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class _Published:
+    """What one publication changed in one zone, besides the serial."""
+
+    name: str
+    changes: list[Change]
+
+    def taken_back(self, current: Mapping[Key, RRset]) -> tuple[dict[Key, RRset | None], list[Key]]:
+        """What takes it back, and the keys at which that is not possible any more. `current` has all at their names."""
+        back: dict[Key, RRset | None] = {}
+        stay = []
+        for change in self.changes:
+            found = current.get(change.key)
+            if soa.same(found, change.before):
+                continue
+            if soa.same_to_dns(found, change.after):
+                back[change.key] = change.before
+            else:
+                stay.append(change.key)
+        crowded = _names_with_cname_and_more({**current, **back})
+        stay += [key for key in back if key[0] in crowded]
+        return {key: rrset for key, rrset in back.items() if key[0] not in crowded}, stay
+
+
+def nothing(publication: Publication) -> None:
+    """What runs beside a publication unless the caller has something."""
+
+
+def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:
+    """Those of these names that have a zone, in one query."""
+    with connection.cursor() as cursor:
+        cursor.execute(_EXISTING, [list(zone_names)])
+        return {name: ExistingZone(*row) for name, *row in cursor.fetchall()}
+
+
+def allocate_zone_ids(count: int) -> list[int]:
+    """Ids that no other zone has or will have, ascending and in a row."""
+    with connection.cursor() as cursor:
+        cursor.execute(_ALLOCATE, [count])
+        return sorted(id for (id,) in cursor.fetchall())
+
+
+@after_hooks
+def create_ready_zones(
+    *,
+    zones: Sequence[BulkZone],
+    rows: Callable[[], Iterable[bytes]],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    team: Team | None = None,
+    beside: Beside = nothing,
+    signed: Collection[str] = (),
+) -> Publication:
+    """These zones exist with the RRsets that `rows` makes (of `copy_rows`), each at revision 1, in one publication.
+
+    `beside` signs those whose names are `signed`. A zone whose name had one begins above that one's last serial.
+    Or none does: raises NamesTaken with all names that have a zone,
+    NamesRefused with all that nobody or not this author may have (see
+    `nesting`), NameReserved, QuotaExceeded, HookRefused, or IntegrityError for rows that the
+    database refuses.
+    """
+    try:
+        with transaction.atomic(durable=True):
+            # Two at once fight for the same pages of the indexes: both take longer than one after the other, and what
+            # somebody edits meanwhile waits for both.
+            lock_until_commit(Lock.CREATION)
+            refuse_new_zones(zones=zones, author=author, team=team)
+            new = insert_zones(zones=zones, rows=rows(), author=author, now=now, team=team)
+            own = [zone.id for zone in zones]
+            nesting.refuse_names(zone_names=[z.name for z in zones], own=own, author=author, signed=signed)
+            try:
+                publication = append_publication(
+                    revisions=creations(new), author=author, channel=channel, now=now, reason=reason, form_id=None
+                )
+            except (KeptBack, Locked):
+                _refuse_over(zones, author, reason, now)
+                raise
+            beside(publication)
+            nesting.refuse_broken(zone_names=signed)
+    except IntegrityError as clash:
+        if taken := taken_names([zone.name for zone in zones]):
+            raise NamesTaken(taken) from clash
+        raise
+    analyze_if_grown()
+    return publication
+
+
+def _refuse_over(zones: Sequence[BulkZone], author: Author, reason: str, now: datetime) -> None:
+    """Raise NamesRefused with all of these new zones that rules of the zones above keep from the author."""
+    coming = [Zone(pk=zone.id, name=zone.name) for zone in zones]
+    kept = reasons_over(coming, author=author, reason=reason, now=now)
+    if kept:
+        raise NamesRefused({name: NameRefused(name, reason_against) for name, reason_against in kept.items()})
+
+
+def refuse_new_zones(*, zones: Sequence[BulkZone], author: Author, team: Team | None) -> None:
+    """Raise QuotaExceeded if these zones are too many, or one of them too large, for their author or their team."""
+    quotas.refuse_zones(author, team, len(zones))
+    quotas.refuse_rrsets(author, team, ((zone.name, zone.rrset_count) for zone in zones))
+
+
+def insert_zones(
+    *, zones: Sequence[BulkZone], rows: Iterable[bytes], author: Author, now: datetime, team: Team | None = None
+) -> list[BulkZone]:
+    """Write zones and their RRsets into their tables; return the zones with the serials that they begin with.
+
+    Where the name had a zone, that is above its last serial (`last_serials`). `append_publication` must follow in the
+    same transaction.
+    """
+    for zone in zones:
+        if names.is_within(zone.name, RESERVED):
+            raise NameReserved(zone.name)
+    user = user_of(author)
+    by = r"\N" if user is None else str(user.pk)
+    of_team = r"\N" if team is None else str(team.pk)
+    end = f"{now.isoformat()}\t{now.isoformat()}\t{by}\t{by}\t0\t{of_team}\n"
+    lines = (f"{z.id}\t{_copied_names(z.name)}\t{z.serial}\t0\t{z.rrset_count}\t{end}" for z in zones)
+    with connection.wrap_database_errors, connection.cursor() as cursor:
+        prefer_indexes()
+        with cursor.copy(_COPY_ZONES) as copy:
+            copy.write("".join(lines).encode())
+    found, expected = store_rrsets.copy_in(rows), sum(zone.rrset_count for zone in zones)
+    if found != expected:
+        raise ValueError(f"{found} RRsets came for {len(zones)} zones that have {expected}")
+    moved = raise_serials(zones={zone.name: (zone.id, Serial(zone.serial)) for zone in zones})
+    return [replace(zone, serial=moved[zone.id].value) if zone.id in moved else zone for zone in zones]
+
+
+def _copied_names(name: str) -> str:
+    """A zone's name and what it is sorted by, as COPY reads them."""
+    return f"{store_rrsets.copy_text(name)}\t{store_rrsets.copy_text(natural_text(name))}"
+
+
+def creations(zones: Iterable[BulkZone], kind: RevisionKind = RevisionKind.CREATE) -> list[NewRevision]:
+    """The first revision of each new zone."""
+    return [
+        NewRevision(zone.id, zone.name, kind, 1, zone.serial, zone.rrset_count, added=zone.rrset_count)
+        for zone in zones
+    ]
+
+
+def taken_names(names: Sequence[str]) -> list[str]:
+    """Those of the names that have a zone, and those that come twice; in their order."""
+    taken: dict[str, None] = {}
+    seen = set(existing_zones(names))
+    for name in names:
+        if name in seen:
+            taken[name] = None
+        seen.add(name)
+    return list(taken)
+
+
+def change_zones(
+    *,
+    changes: Sequence[ZoneChange],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    beside: Beside = nothing,
+    by_transfer: bool = False,
+    under: SystemRight | None = None,
+) -> tuple[Publication | None, list[int]]:
+    """The zones have these changes, each in a revision of its own, all in one publication (None: nothing to do).
+
+    Returned besides are the ids of zones that were left alone, because they are gone, not at their base revision any
+    more, locked where they would change, or have their primary elsewhere. RRsets that are so already are not touched;
+    a zone without any other gets no revision. Each SOA has a higher serial than before: that of the new SOA if it is
+    one. Only where a zone is served with the signatures that it came with, the SOA is exactly the new one. Only zones
+    with their primary elsewhere are changed `by_transfer`, whose SOA is exactly the new one too; nodes that did not
+    have such a zone get it. A zone never loses its SOA. Raises QuotaExceeded for a zone that becomes too large, and
+    IntegrityError for what the database refuses: rules are the caller's.
+    """
+    by_zone = {change.zone_id: change for change in changes}
+
+    def change(left: Mapping[int, str]) -> tuple[Publication | None, list[int]]:
+        with transaction.atomic(durable=True):
+            prefer_indexes()
+            locked = _locked(by_zone)
+            zones = {
+                id: zone
+                for id, zone in locked.items()
+                if zone.revision == by_zone[id].base_revision
+                and by_transfer == bool(zone.transferred_from)
+                and (passes_rules(under) or not kept_from(author, zone, by_zone[id].changes))
+            }
+            decided = {id: by_zone[id].changes for id in zones}
+            fixed = zones if by_transfer else presigned_zones(list(zones))
+            moves = _moves(zones, _at_names(zones, decided), decided, now, fixed)
+            refused = _refused_by_rules(moves, author, reason, now, under).union(left)
+            moves = [move for move in moves if move.zone.pk not in refused]
+            quotas.refuse_larger(author, [(move.zone, move.growth) for move in moves])
+            publication = _carry_out(moves, author, channel, now, reason, beside, under)
+        return publication, [id for id in by_zone if id not in zones or id in refused]
+
+    return leaving_refused(change)
+
+
+def delete_zones(
+    *,
+    zones: Sequence[tuple[int, int]],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    beside: Beside = nothing,
+    confirmed: bool = False,
+    under: SystemRight | None = None,
+) -> tuple[Publication | None, list[int]]:
+    """The zones (id, expected revision) are in the trash, in one publication (None: there was nothing to do).
+
+    Returned besides are the ids of those left alone: gone, at another
+    revision, locked, or governed by a rule. Drafts forget their operations on deleted zones. Raises
+    RightMissing, and MassDeletion for too many zones unless a person
+    `confirmed` it.
+    """
+    expected = dict(zones)
+
+    def delete(left: Mapping[int, str]) -> tuple[Publication | None, list[int]]:
+        with transaction.atomic(durable=True):
+            if not confirmed:
+                zones_to_delete = Zone.objects.filter(pk__in=list(expected))
+                refuse_mass_deletion(author=author, count=len(expected), now=now, zones=zones_to_delete)
+            prefer_indexes()
+            found = {
+                id: zone
+                for id, zone in _locked(expected).items()
+                if zone.revision == expected[id] and (passes_rules(under) or not locks_against(author, zone))
+            }
+            parts = {id: Part(id, RevisionKind.DELETE, ()) for id in found}
+            refused = refused_zones(found.values(), parts, author=author, reason=reason, now=now, under=under)
+            refused = refused.union(left)
+            found = {id: zone for id, zone in found.items() if id not in refused}
+            for zone in found.values():
+                access.require_right(author, zone, Right.DELETE_ZONE)
+            publication = None
+            if found:
+                revisions = into_trash(zones=found.values(), now=now)
+                publication = append_publication(
+                    revisions=revisions,
+                    author=author,
+                    channel=channel,
+                    now=now,
+                    reason=reason,
+                    form_id=None,
+                    under=under,
+                )
+                beside(publication)
+        return publication, [id for id in expected if id not in found]
+
+    return leaving_refused(delete)
+
+
+def into_trash(*, zones: Iterable[Zone], now: datetime) -> list[NewRevision]:
+    """Move the zones, which are locked, to the trash; drafts forget their operations on them.
+
+    Their serials are noted, for zones of their names to come. Return the last revision of each zone;
+    `append_publication` must follow in the same transaction.
+    """
+    by_id = {zone.pk: zone for zone in zones}
+    Operation.objects.filter(zone__in=list(by_id)).delete()
+    Zone.objects.filter(pk__in=list(by_id)).update(deleted_at=now)
+    note_last_serials(zone_ids=by_id)
+    return [
+        NewRevision(zone.pk, zone.name, RevisionKind.DELETE, zone.revision + 1, zone.serial, zone.rrset_count)
+        for zone in by_id.values()
+    ]
+
+
+def undo_zone_changes(
+    *,
+    sequence: int,
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    beside: Beside = nothing,
+    under: SystemRight | None = None,
+) -> tuple[Publication | None, list[tuple[str, str, int]]]:
+    """What publication `sequence` changed is as it was before, wherever nobody changed it since; in one publication.
+
+    Returned besides are the RRsets (zone name, name, type) that were kept: those that are not any more what that
+    publication left, those at names where taking back would put a CNAME beside other data, DS that would break a zone
+    here, values that some node cannot read by now, what is locked, and all those of zones that a rule of approval, a
+    freeze or a quota is about, that are in the trash, that have their primary elsewhere (but for the panel itself), or
+    that are served with the signatures that they came with. An RRset that is already as it was before is not touched,
+    so undoing twice changes nothing. Zones that it created or deleted are not looked at.
+    """
+
+    def undo(left: Mapping[int, str]) -> tuple[Publication | None, list[tuple[str, str, int]]]:
+        with transaction.atomic(durable=True):
+            prefer_indexes()
+            published = _published_by(sequence)
+            zones = _locked(published)
+            unedited = [id for id, zone in zones.items() if not zone.is_edited_here]
+            for id in {*presigned_zones(list(zones)), *(unedited if author is not None else [])}:
+                del zones[id]
+            current = _at_names(zones, {id: [change.key for change in published[id].changes] for id in zones})
+            inverse: dict[int, dict[Key, RRset | None]] = {}
+            kept: list[tuple[str, str, int]] = []
+            for id, of_zone in published.items():
+                if id in zones:
+                    inverse[id], stay = of_zone.taken_back(current[id])
+                    kept_here = set() if passes_rules(under) else kept_from(author, zones[id], inverse[id])
+                    locked_names = {name for name, _ in kept_here}
+                    stay += [key for key in inverse[id] if key[0] in locked_names]
+                    inverse[id] = {key: rrset for key, rrset in inverse[id].items() if key[0] not in locked_names}
+                else:
+                    stay = [change.key for change in of_zone.changes]
+                kept += [(of_zone.name, *key) for key in stay]
+            refused_keys = _breaking(inverse, current)
+            if not passes_rules(under):
+                refused_keys += _unreadable(zones, inverse)
+            for id, key in refused_keys:
+                if inverse[id].pop(key, None) is not None:
+                    kept.append((zones[id].name, *key))
+            moves = _moves(zones, current, inverse, now)
+            refused = _refused_by_rules(moves, author, reason, now, under).union(left)
+            refused |= quotas.growing_too_large(author, [(move.zone, move.growth) for move in moves]).keys()
+            kept += [(zones[id].name, *key) for id in refused for key in inverse.get(id, ())]
+            moves = [move for move in moves if move.zone.pk not in refused]
+            publication = _carry_out(moves, author, channel, now, reason, beside, under)
+        return publication, kept
+
+    return leaving_refused(undo)
+
+
+def leaving_refused(act: Callable[[Mapping[int, str]], R]) -> R:
+    """Return what the act returns, once publish hooks were asked, without the zones for which a hook refuses it.
+
+    The act gets those zones, by id, with what the hook answered.
+    """
+    left: dict[int, str] = {}
+    with_hooks = after_hooks(act)
+    while True:
+        try:
+            return with_hooks(left)
+        except HookRefused as refusal:
+            if left.keys() >= refusal.zones.keys():
+                raise
+            left |= dict.fromkeys(refusal.zones, str(refusal))
+
+
+def _refused_by_rules(
+    moves: Sequence[_Move], author: Author, reason: str, now: datetime, under: SystemRight | None
+) -> set[int]:
+    parts = {move.zone.pk: Part(move.zone.pk, RevisionKind.CHANGE, move.changes) for move in moves}
+    return refused_zones([move.zone for move in moves], parts, author=author, reason=reason, now=now, under=under)
+
+
+def _breaking(decided: Mapping[int, Changes], current: Mapping[int, Mapping[Key, RRset]]) -> list[tuple[int, Key]]:
+    """The zones and keys of DS RRsets that would break a zone here which is not broken yet."""
+    at = {
+        key: (id, rrset)
+        for id, changes in decided.items()
+        for key, rrset in changes.items()
+        if key[1] == rdtypes.DS and rrset is not None
+    }
+    before = {name: found.served for (name, type), (id, _) in at.items() if (found := current[id].get((name, type)))}
+    broken = newly_broken(before, {name: rrset.served for (name, _), (_, rrset) in at.items()}) if at else {}
+    return [(id, key) for key, (id, _) in at.items() if key[0] in broken]
+
+
+def _unreadable(zones: Mapping[int, Zone], decided: Mapping[int, Changes]) -> list[tuple[int, Key]]:
+    """The zones and keys of RRsets with values that some node cannot read."""
+    coming = (
+        (id, zones[id].name, rrset)
+        for id, changes in decided.items()
+        for rrset in changes.values()
+        if rrset is not None
+    )
+    return [(id, (violation.name, violation.type)) for id, violation in unreadable_in(coming)]
+
+
+def prefer_indexes() -> None:
+    """Until the end of the transaction, nothing is looked up by reading a whole table.
+
+    With a thousand ids in one query PostgreSQL may take that for the faster
+    way, and from statistics older than the last batch it cannot know better.
+    """
+    with connection.cursor() as cursor:
+        cursor.execute("SET LOCAL enable_seqscan = off")
+
+
+def _locked(zone_ids: Collection[int]) -> dict[int, Zone]:
+    """These zones, without deleted ones, locked."""
+    return {zone.pk: zone for zone in find_zones.locked(zone_ids)}
+
+
+def _at_names(zones: Mapping[int, Zone], keys: Mapping[int, Iterable[Key]]) -> dict[int, dict[Key, RRset]]:
+    """Per zone, every RRset at its apex and at the names of these keys."""
+    return store_rrsets.rrsets_at_names(
+        {id: (zone.name, {zone.name, *(name for name, _ in keys[id])}) for id, zone in zones.items()}
+    )
+
+
+def _moves(
+    zones: Mapping[int, Zone],
+    current: Mapping[int, Mapping[Key, RRset]],
+    decided: Mapping[int, Changes],
+    now: datetime,
+    fixed: Collection[int] = (),
+) -> list[_Move]:
+    """The next revision of each zone in which something of what was decided is not so yet.
+
+    The SOA of zones (by id) in `fixed` is what was decided, its serial too.
+    """
+    moves = []
+    for id, afters in decided.items():
+        zone, of_zone = zones[id], current[id]
+        apex = zone.name, rdtypes.SOA
+        before, after = of_zone[apex], afters.get(apex) or of_zone[apex]
+        new_soa = after if id in fixed else soa.next_soa(before, after, zone.soa_edits, now)
+        assert new_soa is not None
+        changes = [
+            Change(*key, found, rrset)
+            for key, rrset in afters.items()
+            if key != apex and (found := of_zone.get(key)) != rrset
+        ]
+        if changes or not soa.same(before, after) or (before != new_soa and id in fixed) or zone.waits_for_nodes:
+            moves.append(_Move(zone, changes, before, new_soa))
+    return moves
+
+
+def _carry_out(
+    moves: Sequence[_Move],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str,
+    beside: Beside,
+    under: SystemRight | None,
+) -> Publication | None:
+    """Write the RRsets, then append to the log, last; None when there is nothing to do."""
+    if not moves:
+        return None
+    revisions = [move.revision() for move in moves]
+    if coming := [move.zone.pk for move in moves if move.zone.waits_for_nodes]:
+        Zone.objects.filter(pk__in=coming).update(is_served=True)
+    store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
+    publication = append_publication(
+        revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=None, under=under
+    )
+    beside(publication)
+    return publication
+
+
+def _names_with_cname_and_more(rrsets: Mapping[Key, RRset | None]) -> set[str]:
+    present = [key for key, rrset in rrsets.items() if rrset is not None]
+    aliases = {name for name, type in present if type == rdtypes.CNAME}
+    return {name for name, type in present if type not in (rdtypes.CNAME, rdtypes.RRSIG) and name in aliases}
+
+
+def _published_by(sequence: int) -> dict[int, _Published]:
+    """What a publication changed in each zone that was there before and after it, by zone id."""
+    rows = StoredChange.objects.filter(revision__publication=sequence, revision__kind=RevisionKind.CHANGE)
+    published: dict[int, _Published] = {}
+    for row in rows.select_related("revision__zone").order_by("revision__zone_id", "owner_key", "type"):
+        zone, change = row.revision.zone, change_of(row)
+        of_zone = published.setdefault(zone.pk, _Published(zone.name, []))
+        if not soa.same(change.before, change.after):
+            of_zone.changes.append(change)
+    return published

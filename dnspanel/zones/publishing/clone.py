@@ -1,0 +1,128 @@
+"""New zones with the records of another one: the names inside of it become names inside of the new zone. Verbs."""
+
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from dnspanel.accounts.actors import Author
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.texts import gettext
+from dnspanel.zones.errors import CannotClone, RightMissing
+from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.publishing import edit
+from dnspanel.zones.rights import access
+from dnspanel.zones.settings.settings_of_zone import change_settings
+from dnspanel.zones.store import store_rrsets
+from dnspanel.zones.values import soa
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset, make
+
+MOST_CLONED = 20_000  # RRsets, of all new zones together
+# Of keys and signatures, which are of one name: a DS is a digest over the name of its zone too.
+_OF_ONE_NAME = frozenset({rdtypes.DS, rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM})
+_OF_KEYS = frozenset({rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY, rdtypes.SIGNING_STATE})
+
+
+@dataclass(frozen=True, slots=True)
+class Content:
+    """What a zone gives to a new one, and how many RRsets of which types stay behind."""
+
+    zone: Zone
+    rrsets: tuple[RRset, ...]
+    left_out: Mapping[int, int]
+
+    def named(self, name: str, now: datetime) -> Iterator[RRset]:
+        """The RRsets of a new zone with this canonical name. Raises BadName for one that makes a name too long."""
+        for rrset in self.rrsets:
+            copy = renamed(rrset, self.zone.name, name)
+            yield soa.with_serial(copy, soa.first_serial(now)) if copy.type == rdtypes.SOA else copy
+
+
+def renamed(rrset: RRset, source: str, target: str) -> RRset:
+    """The RRset of one zone as it is in another: names inside of the source are inside of the target.
+
+    Raises BadName where that is too long.
+    """
+
+    def rename(old: str) -> str:
+        lowered = old.lower()
+        if not names.is_within(lowered, source):
+            return old
+        if lowered == source:
+            return target
+        relative = old[: len(names.relative_text(lowered, source))]
+        return f"{relative}.{'' if target == names.ROOT else target}"
+
+    texts = {text: rdata.with_names(rrset.type, text, rename) for text in rrset.rdata}
+    disabled = [texts[text] for text in rrset.disabled]
+    owner, notes = names.parse(rename(rrset.name)), rrset.notes.renamed(texts.__getitem__)
+    return make(owner, rrset.type, rrset.ttl, texts.values(), disabled, rrset.comment, notes=notes)
+
+
+def content_for_clones(*, source: Zone, author: Author, count: int = 1) -> Content:
+    """What the zone has published, for so many new ones.
+
+    Raises RightMissing for who may not read all of it, CannotClone where that is too much.
+    """
+    access.require_right(author, source, Right.READ)
+    if author is not None and access.visibility_of(author, source) is not None:
+        raise RightMissing(Right.READ, source.name)
+    if source.rrset_count * count > MOST_CLONED:
+        raise CannotClone(
+            gettext(
+                "{name} has {rrset_count:,} records, and clones have at most {most_cloned:,} together: "
+                "export it and import it under the new name"
+            ).format(name=source.name, rrset_count=source.rrset_count, most_cloned=MOST_CLONED)
+        )
+    found = store_rrsets.rrsets_of_zones([source.pk])[source.pk].values()
+    left = [rrset for rrset in found if is_of_one_name(rrset, source.name)]
+    kept = tuple(rrset for rrset in found if not is_of_one_name(rrset, source.name))
+    return Content(source, kept, Counter(rrset.type for rrset in left))
+
+
+def clone_zone(
+    *,
+    source: Zone,
+    zone_names: Sequence[str],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    form_id: UUID | None = None,
+    team: Team | None = None,
+    with_tags: bool = False,
+) -> Publication:
+    """Zones of these canonical names exist, with the source's records, in one publication; or none does.
+
+    Copied are published RRsets with comments and disabled values, the default TTL, and how the serial moves; names
+    inside of the source become names inside of the new zone, as owners and where records point at them. Not copied are
+    keys, signatures and DS: these are of one name. Each begins with a serial of its own, and signed if its policy says
+    so. `with_tags` takes the right to change settings of the new zones. Raises as `content_for_clones` and
+    `edit.create_zones` do.
+    """
+    content = content_for_clones(source=source, author=author, count=len(zone_names))
+
+    def beside() -> None:
+        made = Zone.objects.filter(name__in=zone_names, deleted_at=None)
+        made.update(soa_edit_api=source.soa_edit_api, soa_edit=source.soa_edit, default_ttl=source.default_ttl)
+        for zone in made.select_related("team") if with_tags and source.tags else ():
+            change_settings(zone=zone, tags=source.tags, team=zone.team, author=author, now=now)
+
+    return edit.create_zones(
+        zones=[edit.NewZone(name, tuple(content.named(name, now))) for name in zone_names],
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=form_id,
+        team=team,
+        alongside=beside,
+    )
+
+
+def is_of_one_name(rrset: RRset, zone: str) -> bool:
+    """True for keys, signatures and DS: under another name they would be wrong."""
+    return rrset.type in _OF_ONE_NAME or (rrset.type in _OF_KEYS and rrset.name == zone)

@@ -1,0 +1,484 @@
+"""Zones come, go to the trash and come back; each act is a publication of its own. Verbs."""
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.conf import settings
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts.actors import Author, SystemRight
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.texts import gettext
+from dnspanel.zones.errors import (
+    NamesRefused,
+    NameTaken,
+    NotInTrash,
+    QuotaExceeded,
+    RevisionMoved,
+    RuleViolations,
+    Unknown,
+    ZoneError,
+)
+from dnspanel.zones.governance.publish_hooks import after_hooks
+from dnspanel.zones.log.sequence_log import Alongside, append_publication, join_parts, nothing, publication_of_form
+from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, RevisionKind, Zone
+from dnspanel.zones.names import nesting
+from dnspanel.zones.plan import quotas, readable
+from dnspanel.zones.plan.guard import refuse_mass_deletion
+from dnspanel.zones.plan.merge import Edit
+from dnspanel.zones.plan.plan import plan_zones
+from dnspanel.zones.publishing import bulk, pieces
+from dnspanel.zones.publishing.first_signing import sign_new_zones
+from dnspanel.zones.publishing.restore import restorations
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.lock_rules import refuse_locked
+from dnspanel.zones.rules.computed_types import COMPUTED, reasons_against
+from dnspanel.zones.rules.rules import Severity, check_zone, names_below
+from dnspanel.zones.settings import server_sets
+from dnspanel.zones.settings.server_sets import ServerSet
+from dnspanel.zones.store import store_rrsets
+from dnspanel.zones.values import soa
+from replication.dns import names, rdtypes
+from replication.dns.rrset import Change, RRset, make
+from replication.errors import BadRRset
+
+Then = Callable[[], Publication]  # what a caller publishes besides, in the same transaction
+
+
+@dataclass(frozen=True, slots=True)
+class NewZone:
+    """A zone to create: its canonical name, and its RRsets if it has more than the default SOA and NS."""
+
+    name: str
+    rrsets: Sequence[RRset] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneToDelete:
+    """A zone, and the revision at which it must be still (None: any)."""
+
+    zone: Zone
+    at_revision: int | None = None
+
+
+def create_zone(
+    *,
+    name: str,
+    author: Author,
+    channel: str,
+    now: datetime,
+    rrsets: Sequence[RRset] | None = None,
+    nameservers: Sequence[str] | None = None,
+    hostmaster: str | None = None,
+    server_set: ServerSet | None = None,
+    soa_is_made: bool = False,
+    team: Team | None = None,
+    reason: str = "",
+    form_id: UUID | None = None,
+    soa_edit: soa.SoaEdit | None = None,
+    alongside: Alongside = nothing,
+    then: Then | None = None,
+    awaits_transfer: bool = False,
+) -> Publication:
+    """The zone exists, is revision 1, and is in the log.
+
+    `name` may be typed by a person: it becomes canonical here. A SOA or apex
+    NS that `rrsets` lacks is made from `nameservers` and `hostmaster`; without
+    `nameservers` from `server_set`, else from the set that new zones of the
+    team begin with, and then the zone is kept in step with that; else from the
+    settings. A SOA that only the face has made (`soa_is_made`) names whom the
+    set says. With `soa_edit` the zone's serial moves in that way
+    from now on, the one that it begins with included. A serial that is not above the one at which a zone of this name
+    was deleted becomes the next one of that. Raises BadName,
+    NameRefused (NameTaken, or for a name that nobody or not this author may
+    have: see `nesting`), QuotaExceeded or RuleViolations (errors only;
+    warnings do not stop a new zone). It begins signed if its DNSSEC policy says
+    so. The same form sent twice returns the first publication. A zone with more
+    RRsets than `pieces.PIECE_RRSETS` is filled by further publications, of
+    which the last is returned. The zone
+    belongs to `team`, or to the only team in which the author may create
+    zones; raises RightMissing for who may not. `alongside` runs in the same transaction,
+    when the zone is in its table; `then` does as the last step of that transaction, when the zone is in the log, and
+    publishes what belongs to its beginning: that publication is returned. One that `awaits_transfer` is not signed,
+    and no node gets it before its first transfer; `alongside` says from where.
+    """
+    zone_name = names.parse(name)
+    team = access.team_for_new_zone(author, team, zone_name)
+    brings_own = nameservers is not None or _has_nameservers(zone_name, rrsets or ())
+    if server_set is None and not brings_own and not awaits_transfer:
+        server_set = server_sets.default_set(None if team is None else team.pk)
+    begins = _Apex(_servers(nameservers), hostmaster, server_set, soa_is_made)
+    content = _completed(zone_name, rrsets or (), begins, now)
+    if soa_edit is not None:
+        content = [_with_first_serial(rrset, zone_name, soa_edit, now) for rrset in content]
+    _refuse_errors(zone_name, content)
+
+    def move_serials() -> None:
+        if soa_edit is not None:
+            made = Zone.objects.filter(name=zone_name, deleted_at=None)
+            made.update(soa_edit_api=soa_edit.api, soa_edit=soa_edit.edit)
+
+    def begin() -> None:
+        move_serials()
+        _follow(server_set, [(zone_name, content)], now)
+
+    def beside() -> None:
+        begin()
+        alongside()
+
+    if awaits_transfer:
+        kind = RevisionKind.AWAIT
+        return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside, then, kind)
+    if not pieces.exceeds_piece(len(content)):
+        return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside, then)
+
+    quotas.refuse_rrsets(author, team, [(zone_name, len(content))])
+    try:
+        first = [rrset for rrset in content if rrset.name == zone_name]
+        created = _create(
+            [(zone_name, first)], author, team, channel, now, reason, None, begin, then, more_follows=True
+        )
+    except ZoneError as refusal:
+        return publication_of_form(form_id, otherwise=refusal)
+    zone = Zone.objects.get(name=zone_name, deleted_at=None, sequence=created.sequence)
+    rest = [Change(rrset.name, rrset.type, None, rrset) for rrset in content if rrset.name != zone_name]
+    filled = pieces.publish_in_pieces(
+        plans=plan_zones({zone.pk: (zone, list(map(Edit, rest)))}, now, with_rules=False),
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=form_id,
+        alongside=alongside,
+        fills=created,
+    )
+    return filled.publication or created
+
+
+def create_zones(
+    *,
+    zones: Sequence[NewZone],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    form_id: UUID | None = None,
+    team: Team | None = None,
+    server_set: ServerSet | None = None,
+    alongside: Alongside = nothing,
+    awaits_transfer: bool = False,
+    under: SystemRight | None = None,
+) -> Publication:
+    """All these zones exist, in one publication; or none does. `alongside` is as of `create_zone`.
+
+    Raises NameTaken or NameReserved for the first such name; for those that
+    nobody or not this author may have NameRefused if it is the only zone, else
+    NamesRefused (see `nesting`).
+
+    They belong to `team`, or to the only team in which the author may create
+    zones; raises RightMissing for who may not, and QuotaExceeded. Those whose
+    DNSSEC policies say so begin signed, but for those of an import.
+
+    For bulk: RRsets must be such as `rrset.make` returns. Refused is only what
+    the database refuses (duplicates, a CNAME beside other data), names outside
+    of the zone, and the types and values that not every node answers. Missing SOA and apex
+    NS are made from `server_set`, as of `create_zone`; zones with its name
+    servers are kept in step with it. `alongside` runs in the same transaction, when
+    the zones are in their table. With `awaits_transfer` it is as with `create_zone`.
+    """
+    team = access.team_for_new_zone(author, team, zones[0].name)
+    if (
+        server_set is None
+        and not awaits_transfer
+        and not all(_has_nameservers(zone.name, zone.rrsets or ()) for zone in zones)
+    ):
+        server_set = server_sets.default_set(None if team is None else team.pk)
+    begins = _Apex(_servers(None), None, server_set)
+    content = [(zone.name, _completed(zone.name, zone.rrsets or (), begins, now)) for zone in zones]
+    for name, rrsets in content:
+        if any(rrset.type in COMPUTED or not rrset.name.endswith(name) for rrset in rrsets):
+            _refuse_errors(name, rrsets)
+    readable.refuse_unreadable(content)
+
+    def beside() -> None:
+        _follow(server_set, content, now)
+        alongside()
+
+    kind = RevisionKind.AWAIT if awaits_transfer else RevisionKind.CREATE
+    return _create(content, author, team, channel, now, reason, form_id, beside, kind=kind, under=under)
+
+
+def delete_zone(
+    *,
+    zone: Zone,
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    form_id: UUID | None = None,
+    at_revision: int | None = None,
+    confirmed: bool = False,
+) -> Publication:
+    """The zone is in the trash and served no more; drafts forget their operations on it.
+
+    Raises Unknown, RightMissing, RevisionMoved when it is not `at_revision`, or
+    MassDeletion when the author deletes too many zones in a short time, unless
+    a person `confirmed` that.
+    """
+    return delete_zones(
+        zones=[ZoneToDelete(zone, at_revision)],
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=form_id,
+        confirmed=confirmed,
+    )
+
+
+@after_hooks
+def delete_zones(
+    *,
+    zones: Sequence[ZoneToDelete],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    form_id: UUID | None = None,
+    confirmed: bool = False,
+) -> Publication:
+    """All these zones are in the trash, in one publication, or none is; drafts forget their operations on them.
+
+    The guard judges all of them at once, before the first is deleted: raises MassDeletion unless a person `confirmed`
+    it or the author's token may delete many; Unknown, RightMissing or RevisionMoved for the first zone at fault. The
+    same form sent twice returns the first publication.
+    """
+    expected = {each.zone.pk: each for each in zones}
+    try:
+        with transaction.atomic(durable=True):
+            alive = Zone.objects.select_for_update(no_key=True).filter(pk__in=list(expected), deleted_at=None)
+            locked = {zone.pk: zone for zone in alive.order_by("pk")}
+            for pk, each in expected.items():
+                _refuse_deletion(author, each, locked.get(pk))
+            if not confirmed:
+                names_of_zones = [zone.name for zone in locked.values()]
+                refuse_mass_deletion(
+                    author=author,
+                    count=len(locked),
+                    now=now,
+                    names=names_of_zones,
+                    zones=Zone.objects.filter(pk__in=list(locked)),
+                )
+            revisions = bulk.into_trash(zones=locked.values(), now=now)
+            return append_publication(
+                revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=form_id
+            )
+    except (ZoneError, IntegrityError) as refusal:
+        return publication_of_form(form_id, otherwise=refusal)
+
+
+def _refuse_deletion(author: Author, expected: ZoneToDelete, found: Zone | None) -> None:
+    if found is None:
+        raise Unknown(expected.zone.name)
+    access.require_right(author, found, Right.DELETE_ZONE)
+    refuse_locked(author, found, None)
+    if expected.at_revision is not None and found.revision != expected.at_revision:
+        raise RevisionMoved(found.name, expected=expected.at_revision, found=found.revision)
+
+
+@after_hooks
+def restore_zone(
+    *, zone: Zone, author: Author, channel: str, now: datetime, reason: str = "", form_id: UUID | None = None
+) -> Publication:
+    """The zone is back from the trash as it was, with a higher serial.
+
+    A DS that it holds for a zone here, and that leads to no key of that zone by now, is disabled. Raises NotInTrash,
+    RightMissing, QuotaExceeded, RuleViolations for values that nodes cannot read by now, or NameRefused: the name may
+    be taken by now, zones of others may stand above or below it, or the zone above may hold a DS that leads to no key
+    of it.
+    """
+    try:
+        with transaction.atomic(durable=True):
+            trashed = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk).exclude(deleted_at=None).first()
+            if trashed is None:
+                raise NotInTrash(zone.name)
+            access.require_right(author, trashed, Right.DELETE_ZONE)
+            refuse_locked(author, trashed, None)
+            if Zone.objects.filter(name=trashed.name, deleted_at=None).exists():
+                raise NameTaken(trashed.name)
+            if author is not None:
+                quotas.refuse_zone_of(creator=trashed.created_by, team=trashed.team)
+            quotas.refuse_rrsets(author, trashed.team, [(trashed.name, trashed.rrset_count)])
+            if unreadable := readable.refusals_of_stored([trashed]):
+                raise unreadable[trashed.pk]
+            Zone.objects.filter(pk=trashed.pk).update(deleted_at=None)
+            revisions = restorations([trashed], now)
+            nesting.refuse_names(zone_names=[trashed.name], own=[trashed.pk], author=author)
+            return append_publication(
+                revisions=revisions,
+                author=author,
+                channel=channel,
+                now=now,
+                reason=reason,
+                form_id=form_id,
+            )
+    except NamesRefused as refused:
+        return publication_of_form(form_id, otherwise=refused.first)
+    except (ZoneError, IntegrityError) as refusal:
+        return publication_of_form(form_id, otherwise=refusal)
+
+
+def empty_trash(*, now: datetime) -> int:
+    """Zones that lay in the trash for longer than TRASH_DAYS are gone for good; returns how many."""
+    old = Zone.objects.filter(deleted_at__lt=now - timedelta(days=TRASH_DAYS))
+    _, by_model = old.delete()
+    return by_model.get("zones.Zone", 0)
+
+
+@after_hooks
+def _create(
+    zones: Sequence[tuple[str, Sequence[RRset]]],
+    author: Author,
+    team: Team | None,
+    channel: str,
+    now: datetime,
+    reason: str,
+    form_id: UUID | None,
+    alongside: Alongside,
+    then: Then | None = None,
+    kind: RevisionKind = RevisionKind.CREATE,
+    under: SystemRight | None = None,
+    *,
+    more_follows: bool = False,
+) -> Publication:
+    ids = bulk.allocate_zone_ids(len(zones))
+    new = [
+        bulk.BulkZone(id, name, _serial_in(name, rrsets), len(rrsets))
+        for id, (name, rrsets) in zip(ids, zones, strict=True)
+    ]
+    rows = (store_rrsets.rows_of_zone(zone.id, name, rrsets) for zone, (name, rrsets) in zip(new, zones, strict=True))
+    try:
+        with transaction.atomic(durable=True):
+            bulk.refuse_new_zones(zones=new, author=author, team=team)
+            new = bulk.insert_zones(zones=new, rows=rows, author=author, now=now, team=team)
+            alongside()
+            if kind == RevisionKind.AWAIT:
+                Zone.objects.filter(pk__in=ids).update(is_served=False)
+            elif channel != Channel.IMPORT:
+                sign_new_zones(zone_ids=ids, author=author, now=now)
+            nesting.refuse_names(zone_names=[zone.name for zone in new], own=ids, author=author)
+            publication = append_publication(
+                revisions=bulk.creations(new, kind),
+                author=author,
+                channel=channel,
+                now=now,
+                reason=reason,
+                form_id=form_id,
+                under=under,
+            )
+            last = publication if then is None else then()
+            if more_follows or last != publication:
+                join_parts([publication, last])
+            return last
+    except NamesRefused as refused:
+        raise (refused.first if len(zones) == 1 else refused) from None
+    except QuotaExceeded as refusal:
+        return publication_of_form(form_id, otherwise=refusal)
+    except IntegrityError as clash:
+        taken = bulk.taken_names([name for name, _ in zones])
+        return publication_of_form(form_id, otherwise=NameTaken(taken[0]) if taken else clash)
+
+
+@dataclass(frozen=True, slots=True)
+class _Apex:
+    """What the apex of a new zone gets where its RRsets lack it; the name servers are the set's, if there is one."""
+
+    nameservers: Sequence[str]
+    hostmaster: str | None
+    server_set: ServerSet | None
+    soa_is_made: bool = False
+
+    def servers(self, zone: str) -> RRset:
+        if self.server_set is not None:
+            return self.server_set.servers.nameservers(zone)
+        return make(zone, rdtypes.NS, soa.DEFAULT_TTL, self.nameservers)
+
+    def soa(self, zone: str, now: datetime) -> RRset:
+        mailbox = self.hostmaster or settings.DEFAULT_HOSTMASTER
+        primary = self.nameservers[0]
+        if self.server_set is not None:
+            primary = self.server_set.servers.first
+            mailbox = self.hostmaster or self.server_set.servers.hostmaster or mailbox
+        return soa.default_soa(zone, primary, mailbox, soa.first_serial(now))
+
+    def named(self, made: RRset) -> RRset:
+        """The SOA that a face has made for want of one, with whom the set says."""
+        return made if self.server_set is None else self.server_set.servers.named_in_new(made)
+
+
+def _servers(nameservers: Sequence[str] | None) -> list[str]:
+    return [names.parse(server) for server in nameservers or settings.DEFAULT_NAMESERVERS]
+
+
+def _has_nameservers(zone: str, rrsets: Sequence[RRset]) -> bool:
+    return any(rrset.type == rdtypes.NS and rrset.name == zone for rrset in rrsets)
+
+
+def _follow(server_set: ServerSet | None, zones: Sequence[tuple[str, Sequence[RRset]]], now: datetime) -> None:
+    """Those of the new zones that have the set's name servers are kept in step with it."""
+    if server_set is None:
+        return
+    following = [name for name, rrsets in zones if server_sets.has_servers_of(server_set, name, rrsets)]
+    if following:
+        server_sets.link_new_zones(
+            template_id=server_set.template_id, version=server_set.version, zone_names=following, now=now
+        )
+
+
+def _completed(zone: str, rrsets: Sequence[RRset], begins: _Apex, now: datetime) -> list[RRset]:
+    """The RRsets with a SOA and apex NS, made where they lack."""
+    at_apex = {rrset.type for rrset in rrsets if rrset.name == zone}
+    content = list(rrsets)
+    if begins.soa_is_made:
+        content = [begins.named(rrset) if rrset.type == rdtypes.SOA else rrset for rrset in content]
+    if rdtypes.NS not in at_apex:
+        content.insert(0, begins.servers(zone))
+    if rdtypes.SOA not in at_apex:
+        content.insert(0, begins.soa(zone, now))
+    return content
+
+
+def _with_first_serial(rrset: RRset, zone: str, soa_edit: soa.SoaEdit, now: datetime) -> RRset:
+    if (rrset.name, rrset.type) != (zone, rdtypes.SOA):
+        return rrset
+    return soa.with_serial(rrset, soa_edit.first(soa.serial_of(rrset), now))
+
+
+def _refuse_errors(zone: str, content: Sequence[RRset]) -> None:
+    by_key: dict[tuple[str, int], RRset] = {}
+    for rrset in content:
+        if by_key.setdefault((rrset.name, rrset.type), rrset) is not rrset:
+            raise BadRRset(
+                name=rrset.name,
+                type=rrset.type,
+                reason=gettext("{name} is given twice with one type").format(name=rrset.name),
+            )
+    types = {rrset.type for rrset in content}
+    violations = check_zone(
+        zone,
+        by_key,
+        by_key.keys(),
+        below=names_below(zone, content),
+        allow_lua=settings.ALLOW_LUA_RECORDS,
+        unanswered=reasons_against(types | {rdtypes.ALIAS} if (zone, rdtypes.CNAME) in by_key else types),
+    )
+    errors = [violation for violation in violations if violation.severity == Severity.ERROR]
+    if errors:
+        raise RuleViolations(errors)
+
+
+def _serial_in(zone: str, rrsets: Iterable[RRset]) -> int:
+    return next(soa.serial_of(r).value for r in rrsets if r.type == rdtypes.SOA and r.name == zone)

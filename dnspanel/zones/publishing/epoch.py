@@ -1,0 +1,249 @@
+"""A new history of the log, begun by a person after nodes were found to know what this database does not. Verbs.
+
+One transaction, so that there is either the new epoch with all that was
+decided about it, or the hold as it was.
+"""
+
+import logging
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID, uuid4
+
+from django.db import connection, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, SystemRight, user_of
+from dnspanel.zones.dnssec.queries import presigned_zones
+from dnspanel.zones.errors import NotOnHold
+from dnspanel.zones.log import hold
+from dnspanel.zones.log.sequence_log import NewRevision, append_publication
+from dnspanel.zones.models import Channel, Epoch, LogHead, RevisionKind, Zone
+from dnspanel.zones.names import nesting
+from dnspanel.zones.plan.merge import Changes
+from dnspanel.zones.publishing import bulk
+from dnspanel.zones.publishing.lost_keys import LostSigning, take_over_signings
+from dnspanel.zones.store import store_rrsets
+from dnspanel.zones.store.last_serials import last_serials
+from dnspanel.zones.values import soa
+from replication.dns import rdtypes
+from replication.dns.rrset import Change, RRset, Serial
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class NewZone:
+    """A zone that only nodes have, with all of its RRsets. It gets the id that it has there, if that is free."""
+
+    node_zone_id: int
+    name: str
+    rrsets: Sequence[RRset]
+    signing: LostSigning | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ChangedZone:
+    """A zone of ours (perhaps one in the trash, which then comes back) and what its RRsets become; None: gone.
+
+    Its serial will be above `node_serial`, whatever changes; but that of a zone with the signatures that it came with
+    is what it is. `signing` is how it is signed then; None: as it is.
+    """
+
+    zone_id: int
+    node_serial: Serial | None
+    changes: Changes
+    signing: LostSigning | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class GoneZone:
+    """A zone of ours that goes to the trash."""
+
+    zone_id: int
+
+
+Outcome = NewZone | ChangedZone | GoneZone
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What the new epoch has to lie above: the highest sequence and zone id that anybody knows; and lost epochs."""
+
+    sequence: int
+    zone_id: int
+    epochs: Collection[UUID] = ()
+
+
+def begin_epoch(
+    *,
+    batches: Iterable[Sequence[Outcome]],
+    known: Known,
+    by: Author,
+    reason: str,
+    now: datetime,
+    beside: Callable[[Epoch], object],
+) -> Epoch:
+    """A new epoch has begun, everything in `batches` is published in it, and the hold has ended.
+
+    1. Lock the head; nobody else publishes until the end.
+    2. Open the epoch above everything known, and the ids of zones too.
+    3. Publish each batch as one publication of the new epoch.
+    4. Write the audit log; `beside` runs in the same transaction.
+
+    Raises NotOnHold, NamesRefused for zones that come back below or above those of which `by` may not change every
+    record, and IntegrityError for content that the database refuses; then everything is as it was. Suffixes that
+    nobody may hold are not looked at: nodes serve these zones already.
+    """
+    with transaction.atomic(durable=True):
+        nesting.take_turns(by)  # before the head, for which those wait whose turn it is
+        head = LogHead.objects.select_for_update().get()
+        if not head.held_reason:
+            raise NotOnHold
+        after = max(head.sequence, known.sequence)
+        epoch = _open(after, known, by, reason, now)
+        for batch in batches:
+            _publish(batch, by, reason, now)
+        audit.record(
+            action="epoch.begin",
+            by=by,
+            now=now,
+            target=str(epoch.epoch),
+            reason=reason,
+            after=after,
+            held=head.held_reason,
+            before=str(head.epoch),
+        )
+        beside(epoch)
+    logger.warning("a new epoch begins epoch=%s after=%s reason=%s", epoch.epoch, after, reason)
+    return epoch
+
+
+def _open(after: int, known: Known, by: Author, reason: str, now: datetime) -> Epoch:
+    for lost in known.epochs:
+        explanation = "a history that only nodes knew: the panel was restored from a backup older than it"
+        Epoch.objects.get_or_create(epoch=lost, defaults={"began_at": now, "began_after": 0, "reason": explanation})
+    epoch = Epoch.objects.create(epoch=uuid4(), began_at=now, began_after=after, reason=reason, by=user_of(by))
+    LogHead.objects.update(epoch=epoch.epoch, sequence=after)
+    hold.release()
+    with connection.cursor() as cursor:
+        # Never down: ids that were handed out here stay handed out.
+        cursor.execute(
+            "SELECT setval(ids, greatest(%s, nextval(ids))) FROM (SELECT pg_get_serial_sequence('zones_zone', 'id')::"
+            "regclass AS ids) AS of_zones",
+            [known.zone_id],
+        )
+    return epoch
+
+
+def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -> None:
+    """One publication with a revision of each zone in the batch."""
+    bulk.prefer_indexes()
+    of_ours = {each.zone_id: each for each in batch if not isinstance(each, NewZone)}
+    zones = {zone.pk: zone for zone in Zone.objects.select_for_update(no_key=True).filter(pk__in=list(of_ours))}
+    deleted = [zone for zone in zones.values() if isinstance(of_ours[zone.pk], GoneZone) and zone.deleted_at is None]
+    gone = bulk.into_trash(zones=deleted, now=now)  # first: another zone may have the name
+    created = [each for each in batch if isinstance(each, NewZone)]
+    new = _insert(_with_ids(created), by, now)
+    moves = list(_moves(zones, [each for each in batch if isinstance(each, ChangedZone)]))
+    Zone.objects.filter(pk__in=[move.zone.pk for move in moves]).update(deleted_at=None)
+    _refuse_others([*new, *(move.zone for move in moves if move.zone.deleted_at)], by)
+    store_rrsets.write_changes((move.zone.pk, move.zone.name, move.changes) for move in moves)
+    signings = [(zone.id, zone.name, 1, each.signing) for zone, each in zip(new, created, strict=True) if each.signing]
+    for move in moves:
+        decided = of_ours[move.zone.pk]
+        if isinstance(decided, ChangedZone) and decided.signing:
+            signings.append((move.zone.pk, move.zone.name, move.zone.revision + 1, decided.signing))
+    take_over_signings(signings, by=by, now=now)
+    revisions = [
+        *gone,
+        *bulk.creations(new),
+        *(move.revision() for move in moves),
+    ]
+    if revisions:
+        append_publication(
+            revisions=revisions,
+            author=by,
+            channel=Channel.SYSTEM,
+            now=now,
+            reason=reason,
+            form_id=None,
+            under=SystemRight.REPAIR,
+        )
+
+
+def _refuse_others(live: Sequence[bulk.BulkZone | Zone], by: Author) -> None:
+    nesting.refuse_rights(zone_names=[zone.name for zone in live], own=[zone.id for zone in live], author=by)
+
+
+def _with_ids(zones: Sequence[NewZone]) -> list[tuple[bulk.BulkZone, list[RRset]]]:
+    """The zones with the ids that they get, and their RRsets with the serial that the zone begins with."""
+    preferred = [zone.node_zone_id for zone in zones]
+    taken = set(Zone.objects.filter(pk__in=preferred).values_list("pk", flat=True))
+    fresh = iter(bulk.allocate_zone_ids(len(taken))) if taken else iter(())
+    made = []
+    for zone in zones:
+        id = next(fresh) if zone.node_zone_id in taken else zone.node_zone_id
+        is_fixed = zone.signing is not None and zone.signing.state.presigned
+        rrsets = [_moved_on(rrset) if rrset.type == rdtypes.SOA and not is_fixed else rrset for rrset in zone.rrsets]
+        serial = next(soa.serial_of(rrset).value for rrset in rrsets if rrset.type == rdtypes.SOA)
+        made.append((bulk.BulkZone(id, zone.name, serial, len(rrsets)), rrsets))
+    return made
+
+
+def _moved_on(rrset: RRset) -> RRset:
+    return soa.with_serial(rrset, soa.serial_of(rrset).next)
+
+
+def _insert(new: Sequence[tuple[bulk.BulkZone, Sequence[RRset]]], by: Author, now: datetime) -> Sequence[bulk.BulkZone]:
+    if not new:
+        return ()
+    rows = (store_rrsets.rows_of_zone(zone.id, zone.name, rrsets) for zone, rrsets in new)
+    return bulk.insert_zones(zones=[zone for zone, _ in new], rows=rows, author=by, now=now)
+
+
+@dataclass(frozen=True, slots=True)
+class _Move:
+    """The next revision of a zone of ours."""
+
+    zone: Zone
+    serial: Serial
+    changes: Sequence[Change]  # the SOA among them, unless the zone came signed
+
+    def revision(self) -> NewRevision:
+        counted = [change for change in self.changes if not soa.same(change.before, change.after)]
+        added = sum(change.before is None for change in counted)
+        removed = sum(change.after is None for change in counted)
+        return NewRevision(
+            zone_id=self.zone.pk,
+            zone_name=self.zone.name,
+            kind=RevisionKind.CHANGE if self.zone.deleted_at is None else RevisionKind.RESTORE,
+            number=self.zone.revision + 1,
+            serial=self.serial.value,
+            rrset_count=self.zone.rrset_count + added - removed,
+            added=added,
+            changed=len(counted) - added - removed,
+            removed=removed,
+            changes=self.changes,
+        )
+
+
+def _moves(zones: Mapping[int, Zone], decided: Sequence[ChangedZone]) -> Iterator[_Move]:
+    near = store_rrsets.rrsets_at_names(
+        {z.zone_id: (zones[z.zone_id].name, {zones[z.zone_id].name, *(n for n, _ in z.changes)}) for z in decided}
+    )
+    presigned = presigned_zones(list(near))
+    last = last_serials([zone.name for zone in zones.values() if zone.deleted_at is not None])
+    for each in decided:
+        zone, current = zones[each.zone_id], near[each.zone_id]
+        apex = zone.name, rdtypes.SOA
+        before = current[apex]
+        after = each.changes.get(apex) or before
+        is_fixed = each.signing.state.presigned if each.signing else each.zone_id in presigned
+        if not is_fixed:
+            serial = soa.above(soa.serial_of(before), each.node_serial)
+            after = soa.with_serial(after, soa.beyond(serial, last.get(zone.name)))
+        all_changes = [Change(*key, current.get(key), rrset) for key, rrset in each.changes.items() if key != apex]
+        changes = [change for change in (*all_changes, Change(*apex, before, after)) if change.before != change.after]
+        if changes or each.signing or zone.deleted_at is not None:
+            yield _Move(zone, soa.serial_of(after), changes)

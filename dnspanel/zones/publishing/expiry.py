@@ -1,0 +1,249 @@
+"""RRsets that are removed at a time that somebody set. Verbs.
+
+The time belongs to the published name and type, whatever the RRset says: an edit, an import or a draft leaves it as it
+is. It goes with the RRset, so that one that is made anew later is not removed. In the trash it waits.
+"""
+
+import logging
+from collections.abc import Collection, Sequence
+from datetime import UTC, date, datetime, timedelta
+
+from django.db import transaction
+from django.db.models import F, Q
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
+from dnspanel.texts import gettext
+from dnspanel.zones.errors import (
+    ApprovalNeeded,
+    ExpiryRefused,
+    Frozen,
+    GuardHolds,
+    HookRefused,
+    PublishingOnHold,
+    RightMissing,
+    Unknown,
+    ZoneError,
+)
+from dnspanel.zones.log import panel_reasons
+from dnspanel.zones.models import Channel, Expiry, Zone
+from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, removed
+from dnspanel.zones.rights import access
+from dnspanel.zones.store.find_zones import locked
+from dnspanel.zones.store.store_rrsets import rrsets_at_names
+from replication.codec.keys import relative_key
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import Change, Key
+
+LONGEST = timedelta(days=3653)
+# What a rule forbids may be allowed later.
+TRIED_AGAIN_AFTER = timedelta(hours=1)
+MOST_REMOVED = 200  # in one turn
+
+logger = logging.getLogger(__name__)
+
+
+class _ChangedMeanwhile(Exception):
+    """Somebody set another time, or none, since it was read."""
+
+
+def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now: datetime) -> Expiry:
+    """The published RRset is removed at this time, in the author's name; a time that it had before is forgotten.
+
+    The audit log says so. Raises Unknown, RightMissing for who may not remove the RRset, and ExpiryRefused for a time
+    that is past or more than LONGEST ahead, and for an RRset that is not there or that no zone can be without.
+    """
+    name, type_ = key
+    if key == (zone.name, rdtypes.SOA):
+        raise ExpiryRefused(gettext("A zone cannot be without its SOA."))
+    with transaction.atomic():
+        before = _locked(zone, key, author)
+        if not now < remove_at <= now + LONGEST:
+            raise ExpiryRefused(gettext("Use a time from now on, within the next ten years."))
+        owner_key = relative_key(name, zone.name)
+        expiry = Expiry(zone=zone, owner_key=owner_key, type=type_, name=name, remove_at=remove_at, set_at=now)
+        expiry.set_by, expiry.token = user_of(author), token_of(author)
+        expiry.by_token = expiry.token is not None
+        if before is not None:
+            before.delete()
+        expiry.save()
+        _record(zone, key, before, expiry, author, now)
+    return expiry
+
+
+def cancel_expiry(*, zone: Zone, key: Key, author: Author, now: datetime) -> None:
+    """The published RRset stays; raises as `set_expiry` does."""
+    with transaction.atomic():
+        before = _locked(zone, key, author)
+        if before is not None:
+            before.delete()
+            _record(zone, key, before, None, author, now)
+
+
+def expiry_of(zone: Zone, key: Key) -> Expiry | None:
+    """When this RRset is removed."""
+    return next(iter(expiries_at(zone, [key[0]], type=key[1]).values()), None)
+
+
+def expiries_at(zone: Zone, owner_names: Collection[str], *, type: int | None = None) -> dict[Key, Expiry]:
+    """When RRsets at these names are removed. One query, none without names."""
+    if not owner_names:
+        return {}
+    keys = {relative_key(name, zone.name) for name in owner_names}
+    found = Expiry.objects.filter(zone=zone, owner_key__in=keys).select_related("set_by", "token")
+    found = found if type is None else found.filter(type=type)
+    return {(expiry.name, expiry.type): expiry for expiry in found}
+
+
+def expiring(
+    person: Person, *, until: datetime | None, limit: int, after: tuple[datetime, int] | None = None
+) -> list[Expiry]:
+    """The first that are removed until then, or should have been, in zones that this person may see. One query.
+
+    `after` is time and id of the last one of the page before. A token may not know of all of them: `visibility_of`.
+    """
+    visible = access.zones_visible_to(person)
+    found = Expiry.objects.filter(zone__in=visible.values("pk")).select_related("zone", "set_by", "token")
+    if until is not None:
+        found = found.filter(remove_at__lte=until)
+    if after is not None:
+        at, pk = after
+        found = found.filter(remove_at__gte=at).exclude(remove_at=at, pk__lte=pk)
+    return list(found.order_by("remove_at", "pk")[:limit])
+
+
+def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
+    """RRsets whose time has come are removed, as far as who set it may still do that; returns how many.
+
+    One publication for each person and the day on which they set it. Where that is refused, each RRset is tried by
+    itself; why one stays is kept with it, and it is tried again after TRIED_AGAIN_AFTER. While publishing is held, all
+    wait.
+    """
+    untried = Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER)
+    due = Expiry.objects.filter(untried, remove_at__lte=now, zone__deleted_at=None)
+    due = due.select_related("zone", "set_by", "token__owner").order_by(
+        F("tried_at").asc(nulls_first=True), "remove_at"
+    )
+    groups: dict[tuple[int | None, int | None, date], list[Expiry]] = {}
+    for expiry in due[:most]:
+        groups.setdefault((expiry.set_by_id, expiry.token_id, _utc(expiry.set_at).date()), []).append(expiry)
+    count = 0
+    try:
+        for group in groups.values():
+            count += _remove(group, now)
+    except PublishingOnHold as hold:
+        logger.warning("expired RRsets wait: %s", hold)
+    return count
+
+
+def _remove(expiries: Sequence[Expiry], now: datetime) -> int:
+    """Remove all of them by one publication; if that is refused, those of each zone, and then each by its own."""
+    try:
+        _publish(expiries, now)
+        return len(expiries)
+    except PublishingOnHold:
+        raise
+    except (ZoneError, _ChangedMeanwhile) as refusal:
+        parts = _by_zone(expiries)
+        if len(parts) == 1 and isinstance(refusal, GuardHolds):
+            parts = {}  # one by one, they would go past the guard
+        elif len(parts) == 1 and len(expiries) > 1:
+            parts = {expiry.pk: [expiry] for expiry in expiries}
+        if len(parts) > 1:
+            return sum(_remove(part, now) for part in parts.values())
+        if not isinstance(refusal, (Unknown, _ChangedMeanwhile)):
+            for expiry in expiries:
+                _keep(expiry, refusal, now)
+        return 0
+
+
+def _by_zone(expiries: Sequence[Expiry]) -> dict[int, list[Expiry]]:
+    parts: dict[int, list[Expiry]] = {}
+    for expiry in expiries:
+        parts.setdefault(expiry.zone_id, []).append(expiry)
+    return parts
+
+
+def _publish(expiries: Sequence[Expiry], now: datetime) -> None:
+    first = expiries[0]
+    author = _author_of(first)
+
+    def refuse_changed() -> None:
+        # The zones are locked, as by whoever sets another time; that one has another id.
+        if Expiry.objects.filter(pk__in=[expiry.pk for expiry in expiries]).count() != len(expiries):
+            raise _ChangedMeanwhile
+
+    publish_patches(
+        patches=[
+            patch_of_steps(of_zone[0].zone, [((each.name, each.type), removed) for each in of_zone])
+            for of_zone in _by_zone(expiries).values()
+        ],
+        author=author,
+        channel=Channel.SYSTEM,
+        now=now,
+        reason=panel_reasons.EXPIRED_RECORDS.format(
+            username=author.user.username, day=f"{_utc(first.set_at):%Y-%m-%d}"
+        ),
+        confirmed=False,
+        alongside=refuse_changed,
+        in_pieces=False,
+    )
+
+
+def _author_of(expiry: Expiry) -> Actor:
+    """Who set it, as they are now. Raises ExpiryRefused for who is not there any more."""
+    if expiry.by_token and (expiry.token is None or expiry.token.revoked_at is not None):
+        raise ExpiryRefused(gettext("The token by which it was set is revoked."))
+    actor = None
+    if expiry.token is not None:
+        actor = actor_of_token(expiry.token)
+    elif expiry.set_by is not None:
+        actor = actor_of(expiry.set_by)
+    if actor is None:
+        raise ExpiryRefused(gettext("The account of who set it is closed."))
+    return actor
+
+
+def _keep(expiry: Expiry, refusal: Exception, now: datetime) -> None:
+    reason = str(refusal)
+    governed = isinstance(refusal, ApprovalNeeded | Frozen | HookRefused)
+    if isinstance(refusal, RightMissing) and not governed and expiry.set_by is not None:
+        reason = gettext("{username} may not delete it any more.").format(username=expiry.set_by.username)
+    logger.warning("%s %s stays though it expired: %s", expiry.name, rdata.type_to_text(expiry.type), reason)
+    Expiry.objects.filter(pk=expiry.pk).update(refusal=reason, tried_at=now)
+
+
+def _locked(zone: Zone, key: Key, author: Author) -> Expiry | None:
+    """What is set for an RRset that the author may remove, with its zone locked as publications lock it."""
+    name, type_ = key
+    if not locked([zone.pk]):
+        raise Unknown(zone.name)
+    rrset = rrsets_at_names({zone.pk: (zone.name, [name])})[zone.pk].get(key)
+    if rrset is None:
+        raise ExpiryRefused(
+            gettext("{name} has no published {type_to_text} that could be removed.").format(
+                name=name, type_to_text=rdata.type_to_text(type_)
+            )
+        )
+    access.refuse_changes(author, zone, [Change(name, type_, rrset, None)])
+    return expiry_of(zone, key)
+
+
+def _record(zone: Zone, key: Key, before: Expiry | None, after: Expiry | None, author: Author, now: datetime) -> None:
+    audit.record(
+        action="zone.expiry",
+        by=author,
+        now=now,
+        target=zone.name,
+        rrset=f"{key[0]} {rdata.type_to_text(key[1])}",
+        remove_at=_text(after),
+        remove_at_before=_text(before),
+    )
+
+
+def _text(expiry: Expiry | None) -> str:
+    return "" if expiry is None else f"{_utc(expiry.remove_at):%Y-%m-%dT%H:%M:%SZ}"
+
+
+def _utc(at: datetime) -> datetime:
+    return at.astimezone(UTC)

@@ -1,0 +1,192 @@
+"""A publication that no name server could load: taken back, marked, and given back to its author as a draft. Verbs."""
+
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from dnspanel.accounts.actors import SystemRight
+from dnspanel.texts import gettext, in_english
+from dnspanel.zones.dnssec import queries
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.drafts.draft import Drafter
+from dnspanel.zones.errors import CannotUndo, TakenBack
+from dnspanel.zones.log import panel_reasons
+from dnspanel.zones.log.signing_log import sign_within
+from dnspanel.zones.models import (
+    Channel,
+    Draft,
+    Publication,
+    Revision,
+    RevisionKind,
+    Rollover,
+    SigningChange,
+    Zone,
+    ZoneKey,
+)
+from dnspanel.zones.publishing import bulk
+from dnspanel.zones.publishing.bulk import Beside
+from dnspanel.zones.publishing.transferred import stop_serving
+from dnspanel.zones.signals import publication_taken_back
+from dnspanel.zones.store.store_rrsets import rrsets_at_names
+from dnspanel.zones.store.stored_changes import rrset_after
+from replication.dns import rdtypes
+from replication.dns.rrset import Change
+
+_BROUGHT = (RevisionKind.CREATE, RevisionKind.RESTORE)
+
+
+def take_back(*, sequence: int, reason: str, now: datetime, beside: Beside) -> Publication | None:
+    """What this publication changed is as it was, and it is marked with the reason; return the publication that did it.
+
+    Zones that it brought are in the trash, but those whose primary is elsewhere: no node has
+    them. What others changed since stays.
+    None, and no mark, where nothing of it is left to take back. `beside` runs
+    in the transaction of each publication that takes back. By the panel itself.
+    """
+
+    def mark(inverse: Publication) -> None:
+        _mark(sequence, inverse, reason, now)
+        beside(inverse)
+
+    explanation = panel_reasons.TAKEN_BACK.format(sequence=sequence, reason=in_english(reason))
+    brought = Revision.objects.filter(publication=sequence, kind__in=_BROUGHT)
+    elsewhere = brought.exclude(zone__transferred_from="").values_list("zone_id", flat=True)
+    deleted = stop_serving(zone_ids=list(elsewhere), channel=Channel.SYSTEM, now=now, reason=explanation, beside=mark)
+    if zones := list(brought.filter(zone__transferred_from="").values_list("zone_id", "zone__revision")):
+        deleted, _ = bulk.delete_zones(
+            zones=zones,
+            author=None,
+            channel=Channel.SYSTEM,
+            now=now,
+            reason=explanation,
+            confirmed=True,
+            beside=mark,
+            under=SystemRight.REPAIR,
+        )
+    undone, _ = bulk.undo_zone_changes(
+        sequence=sequence,
+        author=None,
+        channel=Channel.SYSTEM,
+        now=now,
+        reason=explanation,
+        beside=mark,
+        under=SystemRight.REPAIR,
+    )
+    return undone or deleted
+
+
+def take_back_signing(
+    *, zone: Zone, after: int, up_to: int, reason: str, now: datetime, beside: Callable[[Publication, int], object]
+) -> Publication | None:
+    """The zone is signed as it was after the sequence `after`; return the publication that did it.
+
+    The first publication up to `up_to` that changed its signing is marked with the reason, and `beside` gets that one's
+    sequence too, in the transaction. A rollover of its keys has ended. None, and no mark, where none of them changed
+    the signing, or a key of then has no private part any more. By the panel itself. Where the way back leads over NSEC,
+    to another NSEC3 chain, its second half is a publication of its own, not returned.
+    """
+    with transaction.atomic(durable=True):
+        changes = SigningChange.objects.filter(zone=zone)
+        between = Revision.objects.filter(zone=zone, publication__gt=after, publication__lte=up_to)
+        first = between.filter(number__in=changes.values("revision_number")).order_by("number").first()
+        if first is None:
+            return None
+        before = SigningState.from_json(changes.get(revision_number=first.number).before)
+        keys, known = {key.id for key in before.keys}, ZoneKey.objects.filter(zone=zone)
+        if known.filter(pk__in=keys).exclude(private_encrypted=None).count() < len(keys):
+            return None
+        known.filter(pk__in=keys).update(deleted_at=None)
+        known.filter(deleted_at=None).exclude(pk__in=keys).update(deleted_at=now)
+        rollovers = Rollover.objects.filter(zone=zone, ended_at=None)
+        rollovers.update(
+            ended_at=now,
+            is_cancelled=True,
+            waits_for=gettext("Its last step was taken back: {reason}").format(reason=reason),
+        )
+        terms: dict[str, Any] = {
+            "zone": zone,
+            "author": None,
+            "channel": Channel.SYSTEM,
+            "now": now,
+            "action": "dnssec.take_back",
+            "reason": panel_reasons.TAKEN_BACK.format(sequence=first.publication_id, reason=in_english(reason)),
+        }
+        inverse = sign_within(decide=lambda _, state: _as(before, state), **terms)
+        if inverse is not None:
+            _mark(first.publication_id, inverse, reason, now)
+            beside(inverse, first.publication_id)
+        left = queries.signing_of(zone)
+    if left != _as(before, left):
+        with transaction.atomic(durable=True):
+            # Whoever signs it in another way meanwhile means that.
+            sign_within(decide=lambda _, state: _as(before, state) if state == left else state, **terms)
+    return inverse
+
+
+def raise_if_taken_back(publication: Publication) -> None:
+    """Raise TakenBack if the publication was taken back by now, whatever it was when it was read.
+
+    Or if an earlier part of the same write was.
+    """
+    publication.refresh_from_db(fields=["failed_reason", "failed_at", "taken_back_in"])
+    failed = publication if publication.failed_reason else failed_pieces([publication.sequence]).first()
+    if failed is not None:
+        raise TakenBack(failed.sequence, failed.failed_reason)
+
+
+def failed_pieces(sequences: Collection[int]) -> "QuerySet[Publication]":
+    """Return those of these publications that were taken back, and earlier parts of their writes, in their order."""
+    later = Publication.objects.filter(pk__in=sequences, pk__gt=OuterRef("pk"), part_of=OuterRef("part_of"))
+    failed = Publication.objects.filter(failed_at__isnull=False)
+    return failed.filter(Q(pk__in=sequences) | Exists(later)).order_by("pk")
+
+
+def _mark(sequence: int, inverse: Publication, reason: str, now: datetime) -> None:
+    """Store on the publication that, when and by what it was taken back, and tell those who report on it."""
+    failed = Publication.objects.filter(pk=sequence)
+    is_news = failed.filter(failed_reason="").exists()
+    failed.update(failed_reason=reason, failed_at=now, taken_back_in=inverse.sequence)
+    if is_news:
+        publication_taken_back.send(sender=Publication, sequence=sequence, reason=reason)
+
+
+def _as(wanted: SigningState, state: SigningState) -> SigningState:
+    """Signed as is wanted, with the rows that there are. What was due then is not: it may be what did not validate."""
+    return replace(wanted, row_ids={**wanted.row_ids, **state.row_ids}, due_nsec3=None)
+
+
+def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> Draft:
+    """The author's draft holds once more what this publication changed, as far as the author may change it.
+
+    Raises CannotUndo where there is nothing to hold: it brought zones, which
+    are in the trash, or the draft has operations on the same RRsets.
+    """
+    drafted: Draft | None = None
+    for each in _changed(publication):
+        zone = each.zone
+        if changes := _changes_again(each):
+            drafted = draft.draft_changes(
+                author=author, zone=zone, changes=changes, base_revision=zone.revision, now=now
+            )
+    if drafted is None:
+        raise CannotUndo(gettext("It changed nothing that a draft could hold; zones that it brought are in the trash."))
+    return drafted
+
+
+def _changed(publication: Publication) -> list[Revision]:
+    changes = publication.revisions.filter(kind=RevisionKind.CHANGE, zone__deleted_at=None)
+    return list(changes.select_related("zone").order_by("zone__name"))
+
+
+def _changes_again(revision: Revision) -> list[Change]:
+    """What has to change for the zone to be once more as the revision left it."""
+    zone = revision.zone
+    rows = [row for row in revision.changes.order_by("owner_key", "type") if row.type != rdtypes.SOA]
+    current = rrsets_at_names({zone.pk: (zone.name, {row.name for row in rows})})[zone.pk]
+    changes = (Change(row.name, row.type, current.get((row.name, row.type)), rrset_after(row)) for row in rows)
+    return [change for change in changes if change.before != change.after]

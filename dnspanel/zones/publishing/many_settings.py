@@ -1,0 +1,250 @@
+"""Tags and teams of many zones, and their deletion: what an act does to each of them, shown first or done. Verbs.
+
+Everything is read and written in sets, by one transaction. Whatever happened to a zone since somebody looked at it, it
+is done wholly or, for a reason that is told, not at all.
+"""
+
+import json
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from django.db import connection, transaction
+from django.db.models import QuerySet
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import actor_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext
+from dnspanel.zones.drafts.draft import Drafter
+from dnspanel.zones.errors import Forbidden, RightMissing, SettingsRefused
+from dnspanel.zones.governance import publish_guards
+from dnspanel.zones.lists.queries import found_zones
+from dnspanel.zones.lists.selection import TooMany
+from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.names import nesting
+from dnspanel.zones.plan import quotas
+from dnspanel.zones.publishing import bulk
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.lock_rules import refuse_locked
+from dnspanel.zones.settings.settings_of_zone import canonical_tags, refuse_gain, teams_to_choose_from
+from dnspanel.zones.store.find_zones import locked
+
+MOST_ZONES = 20_000
+# Of one publication: nodes lose them in one transaction.
+MOST_DELETED = 1_000
+
+_UPDATE = """
+UPDATE zones_zone z SET tags = ARRAY(SELECT jsonb_array_elements_text(r.tags)), team_id = r.team
+FROM jsonb_to_recordset(%s::jsonb) AS r (id int, tags jsonb, team int) WHERE z.id = r.id
+"""
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneSelection:
+    """These zones, by name, or all that a search finds."""
+
+    names: tuple[str, ...] = ()
+    search: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Marks:
+    """Tags that zones get and lose, and the team that they go to; `moves` without a team takes them out of theirs."""
+
+    add: tuple[str, ...] = ()
+    remove: tuple[str, ...] = ()
+    moves: bool = False
+    team: Team | None = None
+
+    def tags_of(self, zone: Zone) -> list[str]:
+        """The tags that the zone will have. Raises SettingsRefused for too many."""
+        return canonical_tags({*zone.tags, *self.add}.difference(self.remove))
+
+    def team_id_of(self, zone: Zone) -> int | None:
+        """The team that the zone will belong to."""
+        return (self.team.pk if self.team else None) if self.moves else zone.team_id
+
+
+@dataclass(slots=True)
+class ZonesOutcome:
+    """What an act does to zones: those it changes, those that are so already, and those it leaves alone, with why."""
+
+    changed: list[Zone] = field(default_factory=list)
+    unchanged: int = 0
+    refused: list[tuple[Zone, str]] = field(default_factory=list)
+
+    @property
+    def rrsets(self) -> int:
+        """How many RRsets the changed zones have."""
+        return sum(zone.rrset_count for zone in self.changed)
+
+
+def _nothing(_: ZonesOutcome) -> None:
+    """What happens beside a change, if nothing is asked for."""
+
+
+def marks_of(*, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Marks:
+    """These tags, canonical, to be added and removed. Raises SettingsRefused for what is not a tag."""
+    return Marks(tuple(canonical_tags(add)), tuple(canonical_tags(remove)))
+
+
+def preview_marks(*, selection: ZoneSelection, marks: Marks, author: Drafter) -> ZonesOutcome:
+    """What `change_marks` would do now. Raises as it does, but for quotas."""
+    _require_somewhere(author, Right.SETTINGS)
+    return marked(selected_zones(selection, author, MOST_ZONES), marks, author)
+
+
+def change_marks(
+    *,
+    zones: Sequence[Zone],
+    marks: Marks,
+    author: Drafter,
+    now: datetime,
+    beside: Callable[[ZonesOutcome], None] = _nothing,
+) -> ZonesOutcome:
+    """These zones have the tags and the team; the audit log says for each what it had before.
+
+    The zones of the outcome are as they were; `beside` is called with it within the transaction.
+
+    What they have by now counts: a tag that somebody else added meanwhile stays. Left alone, with the reason, are
+    zones that are gone, whose settings the author may not change, by which the author would gain a right, or around
+    which zones of others stand. Raises SettingsRefused for a team that the author cannot choose, QuotaExceeded for one
+    that would have too many zones, and Forbidden to who may change the settings of no zone.
+    """
+    _require_somewhere(author, Right.SETTINGS)
+    with transaction.atomic(durable=True):
+        nesting.take_turns(author)
+        alive = locked([zone.pk for zone in zones])
+        outcome = marked(alive, marks, author)
+        living = {zone.pk for zone in alive}
+        outcome.refused += [(zone, gettext("It is gone by now.")) for zone in zones if zone.pk not in living]
+        joining = [zone for zone in outcome.changed if marks.moves and zone.team_id != marks.team_id_of(zone)]
+        if marks.team is not None and joining:
+            quotas.refuse_zone_of(creator=None, team=marks.team, added=len(joining))
+        teams = Team.objects.in_bulk({zone.team_id for zone in outcome.changed if zone.team_id is not None})
+        audit.record_each(
+            action="zone.settings",
+            by=author,
+            now=now,
+            targets={zone.name: _details(zone, marks, teams) for zone in outcome.changed},
+        )
+        rows = [
+            {"id": zone.pk, "tags": marks.tags_of(zone), "team": marks.team_id_of(zone)} for zone in outcome.changed
+        ]
+        with connection.cursor() as cursor:
+            cursor.execute(_UPDATE, [json.dumps(rows)])
+        beside(outcome)
+    return outcome
+
+
+def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutcome:
+    """Which of the zones `delete_found` would delete now. Raises TooMany, and Forbidden."""
+    _require_somewhere(author, Right.DELETE_ZONE)
+    return deletable(selected_zones(selection, author, MOST_DELETED), author)
+
+
+def delete_found(
+    *, zones: Sequence[Zone], author: Drafter, channel: str, now: datetime, reason: str = "", confirmed: bool = False
+) -> tuple[Publication | None, ZonesOutcome]:
+    """These zones are in the trash, in one publication (None: none was deleted), but for those that changed meanwhile.
+
+    `zones` are as somebody saw them: one with another revision by now, or that the author may not delete, is left
+    alone, with the reason. Raises MassDeletion for too many unless a person `confirmed` it, and Forbidden.
+    """
+    _require_somewhere(author, Right.DELETE_ZONE)
+    outcome = deletable(zones, author)
+    publication, left = bulk.delete_zones(
+        zones=[(zone.pk, zone.revision) for zone in outcome.changed],
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        confirmed=confirmed,
+    )
+    moved = set(left)
+    outcome.refused += [
+        (zone, gettext("It was changed meanwhile, or a publish hook did not let it pass."))
+        for zone in outcome.changed
+        if zone.pk in moved
+    ]
+    outcome.changed = [zone for zone in outcome.changed if zone.pk not in moved]
+    return publication, outcome
+
+
+def selected_zones(selection: ZoneSelection, author: Drafter, most: int) -> list[Zone]:
+    """The zones of the selection that the author sees, by name. Raises TooMany."""
+    visible: QuerySet[Zone] = access.zones_visible_to(author)
+    named = visible.filter(name__in=selection.names)
+    found = named if selection.names else found_zones(visible, selection.search)
+    zones = list(found.order_by("name")[: most + 1])
+    if len(zones) > most:
+        raise TooMany
+    return zones
+
+
+def marked(zones: Sequence[Zone], marks: Marks, author: Drafter) -> ZonesOutcome:
+    """Which of these zones would have other tags or another team. Raises SettingsRefused for a team."""
+    if marks.moves and marks.team is not None and marks.team not in teams_to_choose_from(author):
+        raise SettingsRefused("team", gettext("You cannot give zones to the team {name}.").format(name=marks.team.name))
+    outcome = ZonesOutcome()
+    leaving = (z for z in zones if set(z.tags).difference(marks.tags_of(z)) or marks.team_id_of(z) != z.team_id)
+    rules = publish_guards.rules_about(list(leaving))
+    for zone in sorted(zones, key=lambda zone: zone.name):
+        try:
+            access.require_right(author, zone, Right.SETTINGS)
+            tags, team_id = marks.tags_of(zone), marks.team_id_of(zone)
+            if (tags, team_id) == (zone.tags, zone.team_id):
+                outcome.unchanged += 1
+                continue
+            refuse_gain(author, zone, tags, team_id)
+            publish_guards.refuse_escape(rules, author, zone, tags, team_id)
+        except (RightMissing, SettingsRefused) as exc:
+            outcome.refused.append((zone, str(exc)))
+        else:
+            outcome.changed.append(zone)
+    _leave_nested(outcome, [zone for zone in outcome.changed if zone.team_id != marks.team_id_of(zone)], author)
+    return outcome
+
+
+def _leave_nested(outcome: ZonesOutcome, moving: Sequence[Zone], author: Drafter) -> None:
+    """Zones that would change their team stay where zones of others stand above or below: it would have their names."""
+    if not moving or nesting.is_unbounded(author):
+        return
+    refusals = nesting.refusals_by_others(
+        zone_names=[zone.name for zone in moving], own=[zone.pk for zone in moving], author=author
+    )
+    outcome.refused += [(zone, str(refusals[zone.name])) for zone in moving if zone.name in refusals]
+    outcome.changed = [zone for zone in outcome.changed if zone.name not in refusals]
+
+
+def _details(zone: Zone, marks: Marks, teams: dict[int, Team]) -> dict[str, object]:
+    team_before = teams[zone.team_id].name if zone.team_id in teams else ""
+    return {
+        "tags": marks.tags_of(zone),
+        "tags_before": zone.tags,
+        "team": (marks.team.name if marks.team else "") if marks.moves else team_before,
+        "team_before": team_before,
+    }
+
+
+def deletable(zones: Sequence[Zone], author: Drafter) -> ZonesOutcome:
+    """Which of these zones the author may delete."""
+    outcome = ZonesOutcome()
+    for zone in zones:
+        try:
+            access.require_right(author, zone, Right.DELETE_ZONE)
+            refuse_locked(author, zone, None)
+        except RightMissing as exc:
+            outcome.refused.append((zone, str(exc)))
+        else:
+            outcome.changed.append(zone)
+    return outcome
+
+
+def _require_somewhere(author: Drafter, right: Right) -> None:
+    actor = actor_of(author)
+    if actor is None or not actor.may_somewhere(right):
+        raise Forbidden(Permission.EDIT)

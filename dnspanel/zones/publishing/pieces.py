@@ -1,0 +1,188 @@
+"""Large changes are published in pieces, so that others' edits overtake them. Verbs.
+
+The log has one order, and whoever publishes holds its head while the changes are written down: 200,000 RRsets in one
+publication would keep an edit made a moment later from the nodes for half a minute. So what is larger than one piece
+is checked as one, and nothing of it is published if any of it is refused; then it goes out piece by piece, each a
+publication of its own, and not before there is room for it (`signals.room_requested`).
+
+A name is never divided, so that a CNAME never stands beside what replaces it. In each zone names that go come first:
+what is added may need them gone.
+"""
+
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from copy import copy
+from dataclasses import dataclass, replace
+from datetime import datetime
+from itertools import groupby
+from uuid import UUID
+
+from django.db import transaction
+
+from dnspanel import rehearsal
+from dnspanel.accounts.actors import Author, SystemRight
+from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unknown, ZoneError
+from dnspanel.zones.governance.publish_hooks import after_hooks
+from dnspanel.zones.log.sequence_log import join_parts
+from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.plan import quotas
+from dnspanel.zones.plan.merge import Edit
+from dnspanel.zones.plan.plan import ZonePlan, plan_zones
+from dnspanel.zones.publishing import revision
+from dnspanel.zones.rights import access
+from dnspanel.zones.signals import room_requested
+from dnspanel.zones.store.find_zones import locked
+from replication.dns.rrset import Change
+
+# About a quarter of a second of the publisher's work.
+PIECE_RRSETS = 2_000
+
+
+@dataclass(frozen=True, slots=True)
+class Published:
+    """What came of all pieces: the last publication (None: all was so already), and one plan for each zone.
+
+    A plan's `zone` has the serial from before the first piece, and the revision before the last one.
+    """
+
+    publication: Publication | None
+    plans: tuple[ZonePlan, ...]
+
+
+def is_large(plans: Sequence[ZonePlan]) -> bool:
+    """Whether this is too much for one publication."""
+    return exceeds_piece(sum(len(plan.changes) for plan in plans))
+
+
+def exceeds_piece(rrsets: int) -> bool:
+    """Whether so many RRsets go out in pieces; a rehearsal, which nobody else sees, is one piece."""
+    return rrsets > PIECE_RRSETS and rehearsal.under_way() is None
+
+
+def publish_in_pieces(
+    *,
+    plans: Sequence[ZonePlan],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str,
+    form_id: UUID | None,
+    alongside: Callable[[], object],
+    expected: Mapping[int, int] | None = None,
+    fills: Publication | None = None,
+    under: SystemRight | None = None,
+) -> Published:
+    """Everything that these plans change is published, in several publications; `form_id` is that of the last one.
+
+    The plans have been refused if they are to be (`revision.refuse`): here only what others published since is looked
+    at, and whether the author may still do it. `expected` has the revision of zones that nobody else may change
+    meanwhile. `alongside` runs in the transaction of the last piece. `fills` created the zone that the plans fill: it
+    is the first part of this write, and who may create a zone may fill it, whether or not they may add to it later.
+
+    Raises Unknown, RevisionMoved, RightMissing, QuotaExceeded or Conflicts if that happens before the first piece is
+    published, and PublishedInPart if it happens after it: nothing that is published is taken back.
+    """
+    pieces = list(_cut(plans))
+    first = fills
+    revisions = dict(expected or {})
+    outcome = Published(None, tuple(plans))
+    has_room = True
+    for number, piece in enumerate(pieces, 1):
+        has_room = has_room and make_room()
+        is_last = number == len(pieces)
+
+        @after_hooks
+        def publish_piece(
+            piece: Mapping[int, Sequence[Change]] = piece,
+            at: Mapping[int, int] = revisions,
+            is_last: bool = is_last,
+            first: Publication | None = first,
+        ) -> tuple[tuple[ZonePlan, ...], Publication | None]:
+            with transaction.atomic(durable=True):
+                of_piece = _plan(piece, at, now)
+                for plan in () if fills is not None else of_piece:
+                    access.refuse_changes(author, plan.zone, plan.changes, under)
+                quotas.refuse_growth(author, of_piece)
+                if is_last:
+                    alongside()
+                id = form_id if is_last else None
+                publication = revision.carry_out(of_piece, author, channel, now, reason, id, under=under)
+                if publication is not None and (first is not None or len(pieces) > 1):
+                    join_parts([publication] if first is None else [first, publication])
+                return of_piece, publication
+
+        try:
+            of_piece, publication = publish_piece()
+        except ZoneError as refusal:
+            if outcome.publication is None:
+                raise
+            raise PublishedInPart(pieces=number - 1, of=len(pieces), last=outcome.publication.sequence) from refusal
+        first = first or publication
+        moved = [plan.zone for plan in of_piece if plan.changes and plan.zone.pk in revisions]
+        revisions |= {zone.pk: zone.revision + 1 for zone in moved}
+        outcome = Published(publication or outcome.publication, _after(outcome.plans, of_piece))
+    return outcome
+
+
+def parts_of(publication: Publication) -> list[Publication]:
+    """Return the publications of the write that this one belongs to, in their order; mostly it alone."""
+    if publication.part_of is None:
+        return [publication]
+    parts = Publication.objects.select_related("author", "token").filter(part_of=publication.part_of)
+    return list(parts.order_by("sequence"))
+
+
+def make_room() -> bool:
+    """Return when the nodes can take another piece beside edits; False if that is not to be expected soon."""
+    return all(answer for _, answer in room_requested.send(sender=Publication))
+
+
+def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], now: datetime) -> tuple[ZonePlan, ...]:
+    """The plans of one piece, with its zones locked. Raises Unknown, RevisionMoved or Conflicts."""
+    zones = {zone.pk: zone for zone in locked(piece)}
+    for zone_id in piece:
+        zone = zones.get(zone_id)
+        if zone is None:
+            raise Unknown(Zone.objects.get(pk=zone_id).name)
+        if zone.revision != expected.get(zone_id, zone.revision):
+            raise RevisionMoved(zone.name, expected=expected[zone_id], found=zone.revision)
+    plans = plan_zones(
+        {id: (zones[id], list(map(Edit, changes))) for id, changes in piece.items()}, now, with_rules=False
+    )
+    if conflicts := [conflict for plan in plans for conflict in plan.conflicts]:
+        raise Conflicts(conflicts)
+    return plans
+
+
+def _cut(plans: Iterable[ZonePlan]) -> Iterator[dict[int, list[Change]]]:
+    """Pieces of at most PIECE_RRSETS changes, by zone id, unless a single name has more."""
+    piece: dict[int, list[Change]] = {}
+    size = 0
+    for plan in plans:
+        for changes in _by_name(plan):
+            if size and size + len(changes) > PIECE_RRSETS:
+                yield piece
+                piece, size = {}, 0
+            piece.setdefault(plan.zone.pk, []).extend(changes)
+            size += len(changes)
+    if piece:
+        yield piece
+
+
+def _by_name(plan: ZonePlan) -> list[list[Change]]:
+    """The changes of each name, those first of which nothing is left but what goes, and the apex last."""
+    found = [list(changes) for _, changes in groupby(plan.changes, key=lambda change: change.name)]
+    return sorted(found, key=lambda of: (of[0].name == plan.zone.name, any(change.after is not None for change in of)))
+
+
+def _after(plans: Sequence[ZonePlan], latest: Sequence[ZonePlan]) -> tuple[ZonePlan, ...]:
+    """The plans as they are known now that these pieces of them are published."""
+    by_zone = {plan.zone.pk: plan for plan in latest if plan.changes}
+    return tuple(_moved(plan, by_zone.get(plan.zone.pk)) for plan in plans)
+
+
+def _moved(plan: ZonePlan, latest: ZonePlan | None) -> ZonePlan:
+    if latest is None:
+        return plan
+    zone = copy(plan.zone)
+    zone.revision = latest.zone.revision
+    return replace(plan, zone=zone, soa_after=latest.soa_after)

@@ -1,0 +1,375 @@
+"""PTR records in step with A and AAAA: where the PTR of an address stands, and drafts that make the two agree. Verbs.
+
+Everything is as the author sees it: as published, with the author's draft over it, unless it is published at once.
+Nothing changes a PTR unasked.
+"""
+
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from enum import StrEnum
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.drafts.draft import Drafter, edit_of, person
+from dnspanel.zones.errors import RightMissing
+from dnspanel.zones.models import Operation, Zone
+from dnspanel.zones.publishing.zone_patches import Patch
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import ancestors_within, targets_of
+from dnspanel.zones.store import store_rrsets
+from dnspanel.zones.values.reverse_names import classless_names, reverse_name
+from replication.dns import names, rdtypes
+from replication.dns.rrset import Key, RRset, make
+
+ADDRESS_TYPES = frozenset((rdtypes.A, rdtypes.AAAA))
+_MAKE_ADDRESSES = (rdtypes.ALIAS, rdtypes.LUA)
+MOST_PAIRS = 2_000  # looked at in one call
+_MOST_TARGETS = 4  # of one PTR, to find whether the address is theirs
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Pair:
+    """An owner name, and an address that it has, had, or is to have."""
+
+    name: str
+    address: str
+
+
+class State(StrEnum):
+    """How a pair stands: whether there is what there should be, and if not, why that cannot be mended here."""
+
+    AGREES = "agrees"
+    MISSING = "missing"  # the name has the address, and there is no PTR
+    OTHER = "other"  # the PTR names another name, which is not known to have the address
+    SHARED = "shared"  # the PTR names another name, which has the address as well: one of them is enough
+    LEFT = "left"  # the PTR names a name that has not got the address
+    ELSEWHERE = "elsewhere"  # the panel does not know which addresses the name has
+    NO_ZONE = "no-zone"
+    NO_RIGHT = "no-right"
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where the PTR of an address stands: its owner name, its zone, and the RRset that is there now.
+
+    `zone` is None where the panel has no zone for it that the author may know of, or others answer for the name.
+    """
+
+    owner: str
+    zone: Zone | None = None
+    may_change: bool = False
+    now: RRset | None = None
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        """The names that the address has by its PTR."""
+        return tuple(sorted(targets_of(self.now))) if self.now is not None else ()
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """A pair with the place of its PTR, and how it stands."""
+
+    pair: Pair
+    place: Place
+    state: State
+    ttl: int | None = None  # of the name's address; None where it has not got it, or nobody here knows
+
+    @property
+    def is_open(self) -> bool:
+        """Whether it is out of step, and the author can mend it."""
+        return self.state in (State.MISSING, State.OTHER, State.LEFT)
+
+
+@dataclass(frozen=True, slots=True)
+class Drafted:
+    """How many PTR RRsets a draft changes, in which zones, and how many the author may not change."""
+
+    count: int = 0
+    zones: tuple[str, ...] = ()
+    refused: int = 0
+
+
+def pairs_of(*rrsets: RRset | None) -> list[Pair]:
+    """The pairs that the served A and AAAA records among these make; a wildcard is no name of an address."""
+    return sorted(
+        {
+            Pair(rrset.name, address)
+            for rrset in rrsets
+            if rrset is not None and rrset.type in ADDRESS_TYPES and not rrset.name.startswith("*.")
+            for address in rrset.served
+        }
+    )
+
+
+def steps_of(
+    *,
+    author: Drafter,
+    pairs: Collection[Pair],
+    afters: Mapping[Key, RRset | None] | None = None,
+    with_draft: bool = True,
+) -> list[Step]:
+    """How these pairs stand, in their order; those beyond `MOST_PAIRS` are left out.
+
+    `afters` is what the author is about to write besides. In a bounded number of queries, however many pairs.
+    """
+    looked_at = list(dict.fromkeys(pairs))[:MOST_PAIRS]
+    if not looked_at:
+        return []
+    ttls = _ttls_of(author, looked_at, afters or {}, with_draft)
+    places = places_of(author, {pair.address for pair in looked_at}, with_draft=with_draft)
+    steps = [_step(pair, places[pair.address], ttls) for pair in looked_at]
+    others = [
+        Pair(name, step.pair.address)
+        for step in steps
+        if step.state == State.OTHER
+        for name in step.place.targets[:_MOST_TARGETS]
+    ]
+    if not others:
+        return steps
+    found = _ttls_of(author, others, afters or {}, with_draft)
+    confirmed = {pair.address for pair, ttl in found.items() if ttl is not None}
+    is_shared = {step.pair for step in steps if step.state == State.OTHER and step.pair.address in confirmed}
+    return [replace(step, state=State.SHARED) if step.pair in is_shared else step for step in steps]
+
+
+def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, take_over: bool = False) -> Drafted:
+    """The author's draft makes the PTRs of these pairs agree with the addresses that there are, where it can.
+
+    A name that has the address gets its PTR, in place of a name that has not got it, or of any other name with
+    `take_over`; of several names in one call the first has it. A PTR that names a name without the address loses
+    that name. Raises QuotaExceeded.
+    """
+    steps = steps_of(author=author, pairs=pairs)
+    return _draft(_changes_of(steps, take_over=take_over), author, now)
+
+
+def with_pointers(*, author: Actor, patches: Sequence[Patch]) -> list[Patch]:
+    """These patches, with the PTRs of the addresses that they change brought in step, as far as the author may.
+
+    As things are now: whoever changes the same PTRs before the patches are published is overwritten. A PTR that a
+    patch changes by itself is left to it. A patch that refuses gets nothing added: publishing it says why.
+    """
+    owners = {patch.zone.pk: (patch.zone.name, patch.names) for patch in patches if patch.names}
+    at = store_rrsets.rrsets_at_names(owners)
+    afters: dict[Key, RRset | None] = {}
+    befores = []
+    for patch in patches:
+        if patch.names:
+            of_zone = at[patch.zone.pk]
+            try:
+                changes = patch.decide(of_zone)
+            except Exception:  # whatever it is, publishing raises it too, unless it is a form that was sent twice
+                return list(patches)
+            decided = {key: rrset for key, rrset in changes.items() if key[1] in ADDRESS_TYPES}
+            befores += [of_zone.get(key) for key in decided]
+            afters |= decided
+    pairs = pairs_of(*befores, *afters.values())
+    steps = [
+        step
+        for at_pair in range(0, len(pairs), MOST_PAIRS)
+        for step in steps_of(
+            author=author, pairs=pairs[at_pair : at_pair + MOST_PAIRS], afters=afters, with_draft=False
+        )
+    ]
+    by_zone: dict[int, dict[Key, RRset | None]] = {}
+    zones = {}
+    for (zone_id, owner), (place, rrset) in _changes_of(steps, take_over=True).items():
+        assert place.zone is not None
+        zones[zone_id] = place.zone
+        by_zone.setdefault(zone_id, {})[owner, rdtypes.PTR] = rrset
+    found = [_and_also(patch, by_zone.pop(patch.zone.pk, {})) for patch in patches]
+    return [*found, *(_and_also(Patch(zones[pk], lambda _: {}, set()), changes) for pk, changes in by_zone.items())]
+
+
+def _and_also(patch: Patch, changes: Mapping[Key, RRset | None]) -> Patch:
+    """The patch, which makes these changes too, where it does not decide about the same RRset itself."""
+    if not changes:
+        return patch
+    names_read = None if patch.names is None else {*patch.names, *(name for name, _ in changes)}
+    return replace(patch, decide=lambda current: {**changes, **patch.decide(current)}, names=names_read)
+
+
+def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, str], tuple[Place, RRset | None]]:
+    """What the PTR RRsets become that bring these steps in step, by zone id and owner name."""
+    found: dict[tuple[int, str], tuple[Place, RRset | None]] = {}
+    claimed = set()
+    chosen = [step for step in steps if step.is_open or (take_over and step.state == State.SHARED)]
+    # What goes, goes first: a PTR may lose one name and get another.
+    for step in sorted(chosen, key=lambda step: step.ttl is not None):
+        assert step.place.zone is not None
+        key = step.place.zone.pk, step.place.owner
+        current = found[key][1] if key in found else step.place.now
+        if step.ttl is None:
+            found[key] = step.place, _without(current, step.pair.name)
+        elif key not in claimed:
+            claimed.add(key)
+            found[key] = step.place, _naming(current, step, step.ttl)
+    return found
+
+
+def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool = True) -> dict[str, Place]:
+    """Where the PTRs of these addresses stand: in the closest zone above, or where a CNAME of it leads (RFC 2317).
+
+    A classless zone that is here has them also while the zone above it is not here, or has no CNAME yet.
+    """
+    straight = {address: reverse_name(address) for address in addresses}
+    classless = {address: classless_names(address) for address in addresses}
+    first = {*straight.values(), *(owner for owners in classless.values() for owner in owners)}
+    zones = access.closest_zones_visible_to(author, first)
+    seen = _seen_in(author, zones, with_draft)
+    found: dict[str, Place] = {}
+    led: dict[str, str] = {}
+    for address, owner in straight.items():
+        # The classless names are those below a zone that is named so; below any other they are nothing.
+        inside = [each for each in classless[address] if each in zones and zones[each].name == names.parent(each)]
+        alias = _alias_at(owner, zones, seen)
+        if alias is not None and alias not in inside:
+            led[address] = alias
+        elif alias is not None or (inside and not _has_pointer(owner, zones, seen)):
+            found[address] = _place(author, alias or inside[0], zones, seen)
+        else:
+            found[address] = _place(author, owner, zones, seen)
+    if led:
+        zones = access.closest_zones_visible_to(author, set(led.values()))
+        seen = _seen_in(author, zones, with_draft)
+        found |= {address: _place(author, owner, zones, seen) for address, owner in led.items()}
+    return found
+
+
+def seen_at(author: Drafter, owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[int, dict[Key, RRset]]:
+    """Every RRset at these owner names, {zone id: (zone name, owner names)}, as the author sees it; in two queries."""
+    found = store_rrsets.rrsets_at_names(owners)
+    everywhere = {name for _, owned in owners.values() for name in owned}
+    mine = Operation.objects.filter(draft__author=person(author), zone__in=list(owners), name__in=everywhere)
+    for operation in mine:
+        change = edit_of(operation).change
+        if change.after is None:
+            found[operation.zone_id].pop(change.key, None)
+        else:
+            found[operation.zone_id][change.key] = change.after
+    return found
+
+
+def _ttls_of(
+    author: Drafter, pairs: Collection[Pair], afters: Mapping[Key, RRset | None], with_draft: bool
+) -> dict[Pair, int | None]:
+    """For each pair the TTL of the name's address, None where it has no such address.
+
+    Pairs of which nobody here knows are left out: names of other servers, and such as make their addresses.
+    """
+    zones = access.closest_zones_visible_to(author, {pair.name for pair in pairs})
+    seen = _seen_in(author, zones, with_draft, wildcards=True)
+    found: dict[Pair, int | None] = {}
+    for pair in pairs:
+        zone = zones.get(pair.name)
+        if zone is None or _is_cut(pair.name, zone, seen):
+            continue
+        types = {*ADDRESS_TYPES, *_MAKE_ADDRESSES}
+        here = {type: seen[zone.pk].get((pair.name, type)) for type in types}
+        here |= {type: afters[pair.name, type] for type in types if (pair.name, type) in afters}
+        if not any(here.values()) and pair.name != zone.name:
+            here = {type: seen[zone.pk].get((_wildcard_of(pair.name), type)) for type in types}
+        if any(here[type] for type in _MAKE_ADDRESSES):
+            continue
+        ttls = (rrset.ttl for rrset in here.values() if rrset is not None and pair.address in rrset.served)
+        found[pair] = next(ttls, None)
+    return found
+
+
+def _step(pair: Pair, place: Place, ttls: Mapping[Pair, int | None]) -> Step:
+    ttl = ttls.get(pair)
+    if pair not in ttls:
+        state = State.ELSEWHERE
+    elif (pair.name in place.targets) == (ttl is not None):
+        state = State.AGREES
+    elif place.zone is None:
+        state = State.NO_ZONE
+    elif not place.may_change:
+        state = State.NO_RIGHT
+    elif ttl is None:
+        state = State.LEFT
+    else:
+        state = State.OTHER if place.targets else State.MISSING
+    return Step(pair, place, state, ttl)
+
+
+def _naming(current: RRset | None, step: Step, ttl: int) -> RRset:
+    values = [step.pair.name]
+    if current is None:
+        return make(step.place.owner, rdtypes.PTR, ttl, values)
+    return make(step.place.owner, rdtypes.PTR, current.ttl, values, (), current.comment, notes=current.notes)
+
+
+def _without(current: RRset | None, name: str) -> RRset | None:
+    """The RRset without the records that name this name; None if it has no other."""
+    if current is None:
+        return None
+    return current.without([name])
+
+
+def _draft(placed: Mapping[tuple[int, str], tuple[Place, RRset | None]], author: Drafter, now: datetime) -> Drafted:
+    by_zone: dict[int, dict[Key, RRset | None]] = {}
+    zones: dict[int, Zone] = {}
+    for (zone_id, owner), (place, rrset) in placed.items():
+        assert place.zone is not None
+        zones[zone_id] = place.zone
+        by_zone.setdefault(zone_id, {})[owner, rdtypes.PTR] = rrset
+    count, refused, changed = 0, 0, []
+    for zone_id, afters in by_zone.items():
+        try:
+            draft.change_rrsets(author=author, zone=zones[zone_id], afters=afters, now=now)
+        except RightMissing:  # some of its records the author may change, but not all of these
+            refused += len(afters)
+        else:
+            count += len(afters)
+            changed.append(zones[zone_id].name)
+    return Drafted(count, tuple(sorted(changed)), refused)
+
+
+def _seen_in(
+    author: Drafter, zones: Mapping[str, Zone], with_draft: bool, *, wildcards: bool = False
+) -> dict[int, dict[Key, RRset]]:
+    """What stands at these names of these zones, at those above them, where a delegation may be, and at wildcards."""
+    looked_at: dict[int, tuple[str, set[str]]] = {}
+    for owner, zone in zones.items():
+        of_zone = looked_at.setdefault(zone.pk, (zone.name, set()))[1]
+        of_zone.update((owner, *_between(owner, zone)))
+        if wildcards and owner != zone.name:
+            of_zone.add(_wildcard_of(owner))
+    if not with_draft:
+        return store_rrsets.rrsets_at_names(looked_at) if looked_at else {}
+    return seen_at(author, looked_at) if looked_at else {}
+
+
+def _wildcard_of(owner: str) -> str:
+    """The wildcard beside a name that is not the root."""
+    return f"*.{names.parent(owner)}".replace("..", ".")
+
+
+def _is_cut(owner: str, zone: Zone, seen: Mapping[int, Mapping[Key, RRset]]) -> bool:
+    """Whether the zone delegates the name, or one above it, to other servers."""
+    return any((at, rdtypes.NS) in seen[zone.pk] for at in (owner, *_between(owner, zone)) if at != zone.name)
+
+
+def _between(owner: str, zone: Zone) -> Iterator[str]:
+    """The names above an owner name inside its zone, without the apex."""
+    return (at for at in ancestors_within(owner, zone.name) if at != zone.name)
+
+
+def _alias_at(owner: str, zones: Mapping[str, Zone], seen: Mapping[int, Mapping[Key, RRset]]) -> str | None:
+    """The name that a CNAME at the owner name leads to."""
+    alias = seen[zones[owner].pk].get((owner, rdtypes.CNAME)) if owner in zones else None
+    return next(iter(targets_of(alias)), None) if alias is not None else None
+
+
+def _has_pointer(owner: str, zones: Mapping[str, Zone], seen: Mapping[int, Mapping[Key, RRset]]) -> bool:
+    return owner in zones and (owner, rdtypes.PTR) in seen[zones[owner].pk]
+
+
+def _place(author: Drafter, owner: str, zones: Mapping[str, Zone], seen: Mapping[int, Mapping[Key, RRset]]) -> Place:
+    zone = zones.get(owner)
+    if zone is None or _is_cut(owner, zone, seen):
+        return Place(owner)
+    return Place(owner, zone, access.may_edit_zone(author, zone), seen[zone.pk].get((owner, rdtypes.PTR)))

@@ -1,0 +1,313 @@
+"""Publish: a draft becomes a revision of each zone and one sequence of the log. Verbs."""
+
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import IntegrityError, transaction
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from dnspanel import rehearsal
+from dnspanel.accounts.actors import Author, SystemRight
+from dnspanel.texts import gettext
+from dnspanel.zones.dnssec.accepted_breaks import accept_break
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.drafts.draft import Drafter, person
+from dnspanel.zones.drafts.named_drafts import (
+    NamedDraft,
+    forget_if_empty,
+    locked_to_publish,
+    operations_seen,
+    refuse_requested,
+)
+from dnspanel.zones.errors import (
+    CannotUndo,
+    Conflicts,
+    DraftUnknown,
+    GuardedZone,
+    GuardHolds,
+    NothingToPublish,
+    PublishRefused,
+    RuleViolations,
+)
+from dnspanel.zones.governance.publish_guards import NO_PASSAGE, Passage
+from dnspanel.zones.governance.publish_hooks import after_hooks
+from dnspanel.zones.log.history import revision_changes
+from dnspanel.zones.log.sequence_log import NewRevision, append_publication, publication_of_form
+from dnspanel.zones.models import Change as StoredChange
+from dnspanel.zones.models import Draft, Operation, Publication, Revision, RevisionKind, SigningChange, Zone
+from dnspanel.zones.plan import quotas
+from dnspanel.zones.plan.merge import Edit
+from dnspanel.zones.plan.plan import ZonePlan, plan_zones
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import BREAKING_DS, Severity, Violation
+from dnspanel.zones.store import store_rrsets
+from dnspanel.zones.store.find_zones import locked
+from dnspanel.zones.store.stored_changes import rrset_before
+from dnspanel.zones.values import soa
+from replication.dns import rdtypes
+from replication.dns.rrset import Change
+
+Accepted = bool | Collection[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Consent:
+    """What a person says to the plans that they looked at; each as `publish` has it."""
+
+    reason: str = ""
+    accept_warnings: Accepted = False
+    confirmed: bool = False
+    past_rules: bool = False
+
+
+Consenting = Callable[[Sequence[ZonePlan]], Consent]  # raises whatever ends the publication
+Passing = Callable[[Sequence[ZonePlan]], Passage]  # raises whatever refuses the publication
+
+
+def preview(
+    *, author: Drafter, zones: Sequence[Zone] | None = None, of: NamedDraft | None = None
+) -> tuple[ZonePlan, ...]:
+    """What `publish` would do now with the author's draft (of these zones): the same plan, not carried out."""
+    drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
+    chosen = _in_zones(drafted, zones)
+    # A draft outlives a grant: what one may no longer see is not shown by it either.
+    alive = access.zones_visible_to(author).filter(pk__in=chosen.values("zone")).order_by("name")
+    return plan_zones(_with_edits(alive, draft.edits_of(chosen)), timezone.now(), author=author)
+
+
+def drafted_zones(*, author: Drafter, of: NamedDraft | None = None) -> list[Zone]:
+    """The zones of which `preview` has a plan: those in the draft that the author may see."""
+    drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
+    return list(access.zones_visible_to(author).filter(pk__in=drafted.values("zone")))
+
+
+def preview_of(of: Draft, *, author: Author) -> tuple[ZonePlan, ...]:
+    """What publishing all of this draft would do now, whoever sees how much of it."""
+    chosen = Operation.objects.filter(draft=of)
+    alive = Zone.objects.filter(pk__in=chosen.values("zone"), deleted_at=None).order_by("name")
+    return plan_zones(_with_edits(alive, draft.edits_of(chosen)), timezone.now(), author=author)
+
+
+@after_hooks
+def publish(
+    *,
+    author: Drafter,
+    channel: str,
+    now: datetime,
+    zones: Sequence[Zone] | None = None,
+    of: NamedDraft | None = None,
+    reason: str = "",
+    form_id: UUID | None = None,
+    accept_warnings: Accepted = False,
+    confirmed: bool = False,
+    passing: Passing | None = None,
+    past_rules: bool = False,
+    consenting: Consenting | None = None,
+) -> Publication:
+    """The author's draft (of these zones) is published: saved, numbered and in the log; its operations are gone.
+
+    `of` names a draft that is not in the author's hands: of that, what they see. A draft with a name of which nothing
+    is left is gone.
+
+    1. Lock the draft, then the zones in the order of their ids.
+    2. Plan: merge each RRset, check the rules, count what is removed.
+    3. Drop the operations, write the RRsets.
+    4. Append to the log, last, because all publishers queue for its head.
+
+    `accept_warnings` is True, or the codes of the warnings that the author
+    accepted. A DS that breaks a zone here is accepted by its code only, and
+    with a reason; the publisher then lets it pass. `confirmed` says that a
+    person confirmed a change that the guard would hold. `passing` says of the plans by what they pass rules of
+    approval; without it, a draft that waits for approval is refused. `past_rules`: the author goes past them, and past
+    freezes, with a reason. `consenting` gets the plans and says all of that but by what they pass, so that who compares
+    them with what a person saw does not plan twice; what it raises ends the publication, and the draft is as it was.
+    Raises RightMissing for
+    an RRset that the author may not change, ApprovalNeeded, Frozen, HookRefused, DraftRefused,
+    or PublishRefused: Conflicts, RuleViolations or
+    GuardHolds, then the draft is as it was; or NothingToPublish, then
+    operations that others have published as well are gone. The same form
+    sent twice returns the first publication.
+    """
+    try:
+        with transaction.atomic(durable=True):
+            current, drafted = _locked_draft(author) if of is None else locked_to_publish(author, of)
+            chosen = _in_zones(drafted, zones)
+            if current is not None and passing is None:
+                refuse_requested(current)
+            edits = draft.edits_of(chosen)
+            alive = locked(edits)
+            plans = plan_zones(_with_edits(alive, edits), now, author=author)
+            consent = Consent(reason, accept_warnings, confirmed, past_rules)
+            if consenting is not None:
+                consent = consenting(plans)
+            passage = passing(plans) if passing is not None else Passage(past_rules=consent.past_rules)
+            refuse(plans, author, _named(consent.accept_warnings, consent.reason), consent.confirmed)
+            chosen.filter(zone__in=[zone.pk for zone in alive]).delete()
+            if current is not None:
+                forget_if_empty(current)
+            publication = carry_out(plans, author, channel, now, consent.reason, form_id, passage)
+        if publication is None:
+            raise NothingToPublish
+        return publication
+    except (PublishRefused, DraftUnknown, IntegrityError) as refusal:
+        return publication_of_form(form_id, otherwise=refusal)
+
+
+def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draft:
+    """The author's draft holds the inverse of this revision; what others changed since will be a conflict.
+
+    Raises CannotUndo: for a revision that created, deleted, restored or signed the
+    zone, and when the draft already changes one of the same RRsets.
+    """
+    if revision.kind != RevisionKind.CHANGE:
+        raise _not_by_draft(revision)
+    if SigningChange.objects.filter(zone=revision.zone, revision_number=revision.number).exists():
+        raise CannotUndo(
+            gettext("Revision {number} changed how the zone is signed: change it back under DNSSEC.").format(
+                number=revision.number
+            )
+        )
+    inverse = [Change(*each.key, before=each.after, after=each.before) for each in revision_changes(revision=revision)]
+    return draft.draft_changes(
+        author=author, zone=revision.zone, changes=inverse, base_revision=revision.number, now=now
+    )
+
+
+def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Draft:
+    """The author's draft takes the zone back to this revision. Raises CannotUndo as `undo_revision` does."""
+    zone.refresh_from_db()
+    if not 0 < number <= zone.revision:
+        raise CannotUndo(gettext("{name} has no revision {number}.").format(name=zone.name, number=number))
+    since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
+    first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
+    then = {(change.name, change.type): rrset_before(change) for change in first}
+    current = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {name for name, _ in then})})[zone.pk]
+    changes = [
+        Change(*key, current.get(key), rrset) for key, rrset in then.items() if not soa.same(current.get(key), rrset)
+    ]
+    return draft.draft_changes(author=author, zone=zone, changes=changes, base_revision=zone.revision, now=now)
+
+
+def _locked_draft(author: Drafter) -> tuple[Draft | None, QuerySet[Operation]]:
+    """The draft in the author's hands, locked, and its operations: none where it was put aside meanwhile."""
+    found = Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
+    return found, Operation.objects.none() if found is None else Operation.objects.filter(draft=found)
+
+
+def _in_zones(operations: QuerySet[Operation], zones: Sequence[Zone] | None) -> QuerySet[Operation]:
+    return operations if zones is None else operations.filter(zone__in=[zone.pk for zone in zones])
+
+
+def _with_edits(zones: Iterable[Zone], edits: Mapping[int, Sequence[Edit]]) -> dict[int, tuple[Zone, Sequence[Edit]]]:
+    return {zone.pk: (zone, edits.get(zone.pk, ())) for zone in zones}
+
+
+def refuse(
+    plans: Sequence[ZonePlan],
+    author: Author,
+    accept_warnings: Accepted,
+    confirmed: bool,
+    under: SystemRight | None = None,
+) -> None:
+    """Raise RightMissing or PublishRefused if these plans may not be carried out."""
+    for plan in plans:
+        access.refuse_changes(author, plan.zone, plan.changes, under)
+    quotas.refuse_growth(author, plans)
+    conflicts = [conflict for plan in plans for conflict in plan.conflicts]
+    if conflicts:
+        raise Conflicts(conflicts)
+    blocking = [v for plan in plans for v in plan.violations if _blocks(v, accept_warnings)]
+    if blocking:
+        raise RuleViolations(blocking)
+    waiting = guarded(plans)
+    if waiting and not confirmed:
+        rehearsal.hold(GuardHolds(waiting))
+    rehearsal.note(*plans)
+
+
+def guarded(plans: Iterable[ZonePlan]) -> list[GuardedZone]:
+    """Return the zones that lose so much by these plans that a person has to confirm it."""
+    return [
+        GuardedZone(plan.zone.name, plan.guard, plan.removed, plan.zone.rrset_count) for plan in plans if plan.guard
+    ]
+
+
+def _named(accepted: Accepted, reason: str) -> Accepted:
+    """Without a reason, nobody accepts that a zone breaks."""
+    return accepted if isinstance(accepted, bool) or reason.strip() else set(accepted) - {BREAKING_DS}
+
+
+def _blocks(violation: Violation, accepted: Accepted) -> bool:
+    if violation.severity != Severity.WARNING:
+        return violation.severity == Severity.ERROR
+    if violation.code == BREAKING_DS and isinstance(accepted, bool):
+        return True
+    return violation.code not in accepted if not isinstance(accepted, bool) else not accepted
+
+
+def carry_out(
+    plans: Sequence[ZonePlan],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str,
+    form_id: UUID | None,
+    passage: Passage = NO_PASSAGE,
+    under: SystemRight | None = None,
+) -> Publication | None:
+    """Write what the plans say, nothing of which is refused, and append it to the log; None when they say nothing."""
+    revisions = [_new_revision(plan) for plan in plans if plan.changes]
+    if not revisions:
+        return None
+    store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
+    publication = append_publication(
+        revisions=revisions,
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=form_id,
+        passage=passage,
+        under=under,
+    )
+    if any(violation.code == BREAKING_DS for plan in plans for violation in plan.violations):
+        accept_break(publication=publication, by=author, reason=reason, now=now)
+    return publication
+
+
+def _with_soa(plan: ZonePlan) -> list[Change]:
+    """The plan's changes and the SOA with its new serial, which every revision writes; but one that came signed."""
+    apex = plan.zone.name, rdtypes.SOA
+    others = [change for change in plan.changes if change.key != apex]
+    if plan.soa_before == plan.soa_after:
+        return others
+    return [*others, Change(*apex, before=plan.soa_before, after=plan.soa_after)]
+
+
+def _new_revision(plan: ZonePlan) -> NewRevision:
+    return NewRevision(
+        zone_id=plan.zone.pk,
+        zone_name=plan.zone.name,
+        kind=RevisionKind.CHANGE,
+        number=plan.zone.revision + 1,
+        serial=plan.serial,
+        rrset_count=plan.zone.rrset_count + plan.added - plan.removed,
+        added=plan.added,
+        changed=plan.changed,
+        removed=plan.removed,
+        changes=_with_soa(plan),
+    )
+
+
+def _not_by_draft(revision: Revision) -> CannotUndo:
+    if revision.kind != RevisionKind.DELETE:
+        return CannotUndo(
+            gettext("Revision {number} brought the zone; delete the zone instead.").format(number=revision.number),
+            instead="delete",
+        )
+    if revision.zone.deleted_at is not None:
+        return CannotUndo(gettext("The zone is in the trash; restore it from there."), instead="restore")
+    return CannotUndo(gettext("The zone has been restored already."))

@@ -1,0 +1,66 @@
+"""Zones whose primary is elsewhere, as the log has them: those that expired leave the nodes, and come back. Verbs.
+
+PowerDNS cannot answer SERVFAIL for one zone of a file by anything that is not an error of the whole backend: without
+its SOA, with a disabled one, or without records it answers REFUSED, or what the zone above says (`test_unserved` in
+tests/oracle). So the zone leaves the nodes, as a deleted one does, and resolvers ask the other name servers.
+"""
+
+from collections.abc import Callable, Collection
+from datetime import datetime
+
+from django.db import transaction
+
+from dnspanel.accounts.actors import Author, SystemRight
+from dnspanel.zones.log.sequence_log import NewRevision, append_publication
+from dnspanel.zones.models import Publication, RevisionKind, Zone
+from dnspanel.zones.store import find_zones
+
+Beside = Callable[[Publication], object]
+
+
+def stop_serving(
+    *, zone_ids: Collection[int], channel: str, now: datetime, reason: str, beside: Beside
+) -> Publication | None:
+    """No node has these zones any more, as far as they are transferred; what they hold stays here. By the panel itself.
+
+    None, without `beside`, where that is so already. `beside` runs in the same transaction.
+    """
+    if not zone_ids:
+        return None
+    with transaction.atomic(durable=True):
+        zones = [zone for zone in find_zones.locked(zone_ids) if zone.is_served and zone.transferred_from]
+        if not zones:
+            return None
+        Zone.objects.filter(pk__in=[zone.pk for zone in zones]).update(is_served=False)
+        publication = append_publication(
+            revisions=[_revision(zone, RevisionKind.EXPIRE) for zone in zones],
+            author=None,
+            channel=channel,
+            now=now,
+            reason=reason,
+            form_id=None,
+            under=SystemRight.EXPIRY,
+        )
+        beside(publication)
+        return publication
+
+
+def serve_within(*, zone: Zone, author: Author, channel: str, now: datetime, reason: str) -> Publication | None:
+    """Nodes get the zone as it is here; None where they have it. The last step of the caller's transaction, which holds
+    the zone's lock."""
+    if zone.is_served:
+        return None
+    Zone.objects.filter(pk=zone.pk).update(is_served=True)
+    return append_publication(
+        revisions=[_revision(zone, RevisionKind.RESTORE)],
+        author=author,
+        channel=channel,
+        now=now,
+        reason=reason,
+        form_id=None,
+        under=SystemRight.TRANSFER,
+    )
+
+
+def _revision(zone: Zone, kind: RevisionKind) -> NewRevision:
+    return NewRevision(zone.pk, zone.name, kind, zone.revision + 1, zone.serial, zone.rrset_count)

@@ -1,0 +1,248 @@
+"""Changes that are published at once, past any draft: both APIs, dynamic updates, scripts.
+
+A patch says what is to become of some RRsets of a zone *as a function of what
+they are*, because that is only certain once the zone is locked: "add this
+record" must not lose one that another writer added a moment before.
+"""
+
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+from django.utils import timezone
+
+from dnspanel.accounts.actors import Author, SystemRight
+from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unknown
+from dnspanel.zones.governance.publish_hooks import after_hooks
+from dnspanel.zones.log.sequence_log import Alongside, nothing, publication_of_form
+from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.plan.merge import Changes, Edit
+from dnspanel.zones.plan.plan import Seen, ZonePlan, plan_zones
+from dnspanel.zones.publishing import pieces, revision
+from dnspanel.zones.publishing.revision import Accepted
+from dnspanel.zones.rules.rules import with_ancestors
+from dnspanel.zones.store import store_rrsets
+from dnspanel.zones.store.find_zones import locked
+from replication.dns import rdata
+from replication.dns.rrset import Change, Key, RRset, make
+
+# How often a large change is decided anew when others change the same RRsets while its pieces are published.
+_ATTEMPTS = 3
+
+CurrentRRsets = Mapping[Key, RRset]  # every RRset at the names that a patch reads
+Decide = Callable[[CurrentRRsets], Changes]
+Step = Callable[[RRset | None], RRset | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Patch:
+    """What is to become of a zone.
+
+    `decide` gets every RRset at `names` (None: of the whole zone), as the
+    locked zone holds them, and returns those that change. It is pure, and
+    may raise anything to refuse the publication.
+    `at_revision`: the zone must be there still. `drops_signatures`: this is how a zone loses those that it came with.
+    """
+
+    zone: Zone
+    decide: Decide
+    names: Collection[str] | None
+    at_revision: int | None = None
+    drops_signatures: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What publishing patches did: None when everything was so already. `plans` in the order of the patches."""
+
+    publication: Publication | None
+    plans: tuple[ZonePlan, ...]
+
+
+def patch_of_steps(zone: Zone, steps: Sequence[tuple[Key, Step]], *, at_revision: int | None = None) -> Patch:
+    """A patch that takes these steps in their order; several for one RRset build on each other."""
+
+    def decide(current: CurrentRRsets) -> Changes:
+        changes: dict[Key, RRset | None] = {}
+        for key, step in steps:
+            changes[key] = step(changes[key] if key in changes else current.get(key))
+        return changes
+
+    return Patch(zone, decide, {name for (name, _), _ in steps}, at_revision)
+
+
+def replaced(rrset: RRset) -> Step:
+    """The RRset becomes this one."""
+    return lambda current: rrset
+
+
+def removed(current: RRset | None) -> RRset | None:
+    """The RRset is gone."""
+    return None
+
+
+def extended(rrset: RRset) -> Step:
+    """The RRset has these records besides; the TTL and comment that it has stay."""
+
+    def step(current: RRset | None) -> RRset | None:
+        if current is None:
+            return rrset
+        disabled = (*current.disabled, *rdata.not_among(current.type, rrset.disabled, current.rdata))
+        texts, notes = (*current.rdata, *rrset.rdata), current.notes.joined(rrset.notes)
+        return make(current.name, current.type, current.ttl, texts, disabled, current.comment, notes=notes)
+
+    return step
+
+
+def without(rdata_texts: Collection[str]) -> Step:
+    """The RRset lacks these canonical rdata; it is gone when none is left."""
+
+    def step(current: RRset | None) -> RRset | None:
+        return None if current is None else current.without(rdata_texts)
+
+    return step
+
+
+def publish_patches(
+    *,
+    patches: Sequence[Patch],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str = "",
+    form_id: UUID | None = None,
+    accept_warnings: Accepted = True,
+    confirmed: bool = True,
+    alongside: Alongside = nothing,
+    in_pieces: bool = True,
+    under: SystemRight | None = None,
+) -> Outcome:
+    """All these patches are published, one revision per zone, in one publication; or none is.
+
+    What changes more RRsets than `pieces.PIECE_RRSETS` becomes several publications: it is still refused as one, but
+    others' edits are published between its parts, and whoever reads in that time sees a part of it. Not so without
+    `in_pieces`: what is to be undone as one is one publication, however long others wait for it.
+
+    At most one patch per zone. Raises Unknown for a zone that is gone,
+    RevisionMoved for one that is not at its revision, RightMissing for an
+    RRset that the author may not change, RuleViolations, GuardHolds unless
+    `confirmed`, PublishedInPart, and whatever a patch's `decide` raises.
+    `alongside` runs in the same transaction (the last one), also where nothing
+    changes: what it writes is there exactly if the patches are published. The same form sent twice returns the
+    first publication, without plans.
+    """
+    if len({patch.zone.pk for patch in patches}) != len(patches):
+        raise ValueError("two patches for one zone")
+    try:
+        return _publish(
+            patches,
+            author=author,
+            channel=channel,
+            now=now,
+            reason=reason,
+            form_id=form_id,
+            accept_warnings=accept_warnings,
+            confirmed=confirmed,
+            alongside=alongside,
+            in_pieces=in_pieces,
+            under=under,
+            attempts=1 if any(patch.at_revision is not None for patch in patches) else _ATTEMPTS,
+        )
+    except Exception as refusal:  # whatever `decide` raised too: a form's second sending is often refused by it
+        return Outcome(publication_of_form(form_id, otherwise=refusal), ())
+
+
+@after_hooks
+def _publish(
+    patches: Sequence[Patch],
+    *,
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str,
+    form_id: UUID | None,
+    accept_warnings: Accepted,
+    confirmed: bool,
+    alongside: Alongside,
+    in_pieces: bool,
+    under: SystemRight | None,
+    attempts: int,
+) -> Outcome:
+    """What `publish_patches` does. What others change between two pieces is decided about anew, `attempts` times."""
+    while True:
+        attempts -= 1
+        with transaction.atomic(durable=True):
+            plans = plan_patches(patches, now, author)
+            revision.refuse(plans, author, accept_warnings, confirmed, under)
+            if not (in_pieces and pieces.is_large(plans)):
+                alongside()  # before the log, whose head all publishers queue for
+                published_at_once = revision.carry_out(plans, author, channel, now, reason, form_id, under=under)
+                return Outcome(published_at_once, plans)
+        try:
+            published = pieces.publish_in_pieces(
+                plans=plans,
+                author=author,
+                channel=channel,
+                now=now,
+                reason=reason,
+                form_id=form_id,
+                alongside=alongside,
+                expected={patch.zone.pk: patch.at_revision for patch in patches if patch.at_revision is not None},
+                under=under,
+            )
+            return Outcome(published.publication, published.plans)
+        except (Conflicts, PublishedInPart) as refusal:
+            if not attempts or not isinstance(refusal.__cause__ or refusal, Conflicts):
+                raise
+
+
+def preview_patches(*, patches: Sequence[Patch], author: Author) -> tuple[ZonePlan, ...]:
+    """What `publish_patches` would do now: the same plans, nothing written."""
+    with transaction.atomic():
+        return plan_patches(patches, timezone.now(), author)
+
+
+def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tuple[ZonePlan, ...]:
+    """The plan of each patch, with the zones locked until the transaction ends; raises as `publish_patches` does."""
+    alive = {zone.pk: zone for zone in locked([patch.zone.pk for patch in patches])}
+    for patch in patches:
+        zone = alive.get(patch.zone.pk)
+        if zone is None:
+            raise Unknown(patch.zone.name)
+        if patch.at_revision is not None and zone.revision != patch.at_revision:
+            raise RevisionMoved(zone.name, expected=patch.at_revision, found=zone.revision)
+    seen = _seen(patches, alive)
+    edits = {}
+    for patch in patches:
+        current = _at(patch.names, seen[patch.zone.pk].rrsets)
+        result = patch.decide(current)
+        changes = (Change(*key, current.get(key), rrset) for key, rrset in result.items())
+        edits[patch.zone.pk] = (alive[patch.zone.pk], list(map(Edit, changes)))
+    dropping = [patch.zone.pk for patch in patches if patch.drops_signatures]
+    return plan_zones(edits, now, seen, dropping=dropping, author=author)
+
+
+def _seen(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[int, Seen]:
+    """What each patch reads, and the names above, for the rules: by one query for names, and one for full zones."""
+    some = {
+        patch.zone.pk: (zones[patch.zone.pk].name, with_ancestors(patch.names, zones[patch.zone.pk].name))
+        for patch in patches
+        if patch.names is not None
+    }
+    full = [patch.zone.pk for patch in patches if patch.names is None]
+    found: dict[int, CurrentRRsets] = {}
+    if some:
+        found.update(store_rrsets.rrsets_at_names(some))
+    if full:
+        found.update(store_rrsets.rrsets_of_zones(full))
+    return {zone_id: Seen(some[zone_id][1] if zone_id in some else None, rrsets) for zone_id, rrsets in found.items()}
+
+
+def _at(owner_names: Collection[str] | None, rrsets: CurrentRRsets) -> CurrentRRsets:
+    """Those at these names (None: at all)."""
+    if owner_names is None:
+        return rrsets
+    wanted = set(owner_names)
+    return {key: rrset for key, rrset in rrsets.items() if key[0] in wanted}

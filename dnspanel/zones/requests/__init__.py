@@ -1,0 +1,1 @@
+"""Requests for approval, and changes that wait for a time."""

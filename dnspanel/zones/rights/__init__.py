@@ -1,0 +1,1 @@
+"""Rights over zones: who may read or change which, and locks."""

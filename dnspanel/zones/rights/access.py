@@ -1,0 +1,324 @@
+"""The only doors to zones, for people and tokens alike: each one checks what the actor may do.
+
+Faces open zones here. What a change does to each RRset is only known where it
+is planned, so the verbs that publish ask `refuse_changes` themselves.
+"""
+
+from collections.abc import Callable, Collection, Iterable
+from dataclasses import replace
+from functools import reduce
+from operator import or_
+
+from django.db.models import Q, QuerySet
+
+from dnspanel.accounts.actors import Actor, Author, SystemRight, actor_of, can, passes_rules
+from dnspanel.accounts.actors import Person as Person
+from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.zones.errors import FollowsMembers as FollowsMembers
+from dnspanel.zones.errors import Forbidden as Forbidden
+from dnspanel.zones.errors import InTrash as InTrash
+from dnspanel.zones.errors import RightMissing as RightMissing
+from dnspanel.zones.errors import Transferred as Transferred
+from dnspanel.zones.errors import Unknown as Unknown
+from dnspanel.zones.models import Zone, gone_at
+from dnspanel.zones.rights.lock_rules import refuse_locked
+from dnspanel.zones.rules.rules import ancestors_within
+from dnspanel.zones.store.find_zones import called, ids_of_living, living_zone
+from dnspanel.zones.values import soa
+from replication.dns import names
+from replication.dns.rrset import Change
+from replication.errors import BadName
+
+Visibility = Callable[[str, int], bool]  # owner name, type
+
+
+def zones_visible_to(person: Person) -> QuerySet[Zone]:
+    """The zones this person may know about, without those in the trash."""
+    return zones_within_reach(person, Right.READ).filter(deleted_at=None)
+
+
+def zones_seen_by(person: Person) -> QuerySet[Zone]:
+    """The zones all of which this person sees: what a search finds inside of others would tell a token too much."""
+    actor = actor_of(person)
+    if actor is None or actor.scope is None:
+        return zones_visible_to(person)
+    unlimited = tuple(grant for grant in actor.scope if Right.READ in grant.rights and not grant.is_limited)
+    return zones_visible_to(replace(actor, scope=unlimited))
+
+
+def closest_zones_visible_to(person: Person, owners: Collection[str]) -> dict[str, Zone]:
+    """The closest live zone above each of these names that has one, where the person may know of it; in two queries."""
+    return closest_zones(owners, zones_visible_to(person))
+
+
+def closest_zones(owners: Collection[str], among: QuerySet[Zone]) -> dict[str, Zone]:
+    """The closest live zone above each of these names, where it is `among` these; in two queries."""
+    chains = {owner: [owner, *ancestors_within(owner, names.ROOT)] for owner in owners}
+    live = ids_of_living({at for chain in chains.values() for at in chain})
+    closest = {owner: next((live[at] for at in chain if at in live), None) for owner, chain in chains.items()}
+    ids = {zone_id for zone_id in closest.values() if zone_id is not None}
+    found = among.in_bulk(ids) if ids else {}
+    return {owner: found[zone_id] for owner, zone_id in closest.items() if zone_id is not None and zone_id in found}
+
+
+def trash_visible_to(person: Person) -> QuerySet[Zone]:
+    """The deleted zones this person may know about."""
+    return zones_within_reach(person, Right.READ).exclude(deleted_at=None)
+
+
+def zones_within_reach(person: Person, right: Right) -> QuerySet[Zone]:
+    """All zones, deleted ones included, over which this person has the right (at some name and type)."""
+    actor = actor_of(person)
+    if actor is None:
+        return Zone.objects.none()
+    zones = Zone.objects.all()
+    for layer in actor.layers:
+        giving = [grant for grant in layer if right in grant.rights]
+        if not giving:
+            return Zone.objects.none()
+        if not any(grant.everywhere for grant in giving):
+            zones = zones.filter(reduce(or_, map(_covered, giving)))
+    return zones
+
+
+def zone_for_reading(person: Person, name: str) -> Zone:
+    """The zone of this name; raises Unknown."""
+    try:
+        canonical = names.parse(name)
+    except BadName as exc:
+        raise Unknown(name) from exc
+    zone = zones_visible_to(person).select_related("changed_by").filter(name=canonical).first()
+    if zone is None:
+        raise unknown_to(person, canonical)
+    return zone
+
+
+def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zone:
+    """The zone of this canonical name, without what pages show beside it, and sooner; raises Unknown.
+
+    With `relations` as of `find_zones.living_zone`.
+    """
+    zone = living_zone(name, relations)
+    if zone is None or not has_right(person, zone, Right.READ):
+        raise unknown_to(person, name)
+    return zone
+
+
+def unknown_to(person: Person, name: str) -> Unknown:
+    """What to raise when this person sees no zone of this canonical name: whether it is in the trash, if they may know.
+
+    Of several in the trash it is the one that was deleted last.
+    """
+    trashed = trash_visible_to(person).filter(called(name)).order_by("-deleted_at").first()
+    if trashed is None or trashed.deleted_at is None:
+        return Unknown(name)
+    deleted_at = trashed.deleted_at
+    return InTrash(name, zone_id=trashed.pk, deleted_at=deleted_at, gone_at=gone_at(deleted_at))
+
+
+def zone_for_editing(person: Person, name: str) -> Zone:
+    """The zone of this name, to change records; raises Unknown, or Forbidden to a person who may only read it.
+
+    That is everybody where its primary is elsewhere: Transferred.
+    """
+    zone = zone_for_reading(person, name)
+    require_editor(person, zone)
+    refuse_transferred(zone)
+    return zone
+
+
+def refuse_transferred(zone: Zone) -> None:
+    """Raise Transferred for a zone whose primary is elsewhere: not even the panel changes it, but by a transfer.
+
+    And FollowsMembers for a catalog of ours, which follows its members.
+    """
+    if zone.transferred_from:
+        raise Transferred(zone.name, zone.transferred_from)
+    if zone.is_catalog:
+        raise FollowsMembers(zone.name)
+
+
+def zone_for(person: Person, name: str, right: Right) -> Zone:
+    """The zone of this name, for what the right says; raises Unknown, or RightMissing."""
+    zone = zone_for_reading(person, name)
+    require_right(person, zone, right)
+    return zone
+
+
+def trashed_zone_for_reading(person: Person, zone_id: int) -> Zone:
+    """The deleted zone with this id; raises Unknown."""
+    zone = trash_visible_to(person).select_related("changed_by").filter(pk=zone_id).first()
+    if zone is None:
+        raise Unknown(str(zone_id))
+    return zone
+
+
+def trashed_zone_for_restoring(person: Person, zone_id: int) -> Zone:
+    """The deleted zone with this id, to bring it back or to let it go; raises Unknown or RightMissing."""
+    zone = trashed_zone_for_reading(person, zone_id)
+    require_right(person, zone, Right.DELETE_ZONE)
+    return zone
+
+
+def require(person: Person, permission: Permission) -> None:
+    """Raise Forbidden unless the person has this permission."""
+    if not can(person, permission):
+        raise Forbidden(permission)
+
+
+def require_right(author: Person | None, zone: Zone, right: Right) -> None:
+    """Raise RightMissing unless the author has this right over the zone; the panel itself (None) has all."""
+    if author is not None and not has_right(author, zone, right):
+        raise RightMissing(right, zone.name)
+
+
+def require_editor(author: Person | None, zone: Zone) -> None:
+    """Raise Forbidden unless the author may change any record of the zone; the panel itself (None) may."""
+    if author is not None and not may_edit_zone(author, zone):
+        raise Forbidden(Permission.EDIT)
+
+
+def has_right(person: Person, zone: Zone, right: Right) -> bool:
+    """Whether this person has the right over this zone (at some name and type)."""
+    actor = actor_of(person)
+    return actor is not None and actor.may(right, zone_id=zone.pk, tags=zone.tags, team_id=zone.team_id)
+
+
+def may_edit_zone(person: Person, zone: Zone) -> bool:
+    """Whether this person may change any record of this zone."""
+    return any(has_right(person, zone, right) for right in RECORD_RIGHTS)
+
+
+def may_edit_here(person: Person, zone: Zone) -> bool:
+    """Whether this person may change any record of this zone, and the zone is changed here: its primary is this panel.
+
+    For what a page offers: a change itself says from where the zone comes.
+    """
+    return zone.is_edited_here and may_edit_zone(person, zone)
+
+
+def may_edit(person: Person) -> bool:
+    """Whether this person may change zones at all."""
+    return can(person, Permission.EDIT)
+
+
+def may_create_zones(person: Person) -> bool:
+    """Whether this person may create a zone of some name or team."""
+    actor = actor_of(person)
+    return actor is not None and actor.may_somewhere(Right.CREATE_ZONE)
+
+
+def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team | None:
+    """The team that a new zone of this author belongs to: the one asked for, else the only one that gives the right.
+
+    Raises RightMissing for who may not create zones, or not for this team.
+    """
+    actor = None if author is None else actor_of(author)
+    if author is None or (actor is not None and actor.may_everywhere(Right.CREATE_ZONE)):
+        return team
+    team_id = None if team is None else team.pk
+    teams = set() if actor is None else _teams_to_create_in(actor)
+    if team_id is None and len(teams) == 1:
+        return Team.objects.get(pk=teams.pop())
+    if team_id is None or team_id not in teams:
+        raise RightMissing(Right.CREATE_ZONE, zone_name)
+    return team
+
+
+def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under: SystemRight | None = None) -> None:
+    """Raise RightMissing for the first of these changes that the author may not publish, Locked for a locked one.
+
+    Raises Transferred for a zone whose primary is elsewhere, whoever the author is. A serial that moves by itself is
+    nobody's change.
+    """
+    refuse_transferred(zone)
+    if zone.has_locks and not passes_rules(under):
+        changes = list(changes)
+        refuse_locked(author, zone, changes)
+    actor = None if author is None else actor_of(author)
+    if author is None:
+        return
+    limited = {right: actor is None or not _may_at_all_names(actor, right, zone) for right in RECORD_RIGHTS}
+    for change in changes:
+        name, type_, before, after = change.name, change.type, change.before, change.after
+        right = Right.ADD if before is None else Right.REMOVE if after is None else Right.CHANGE
+        if not limited[right] or soa.same(before, after):
+            continue
+        if actor is None or not all(_allows(layer, zone, right, name, type_) for layer in actor.layers):
+            raise RightMissing(right, zone.name, name, type_)
+
+
+def visibility_of(person: Person, zone: Zone) -> Visibility | None:
+    """Which RRsets of a visible zone this person sees; None: all of them.
+
+    People see all of a zone. A token sees what the limits of its scope let
+    through, because it should know no more than its task needs.
+    """
+    actor = actor_of(person)
+    if actor is None or actor.scope is None:
+        return None
+    reading = [g for g in actor.scope if Right.READ in g.rights and g.covers_zone(zone.pk, zone.tags, zone.team_id)]
+    if any(not grant.is_limited for grant in reading):
+        return None
+    return lambda name, type: any(grant.covers_rrset(zone.name, name, type) for grant in reading)
+
+
+def may_know_author(person: Person, token_id: int | None = None) -> bool:
+    """Whether this reader is told who published something by which token, and why.
+
+    A token that sees some names or types only is not: reasons speak of what it
+    does not see, and its task needs no colleagues. Its own acts it knows.
+    """
+    actor = actor_of(person)
+    if actor is None or actor.scope is None or actor.token is None:
+        return actor is not None
+    is_limited = any(Right.READ in grant.rights and grant.is_limited for grant in actor.scope)
+    return not is_limited or actor.token.pk == token_id
+
+
+def _may_at_all_names(actor: Actor, right: Right, zone: Zone) -> bool:
+    """Whether the right is had over this zone without limits by name or type: then no RRset needs to be looked at."""
+    return all(
+        any(
+            right in grant.rights and not grant.is_limited and grant.covers_zone(zone.pk, zone.tags, zone.team_id)
+            for grant in layer
+        )
+        for layer in actor.layers
+    )
+
+
+def _allows(layer: tuple[Grant, ...], zone: Zone, right: Right, name: str, type: int) -> bool:
+    return any(
+        right in grant.rights
+        and grant.covers_zone(zone.pk, zone.tags, zone.team_id)
+        and grant.covers_rrset(zone.name, name, type)
+        for grant in layer
+    )
+
+
+def tagged(tags: Iterable[str]) -> Q:
+    """Zones with one of these tags. The index of tags leaves out zones without any, so the condition says it too."""
+    return Q(tags__overlap=sorted(tags)) & ~Q(tags=[])
+
+
+def _covered(grant: Grant) -> Q:
+    covered = Q(pk__in=grant.zones)
+    if grant.tags:
+        covered |= tagged(grant.tags)
+    if grant.teams:
+        covered |= Q(team__in=grant.teams)
+    return covered
+
+
+def _teams_to_create_in(actor: Actor) -> set[int]:
+    """Teams whose zones each layer of this actor may create."""
+    found: set[int] | None = None
+    for layer in actor.layers:
+        giving = [grant for grant in layer if Right.CREATE_ZONE in grant.rights and not grant.is_limited]
+        if any(grant.everywhere for grant in giving):
+            continue
+        teams = {team for grant in giving for team in grant.teams}
+        found = teams if found is None else found & teams
+    return found or set()

@@ -1,0 +1,83 @@
+"""Which lock refuses a change. Asks nothing of a zone without locks, which is nearly every zone."""
+
+from collections.abc import Iterable, Sequence
+
+from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.zones.errors import Locked, LockUnknown
+from dnspanel.zones.models import Lock, Zone
+from dnspanel.zones.values import soa
+from replication.dns import names
+from replication.dns.rrset import Change, Key
+
+
+def locks_of(zone: Zone) -> Sequence[Lock]:
+    """The zone's locks: first those of the whole zone, then by name and type. One query, none without locks."""
+    if not zone.has_locks:
+        return ()
+    return tuple(Lock.objects.filter(zone=zone).select_related("person", "token").order_by("name", "type", "pk"))
+
+
+def lock_in(zone: Zone, lock_id: int) -> Lock:
+    """This lock of the zone. Raises LockUnknown."""
+    found = next((lock for lock in locks_of(zone) if lock.pk == lock_id), None)
+    if found is None:
+        raise LockUnknown(zone.name)
+    return found
+
+
+def locks_against(author: Author, zone: Zone) -> Sequence[Lock]:
+    """The zone's locks that keep something from this author. Nobody (None) manages none."""
+    return tuple(lock for lock in locks_of(zone) if not is_managed_by(lock, author))
+
+
+def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) -> None:
+    """Raise Locked for the first of these changes (None: of the zone as a whole) that a lock keeps from the author.
+
+    A serial that moves by itself is nobody's change.
+    """
+    if not (locks := locks_against(author, zone)):
+        return
+    if changes is None:
+        raise Locked(zone.name, locks[0])
+    for change in changes:
+        if soa.same(change.before, change.after):
+            continue
+        if lock := lock_of(locks, change.name, change.type):
+            raise Locked(zone.name, lock, change.name, change.type)
+
+
+def lock_against_taking(author: Author, zone: Zone, name: str) -> Lock | None:
+    """Return a lock that keeps the author from a new zone of this name below the zone, which is the closest above it.
+
+    Such a zone answers for all names at and below its apex. So that is a lock of the whole zone, of a name there, or of
+    all types at a name above it.
+    """
+    return next(
+        (
+            lock
+            for lock in locks_against(author, zone)
+            if not lock.name
+            or names.is_within(lock.name, name)
+            or (lock.type is None and names.is_within(name, lock.name))
+        ),
+        None,
+    )
+
+
+def kept_from(author: Author, zone: Zone, keys: Iterable[Key]) -> set[Key]:
+    """Those of these RRsets that a lock keeps from the author."""
+    locks = locks_against(author, zone)
+    return {key for key in keys if lock_of(locks, *key)} if locks else set()
+
+
+def lock_of(locks: Iterable[Lock], name: str, type: int) -> Lock | None:
+    """The first of these locks that is one of this RRset."""
+    return next((lock for lock in locks if lock.name in ("", name) and lock.type in (None, type)), None)
+
+
+def is_managed_by(lock: Lock, author: Author) -> bool:
+    """Whether this author is whom the lock lets through: the token itself, or the person without a token."""
+    token, user = token_of(author), user_of(author)
+    if token is not None:
+        return lock.token_id == token.pk
+    return user is not None and lock.token_id is None and lock.person_id == user.pk

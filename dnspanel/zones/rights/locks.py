@@ -1,0 +1,123 @@
+"""Locks: what only its manager changes, such as what Terraform writes, with the reason for everybody else. Verbs.
+
+A lock is of a whole zone, of a name, or of an RRset. Whoever may change the zone's settings places and lifts it, so it
+keeps nobody from anything for good: it is there against mistakes, and who lifted it is in the audit log.
+"""
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Token, User
+from dnspanel.texts import gettext
+from dnspanel.zones.errors import LockRefused, Unknown
+from dnspanel.zones.models import Lock, Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.rights.lock_rules import lock_in, locks_of
+from dnspanel.zones.store.find_zones import locked
+from replication.dns import names, rdata, rdtypes
+
+# Of one zone. Who needs more locks the zone, or gives narrower rights.
+MOST = 100
+LONGEST_REASON = 200
+# What the panel makes itself, whoever asks for it: nothing that a person writes is kept from it.
+_UNLOCKABLE = frozenset({rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3})
+
+
+@dataclass(frozen=True, slots=True)
+class Manager:
+    """Whom a lock lets through: a person, or one token alone; nobody where both are None."""
+
+    person: User | None = None
+    token: Token | None = None
+
+
+NOBODY = Manager()
+
+
+def manager_of(author: Author) -> Manager:
+    """The author as a manager: the token that they act by, else the person."""
+    return Manager(user_of(author), token_of(author))
+
+
+def add_lock(
+    *, zone: Zone, name: str, type: int | None, reason: str, manager: Manager, author: Author, now: datetime
+) -> Lock:
+    """The zone (no name), the name (no type) or the RRset is locked from now on, drafts of others included.
+
+    Raises RightMissing for who may not change the zone's settings, Unknown for a zone that is gone, LockRefused for a
+    lock that there is already, a name outside the zone, a type without a name, no reason, and beyond MOST.
+    """
+    reason = " ".join(reason.split())
+    if not reason or len(reason) > LONGEST_REASON:
+        raise LockRefused(
+            "reason",
+            gettext("Say why, in up to {longest_reason} characters: others will read it.").format(
+                longest_reason=LONGEST_REASON
+            ),
+        )
+    if name and not names.is_within(name, zone.name):
+        raise LockRefused("name", gettext("{name} is not in {name2}").format(name=name, name2=zone.name))
+    if type is not None and not name:
+        raise LockRefused("type", gettext("A type is locked at a name: say which."))
+    if type in _UNLOCKABLE:
+        raise LockRefused(
+            "type", gettext("{type_to_text} is made by the panel.").format(type_to_text=rdata.type_to_text(type or 0))
+        )
+    with transaction.atomic():
+        found = _locked(zone, author)
+        existing = locks_of(found)
+        if any((lock.name, lock.type) == (name, type) for lock in existing):
+            raise LockRefused("name", gettext("This is locked already; lift that lock first."))
+        if len(existing) >= MOST:
+            raise LockRefused("name", gettext("A zone has at most {most} locks.").format(most=MOST))
+        lock = Lock.objects.create(
+            zone=found,
+            name=name,
+            type=type,
+            reason=reason,
+            person=manager.person,
+            token=manager.token,
+            placed_by=user_of(author),
+            placed_at=now,
+        )
+        Zone.objects.filter(pk=found.pk).update(has_locks=True)
+        _record("zone.lock", lock, author, now)
+    zone.has_locks = True
+    return lock
+
+
+def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> None:
+    """The lock is gone. Raises LockUnknown, Unknown, and RightMissing as `add_lock` does."""
+    with transaction.atomic():
+        found = _locked(zone, author)
+        lock = lock_in(found, lock_id)
+        _record("zone.unlock", lock, author, now)
+        lock.delete()
+        zone.has_locks = Lock.objects.filter(zone=found).exists()
+        Zone.objects.filter(pk=found.pk).update(has_locks=zone.has_locks)
+
+
+def _locked(zone: Zone, author: Author) -> Zone:
+    """The zone as publications lock it: one that is at work ends first, and the next one knows of the lock."""
+    found = next(iter(locked([zone.pk])), None)
+    if found is None:
+        raise Unknown(zone.name)
+    access.require_right(author, found, Right.SETTINGS)
+    return found
+
+
+def _record(action: str, lock: Lock, author: Author, now: datetime) -> None:
+    audit.record(
+        action=action,
+        by=author,
+        now=now,
+        target=lock.zone.name,
+        what=lock.what,
+        reason=lock.reason,
+        manager=lock.manager,
+    )

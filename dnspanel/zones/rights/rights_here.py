@@ -1,0 +1,95 @@
+"""Who may do what in a zone, with what gives it; of nobody whom the reader may not know. Reads."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.explain_rights import Reason, Subject, reasons_of_people, reasons_over, rights_over, scope_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Token, User
+from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.who_may import people_with_rights, tokens_with_rights
+from dnspanel.zones.models import Zone
+from dnspanel.zones.rights.tsig_permissions import rights_by_key
+
+
+@dataclass(frozen=True, slots=True)
+class RightsHere:
+    """What somebody may in the zone by one reason, within the limits of its grant."""
+
+    rights: frozenset[Right]
+    reason: Reason
+
+
+@dataclass(frozen=True, slots=True)
+class PersonHere:
+    """A person with rights over the zone."""
+
+    person: User
+    by: tuple[RightsHere, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class TokenHere:
+    """A token with rights over the zone, which are never more than its owner's; empty: it can do nothing any more."""
+
+    token: Token
+    by: tuple[RightsHere, ...]
+
+
+def subject_of(zone: Zone, name: str = "", type: int = 0) -> Subject:
+    """The zone, and maybe one RRset of it, as the explanation wants it."""
+    return Subject(zone_id=zone.pk, zone_name=zone.name, tags=zone.tags, team_id=zone.team_id, name=name, type=type)
+
+
+def people_here(
+    actor: Actor, zone: Zone, *, after: str = "", limit: int, name: str = "", type: int = 0
+) -> list[PersonHere]:
+    """The next people behind this username, by name, in three queries. A token that may not know people sees one.
+
+    With name and type the rights are those over this RRset; somebody may then have none.
+    """
+    subject = subject_of(zone, name, type)
+    found = people_with_rights(actor, subject).filter(username__gt=after)
+    if _is_narrow(actor):
+        found = found.filter(pk=actor.user.pk)
+    listed = list(found[:limit])
+    reasons = reasons_of_people(listed)
+    return [PersonHere(person, _of_person(reasons[person.pk], subject)) for person in listed]
+
+
+def tokens_here(actor: Actor, zone: Zone, *, now: datetime, before: int | None = None, limit: int) -> list[TokenHere]:
+    """The next tokens before this id, newest first, in four queries. A token that may not know people sees itself."""
+    subject = subject_of(zone)
+    found = tokens_with_rights(actor, subject, now)
+    if _is_narrow(actor) and actor.token is not None:
+        found = found.filter(pk=actor.token.pk)
+    if before is not None:
+        found = found.filter(pk__lt=before)
+    listed = list(found[:limit])
+    owners = reasons_of_people(list({token.owner_id: token.owner for token in listed}.values()))
+    named = rights_by_key(zone) if any(token.needs_permission for token in listed) else {}
+    return [TokenHere(token, _of_token(token, owners[token.owner_id], named, subject)) for token in listed]
+
+
+def _is_narrow(actor: Actor) -> bool:
+    return actor.token is not None and Permission.PEOPLE not in actor.permissions
+
+
+def _of_person(reasons: tuple[Reason, ...], subject: Subject) -> tuple[RightsHere, ...]:
+    found = ((rights_over(reason, subject), reason) for reason in reasons_over(reasons, subject))
+    return tuple(RightsHere(rights, reason) for rights, reason in found if rights - {Right.CREATE_ZONE})
+
+
+def _of_token(
+    token: Token, by_owner: tuple[Reason, ...], named: Mapping[str, frozenset[Right]], subject: Subject
+) -> tuple[RightsHere, ...]:
+    allowed = frozenset[Right]().union(*(reason.grant.rights for reason in reasons_over(by_owner, subject)))
+    if token.needs_permission:
+        allowed &= named.get(token.tsig_name or "", frozenset())
+    return tuple(
+        RightsHere(reason.grant.rights & allowed, reason)
+        for reason in reasons_over(scope_of(token), subject)
+        if reason.grant.rights & allowed - {Right.CREATE_ZONE}
+    )

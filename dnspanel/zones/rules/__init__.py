@@ -1,0 +1,1 @@
+"""Rules of zones and records: what each value, name and zone must keep to."""

@@ -1,0 +1,166 @@
+"""Names that probably say something else than their author meant: with an @ inside, and the two names of a SOA. Pure.
+
+All of them are valid names, so they are kept as they are, as BIND keeps them.
+"""
+
+from collections.abc import Callable, Iterator
+
+from dnspanel.small_cache import small_cache
+from dnspanel.texts import gettext
+from dnspanel.zones.rules.value_rules import Finding, is_host, looks_like_address
+from replication.dns import names, rdtypes
+from replication.dns.rrset import RRset
+
+SOA_PRIMARY, SOA_MAILBOX = "soa-primary", "soa-mailbox"
+SOA_CODES = (SOA_PRIMARY, SOA_MAILBOX)  # in the order of the fields
+AT_SIGN = "at-in-name"
+_NO_ZONE = "\0"  # no name is below it
+# A name below the zone with so many labels was probably meant to be one of another zone.
+_LABELS_OF_OTHERS = 2
+# Types whose first name is a mailbox.
+MAILBOXES = frozenset((rdtypes.RP, rdtypes.MINFO, rdtypes.MB, rdtypes.MG, rdtypes.MR))
+
+
+def check_at_signs(rrset: RRset, zone: str) -> Iterator[Finding]:
+    """Warn of an @ inside the names of an RRset: only alone it is the zone itself."""
+    if "\\@" in rrset.name and has_at_sign(rrset.name, zone):
+        yield "warning", AT_SIGN, _about_at_sign(rrset.name)
+    if rrset.type == rdtypes.SOA:
+        return
+    for text in rrset.served:
+        if "\\@" in text:
+            for name in names_with_at_sign(rrset.type, text, zone):
+                yield "warning", AT_SIGN, _about_at_sign(name)
+
+
+def names_with_at_sign(type: int, text: str, zone: str) -> Iterator[str]:
+    """The names in canonical rdata that have an @ which was probably not meant as a letter."""
+    for word in text.split(" "):
+        if "\\@" in word and word[0] != '"' and has_at_sign(word, zone, is_mailbox=type in MAILBOXES):
+            yield word
+
+
+def has_at_sign(name: str, zone: str, *, is_mailbox: bool = False) -> bool:
+    """Whether a name has an @ that was probably not meant as a letter.
+
+    Instances of DNS-SD may be called like a mailbox: `ana@desk._presence._tcp`.
+    """
+    try:
+        labels = names.labels(name)
+    except ValueError:
+        return False
+    if b"@" in labels:
+        return True
+    for at, label in enumerate(labels):
+        if b"@" in label:
+            return is_mailbox or not any(each.startswith(b"_") for each in labels[at + 1 :])
+    return False
+
+
+def _about_at_sign(name: str) -> str:
+    return gettext("{name} has an @ inside, which is read as a letter: only an @ alone is the zone itself").format(
+        name=name
+    )
+
+
+def names_of_soa(text: str) -> tuple[str, str]:
+    """The primary and the mailbox of a canonical SOA, in lower case."""
+    primary, mailbox, _ = text.split(" ", 2)
+    return primary.lower(), mailbox.lower()
+
+
+def is_doubtful_soa(text: str, zone: str) -> bool:
+    """Whether the rules may have something to say of a SOA; quick, since every zone has one."""
+    primary, mailbox = names_of_soa(text)
+    at = f".{zone}"
+    if not primary.endswith(at) and not mailbox.endswith(at) and _are_plain(primary, mailbox):
+        return False
+    return any(True for _ in _findings(text, zone, lambda name: False))
+
+
+@small_cache(entries=4096, longest=512)
+def _are_plain(primary: str, mailbox: str) -> bool:
+    """Whether nothing can be said of the names of a SOA outside of its zone; many zones have the same."""
+    return not any(True for _ in _findings(f"{primary} {mailbox} ", _NO_ZONE, lambda name: True))
+
+
+def check_soa(rrset: RRset, zone: str, exists: Callable[[str], bool]) -> Iterator[Finding]:
+    """Warn of a primary that cannot be a host, and of a mailbox that cannot be one (RFC 1035 3.3.13).
+
+    `exists` says whether the zone, or another one, answers for a name below it.
+    """
+    for text in rrset.served:
+        yield from _findings(text, zone, exists)
+
+
+def _findings(text: str, zone: str, exists: Callable[[str], bool]) -> Iterator[Finding]:
+    primary, mailbox = names_of_soa(text)
+    if primary != names.ROOT:
+        if _looks_like_address(primary, zone):
+            message = gettext("the primary in the SOA, {name}, looks like an address: write the name of a host")
+            yield "warning", SOA_PRIMARY, message.format(name=primary)
+        elif not is_host(primary):
+            message = gettext("the primary in the SOA, {name}, cannot be the name of a host")
+            yield "warning", SOA_PRIMARY, message.format(name=primary)
+        elif _is_foreign(primary, zone) and not exists(primary):
+            message = gettext("the primary in the SOA, {name}, does not exist: was a final dot missing?")
+            yield "warning", SOA_PRIMARY, message.format(name=primary)
+    domain = names.parent(mailbox) or names.ROOT
+    if domain == names.ROOT and "\\@" not in mailbox:
+        return
+    if "\\@" in mailbox:
+        message = gettext(
+            "the mailbox in the SOA, {name}, has an @: a dot is written in its place, as in hostmaster.example.net."
+        )
+        yield "warning", SOA_MAILBOX, message.format(name=mailbox)
+    elif _looks_like_address(domain, zone) or not is_host(domain):
+        message = gettext("the mailbox in the SOA, {name}, cannot be one: {domain} cannot be the name of a host")
+        yield "warning", SOA_MAILBOX, message.format(name=mailbox, domain=domain)
+    elif _is_foreign(domain, zone) and not exists(domain):
+        message = gettext("the mailbox in the SOA is at {domain}, which does not exist: was a final dot missing?")
+        yield "warning", SOA_MAILBOX, message.format(domain=domain)
+
+
+def soa_names_within(rrset: RRset, zone: str) -> set[str]:
+    """The names below the zone that `check_soa` asks about."""
+    if rrset.type != rdtypes.SOA:
+        return set()
+    pairs = [names_of_soa(text) for text in rrset.served]
+    found = {name for primary, mailbox in pairs for name in (primary, names.parent(mailbox) or names.ROOT)}
+    return {name for name in found if _is_foreign(name, zone)}
+
+
+def _looks_like_address(name: str, zone: str) -> bool:
+    """Whether a name ends like an address, or is one that was read as relative to the zone."""
+    below = _without(name, zone)
+    return looks_like_address(name) if below == name else below.replace(".", "").isdigit() and below.count(".") == 3
+
+
+def _is_foreign(name: str, zone: str) -> bool:
+    """Whether a name below the zone looks as if it were of another zone."""
+    below = _without(name, zone)
+    return below != name and below.count(".") >= _LABELS_OF_OTHERS - 1
+
+
+def _without(name: str, zone: str) -> str:
+    """A name without the zone that it is in and without its final dot; the name if it is not below the zone."""
+    end = f".{zone}" if zone != names.ROOT else "\0"
+    return name.removesuffix(end) if name.endswith(end) else name
+
+
+def mailbox_text(text: str) -> str:
+    """The name, as text, of a mailbox that is written as an address: `host\\.master.example.net.` (RFC 1035 8).
+
+    Text without an @ stays as it is.
+    """
+    local, at, domain = text.strip().removeprefix("mailto:").strip("<>").replace("\\@", "@").partition("@")
+    if not at:
+        return text
+    local = local.replace("\\.", ".").replace(".", "\\.")
+    end = "." if "." in domain.rstrip(".") else ""
+    return f"{local}.{domain.rstrip('.')}{end}" if domain else local
+
+
+def mailbox_name(text: str) -> str:
+    """The name of a mailbox, which may be written as an address; raise BadName."""
+    return names.parse(mailbox_text(text))

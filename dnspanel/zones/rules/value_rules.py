@@ -1,0 +1,187 @@
+"""What single RRsets say that no client will follow: hosts that are none, services at the wrong name, CAA, look-alikes.
+
+Pure, and without a look at other RRsets; `rules` has those that need one, `mail_rules` those about mail.
+"""
+
+from collections.abc import Iterable, Iterator
+
+from dnspanel.small_cache import small_cache
+from dnspanel.texts import gettext, joined, listed, spoken
+from dnspanel.zones.rules import confusables
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset
+
+Finding = tuple[str, str, str]  # severity, code, message
+
+_MUST_BE_HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
+_TRANSPORTS = frozenset(("_tcp", "_udp", "_sctp", "_dccp"))  # RFC 6698 3
+# RFC 8659 4, RFC 9495, and what else is registered with IANA.
+_CAA_TAGS = frozenset(("issue", "issuewild", "iodef", "contactemail", "contactphone", "issuevmc", "issuemail"))
+_CAA_ISSUES = frozenset(("issue", "issuewild", "issuevmc", "issuemail"))
+OWNERS = frozenset((rdtypes.SRV, rdtypes.TLSA))  # types that clients look for only at names of a certain form
+OWNER_CODES = frozenset(("srv-owner", "tlsa-owner"))
+# What `check_values` is about.
+TYPES = _MUST_BE_HOSTS | {rdtypes.TLSA, rdtypes.CAA}
+
+
+def check_values(rrset: RRset) -> Iterator[Finding]:
+    """What is doubtful about the served records of an RRset of these TYPES."""
+    if rrset.type in _MUST_BE_HOSTS:
+        yield from _hosts(rrset)
+    if rrset.type == rdtypes.SRV and is_misplaced(rrset.name, rrset.type):
+        yield (
+            "warning",
+            "srv-owner",
+            gettext("clients ask for an SRV at a name like _sip._tcp, not at {name}").format(name=rrset.name),
+        )
+    elif rrset.type == rdtypes.TLSA and is_misplaced(rrset.name, rrset.type):
+        yield (
+            "warning",
+            "tlsa-owner",
+            gettext("clients ask for a TLSA at a name like _443._tcp, not at {name}").format(name=rrset.name),
+        )
+    elif rrset.type == rdtypes.CAA:
+        yield from _caa(rrset)
+
+
+@small_cache(entries=4096, longest=512)
+def breaks_hosts(type: int, texts: tuple[str, ...]) -> bool:
+    """Whether MX, NS or SRV records point at what is no host; quick, since many zones have the same."""
+    return any(_fault_of_target(target) for text in texts for target in _targets(type, text))
+
+
+def is_misplaced(name: str, type: int) -> bool:
+    """Whether nobody asks for an SRV (RFC 2782; RFC 6763 4.1 with an instance before it) or a TLSA at this name."""
+    first, second, third, *_ = (*_first_labels(name), "", "")
+    if type == rdtypes.SRV:
+        return not any(
+            above.startswith("_") and (label == "*" or label.startswith("_"))
+            for label, above in ((first, second), (second, third))
+        )
+    is_port = first == "*" or (first.startswith("_") and first[1:].isdecimal())
+    return not (is_port and second in _TRANSPORTS)
+
+
+def _first_labels(name: str) -> list[str]:
+    """Three labels; a dot inside a label, which instances of DNS-SD may have, does not part it."""
+    if "\\" in name:
+        return [label.decode("latin-1") for label in names.labels(name)[:3]]
+    return name.split(".", 3)
+
+
+def _hosts(rrset: RRset) -> Iterator[Finding]:
+    word = rdata.type_to_text(rrset.type)
+    for target in sorted({target for text in rrset.served for target in _targets(rrset.type, text)}):
+        if fault := _fault_of_target(target):
+            code, reason = fault
+            yield (
+                "warning",
+                code,
+                gettext("{word} {name} points at {target}, {reason}").format(
+                    word=word, name=rrset.name, target=target, reason=reason
+                ),
+            )
+
+
+def _targets(type: int, text: str) -> Iterator[str]:
+    return (target for target in rdata.targets(type, text) if target != names.ROOT)
+
+
+@small_cache(entries=4096, longest=512)
+def _fault_of_target(target: str) -> tuple[str, str] | None:
+    """Why a name cannot be a host, with the code of the rule."""
+    if looks_like_address(target):
+        return "target-is-address", gettext("which looks like an address: records of this type need the name of a host")
+    if is_host(target):
+        return None
+    return "target-not-host", gettext("which cannot be the name of a host: letters, digits and hyphens only (RFC 1123)")
+
+
+def looks_like_address(name: str) -> bool:
+    """Whether a name ends like an IPv4 address."""
+    return name.rstrip(".").rpartition(".")[2].isdigit()
+
+
+def is_host(name: str) -> bool:
+    """Whether a name can be a host's."""
+    return all(map(_is_of_host, name.rstrip(".").split(".")))
+
+
+def _is_of_host(label: str) -> bool:
+    """Whether a host's name may have this label (RFC 1123 2.1)."""
+    return label.isascii() and label.replace("-", "").isalnum() and not (label[0] == "-" or label[-1] == "-")
+
+
+def _caa(rrset: RRset) -> Iterator[Finding]:
+    issuers: dict[str, set[str]] = {}
+    for text in rrset.served:
+        if found := fault_of_caa(text):
+            severity, code, reason = found
+            yield severity, code, gettext("CAA {name}: {reason}").format(name=rrset.name, reason=reason)
+        tag, value = _tag_and_value(text)
+        if tag in _CAA_ISSUES:
+            issuers.setdefault(tag, set()).add(value.partition(";")[0].strip())
+    for tag, of_tag in issuers.items():
+        if "" in of_tag and len(of_tag) > 1:
+            message = gettext(
+                "CAA {name}: one {tag} allows nobody, and another one allows somebody: that one counts"
+            ).format(name=rrset.name, tag=tag)
+            yield "note", "caa-nobody", message
+
+
+@small_cache(entries=4096, longest=512)
+def fault_of_caa(text: str) -> Finding | None:
+    """What certification authorities will not understand in one CAA record."""
+    tag, value = _tag_and_value(text)
+    if tag not in _CAA_TAGS:
+        return "note", "caa-tag", gettext("certification authorities know no tag “{tag}”").format(tag=tag)
+    issuer = value.partition(";")[0]
+    is_name = all(map(_is_of_host, issuer.strip().lower().split(".")))
+    if tag in _CAA_ISSUES and issuer.strip() and not is_name:
+        return (
+            "warning",
+            "caa-issuer",
+            gettext("“{issuer}” is not the domain name of a certification authority").format(issuer=issuer.strip()),
+        )
+    if tag == "iodef" and not value.lower().startswith(("mailto:", "http://", "https://")):
+        return (
+            "warning",
+            "caa-iodef",
+            gettext("reports go to a URL, mailto: or https:, not to “{value}”").format(value=value),
+        )
+    return None
+
+
+def _tag_and_value(text: str) -> tuple[str, str]:
+    _, tag, value = text.split(" ", 2)
+    return tag.lower(), value[1:-1]
+
+
+def look_alikes(name_labels: Iterable[bytes]) -> Iterator[Finding]:
+    """What readers may take labels for that are not in plain letters (UTS 39)."""
+    for label in name_labels:
+        if label.startswith(b"xn--"):
+            yield from ((severity, code, spoken(message)) for severity, code, message in _look_alikes_of(label))
+
+
+@small_cache(entries=4096, longest=512)
+def _look_alikes_of(label: bytes) -> tuple[Finding, ...]:
+    text = names.display(f"{label.decode('ascii')}.")[:-1]
+    if text.isascii():
+        return ()
+    what, plain = (
+        gettext("{decode} is “{text}”").format(decode=label.decode("ascii"), text=text),
+        confusables.looks_like(text),
+    )
+    taken = gettext("it may be taken for “{plain}”").format(plain=plain) if plain else gettext("readers may be misled")
+    if scripts := confusables.mixed_scripts(text):
+        return (
+            (
+                "warning",
+                "mixed-scripts",
+                gettext("{what} and mixes letters of {list}: {taken}").format(
+                    what=what, list=listed(scripts), taken=taken
+                ),
+            ),
+        )
+    return (("note", "looks-like-ascii", joined(": ", (what, taken))),) if plain else ()

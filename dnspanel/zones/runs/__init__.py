@@ -1,0 +1,1 @@
+"""Runs over many zones, and changes of many RRsets."""

@@ -1,0 +1,503 @@
+"""Many zones are changed alike, as a job: a dry run, then the same for good, batch after batch, and back again. Verbs.
+
+A run for good is over the zones that its dry run found, so that nothing happens to one that nobody saw; whatever came
+to a zone meanwhile, it is done wholly or refused with the reason. A run that takes another back does so zone by zone:
+what others changed since stays. What is done twice changes nothing.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from dnspanel.accounts.actors import Actor, Author, Person, actor_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.advisory_locks import Lock
+from dnspanel.texts import gettext, gettext_noop
+from dnspanel.zones.errors import ChangeRunUnknown, Forbidden, RightMissing, RunRefused, SettingsRefused, ZoneError
+from dnspanel.zones.lists.queries import found_zones
+from dnspanel.zones.log import panel_reasons
+from dnspanel.zones.models import (
+    UNFINISHED_STATES,
+    ChangeRun,
+    ChangeRunZone,
+    Channel,
+    DnssecPolicy,
+    PolicyAttachment,
+    Publication,
+    Revision,
+    Zone,
+    ZoneAct,
+)
+from dnspanel.zones.plan.guard import refuse_mass_deletion
+from dnspanel.zones.publishing import bulk, many_settings, restore
+from dnspanel.zones.publishing.many_settings import Marks, ZonesOutcome
+from dnspanel.zones.rights import access
+from dnspanel.zones.runs import run_turns
+from dnspanel.zones.signals import change_run_begun
+from dnspanel.zones.signing import policies
+from dnspanel.zones.signing.policies import Target
+
+BATCH = 500
+MOST_NAMED = 1_000
+
+_EVERY = 2**31
+_MOVED = gettext_noop("It was changed meanwhile, or a publish hook did not let it pass.")
+
+
+class Outcome(StrEnum):
+    """What a run finds in a zone."""
+
+    CHANGE = "change"
+    REFUSED = "refused"
+    SAME = "same"
+
+
+# Zones that a run lists of each outcome: those that change are what the next run is over.
+MOST_LISTED: Mapping[str, int] = {Outcome.CHANGE: _EVERY, Outcome.REFUSED: 1_000, Outcome.SAME: 0}
+_RIGHTS: Mapping[str, Right] = {
+    ZoneAct.DELETE: Right.DELETE_ZONE,
+    ZoneAct.POLICY: Right.DNSSEC,
+    ZoneAct.RESTORE: Right.DELETE_ZONE,
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Alike:
+    """What is to be done with each zone; `policy` None takes away the one that is attached to the zone itself."""
+
+    act: ZoneAct
+    tags: tuple[str, ...] = ()
+    team: Team | None = None
+    policy: DnssecPolicy | None = None
+    reason: str = ""
+
+    @property
+    def marks(self) -> Marks:
+        """The tags and the team, of an act that is about those."""
+        add = self.tags if self.act == ZoneAct.ADD_TAGS else ()
+        remove = self.tags if self.act == ZoneAct.REMOVE_TAGS else ()
+        return Marks(add, remove, self.act == ZoneAct.TEAM, self.team)
+
+
+@dataclass(slots=True)
+class _Found:
+    """What a batch comes to: by zone id what is found, why, and what was there before."""
+
+    outcomes: dict[int, Outcome] = field(default_factory=dict)
+    messages: dict[int, str] = field(default_factory=dict)
+    before: dict[int, dict[str, Any]] = field(default_factory=dict)
+
+    def refuse(self, zone: Zone, reason: str) -> None:
+        self.outcomes[zone.pk], self.messages[zone.pk] = Outcome.REFUSED, reason
+
+    def change(self, zone: Zone, before: Mapping[str, Any]) -> None:
+        self.outcomes[zone.pk], self.before[zone.pk] = Outcome.CHANGE, dict(before)
+
+    def take(self, outcome: ZonesOutcome) -> None:
+        """The zones that have changed, and those that are refused; the others stay the same."""
+        for zone in outcome.changed:
+            self.change(zone, {"tags": zone.tags, "team": zone.team_id})
+        for zone, reason in outcome.refused:
+            self.refuse(zone, reason)
+
+
+def create_run(
+    *,
+    alike: Alike,
+    by: Author,
+    now: datetime,
+    search: str = "",
+    names: Sequence[str] = (),
+    form_id: UUID | None = None,
+) -> ChangeRun:
+    """A dry run waits for a worker: over these zones, or those that a search finds ("" finds all).
+
+    Raises Forbidden to who may do so with no zone, SettingsRefused for tags or a team that cannot be, and RunRefused to
+    who has several unfinished runs already, or for more than MOST_NAMED names.
+    """
+    _require_somewhere(by, alike.act)
+    if len(names) > MOST_NAMED:
+        raise RunRefused(
+            gettext("At most {most_named:,} zones can be named; look for them by a search.").format(
+                most_named=MOST_NAMED
+            )
+        )
+    if alike.act in (ZoneAct.ADD_TAGS, ZoneAct.REMOVE_TAGS) and not alike.tags:
+        raise SettingsRefused("tags", gettext("Say which tags."))
+    if by is not None and alike.act == ZoneAct.TEAM:
+        many_settings.marked([], alike.marks, by)
+    run = ChangeRun(
+        act=alike.act,
+        tags=list(alike.tags),
+        team=alike.team,
+        policy=alike.policy,
+        reason=alike.reason,
+        search=search.strip(),
+        names=list(names),
+        dry_run=True,
+    )
+    return _begin(run, by, now, form_id)
+
+
+def start_run(
+    *, dry_run: ChangeRun, by: Author, now: datetime, confirmed: bool = False, form_id: UUID | None = None
+) -> ChangeRun:
+    """What this dry run found is done for good, by another run, which waits for a worker.
+
+    Raises RunRefused where the dry run has not ended, Forbidden, and MassDeletion for too many zones unless a person
+    `confirmed` it.
+    """
+    _require_somewhere(by, dry_run.act)
+    run_turns.refuse_unless_done(dry_run)
+    if dry_run.act == ZoneAct.DELETE and not confirmed:
+        found = Zone.objects.filter(pk__in=_changed_by(dry_run.pk))
+        refuse_mass_deletion(author=by, count=dry_run.counts.get(Outcome.CHANGE, 0), now=now, zones=found)
+    return _begin(_like(dry_run, dry_run_of=dry_run), by, now, form_id)
+
+
+def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None = None) -> ChangeRun:
+    """What this run changed is taken back by another run, which waits for a worker; what others changed since stays.
+
+    Raises RunRefused for a dry run, one that has not ended, and one that takes another back itself; Forbidden.
+    """
+    _require_somewhere(by, run.act)
+    if not may_be_undone(run):
+        raise RunRefused(gettext("Only a run that has ended, and has changed zones, can be taken back."))
+    return _begin(_like(run, undo_of=run), by, now, form_id)
+
+
+def may_be_undone(run: ChangeRun) -> bool:
+    """Whether there is something that `undo_run` could take back."""
+    has_ended = run.state not in UNFINISHED_STATES
+    return has_ended and not run.dry_run and run.undo_of_id is None and bool(run.counts.get(Outcome.CHANGE))
+
+
+def cancel_run(*, run: ChangeRun, by: Author, now: datetime) -> None:
+    """The run stops after the batch at hand; what was done stays. Raises RunRefused for one that has ended."""
+    run_turns.cancel(run, by=by, now=now, action="zone.run_cancel")
+
+
+def may_begin_runs(person: Person) -> bool:
+    """Whether there may be a zone that this person may change in one of these ways."""
+    actor = actor_of(person)
+    return actor is not None and any(map(actor.may_somewhere, (Right.SETTINGS, *_RIGHTS.values())))
+
+
+def runs_visible_to(person: Person) -> "QuerySet[ChangeRun]":
+    """One's own; a token those that it began. The newest first."""
+    runs = ChangeRun.objects.select_related("author", "team", "policy").order_by("-pk")
+    actor = actor_of(person)
+    if actor is None:
+        return runs.none()
+    runs = runs.filter(author=actor.user)
+    return runs if actor.token is None else runs.filter(token=actor.token)
+
+
+def run_for(person: Person, run_id: int) -> ChangeRun:
+    """The run of this id. Raises ChangeRunUnknown."""
+    run = runs_visible_to(person).filter(pk=run_id).first()
+    if run is None:
+        raise ChangeRunUnknown
+    return run
+
+
+def unfinished_runs() -> list[int]:
+    """The runs that somebody should be working on; none while publishing is held."""
+    return run_turns.unfinished_ids(ChangeRun)
+
+
+def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.TURN_SECONDS) -> bool:
+    """The run takes a turn; whether there is more to do."""
+    return run_turns.work(
+        ChangeRun.objects.select_related("author", "token", "team", "policy", "dry_run_of", "undo_of"),
+        run_id,
+        lock=Lock.CHANGE_RUN,
+        take_batch=lambda run: _take_batch(run, batch),
+        seconds=seconds,
+    )
+
+
+def _like(run: ChangeRun, **links: ChangeRun) -> ChangeRun:
+    return ChangeRun(
+        act=run.act,
+        tags=run.tags,
+        team=run.team,
+        policy=run.policy,
+        reason=run.reason,
+        search=run.search,
+        names=run.names,
+        dry_run=False,
+        **links,
+    )
+
+
+def _begin(run: ChangeRun, by: Author, now: datetime, form_id: UUID | None) -> ChangeRun:
+    return run_turns.begin(
+        run,
+        by=by,
+        now=now,
+        form_id=form_id,
+        begun=change_run_begun,
+        action="zone.run_undo" if run.undo_of else "zone.run",
+        target=ZoneAct(run.act).label,
+    )
+
+
+def _require_somewhere(by: Author, act: str) -> None:
+    actor = None if by is None else actor_of(by)
+    if by is not None and (actor is None or not actor.may_somewhere(_RIGHTS.get(act, Right.SETTINGS))):
+        raise Forbidden(Permission.EDIT)
+
+
+def _take_batch(run: ChangeRun, batch: int) -> bool:
+    """The next zones are done, or the run ends; whether there may be more of them."""
+    author = run_turns.author_of(run)
+    if author is None:
+        raise RunRefused(gettext("A run that changes zones is somebody's."))
+    doing = _Batch(run, author)
+    return run_turns.take_zones(
+        run,
+        _selected(run, author),
+        batch=batch,
+        carry_out=doing.look if run.dry_run else doing.take_back if run.undo_of else doing.carry_out,
+        moved=(RightMissing,),  # one was deleted or moved to another team
+        too_fast=gettext("Its zones are being changed faster than they can be changed alike."),
+    )
+
+
+def _selected(run: ChangeRun, author: Actor) -> "QuerySet[Zone]":
+    if run.undo_of_id is not None:
+        zones = access.trash_visible_to(author) | access.zones_visible_to(author)
+        return zones.filter(pk__in=_changed_by(run.undo_of_id))
+    visible = restore.newest_in_trash(author) if run.act == ZoneAct.RESTORE else access.zones_visible_to(author)
+    if run.dry_run_of_id is not None:
+        return visible.filter(pk__in=_changed_by(run.dry_run_of_id))
+    return visible.filter(name__in=run.names) if run.names else found_zones(visible, run.search)
+
+
+def _changed_by(run_id: int) -> "QuerySet[ChangeRunZone, int]":
+    return ChangeRunZone.objects.filter(run=run_id, outcome=Outcome.CHANGE).values_list("zone_id", flat=True)
+
+
+class _Batch:
+    """What becomes of the zones of one batch."""
+
+    def __init__(self, run: ChangeRun, author: Actor) -> None:
+        self._run, self._author = run, author
+        self._alike = Alike(ZoneAct(run.act), tuple(run.tags), run.team, run.policy, run.reason)
+        self._channel = Channel.API if run.by_token else Channel.WEB
+        self._of_undo = panel_reasons.RUN_TAKEN_BACK.format(undone=run.undo_of_id, number=run.pk)
+
+    def look(self, zones: Sequence[Zone], now: datetime) -> None:
+        """The run's row says what would become of these zones."""
+        found = _Found()
+        match self._alike.act:
+            case ZoneAct.DELETE:
+                found.take(many_settings.deletable(zones, self._author))
+            case ZoneAct.POLICY:
+                self._policies(zones, found)
+            case ZoneAct.RESTORE:
+                found.take(restore.preview_restore(zones=zones, author=self._author, now=now, reason=self._run.reason))
+            case _:
+                found.take(many_settings.marked(zones, self._alike.marks, self._author))
+        self._advance_alone(zones, found)
+
+    def carry_out(self, zones: Sequence[Zone], now: datetime) -> None:
+        """It has become of these zones, and the run's row says so."""
+        match self._alike.act:
+            case ZoneAct.DELETE:
+                self._delete(zones, now)
+            case ZoneAct.RESTORE:
+                found = _Found()
+                title = panel_reasons.RUN.format(number=self._run.pk)
+                reason = f"{self._run.reason} ({title})" if self._run.reason else title
+                self._restore(zones, found, reason, now)
+                self._advance_alone(zones, found)
+            case ZoneAct.POLICY:
+                with transaction.atomic(durable=True):
+                    found = _Found()
+                    for zone in self._policies(zones, found):
+                        self._attach(zone, self._alike.policy, now)
+                    self._advance(zones, found)
+            case _:
+                many_settings.change_marks(
+                    zones=zones,
+                    marks=self._alike.marks,
+                    author=self._author,
+                    now=now,
+                    beside=lambda outcome: self._advance(zones, _found_in(outcome)),
+                )
+
+    def take_back(self, zones: Sequence[Zone], now: datetime) -> None:
+        """These zones are as they were before the run that is taken back, and the run's row says so."""
+        found = _Found()
+        rows = ChangeRunZone.objects.filter(run=self._run.undo_of_id, zone_id__in=[zone.pk for zone in zones])
+        before = {row.zone_id: row.before for row in rows}
+        if self._alike.act == ZoneAct.DELETE:
+            self._restore([zone for zone in zones if zone.deleted_at is not None], found, self._of_undo, now)
+        elif self._alike.act == ZoneAct.RESTORE:
+            self._delete_again([zone for zone in zones if zone.deleted_at is None], rows, found, now)
+        elif self._alike.act == ZoneAct.POLICY:
+            known = DnssecPolicy.objects.in_bulk({each["policy"] for each in before.values() if each["policy"]})
+            own = _own_policies(zones)
+            ours = self._run.policy_id
+            ours_still = [zone for zone in zones if own.get(zone.pk) == ours]
+            self._each(ours_still, found, lambda zone: self._attach(zone, known.get(before[zone.pk]["policy"]), now))
+        else:
+            self._take_marks_back([zone for zone in zones if zone.deleted_at is None], before, found, now)
+        self._advance_alone(zones, found)
+
+    def _take_marks_back(
+        self, zones: Sequence[Zone], before: Mapping[int, Mapping[str, Any]], found: _Found, now: datetime
+    ) -> None:
+        teams = Team.objects.in_bulk({each["team"] for each in before.values() if each["team"]})
+        alike: dict[tuple[tuple[str, ...], tuple[str, ...], bool, int | None], list[Zone]] = {}
+        for zone in zones:
+            tags, team_id = set(before[zone.pk]["tags"]), before[zone.pk]["team"]
+            marks = self._alike.marks
+            moves = marks.moves and zone.team_id == marks.team_id_of(zone)  # nobody has moved it on
+            added = tuple(sorted(set(marks.add) - tags))
+            removed = tuple(sorted(set(marks.remove) & tags))
+            alike.setdefault((removed, added, moves, team_id if team_id in teams else None), []).append(zone)
+        for (add, remove, moves, team_id), some in alike.items():
+            marks = Marks(add, remove, moves, teams.get(team_id) if team_id else None)
+            try:
+                found.take(many_settings.change_marks(zones=some, marks=marks, author=self._author, now=now))
+            except SettingsRefused as exc:  # a team that the author cannot give zones to
+                for zone in some:
+                    found.refuse(zone, str(exc))
+
+    def _each(self, zones: Iterable[Zone], found: _Found, act: Callable[[Zone], object]) -> None:
+        for zone in zones:
+            try:
+                if act(zone) is not None:
+                    found.change(zone, {})
+            except ZoneError as exc:
+                found.refuse(zone, str(exc))
+
+    def _restore(self, zones: Sequence[Zone], found: _Found, reason: str, now: datetime) -> None:
+        """The zones are back from the trash, in one publication, but for those that cannot come back."""
+        restored = restore.restore_zones(
+            zones=zones, author=self._author, channel=self._channel, now=now, reason=reason
+        )
+        for zone in restored.outcome.changed:
+            found.change(zone, {})
+        for zone, reason in restored.outcome.refused:
+            found.refuse(zone, reason)
+        run_turns.note_publications(self._run, [publication.sequence for publication in restored.publications])
+
+    def _delete_again(self, zones: Sequence[Zone], rows: Iterable[ChangeRunZone], found: _Found, now: datetime) -> None:
+        """Zones that the run restored, and that are still as it left them, are in the trash again."""
+        restored_at = {row.zone_id: row.revision + 1 for row in rows}
+        allowed = many_settings.deletable([z for z in zones if z.revision == restored_at[z.pk]], self._author)
+        for zone, reason in allowed.refused:
+            found.refuse(zone, reason)
+        publication, left = bulk.delete_zones(
+            zones=[(zone.pk, zone.revision) for zone in allowed.changed],
+            author=self._author,
+            channel=self._channel,
+            now=now,
+            reason=self._of_undo,
+            confirmed=True,
+        )
+        for zone in allowed.changed:
+            if zone.pk in left:
+                found.refuse(zone, gettext(_MOVED))
+            else:
+                found.change(zone, {})
+        if publication is not None:
+            run_turns.note_publications(self._run, [publication.sequence])
+
+    def _policies(self, zones: Sequence[Zone], found: _Found) -> list[Zone]:
+        """Those of these zones to which the policy is to be attached, or from which to be detached; all are noted."""
+        own = _own_policies(zones)
+        changing = []
+        for zone in zones:
+            if not access.has_right(self._author, zone, Right.DNSSEC):
+                found.refuse(zone, str(RightMissing(Right.DNSSEC, zone.name)))
+            elif own.get(zone.pk) != self._run.policy_id:
+                found.change(zone, {"policy": own.get(zone.pk)})
+                changing.append(zone)
+        return changing
+
+    def _attach(self, zone: Zone, policy: DnssecPolicy | None, now: datetime) -> Target:
+        target = Target(zone=zone)
+        if policy is None:
+            policies.detach(target=target, by=self._author, now=now)
+            return target
+        return policies.attach(policy=policy, to=target, by=self._author, now=now)
+
+    def _delete(self, zones: Sequence[Zone], now: datetime) -> None:
+        """They are in the trash, in one publication, but for those that are not as the dry run saw them."""
+        found = _Found()
+        rows = ChangeRunZone.objects.filter(run=self._run.dry_run_of_id, zone_id__in=[zone.pk for zone in zones])
+        seen = dict(rows.values_list("zone_id", "revision"))
+        allowed = many_settings.deletable(zones, self._author)
+        for zone, reason in allowed.refused:
+            found.refuse(zone, reason)
+        for zone in allowed.changed:
+            found.refuse(zone, gettext(_MOVED))
+
+        def beside(publication: Publication) -> None:
+            gone = set(Revision.objects.filter(publication=publication).values_list("zone_id", flat=True))
+            for zone in zones:
+                if zone.pk in gone:
+                    found.change(zone, {})
+                    found.messages.pop(zone.pk, None)
+            self._advance(zones, found)
+
+        title = panel_reasons.RUN.format(number=self._run.pk)
+        publication, _ = bulk.delete_zones(
+            zones=[(zone.pk, seen[zone.pk]) for zone in allowed.changed],
+            author=self._author,
+            channel=self._channel,
+            now=now,
+            reason=f"{self._run.reason} ({title})" if self._run.reason else title,
+            beside=beside,
+            confirmed=True,
+        )
+        if publication is None:
+            self._advance_alone(zones, found)
+        else:
+            run_turns.note_publications(self._run, [publication.sequence])
+
+    def _advance_alone(self, zones: Sequence[Zone], found: _Found) -> None:
+        with transaction.atomic(durable=True):
+            self._advance(zones, found)
+
+    def _advance(self, zones: Sequence[Zone], found: _Found) -> None:
+        """The row says that these zones are done; raises Stopped if the run was cancelled or is further by now."""
+        noted = ((zone, found.outcomes.get(zone.pk, Outcome.SAME), found.messages.get(zone.pk, "")) for zone in zones)
+        listed = run_turns.advance(self._run, zones, noted, MOST_LISTED)
+        ChangeRunZone.objects.bulk_create(
+            ChangeRunZone(
+                run=self._run,
+                zone_id=zone.pk,
+                zone_name=zone.name,
+                outcome=outcome,
+                message=message,
+                revision=zone.revision,
+                before=found.before.get(zone.pk, {}),
+            )
+            for zone, outcome, message in listed
+        )
+
+
+def _found_in(outcome: ZonesOutcome) -> _Found:
+    found = _Found()
+    found.take(outcome)
+    return found
+
+
+def _own_policies(zones: Iterable[Zone]) -> dict[int, int]:
+    """The policy that is attached to each zone itself, by its id."""
+    rows = PolicyAttachment.objects.filter(zone__in=[zone.pk for zone in zones])
+    return dict(rows.values_list("zone_id", "policy_id"))

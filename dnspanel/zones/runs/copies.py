@@ -1,0 +1,105 @@
+"""RRsets of one zone as they would be in another one, beside what stands there. Writes nothing."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from dnspanel.accounts.models import User
+from dnspanel.texts import gettext
+from dnspanel.zones.errors import RightMissing
+from dnspanel.zones.lists import queries
+from dnspanel.zones.lists.selection import Selection
+from dnspanel.zones.models import Zone
+from dnspanel.zones.plan.many_rrsets import Refused
+from dnspanel.zones.publishing.clone import is_of_one_name, renamed
+from dnspanel.zones.rights.access import refuse_changes
+from replication.dns import rdata, rdtypes
+from replication.dns.rrset import Change, Key, RRset, make
+from replication.errors import ReplicationError
+
+_OF_ONE_VALUE = frozenset({rdtypes.CNAME, rdtypes.DNAME})
+_OF_THE_APEX = frozenset({rdtypes.SOA, rdtypes.NS})
+
+
+class Existing(StrEnum):
+    """What becomes of an RRset that the other zone has already: it stays, is replaced, or gets the values of both."""
+
+    SKIP = "skip"
+    REPLACE = "replace"
+    MERGE = "merge"
+
+
+@dataclass(slots=True)
+class Copies:
+    """What copying does to the other zone. `kept` have an RRset there that stays, `left_out` are of one zone only."""
+
+    changes: list[Change] = field(default_factory=list)
+    unchanged: int = 0
+    kept: int = 0
+    left_out: int = 0
+    refused: list[Refused] = field(default_factory=list)
+
+    @property
+    def afters(self) -> Mapping[Key, RRset | None]:
+        """What the RRsets become that change."""
+        return {change.key: change.after for change in self.changes}
+
+
+def copies_of(*, selection: Selection, source: Zone, target: Zone, author: User, existing: Existing) -> Copies:
+    """What copying the selected RRsets makes of the target, both as the author's draft has them. Raises TooMany.
+
+    Names inside of the source become names inside of the target. SOA and name servers of the zone itself, keys,
+    signatures and DS are left out. What the author may not change in the target is refused.
+    """
+    copies = Copies()
+    made: dict[Key, RRset] = {}
+    for row in selection.rows(zone=source, author=author):
+        rrset = row.change.after
+        assert rrset is not None  # of what a selection has
+        if is_of_one_name(rrset, source.name) or (rrset.name == source.name and rrset.type in _OF_THE_APEX):
+            copies.left_out += 1
+            continue
+        try:
+            copy = renamed(rrset, source.name, target.name)
+        except ReplicationError as exc:
+            copies.refused.append(Refused(rrset, str(exc)))
+        else:
+            made[copy.name, copy.type] = copy
+    current = {row.change.key: row.change for row in queries.rrset_rows(zone=target, author=author, keys=made)}
+    for key, copy in made.items():
+        here = current.get(key)
+        now = here.after if here else None
+        if now == copy:
+            copies.unchanged += 1
+        elif now is not None and existing is Existing.SKIP:
+            copies.kept += 1
+        else:
+            _change(copies, target, author, here.before if here else None, now, copy, existing)
+    return copies
+
+
+def _change(
+    copies: Copies, target: Zone, author: User, published: RRset | None, now: RRset | None, copy: RRset, how: Existing
+) -> None:
+    try:
+        after = _merged(now, copy) if now is not None and how is Existing.MERGE else copy
+        if after == now:
+            copies.unchanged += 1
+            return
+        refuse_changes(author, target, [Change(copy.name, copy.type, published, after)])
+    except (RightMissing, ReplicationError, ValueError) as exc:
+        copies.refused.append(Refused(copy, str(exc)))
+    else:
+        copies.changes.append(Change(copy.name, copy.type, now, after))
+
+
+def _merged(now: RRset, copy: RRset) -> RRset:
+    """The values of both, with their notes, and the TTL and comment that stand there.
+
+    Raises ValueError for types of one value.
+    """
+    if now.type in _OF_ONE_VALUE:
+        raise ValueError(gettext("it has one value, so there are no values of both to keep"))
+    disabled = (*now.disabled, *rdata.not_among(now.type, copy.disabled, now.rdata))
+    comment, notes = now.comment or copy.comment, now.notes.joined(copy.notes)
+    return make(now.name, now.type, now.ttl, (*now.rdata, *copy.rdata), disabled, comment, notes=notes)

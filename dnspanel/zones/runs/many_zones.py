@@ -1,0 +1,257 @@
+"""RRsets of any number of zones, found by a search or named, and what an act makes of each of them.
+
+Read in sets: the number of queries does not depend on that of the zones.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from functools import partial
+
+from django.db.models import QuerySet
+
+from dnspanel.accounts.actors import Actor, actor_of
+from dnspanel.accounts.grants import RECORD_RIGHTS
+from dnspanel.accounts.roles import Permission
+from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.texts import gettext
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.drafts.draft import Drafter, KeyInZone
+from dnspanel.zones.errors import Forbidden, RightMissing
+from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany
+from dnspanel.zones.models import Operation, Zone
+from dnspanel.zones.plan.many_rrsets import Act, Refused, try_act
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.rights import access
+from dnspanel.zones.search import rrset_conditions, zone_conditions
+from dnspanel.zones.search.everywhere import BEFORE_ALL, by_more_than_the_zone, rrsets_found
+from dnspanel.zones.search.terms import Search, parse
+from dnspanel.zones.store import store_rrsets
+from replication.codec.keys import relative_key
+from replication.dns import names
+from replication.dns.rrset import Change, Key, RRset
+
+# How often as much is looked through as for a page of the search: a million and a half RRsets, some seconds.
+MOST_LOOKS = 50
+
+KeyByName = tuple[str, str, int]  # name of the zone, owner name, type
+# Each RRset as it is published (None: it is not), and as it is for the author.
+Selected = dict[Zone, list[tuple[RRset | None, RRset]]]
+
+
+@dataclass(frozen=True, slots=True)
+class WideSelection:
+    """RRsets of any zones: these, or all that a search finds."""
+
+    keys: tuple[KeyByName, ...] = ()
+    search: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class RefusedInZone:
+    """An RRset that stays as it is, and why."""
+
+    zone: Zone
+    rrset: RRset
+    reason: str
+
+
+@dataclass(slots=True)
+class WideOutcome:
+    """What an act makes of selected RRsets, before anything is written; zones by name, in each its canonical order."""
+
+    changes: dict[Zone, list[Change]] = field(default_factory=dict)
+    unchanged: int = 0
+    refused: list[RefusedInZone] = field(default_factory=list)
+    left_out: int = 0  # zones of which what was published last is not looked through
+
+    @property
+    def count(self) -> int:
+        """How many RRsets change."""
+        return sum(map(len, self.changes.values()))
+
+    @property
+    def afters(self) -> Mapping[Zone, Mapping[Key, RRset | None]]:
+        """What the RRsets become that change."""
+        return {zone: {change.key: change.after for change in of_zone} for zone, of_zone in self.changes.items()}
+
+    def examples(self, most: int) -> list[tuple[Zone, Change]]:
+        """The first of those that change: one of each zone before a second of any."""
+        found: list[tuple[Zone, Change]] = []
+        for number in range(most):
+            found += [(zone, of_zone[number]) for zone, of_zone in self.changes.items() if number < len(of_zone)]
+            if len(found) >= most:
+                break
+        return found[:most]
+
+
+def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: datetime) -> WideOutcome:
+    """What the act makes of each selected RRset that the author sees; those that they may not change so are refused.
+
+    A person's own draft is looked at: what it deletes is not selected, and what it changes is changed further. To a
+    token, RRsets are as they are published. Raises TooMany, SearchTooGeneral, and Forbidden to who may change
+    no RRset of any zone.
+    """
+    actor = actor_of(author)
+    if actor is None or not any(map(actor.may_somewhere, RECORD_RIGHTS)):
+        raise Forbidden(Permission.EDIT)
+    selected, left_out = _selected(selection, author, now)
+    outcome = _outcome(act, selected, author)
+    outcome.left_out = left_out
+    return outcome
+
+
+def publishable_patches(outcome: WideOutcome) -> list[zone_patches.Patch]:
+    """Patches that make it so; an RRset that others changed since it was looked at stays as they left it."""
+    return [
+        zone_patches.patch_of_steps(zone, [(change.key, partial(_unless_moved, change)) for change in of_zone])
+        for zone, of_zone in outcome.changes.items()
+    ]
+
+
+def draft_outcome(*, outcome: WideOutcome, author: Drafter, now: datetime) -> int:
+    """The author's draft leaves the RRsets so; returned is how many operations that takes. Raises as `draft` does."""
+    return draft.change_rrsets_of_zones(author=author, afters=outcome.afters, now=now)
+
+
+def _unless_moved(change: Change, current: RRset | None) -> RRset | None:
+    return change.after if current == change.before else current
+
+
+def _outcome(act: Act, selected: Selected, author: Drafter) -> WideOutcome:
+    outcome = WideOutcome()
+    for zone, pairs in selected.items():
+        changes = []  # what becomes of it, and from what is published to that
+        for published, now in pairs:
+            after = try_act(act, now)
+            if isinstance(after, Refused):
+                outcome.refused.append(RefusedInZone(zone, now, after.reason))
+            elif after == now:
+                outcome.unchanged += 1
+            else:
+                key = now.name, now.type
+                changes.append((Change(*key, now, after), Change(*key, published, after)))
+        allowed = list(_allowed(zone, changes, author, outcome))
+        if allowed:
+            outcome.changes[zone] = allowed
+    return outcome
+
+
+def _allowed(
+    zone: Zone, changes: Sequence[tuple[Change, Change]], author: Drafter, outcome: WideOutcome
+) -> Iterator[Change]:
+    """Those that the author may publish; mostly that is all or none, so all are asked for together first."""
+    try:
+        access.refuse_changes(author, zone, (published for _, published in changes))
+    except RightMissing:
+        for change, published in changes:
+            try:
+                access.refuse_changes(author, zone, [published])
+            except RightMissing as exc:
+                assert change.before is not None
+                outcome.refused.append(RefusedInZone(zone, change.before, str(exc)))
+            else:
+                yield change
+    else:
+        yield from (change for change, _ in changes)
+
+
+def _selected(selection: WideSelection, author: Drafter, now: datetime) -> tuple[Selected, int]:
+    """Each selected RRset by zone, and of how many zones what was published last is not looked through."""
+    if len(selection.keys) > MOST_SELECTED:
+        raise TooMany
+    visible, left_out = access.zones_visible_to(author), 0
+    if selection.keys:
+        places = _named(selection.keys, visible)
+        published: dict[KeyInZone, RRset] = {}
+        operations = _drafted_at(author, places)
+    else:
+        published, operations, left_out = _found(parse(selection.search), visible, author, now)
+        places = published.keys() | operations.keys()
+        operations |= _drafted_at(author, published.keys() - operations.keys())
+    if len(places) > MOST_SELECTED:
+        raise TooMany
+    zones = visible.in_bulk({zone_id for zone_id, _, _ in places})
+    published |= _published_at(zones, places - published.keys())
+    by_zone: Selected = {}
+    for place in sorted((place for place in places if place[0] in zones), key=lambda place: _canonical(place, zones)):
+        before, operation = published.get(place), operations.get(place)
+        after = draft.edit_of(operation).change.after if operation else before
+        if after is not None:
+            by_zone.setdefault(zones[place[0]], []).append((before, after))
+    return {zone: seen for zone, pairs in by_zone.items() if (seen := _seen(zone, pairs, author))}, left_out
+
+
+def _canonical(place: KeyInZone, zones: Mapping[int, Zone]) -> tuple[str, bytes, int]:
+    zone_id, name, type_ = place
+    zone_name = zones[zone_id].name
+    return zone_name, relative_key(name, zone_name), type_
+
+
+def _seen(zone: Zone, pairs: Sequence[tuple[RRset | None, RRset]], author: Drafter) -> list[tuple[RRset | None, RRset]]:
+    """Those that the author sees."""
+    visibility = access.visibility_of(author, zone)
+    return [pair for pair in pairs if visibility is None or visibility(pair[1].name, pair[1].type)]
+
+
+def _named(keys: Collection[KeyByName], visible: "QuerySet[Zone]") -> set[KeyInZone]:
+    """The places of those of these in zones that the author sees."""
+    ids = dict(visible.filter(name__in={zone for zone, _, _ in keys}).values_list("name", "pk"))
+    return {(ids[zone], name, type) for zone, name, type in keys if zone in ids and names.is_within(name, zone)}
+
+
+def _found(
+    search: Search, visible: "QuerySet[Zone]", author: Drafter, now: datetime
+) -> tuple[dict[KeyInZone, RRset], dict[KeyInZone, Operation], int]:
+    """The RRsets that a search finds, as published and as the author's draft has them.
+
+    And of how many zones what was published last is not looked through. Raises TooMany and SearchTooGeneral.
+    """
+    if search.faults or not search:
+        return {}, {}, 0
+    published: dict[KeyInZone, RRset] = {}
+    after, looks = BEFORE_ALL, 0
+    while True:
+        page = rrsets_found(person=author, search=search, now=now, after=after, limit=MOST_SELECTED)
+        published |= {(row.zone.pk, row.rrset.name, row.rrset.type): row.rrset for row in page.rows}
+        if len(published) > MOST_SELECTED or (page.next_after and not page.looked_to):
+            raise TooMany
+        if page.next_after is None:
+            break
+        after, looks = page.next_after, looks + 1
+        if looks == MOST_LOOKS:
+            raise SearchTooGeneral(
+                gettext(
+                    "Up to {looked_to}, {published:,} records are found, and there is more to look through. "
+                    "Look for something longer, or in fewer zones."
+                ).format(looked_to=page.looked_to, published=len(published))
+            )
+    zones = zone_conditions.fitting(visible, Search(search.about_zones_alone), now=now)
+    drafted = rrset_conditions.fitting(_drafted(author).filter(zone__in=zones), search, access.zones_seen_by(author))
+    operations = by_more_than_the_zone(drafted, search.words)[: MOST_SELECTED + 1]
+    return published, {(row.zone_id, row.name, row.type): row for row in operations}, page.left_out
+
+
+def _published_at(zones: Mapping[int, Zone], places: Collection[KeyInZone]) -> dict[KeyInZone, RRset]:
+    """What is published at these places."""
+    owners: dict[int, tuple[str, set[str]]] = {}
+    for zone_id, name, _ in places:
+        if zone_id in zones:
+            owners.setdefault(zone_id, (zones[zone_id].name, set()))[1].add(name)
+    found = store_rrsets.rrsets_at_names(owners)
+    wanted = set(places)
+    every = ((zone_id, *key, rrset) for zone_id, rrsets in found.items() for key, rrset in rrsets.items())
+    return {(id, name, type): rrset for id, name, type, rrset in every if (id, name, type) in wanted}
+
+
+def _drafted(author: Drafter) -> "QuerySet[Operation]":
+    """What the author's draft says; a token publishes past it."""
+    return Operation.objects.none() if isinstance(author, Actor) else draft.operations_of(author)
+
+
+def _drafted_at(author: Drafter, places: Collection[KeyInZone]) -> dict[KeyInZone, Operation]:
+    """What the author's draft says about these places."""
+    if not places:
+        return {}
+    found = _drafted(author).filter(zone__in={zone_id for zone_id, _, _ in places})
+    return {place: row for row in found if (place := (row.zone_id, row.name, row.type)) in places}

@@ -1,0 +1,242 @@
+"""Zones are brought to what their policies say, as a job: a dry run, then the same for good, batch after batch. Verbs.
+
+How far a run is stands in its row, by the transaction that publishes a batch: a killed worker's run goes on behind the
+last batch that was published, and what is done twice changes nothing.
+"""
+
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from uuid import UUID
+
+from django.db import transaction
+from django.db.models import QuerySet
+
+from dnspanel.accounts.actors import Author, Person, actor_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.roles import Permission
+from dnspanel.advisory_locks import Lock
+from dnspanel.texts import gettext, gettext_noop
+from dnspanel.zones.dnssec.policy import Act, Difference, differences
+from dnspanel.zones.dnssec.policy_queries import (
+    Applied,
+    applied_to_zones,
+    fingerprint,
+    may_change_policies,
+    zones_of,
+)
+from dnspanel.zones.dnssec.queries import signing_of_zones
+from dnspanel.zones.dnssec.rollover_queries import rolling_zones
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.errors import Forbidden, RightMissing, RunRefused, RunUnknown, Unknown, transferred_reason
+from dnspanel.zones.lists.queries import found_zones
+from dnspanel.zones.log import panel_reasons
+from dnspanel.zones.models import (
+    Channel,
+    DnssecPolicy,
+    PolicyRun,
+    PolicyRunZone,
+    Zone,
+)
+from dnspanel.zones.rights import access
+from dnspanel.zones.runs import run_turns
+from dnspanel.zones.signals import run_begun
+from dnspanel.zones.signing.first_ds import awaiting_first_ds
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.signing.policy_apply import Applying, BeginRollover, Findings, follow_policies
+
+# Zones of one publication. Larger ones make edits of others wait: the log has one order.
+BATCH = 500
+# Zones that a run lists of each act: those that it refuses are what somebody has to look at.
+MOST_LISTED: Mapping[str, int] = {
+    **dict.fromkeys(Act, 100),
+    Act.REFUSED: 1000,
+    Act.ROLLOVER: 1000,
+    Act.SAME: 0,
+}
+_POLICIES_CHANGED = gettext_noop(
+    "A policy, or the tags and teams that it is for, was changed meanwhile. What was published stays; begin with "
+    "another dry run."
+)
+
+
+def may_begin_runs(person: Person) -> bool:
+    """Whether there may be a zone that this person may sign."""
+    actor = actor_of(person)
+    return actor is not None and actor.may_somewhere(Right.DNSSEC)
+
+
+def require_signer(by: Author) -> None:
+    """Raise Forbidden unless there may be a zone that the author may sign."""
+    if by is not None and not may_begin_runs(by):
+        raise Forbidden(Permission.EDIT, gettext("Policies are carried out by who may sign zones."))
+
+
+def create_run(
+    *,
+    by: Author,
+    now: datetime,
+    policy: DnssecPolicy | None = None,
+    search: str = "",
+    dry_run: bool = True,
+    form_id: UUID | None = None,
+) -> PolicyRun:
+    """A run waits for a worker: over the zones that the policy is for, or all, as far as the search finds them.
+
+    Raises Forbidden to who may sign no zone, and RunRefused to who has several unfinished runs already.
+    """
+    return _create(
+        by, now, PolicyRun(policy=policy, search=search, dry_run=dry_run, fingerprint=fingerprint()), form_id
+    )
+
+
+def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | None = None) -> PolicyRun:
+    """What this dry run found is done for good, by another run, which waits for a worker.
+
+    Raises RunRefused where the dry run has not ended, or policies were changed since; Forbidden.
+    """
+    run_turns.refuse_unless_done(dry_run)
+    if dry_run.fingerprint != fingerprint():
+        raise RunRefused(
+            gettext("A policy, or what it is for, was changed since this dry run: begin with another one.")
+        )
+    run = PolicyRun(
+        policy=dry_run.policy,
+        search=dry_run.search,
+        dry_run=False,
+        dry_run_of=dry_run,
+        fingerprint=dry_run.fingerprint,
+    )
+    return _create(by, now, run, form_id)
+
+
+def _create(by: Author, now: datetime, run: PolicyRun, form_id: UUID | None) -> PolicyRun:
+    require_signer(by)
+    target = run.policy.name if run.policy else "all policies"
+    return run_turns.begin(
+        run, by=by, now=now, form_id=form_id, begun=run_begun, action="dnssec.policy_run", target=target
+    )
+
+
+def cancel_run(*, run: PolicyRun, by: Author, now: datetime) -> None:
+    """The run stops after the batch at hand; what was published stays. Raises RunRefused for one that has ended."""
+    run_turns.cancel(run, by=by, now=now, action="dnssec.policy_cancel")
+
+
+def runs_visible_to(person: Person) -> "QuerySet[PolicyRun]":
+    """One's own, a token those that it began; all for who may change policies. The newest first."""
+    runs = PolicyRun.objects.select_related("policy", "author").order_by("-pk")
+    actor = actor_of(person)
+    if actor is None:
+        return runs.none()
+    if may_change_policies(actor):
+        return runs
+    return runs.filter(author=actor.user, **({} if actor.token is None else {"token": actor.token}))
+
+
+def run_for(person: Person, run_id: int) -> PolicyRun:
+    """The run of this id. Raises RunUnknown."""
+    run = runs_visible_to(person).filter(pk=run_id).first()
+    if run is None:
+        raise RunUnknown
+    return run
+
+
+def unfinished_runs() -> list[int]:
+    """The runs that somebody should be working on; none while publishing is held."""
+    return run_turns.unfinished_ids(PolicyRun)
+
+
+def work_on_run(
+    run_id: int,
+    *,
+    begin_rollover: BeginRollover | None = None,
+    batch: int = BATCH,
+    seconds: float = run_turns.TURN_SECONDS,
+) -> bool:
+    """The run takes a turn; whether there is more to do."""
+    return run_turns.work(
+        PolicyRun.objects.select_related("author", "token", "policy"),
+        run_id,
+        lock=Lock.POLICY_RUN,
+        take_batch=lambda run: _take_batch(run, batch, begin_rollover),
+        seconds=seconds,
+    )
+
+
+def _selected(run: PolicyRun, author: Author) -> "QuerySet[Zone]":
+    zones = Zone.objects.filter(deleted_at=None) if author is None else access.zones_visible_to(author)
+    if run.policy is not None:
+        zones = zones.filter(zones_of(run.policy))
+    return found_zones(zones, run.search)
+
+
+def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None) -> bool:
+    """The next zones are done, or the run ends; whether there may be more of them."""
+    if run.fingerprint != fingerprint():
+        raise RunRefused(gettext(_POLICIES_CHANGED))
+    author = run_turns.author_of(run)
+    return run_turns.take_zones(
+        run,
+        _selected(run, author),
+        batch=batch,
+        carry_out=lambda zones, now: _do(run, zones, author, begin_rollover, now),
+        moved=(Unknown, RightMissing),  # one of them was deleted, or went to another team
+        too_fast=gettext("Its zones are being deleted or moved to other teams faster than they can be signed."),
+    )
+
+
+def _do(
+    run: PolicyRun, zones: Sequence[Zone], author: Author, begin_rollover: BeginRollover | None, now: datetime
+) -> None:
+    applied = applied_to_zones(zones)
+    found = _without_policy(zones, applied, author)
+    rest = [zone for zone in zones if zone.pk not in found]
+    if run.dry_run or not rest:
+        states = signing_of_zones([zone.pk for zone in rest])
+        rolling = rolling_zones([zone.pk for zone in rest])
+        awaiting = awaiting_first_ds(rest, {pk: each.terms for pk, each in applied.items()})
+        for zone in rest:
+            state, is_rolling = states.get(zone.pk, SigningState()), zone.pk in rolling
+            terms, awaits_ds = applied[zone.pk].terms, zone.pk in awaiting
+            found[zone.pk] = differences(terms, state, is_rolling=is_rolling, awaits_ds=awaits_ds)
+        with transaction.atomic(durable=True):
+            _advance(run, zones, found)
+        return
+    reason = panel_reasons.POLICIES.format(number=run.pk)
+    if run.policy:
+        reason = panel_reasons.POLICY.format(name=run.policy.name, number=run.pk)
+    acting = Acting(author, Channel.WEB if not run.by_token else Channel.API, now, reason)
+    publications, _ = follow_policies(
+        zones=rest,
+        applied=applied,
+        applying=Applying(acting, begin_rollover),
+        beside=lambda findings: _advance(run, zones, {**found, **findings}),
+    )
+    run_turns.note_publications(run, [publication.sequence for publication in publications])
+
+
+def _without_policy(
+    zones: Sequence[Zone], applied: Mapping[int, Applied], author: Author
+) -> dict[int, Sequence[Difference]]:
+    """What is found of zones of which nothing else needs to be known, by their ids."""
+    found: dict[int, Sequence[Difference]] = {}
+    for zone in zones:
+        if zone.pk not in applied:
+            found[zone.pk] = [Difference(Act.NO_POLICY, gettext("No policy is for this zone."))]
+        elif zone.transferred_from:
+            found[zone.pk] = [Difference(Act.REFUSED, transferred_reason(zone.name, zone.transferred_from))]
+        elif author is not None and not access.has_right(author, zone, Right.DNSSEC):
+            found[zone.pk] = [Difference(Act.REFUSED, str(RightMissing(Right.DNSSEC, zone.name)))]
+    return found
+
+
+def _advance(run: PolicyRun, zones: Sequence[Zone], findings: Findings) -> None:
+    """The row says that these zones are done; raises Stopped if the run was cancelled or is further by now."""
+    noted = (
+        (zone, difference.act, difference.message)
+        for zone in zones
+        for difference in findings[zone.pk] or [Difference(Act.SAME, "")]
+    )
+    listed = run_turns.advance(run, zones, noted, MOST_LISTED)
+    rows = (PolicyRunZone(run=run, zone_name=zone.name, act=act, message=message) for zone, act, message in listed)
+    PolicyRunZone.objects.bulk_create(rows)

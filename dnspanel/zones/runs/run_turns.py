@@ -1,0 +1,245 @@
+"""Runs over many zones take turns at a worker: whose rights they have, how long a turn is, and how one fails. Verbs.
+
+How far a run is stands in its row, by the transaction that publishes a batch: a killed worker's run goes on behind the
+last batch that was published.
+"""
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import TypeVar
+from uuid import UUID
+
+from django.contrib.postgres.fields import ArrayField
+from django.db import transaction
+from django.db.models import BigIntegerField, Count, F, Func, QuerySet, Value
+from django.dispatch import Signal
+from django.utils import timezone
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token, token_of, user_of
+from dnspanel.accounts.roles import Permission
+from dnspanel.advisory_locks import Lock, locked
+from dnspanel.database_away import is_away
+from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.texts import gettext, gettext_noop
+from dnspanel.zones.errors import Forbidden, PublishingOnHold, RunRefused, ZoneError
+from dnspanel.zones.log.hold import current_hold
+from dnspanel.zones.models import UNFINISHED_STATES, ChangeRun, PolicyRun, Publication, RunState, TemplateRun, Zone
+from dnspanel.zones.publishing.failed import failed_pieces
+from dnspanel.zones.signals import room_requested
+
+# A worker lets other jobs have their turn after this long.
+TURN_SECONDS = 20.0
+MOST_UNFINISHED = 3  # of one person
+# How often a batch is taken anew because of what happened to its zones meanwhile.
+_TRIES = 5
+_NOBODY = gettext_noop("Whoever began this may not do it any more: the account is closed or the token was revoked.")
+
+logger = logging.getLogger(__name__)
+
+Run = TypeVar("Run", PolicyRun, TemplateRun, ChangeRun)
+
+
+class Stopped(Exception):
+    """Somebody cancelled the run, or another worker did this batch."""
+
+
+def begin(run: Run, *, by: Author, now: datetime, form_id: UUID | None, begun: Signal, action: str, target: str) -> Run:
+    """The run waits for a worker, with its author and where the request came from; what is for good is audited.
+
+    The same form sent twice is the first run. Raises RunRefused to who has several unfinished runs already.
+    """
+    model, user, where = type(run), user_of(by), audit.origin()
+    run.author, run.token, run.created_at, run.form_id = user, token_of(by), now, form_id
+    run.by_token, run.address, run.request_id = run.token is not None, where.address, where.request_id
+    with transaction.atomic(durable=True):
+        if form_id is not None and (first := model.objects.filter(form_id=form_id, author=user).first()):
+            return first
+        waiting = model.objects.filter(author=user, state__in=UNFINISHED_STATES)
+        if by is not None and waiting.count() >= MOST_UNFINISHED:
+            raise RunRefused(
+                gettext("{most_unfinished} of your runs are not finished yet: wait for one, or cancel it.").format(
+                    most_unfinished=MOST_UNFINISHED
+                )
+            )
+        run.save(force_insert=True)
+        if not run.dry_run:
+            audit.record(action=action, by=by, now=now, target=target, search=run.search, run=run.pk)
+        transaction.on_commit(lambda: begun.send(sender=model, run_id=run.pk), robust=True)
+    return run
+
+
+def refuse_unless_done(dry_run: Run) -> None:
+    """Raise RunRefused unless this is a dry run that has ended well."""
+    if not dry_run.dry_run or dry_run.state != RunState.DONE:
+        raise RunRefused(gettext("Only a dry run that is done can be carried out."))
+
+
+def cancel(run: Run, *, by: Author, now: datetime, action: str) -> None:
+    """The run stops after the batch at hand; what was published stays. Raises RunRefused for one that has ended."""
+    with transaction.atomic():
+        if not unfinished(type(run), run.pk).update(state=RunState.CANCELLED, ended_at=now):
+            raise RunRefused(gettext("This run has ended already."))
+        if not run.dry_run:
+            audit.record(action=action, by=by, now=now, target=f"run {run.pk}", run=run.pk)
+
+
+def unfinished(model: type[Run], run_id: int) -> "QuerySet[Run]":
+    """The run of this id, unless it has ended."""
+    return model.objects.filter(pk=run_id, state__in=UNFINISHED_STATES)
+
+
+def unfinished_ids(model: type[Run]) -> list[int]:
+    """The runs that somebody should be working on; none while publishing is held."""
+    runs = model.objects.filter(state__in=UNFINISHED_STATES).order_by("pk")
+    return [] if current_hold() else list(runs.values_list("pk", flat=True))
+
+
+def author_of(run: Run) -> Actor | None:
+    """Who began the run, with today's rights; None for the panel itself. Raises Forbidden."""
+    if run.author is None:
+        return None
+    actor = actor_of_token(run.token) if run.token else None if run.by_token else actor_of(run.author)
+    if actor is None or (run.token is not None and run.token.revoked_at):
+        raise Forbidden(Permission.EDIT, gettext(_NOBODY))
+    return actor
+
+
+def work(
+    runs: "QuerySet[Run]",
+    run_id: int,
+    *,
+    lock: Lock,
+    take_batch: Callable[[Run], bool],
+    seconds: float,
+) -> bool:
+    """The run goes on, batch after batch, until it ends or the turn is over; whether there is more to do.
+
+    Nothing happens while another worker is at it, or publishing is held. Between two batches for good it waits until
+    the nodes can take one more large publication beside edits.
+    """
+    with locked(lock, run_id) as mine:
+        until = time.monotonic() + seconds
+        room = True
+        while mine:
+            run = runs.filter(pk=run_id, state__in=UNFINISHED_STATES).first()
+            if run is None or current_hold():
+                return False
+            try:
+                with audit.coming_from(audit.Origin(run.address, run.request_id)):
+                    goes_on = take_batch(run)
+            except (Stopped, PublishingOnHold):
+                return False
+            except Exception as exc:
+                if is_away(exc):
+                    raise  # the same batch is tried again
+                is_refusal = isinstance(exc, ZoneError | SearchTooGeneral)
+                fault = gettext("A fault of the panel: {name}.").format(name=type(exc).__name__)
+                _fail(run, str(exc) if is_refusal else fault)
+                if not is_refusal:
+                    raise
+                return False
+            if time.monotonic() >= until:
+                return True
+            if goes_on and not run.dry_run and room:
+                room = all(answer for _, answer in room_requested.send(sender=Publication))
+    return False
+
+
+def take_zones(
+    run: Run,
+    selected: "QuerySet[Zone]",
+    *,
+    batch: int,
+    carry_out: Callable[[Sequence[Zone], datetime], None],
+    moved: tuple[type[Exception], ...],
+    too_fast: str,
+) -> bool:
+    """The next of the selected zones are carried out, or the run ends; whether there may be more of them.
+
+    Where that raises one of `moved`, somebody changed a zone in this moment: they are taken anew. Raises RunRefused
+    with the reason `too_fast` if that does not help, and Stopped.
+    """
+    now = timezone.now()
+    if run.state == RunState.WAITING:
+        _start(run, total=selected.count(), now=now)
+    for _ in range(_TRIES):
+        zones = list(selected.filter(pk__gt=run.cursor).order_by("pk")[:batch])
+        if not zones:
+            _end(run, now)
+            return False
+        try:
+            carry_out(zones, now)
+        except moved:
+            continue
+        return len(zones) == batch
+    raise RunRefused(too_fast)
+
+
+def advance(
+    run: Run, zones: Sequence[Zone], noted: Iterable[tuple[Zone, str, str]], most_listed: Mapping[str, int]
+) -> list[tuple[Zone, str, str]]:
+    """The row says that these zones are done, and counts what was noted: each a zone, what was found, and a message.
+
+    Returns those that are to be listed: of each finding not more than it may have. Raises Stopped if the run was
+    cancelled or is further by now.
+    """
+    found: Counter[str] = Counter()
+    listed = []
+    for zone, finding, message in noted:
+        found[finding] += 1
+        if run.counts.get(finding, 0) + found[finding] <= most_listed[finding]:
+            listed.append((zone, finding, message))
+    counts = {finding: run.counts.get(finding, 0) + found[finding] for finding in {*run.counts, *found}}
+    at_hand = type(run).objects.filter(pk=run.pk, state=RunState.RUNNING, cursor=run.cursor)
+    if not at_hand.update(cursor=zones[-1].pk, done=run.done + len(zones), counts=counts):
+        raise Stopped
+    return listed
+
+
+def note_publications(run: Run, sequences: Sequence[int]) -> None:
+    """Store that the run published these, the newest last."""
+    if sequences:
+        added = Func(F("sequences"), Value(list(sequences), ArrayField(BigIntegerField())), function="array_cat")
+        type(run).objects.filter(pk=run.pk).update(last_sequence=sequences[-1], sequences=added)
+
+
+@dataclass(frozen=True, slots=True)
+class TakenBackBatch:
+    """A publication of a run that was taken back, with how many zones it changed."""
+
+    sequence: int
+    reason: str
+    zones: int
+
+
+def taken_back_of(run: PolicyRun | TemplateRun | ChangeRun) -> list[TakenBackBatch]:
+    """Return the publications of a run that were taken back, the first one first."""
+    if not run.sequences:
+        return []
+    found = failed_pieces(run.sequences).annotate(zones=Count("revisions"))
+    rows = found.values_list("pk", "failed_reason", "zones")
+    return [TakenBackBatch(*row) for row in rows]
+
+
+def _start(run: Run, *, total: int, now: datetime) -> None:
+    """A run that waited is running, over so many zones. Raises Stopped if it waits no more."""
+    waiting = type(run).objects.filter(pk=run.pk, state=RunState.WAITING)
+    if not waiting.update(state=RunState.RUNNING, started_at=now, total=total):
+        raise Stopped
+
+
+def _end(run: Run, now: datetime) -> None:
+    """The run is done, unless it is further by now."""
+    if unfinished(type(run), run.pk).filter(cursor=run.cursor).update(state=RunState.DONE, ended_at=now):
+        what = type(run).__name__
+        logger.info("ended %s=%s dry=%s zones=%s counts=%s", what, run.pk, run.dry_run, run.done, run.counts)
+
+
+def _fail(run: Run, message: str) -> None:
+    logger.warning("%s=%s failed: %s", type(run).__name__, run.pk, message)
+    unfinished(type(run), run.pk).update(state=RunState.FAILED, ended_at=timezone.now(), failure=message)

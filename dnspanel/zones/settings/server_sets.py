@@ -1,0 +1,186 @@
+"""Sets of name servers: what one says, which one new zones begin with, and that they follow it. Verbs.
+
+A set is a template of its own kind (`TemplateKind.SERVERS`): it has versions, zones are kept in step with it, and runs
+bring many zones to it. `transfer.zone_templates` makes and changes it.
+"""
+
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from typing import Any
+
+from django.db.models import F, Q
+
+from dnspanel.zones.models import RRset as StoredRRset
+from dnspanel.zones.models import TemplateKind, TemplateLink, TemplateVersion, Zone, ZoneTemplate
+from dnspanel.zones.values import soa
+from replication.codec.keys import relative_key
+from replication.dns import names, rdtypes
+from replication.dns.rrset import RRset, make
+
+_APEX = relative_key(names.ROOT, names.ROOT)
+_PRIMARY, _MAILBOX = 0, 1  # fields of a SOA
+
+
+@dataclass(frozen=True, slots=True)
+class Host:
+    """A name server: its canonical name, and the addresses that it has, or the nodes whose addresses it has."""
+
+    name: str
+    addresses: tuple[str, ...] = ()
+    nodes: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return " ".join((self.name, *self.addresses, *(f"node:{node}" for node in self.nodes)))
+
+
+@dataclass(frozen=True, slots=True)
+class Servers:
+    """What a version of a set says. An empty `primary` or `hostmaster` leaves those of zones that there are alone."""
+
+    hosts: tuple[Host, ...]
+    primary: str = ""
+    hostmaster: str = ""
+    ttl: int = soa.DEFAULT_TTL
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return tuple(host.name for host in self.hosts)
+
+    @property
+    def first(self) -> str:
+        """Who is the primary in the SOA of a new zone."""
+        return self.primary or self.hosts[0].name
+
+    @property
+    def text(self) -> str:
+        """The lines of a zone file that say it, those that make no record as comments."""
+        lines = [f"@ {self.ttl} NS {name}" for name in self.names]
+        lines += [f"; {host}" for host in self.hosts if host.addresses or host.nodes]
+        lines += [f"; primary {self.primary}"] if self.primary else []
+        lines += [f"; hostmaster {self.hostmaster}"] if self.hostmaster else []
+        return "\n".join(lines) + "\n"
+
+    def to_json(self) -> dict[str, Any]:
+        return {
+            "hosts": [
+                {"name": host.name, "addresses": list(host.addresses), "nodes": list(host.nodes)} for host in self.hosts
+            ],
+            "primary": self.primary,
+            "hostmaster": self.hostmaster,
+            "ttl": self.ttl,
+        }
+
+    @classmethod
+    def from_json(cls, stored: Mapping[str, Any]) -> "Servers":
+        hosts = tuple(Host(each["name"], tuple(each["addresses"]), tuple(each["nodes"])) for each in stored["hosts"])
+        return cls(hosts, stored["primary"], stored["hostmaster"], stored["ttl"])
+
+    def nameservers(self, zone_name: str) -> RRset:
+        """The NS of a zone that follows it."""
+        return make(zone_name, rdtypes.NS, self.ttl, self.names)
+
+    def named_in(self, current: RRset) -> RRset:
+        """This SOA, with the primary and the mailbox of the set where it says any."""
+        return _with_fields(current, {_PRIMARY: self.primary, _MAILBOX: self.hostmaster})
+
+    def named_in_new(self, made: RRset) -> RRset:
+        """The SOA of a new zone, with the primary of the set, and its mailbox if it says one."""
+        return _with_fields(made, {_PRIMARY: self.first, _MAILBOX: self.hostmaster})
+
+
+@dataclass(frozen=True, slots=True)
+class ServerSet:
+    """A version of a set, as zones that begin with it need it."""
+
+    template_id: int
+    name: str
+    version: int
+    servers: Servers
+
+
+def default_set(team_id: int | None) -> ServerSet | None:
+    """The set that new zones of this team begin with: the team's, else the panel's; None without any. One query."""
+    return _newest(Q(template__is_default=True) & (Q(template__team=None) | Q(template__team=team_id)))
+
+
+def newest_set(template: ZoneTemplate) -> ServerSet | None:
+    """What the set says now; None for a template of another kind. One query."""
+    return _newest(Q(template=template))
+
+
+def set_at(template_id: int, version: int) -> ServerSet | None:
+    """What the set said in this version, while it is there. One query."""
+    return _found(Q(template=template_id, number=version))
+
+
+def newest_sets(templates: Iterable[ZoneTemplate]) -> list[tuple[ZoneTemplate, Servers]]:
+    """These sets with what they say now, in their order. One query besides that for them."""
+    listed = list(templates)
+    newest = TemplateVersion.objects.filter(template__in=listed, number=F("template__version"))
+    says = {pk: Servers.from_json(stored) for pk, stored in newest.values_list("template", "servers")}
+    return [(template, says[template.pk]) for template in listed if template.pk in says]
+
+
+def _newest(which: Q) -> ServerSet | None:
+    return _found(which & Q(number=F("template__version")))
+
+
+def _found(which: Q) -> ServerSet | None:
+    versions = TemplateVersion.objects.filter(which, template__kind=TemplateKind.SERVERS).select_related("template")
+    found = versions.order_by(F("template__team").asc(nulls_last=True)).first()
+    if found is None:
+        return None
+    return ServerSet(found.template_id, found.template.name, found.number, Servers.from_json(found.servers))
+
+
+def link_new_zones(
+    *, template_id: int, version: int, zone_names: Iterable[str], now: datetime, values: Mapping[str, str] | None = None
+) -> None:
+    """These zones, created in this transaction with what the template's version makes, are kept in step with it.
+
+    `values` are what its variables stand for; a set of name servers has none.
+    """
+    ids = Zone.objects.filter(name__in=list(zone_names), deleted_at=None).values_list("pk", flat=True)
+    link_zone_ids(template_id=template_id, version=version, zone_ids=ids, now=now, values=values)
+
+
+def follow_where_equal(*, server_set: ServerSet, zone_ids: Collection[int], now: datetime) -> None:
+    """Those of these zones, created in this transaction, that have the set's name servers follow it. Two queries."""
+    rdata = list(server_set.servers.nameservers(names.ROOT).rdata)
+    having = StoredRRset.objects.filter(zone__in=zone_ids, owner_key=_APEX, type=rdtypes.NS)
+    ids = having.filter(Q(rdata=rdata) | Q(folded=rdata)).values_list("zone_id", flat=True)
+    link_zone_ids(template_id=server_set.template_id, version=server_set.version, zone_ids=ids, now=now)
+
+
+def link_zone_ids(
+    *, template_id: int, version: int, zone_ids: Iterable[int], now: datetime, values: Mapping[str, str] | None = None
+) -> None:
+    """As `link_new_zones`, by the zones' ids."""
+    links = [
+        TemplateLink(zone_id=pk, template_id=template_id, version=version, values=dict(values or {}), at=now)
+        for pk in zone_ids
+    ]
+    TemplateLink.objects.bulk_create(links)
+
+
+def has_servers_of(server_set: ServerSet, zone_name: str, rrsets: Sequence[RRset]) -> bool:
+    """Whether these RRsets of a zone have the set's name servers at the apex, whatever their TTL."""
+    wanted = server_set.servers.nameservers(zone_name).rdata
+    apex = (rrset for rrset in rrsets if rrset.name == zone_name and rrset.type == rdtypes.NS)
+    return any(rrset.folded.rdata == wanted for rrset in apex)
+
+
+def _with_fields(rrset: RRset, fields: Mapping[int, str]) -> RRset:
+    def moved(text: str) -> str:
+        words = text.split(" ")
+        for place, word in fields.items():
+            words[place] = word or words[place]
+        return " ".join(words)
+
+    return replace(
+        rrset,
+        rdata=tuple(map(moved, rrset.rdata)),
+        disabled=tuple(map(moved, rrset.disabled)),
+        notes=rrset.notes.renamed(moved),
+    )

@@ -1,0 +1,183 @@
+"""Tags and team of a zone, by which lists filter and to which grants hold; its default TTL and serials. Verbs."""
+
+from collections.abc import Iterable
+from datetime import datetime
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, actor_of
+from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.models import Team
+from dnspanel.texts import gettext
+from dnspanel.zones.errors import NamesRefused, RightMissing, SettingsRefused, Unknown
+from dnspanel.zones.governance import publish_guards
+from dnspanel.zones.models import Zone
+from dnspanel.zones.names import nesting
+from dnspanel.zones.plan import quotas
+from dnspanel.zones.rights import access
+from dnspanel.zones.values.rrset_notes import TAG_HINT, is_tag
+from dnspanel.zones.values.soa import SOA_EDIT, SOA_EDIT_API, SoaEdit
+from replication.dns.rrset import MAX_TTL
+
+MOST_TAGS = 50
+
+
+def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, author: Author, now: datetime) -> None:
+    """The zone has these tags and this team (None: no team), and the audit log says what it had before.
+
+    Raises RightMissing for who may not change the zone's settings, would
+    gain a right over the zone by this change, or take it out of a rule of approval or a freeze;
+    SettingsRefused for a tag that is none, for a team that the author may not choose, and for a change of team
+    where zones of others stand above or below: the team would have their names;
+    QuotaExceeded for a team that has as many zones as it may.
+    """
+    new_tags = canonical_tags(tags)
+    with transaction.atomic():
+        locked = _locked_to_set(zone, author)
+        if team is not None and team.pk != locked.team_id and team not in teams_to_choose_from(author):
+            raise SettingsRefused("team", gettext("You cannot give a zone to the team {name}.").format(name=team.name))
+        refuse_gain(author, locked, new_tags, team.pk if team else None)
+        publish_guards.refuse_escape(
+            publish_guards.rules_about([locked]), author, locked, new_tags, team.pk if team else None
+        )
+        if (team.pk if team else None) != locked.team_id:
+            _refuse_others(author, locked)
+        if author is not None and team is not None and team.pk != locked.team_id:
+            quotas.refuse_zone_of(creator=None, team=team)
+        if (new_tags, team.pk if team else None) != (locked.tags, locked.team_id):
+            audit.record(
+                action="zone.settings",
+                by=author,
+                now=now,
+                target=locked.name,
+                tags=new_tags,
+                tags_before=locked.tags,
+                team=team.name if team else "",
+                team_before=locked.team.name if locked.team else "",
+            )
+            Zone.objects.filter(pk=locked.pk).update(tags=new_tags, team=team)
+    zone.tags, zone.team = new_tags, team
+
+
+def change_soa_edit(
+    *, zone: Zone, api: str | None = None, edit: str | None = None, author: Author, now: datetime
+) -> None:
+    """The zone's serial moves by these words (None: as before) from its next publication on, and the audit log says so.
+
+    Raises RightMissing for who may not change the zone's settings, Unknown,
+    and SettingsRefused for a word that is not known.
+    """
+    with transaction.atomic():
+        locked = _locked_to_set(zone, author)
+        before = locked.soa_edits
+        after = soa_edit_of(before.api if api is None else api, before.edit if edit is None else edit)
+        if after != before:
+            audit.record(
+                action="zone.serials",
+                by=author,
+                now=now,
+                target=locked.name,
+                soa_edit_api=after.api,
+                soa_edit_api_before=before.api,
+                soa_edit=after.edit,
+                soa_edit_before=before.edit,
+            )
+            Zone.objects.filter(pk=locked.pk).update(soa_edit_api=after.api, soa_edit=after.edit)
+    zone.soa_edit_api, zone.soa_edit = after.api, after.edit
+
+
+def change_default_ttl(*, zone: Zone, ttl: int | None, author: Author, now: datetime) -> None:
+    """New RRsets of the zone begin with this TTL (None: that of its SOA), and the audit log says so. No RRset changes.
+
+    Raises RightMissing for who may not change the zone's settings, Unknown, and SettingsRefused for what is no TTL.
+    """
+    if ttl is not None and not 0 <= ttl <= MAX_TTL:
+        raise SettingsRefused("default_ttl", gettext("A TTL is from 0 to {max_ttl} seconds.").format(max_ttl=MAX_TTL))
+    with transaction.atomic():
+        locked = _locked_to_set(zone, author)
+        if locked.default_ttl != ttl:
+            audit.record(
+                action="zone.default-ttl", by=author, now=now, target=locked.name, ttl=ttl, before=locked.default_ttl
+            )
+            Zone.objects.filter(pk=locked.pk).update(default_ttl=ttl)
+    zone.default_ttl = ttl
+
+
+def soa_edit_of(api: str, edit: str) -> SoaEdit:
+    """What these words of PowerDNS's mean; raises SettingsRefused for one that is not known."""
+    for field, word, known in (("soa_edit_api", api, SOA_EDIT_API), ("soa_edit", edit, SOA_EDIT)):
+        if word and word.upper() not in known:
+            raise SettingsRefused(
+                field,
+                gettext("{field} cannot be {word}: it is empty or one of {list}.").format(
+                    field=field, word=word[:40], list=", ".join(known)
+                ),
+            )
+    return SoaEdit(api, edit)
+
+
+def canonical_tags(tags: Iterable[str]) -> list[str]:
+    """Lower case, sorted, each once; raises SettingsRefused for what is not a tag."""
+    found = sorted({tag.strip().lower() for tag in tags} - {""})
+    wrong = [tag for tag in found if not is_tag(tag)]
+    if wrong:
+        raise SettingsRefused(
+            "tags", gettext("{value} is not a tag: {tag_hint}.").format(value=wrong[0][:60], tag_hint=gettext(TAG_HINT))
+        )
+    if len(found) > MOST_TAGS:
+        raise SettingsRefused(
+            "tags",
+            gettext("At most {most_tags} tags; these are {found}.").format(most_tags=MOST_TAGS, found=len(found)),
+        )
+    return found
+
+
+def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[Team]:
+    """The teams that this author may give a zone to: all, or those in which they have the right themselves.
+
+    The right is SETTINGS for a zone that there is, CREATE_ZONE for a new one.
+    """
+    teams = Team.objects.order_by("name")
+    actor = None if author is None else actor_of(author)
+    if author is None or (actor is not None and actor.may_everywhere(right)):
+        return list(teams)
+    if actor is None:
+        return []
+    return [team for team in teams if actor.may(right, zone_id=0, tags=(), team_id=team.pk)]
+
+
+def _locked_to_set(zone: Zone, author: Author) -> Zone:
+    """The zone as it is, locked until the transaction ends, for who may change its settings."""
+    locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
+    if locked is None:
+        raise Unknown(zone.name)
+    access.require_right(author, locked, Right.SETTINGS)
+    return locked
+
+
+def _refuse_others(author: Author, zone: Zone) -> None:
+    try:
+        nesting.refuse_rights(zone_names=[zone.name], own=[zone.pk], author=author)
+    except NamesRefused as refused:
+        raise SettingsRefused("team", str(refused.first)) from refused
+
+
+def refuse_gain(author: Author, zone: Zone, tags: list[str], team_id: int | None) -> None:
+    """Raise RightMissing for a gain: a grant that holds on to a tag must not be reached for by setting that tag."""
+    actor = None if author is None else actor_of(author)
+    if actor is None:
+        return
+    for layer in actor.layers:
+        before = [grant for grant in layer if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
+        after = [grant for grant in layer if grant.covers_zone(zone.pk, tags, team_id)]
+        for grant in after:
+            for right in sorted(grant.rights):
+                if not any(_gives(mine, right, grant) for mine in before):
+                    raise RightMissing(right, zone.name)
+
+
+def _gives(mine: Grant, right: Right, grant: Grant) -> bool:
+    """Whether `mine` gives this right wherever `grant` does."""
+    same_limits = mine.names == grant.names and mine.types == grant.types
+    return right in mine.rights and (not mine.is_limited or same_limits)

@@ -1,0 +1,82 @@
+"""What the form of new zones begins with: set on a page, unless the environment fixes it. Verbs."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.models import User
+from dnspanel.accounts.roles import Permission
+from dnspanel.zones.errors import DefaultsFixed, DefaultsMoved
+from dnspanel.zones.models import ZoneDefaults
+from dnspanel.zones.rights import access
+
+NAMESERVERS, HOSTMASTER = "PANEL_DEFAULT_NAMESERVERS", "PANEL_DEFAULT_HOSTMASTER"
+
+
+@dataclass(frozen=True, slots=True)
+class Defaults:
+    """The defaults, and who set them on the page last (None: nobody did)."""
+
+    nameservers: tuple[str, ...]
+    hostmaster: str
+    changed_at: datetime | None = None
+    changed_by: str = ""
+    fixed: frozenset[str] = frozenset()  # the variables that the environment sets
+
+
+def zone_defaults() -> Defaults:
+    """What holds now: the environment before the page before the settings' own. One query."""
+    fixed = frozenset({NAMESERVERS, HOSTMASTER} & settings.FIXED_BY_ENVIRONMENT)
+    ours = Defaults(tuple(settings.DEFAULT_NAMESERVERS), str(settings.DEFAULT_HOSTMASTER), fixed=fixed)
+    row = ZoneDefaults.objects.select_related("changed_by").first()
+    if row is None:
+        return ours
+    return Defaults(
+        ours.nameservers if NAMESERVERS in fixed else tuple(row.nameservers),
+        ours.hostmaster if HOSTMASTER in fixed else row.hostmaster,
+        row.changed_at,
+        row.changed_by.username if row.changed_by else "",
+        fixed,
+    )
+
+
+def change_zone_defaults(
+    *, nameservers: Sequence[str], hostmaster: str, seen: datetime | None, by: User | Actor, now: datetime
+) -> None:
+    """The form of new zones begins with these canonical names; the audit log has what it was before.
+
+    Raises Forbidden, DefaultsFixed for what the environment fixes, or DefaultsMoved if somebody changed them since
+    `seen`.
+    """
+    access.require(by, Permission.NODES)
+    with transaction.atomic():
+        ZoneDefaults.objects.select_for_update().first()
+        current = zone_defaults()
+        if current.changed_at != seen:
+            raise DefaultsMoved(current.changed_by)
+        changed = {NAMESERVERS: tuple(nameservers) != current.nameservers, HOSTMASTER: hostmaster != current.hostmaster}
+        for variable in sorted(current.fixed):
+            if changed[variable]:
+                raise DefaultsFixed(variable)
+        if not any(changed.values()):
+            return
+        user = by.user if isinstance(by, Actor) else by
+        ZoneDefaults.objects.update_or_create(
+            pk=1,
+            defaults={
+                "nameservers": list(nameservers), "hostmaster": hostmaster, "changed_at": now, "changed_by": user,
+            },
+        )  # fmt: skip
+        audit.record(
+            action="settings.zones",
+            by=by,
+            now=now,
+            target="new zones",
+            before={"nameservers": list(current.nameservers), "hostmaster": current.hostmaster},
+            after={"nameservers": list(nameservers), "hostmaster": hostmaster},
+        )

@@ -1,0 +1,54 @@
+"""The second half of the way from one NSEC3 chain to another, where the process that went the first died. Verbs.
+
+Two chains at once would mix their rows, so that the first publication leads to NSEC, and says in the zone's state which
+chain is due; the second one follows at once. What nobody has carried out after DUE_AFTER is carried out here. Whoever
+chooses a denial meanwhile means that, and then nothing is due.
+"""
+
+import logging
+from datetime import datetime, timedelta
+
+from dnspanel.zones.dnssec.signing_state import DUE_NSEC3
+from dnspanel.zones.errors import ZoneError
+from dnspanel.zones.log import panel_reasons
+from dnspanel.zones.log.signing_log import change_signing
+from dnspanel.zones.models import Channel, Signing, Zone
+
+# Who published the first half has died by then.
+DUE_AFTER = timedelta(minutes=1)
+_MOST_AT_ONCE = 500
+
+logger = logging.getLogger(__name__)
+
+
+def carry_out_due(*, now: datetime) -> int:
+    """Zones that were left with NSEC on the way to an NSEC3 chain have that chain; return how many have it now.
+
+    Each by a publication of its own, by the panel itself. Twice, late or never does no harm.
+    """
+    due = Signing.objects.filter(
+        state__has_key=DUE_NSEC3, changed_at__lte=now - DUE_AFTER, zone__deleted_at=None
+    ).select_related("zone")
+    count = 0
+    for row in due.order_by("changed_at")[:_MOST_AT_ONCE]:
+        count += _carry_out(row.zone, now)
+    return count
+
+
+def _carry_out(zone: Zone, now: datetime) -> bool:
+    try:
+        published = change_signing(
+            zones=[zone],
+            decide=lambda _, state: state.with_denial(state.due_nsec3) if state.due_nsec3 else state,
+            author=None,
+            channel=Channel.SYSTEM,
+            now=now,
+            action="dnssec.denial",
+            reason=panel_reasons.DUE_DENIAL,
+        )
+    except ZoneError as exc:
+        logger.warning("NSEC3 is still due zone=%s: %s", zone.name, exc)
+        return False
+    if published:
+        logger.info("NSEC3 carried out zone=%s", zone.name)
+    return bool(published)

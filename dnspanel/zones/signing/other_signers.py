@@ -1,0 +1,117 @@
+"""Other signers of a zone besides the panel (RFC 8901, model 2): their keys are added and taken away. Verbs.
+
+Each signer has its own private keys, and signs what its own servers answer; each one's DNSKEY records have the keys of
+all, so that resolvers can check the answers of one by the DNSKEY records of another.
+"""
+
+from collections.abc import Callable, Mapping, Sequence
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.grants import Right
+from dnspanel.texts import gettext
+from dnspanel.zones.dnssec import key_files, queries
+from dnspanel.zones.dnssec.other_keys import OtherKey, changes_in_step, keys_in, refusal_of
+from dnspanel.zones.errors import BadPublicKey, DnssecRefused, KeyUnknown, NotSigned, RuleViolations
+from dnspanel.zones.log.sequence_log import Alongside, nothing
+from dnspanel.zones.models import Publication, Zone
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing.guarded import Acting
+from replication.dns import rdtypes
+from replication.dns.names import before_full_stop
+from replication.dns.rrset import Key, RRset, make
+
+Decide = Callable[[list[OtherKey]], list[OtherKey]]
+
+
+def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | None:
+    """Nodes answer with this key of another signer too, and with its CDS and CDNSKEY where the zone has those.
+
+    `text` is a DNSKEY record of the zone, with its owner. None if it is there already. Raises RightMissing, NotSigned,
+    BadPublicKey, and DnssecRefused for a key of another algorithm than the zone's (RFC 4035 section 2.2: all records
+    have to be signed by each algorithm of the DNSKEY RRset), one of the panel's own, one too many, and while a node
+    does not answer with such records.
+    """
+    access.require_right(acting.author, zone, Right.DNSSEC)
+    read = key_files.read_public(text)
+    if read.owner != zone.name:
+        raise BadPublicKey(
+            gettext("It is a key of {owner}, not of {name}.").format(owner=read.owner, name=before_full_stop(zone.name))
+        )
+    key = OtherKey(read.flags, read.algorithm, read.public)
+
+    def decide(keys: list[OtherKey]) -> list[OtherKey]:
+        if key in keys:
+            return keys
+        _refuse(zone, key, keys)
+        return [*keys, key]
+
+    return _publish(zone, decide, acting, "dnssec.other_key_add", key.tag)
+
+
+def remove_other_key(*, zone: Zone, tag: int, acting: Acting, alongside: Alongside = nothing) -> Publication | None:
+    """Nodes do not answer with this key of another signer any more, nor with its CDS and CDNSKEY.
+
+    `alongside` runs in the same transaction. Raises RightMissing, and KeyUnknown where there is no such key.
+    """
+    access.require_right(acting.author, zone, Right.DNSSEC)
+
+    def decide(keys: list[OtherKey]) -> list[OtherKey]:
+        left = [key for key in keys if key.tag != tag]
+        if left == keys:
+            raise KeyUnknown(zone.name, tag)
+        return left
+
+    return _publish(zone, decide, acting, "dnssec.other_key_remove", tag, alongside)
+
+
+def _refuse(zone: Zone, key: OtherKey, keys: Sequence[OtherKey]) -> None:
+    state = queries.signing_of(zone)
+    if not state.is_signed:
+        raise NotSigned(zone.name)
+    if refusal := refusal_of(zone.name, key, keys, queries.keys_of(zone, state)):
+        raise DnssecRefused(refusal)
+
+
+def _publish(
+    zone: Zone, decide: Decide, acting: Acting, action: str, tag: int, alongside: Alongside = nothing
+) -> Publication | None:
+    is_change = [False]
+
+    def of_apex(current: Mapping[Key, RRset]) -> dict[Key, RRset | None]:
+        # The zone is locked, so that how it is signed is what it will be.
+        dnskey = current.get((zone.name, rdtypes.DNSKEY))
+        ttl = _key_ttl(current.get((zone.name, rdtypes.SOA)))
+        before = keys_in(dnskey)
+        after = decide(before)
+        is_change[0] = after != before
+        if not is_change[0]:
+            return {}
+        texts = [key.dnskey for key in after]
+        wanted = make(zone.name, rdtypes.DNSKEY, dnskey.ttl if dnskey else ttl, texts) if texts else None
+        steps = changes_in_step(zone.name, current, queries.signing_of(zone), dnskey=wanted, ttl=ttl)
+        return {change.key: change.after for change in steps}
+
+    def note() -> None:
+        alongside()
+        if is_change[0]:
+            audit.record(action=action, by=acting.author, now=acting.now, target=zone.name, tag=tag)
+
+    try:
+        outcome = zone_patches.publish_patches(
+            patches=[zone_patches.Patch(zone, of_apex, {zone.name})],
+            author=acting.author,
+            channel=acting.channel,
+            now=acting.now,
+            reason=acting.reason,
+            form_id=acting.form_id,
+            alongside=note,
+        )
+    except RuleViolations as exc:  # a node that does not answer with records of keys
+        raise DnssecRefused(exc.violations[0].message) from exc
+    return outcome.publication
+
+
+def _key_ttl(soa: RRset | None) -> int:
+    """The TTL that PowerDNS gives DNSKEY records: the MINIMUM of the SOA."""
+    return int(soa.rdata[0].split()[6]) if soa else 3600

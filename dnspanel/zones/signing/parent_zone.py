@@ -1,0 +1,131 @@
+"""The DS records that a zone of this panel holds for another one: what its name servers may answer. Verbs."""
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db.models import Q
+
+from dnspanel.accounts.actors import Author
+from dnspanel.zones.dnssec.served_ttls import LONGEST_CACHED
+from dnspanel.zones.models import Change, Channel, Publication, Zone
+from dnspanel.zones.names import nesting
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.signing.safety import parent_here
+from dnspanel.zones.store import store_rrsets
+from dnspanel.zones.store.stored_changes import rrset_after, rrset_before
+from replication.codec.keys import relative_key
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset, make
+
+_FIRST_DIGEST = "2"
+
+
+@dataclass(frozen=True, slots=True)
+class AnsweredDs:
+    """What the nodes may answer of a parent here: each DS RRset, () for none; and the largest TTL of late.
+
+    `nameservers` are those of its NS records, with the addresses that zones here have for each; () where none has it.
+    """
+
+    parent_id: int
+    parent: str
+    nameservers: Mapping[str, tuple[str, ...]]
+    sets: tuple[tuple[str, ...], ...]
+    ttl: int
+
+
+def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | None:
+    """The DS RRsets of the zone that nodes may answer which have everything up to the sequence `acked`.
+
+    None if the parent is no zone of this panel.
+    """
+    parent = parent_here(zone_name)
+    if parent is None:
+        return None
+    found = store_rrsets.rrsets_at_names({parent.zone_id: (parent.name, [zone_name, parent.name])})[parent.zone_id]
+    current, soa = found.get((zone_name, rdtypes.DS)), found.get((parent.name, rdtypes.SOA))
+    ns = found.get((parent.name, rdtypes.NS))
+    changes = Change.objects.filter(
+        revision__zone=parent.zone_id,
+        owner_key=relative_key(zone_name, parent.name),
+        type=rdtypes.DS,
+    ).select_related("revision__publication")
+    lately = changes.filter(Q(revision__publication__gt=acked) | Q(revision__publication__at__gt=now - LONGEST_CACHED))
+    sets = [current.served if current else ()]
+    ttls = [current.ttl if current else 0, _negative_ttl(soa)]
+    for change in lately:
+        before, after = rrset_before(change), rrset_after(change)
+        ttls += [rrset.ttl for rrset in (before, after) if rrset is not None]
+        if change.revision.publication_id > acked:
+            sets.append(before.served if before else ())
+    nameservers = _with_addresses(ns.folded.served if ns else ())
+    return AnsweredDs(parent.zone_id, parent.name, nameservers, tuple(dict.fromkeys(sets)), max(ttls))
+
+
+def replace_ds(
+    *,
+    zone_name: str,
+    add: Collection[str],
+    remove: Collection[str],
+    author: Author,
+    reason: str,
+    now: datetime,
+    first: bool = False,
+) -> Publication | None:
+    """The parent here has the DS records `add` besides those it has, without `remove`; None if nothing had to change.
+
+    Of `add` only the digest types which its DS RRset has: a parent without any DS is left as it is, since nobody said
+    that the zone is to be trusted. Unless this is the `first` one: that is of SHA-256, with the TTL of the NS.
+    Raises RightMissing, and whatever refuses a publication.
+    """
+    parent = parent_here(zone_name)
+    if parent is None:
+        return None
+    zone = Zone.objects.get(pk=parent.zone_id)
+    key = zone_name, rdtypes.DS
+
+    ns = store_rrsets.rrsets_at_names({zone.pk: (zone.name, [zone_name])})[zone.pk].get((zone_name, rdtypes.NS))
+
+    def step(current: RRset | None) -> RRset | None:
+        if current is None or not current.served:
+            texts = [text for text in add if text.split()[2] == _FIRST_DIGEST]
+            return make(zone_name, rdtypes.DS, ns.ttl, texts) if first and ns is not None and texts else current
+        gone = {text.lower() for text in remove}
+        digests = {text.split()[2] for text in current.served}
+        wanted = [text for text in add if text.split()[2] in digests]
+        texts = [text for text in current.rdata if text.lower() not in gone and text not in wanted]
+        if not texts and not wanted:
+            return None
+        disabled = tuple(text for text in current.disabled if text in texts)
+        values, notes = (*texts, *wanted), current.notes
+        return make(zone_name, rdtypes.DS, current.ttl, values, disabled, current.comment, notes=notes)
+
+    outcome = zone_patches.publish_patches(
+        patches=[zone_patches.patch_of_steps(zone, [(key, step)])],
+        author=author,
+        channel=Channel.SYSTEM,
+        now=now,
+        reason=reason,
+    )
+    return outcome.publication
+
+
+def _with_addresses(hosts: Collection[str]) -> dict[str, tuple[str, ...]]:
+    """The addresses that the closest zone here, at or above each host, has for it."""
+    above = nesting.zones_above(hosts)
+    apexes = dict(Zone.objects.filter(name__in=list(hosts), deleted_at=None).values_list("name", "pk"))
+    owners: dict[int, tuple[str, set[str]]] = {pk: (name, {name}) for name, pk in apexes.items()}
+    for host, zone in above.items():
+        if host not in apexes:
+            owners.setdefault(zone.id, (zone.name, set()))[1].add(host)
+    found = store_rrsets.rrsets_at_names(owners) if owners else {}
+    addresses: dict[str, tuple[str, ...]] = dict.fromkeys(hosts, ())
+    for (name, type), rrset in (each for of_zone in found.values() for each in of_zone.items()):
+        if name in addresses and type in (rdtypes.A, rdtypes.AAAA):
+            addresses[name] += rrset.served
+    return addresses
+
+
+def _negative_ttl(soa: RRset | None) -> int:
+    return 0 if soa is None else min(soa.ttl, int(soa.rdata[0].split()[6]))

@@ -1,0 +1,108 @@
+"""Other NSEC or NSEC3 records of zones that came with their signatures: two publications, and no wrong answer. Verbs.
+
+PowerDNS makes the chain of the zone's rows, with parameters that lie in another file: the two cannot change at one
+moment, and nothing here can sign an answer for the time between. So the first publication *pauses* the denial: the
+parameters become what PowerDNS cannot read, and it answers SERVFAIL to whoever wants a proof that something does not
+exist (`test_presigned` in tests/oracle). Resolvers ask another server then. Everything else is answered as ever. The
+second one brings rows, signatures and parameters; nodes take them in this order.
+"""
+
+import logging
+from collections.abc import Callable, Collection
+from dataclasses import replace
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from dnspanel.accounts.actors import Author, SystemRight
+from dnspanel.texts import gettext
+from dnspanel.zones.dnssec.queries import signing_of_zones
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.log.sequence_log import NewRevision, append_publication
+from dnspanel.zones.log.signing_log import record_states, with_row_ids
+from dnspanel.zones.models import Channel, Publication, RevisionKind, Signing, Zone
+from dnspanel.zones.store import find_zones
+from replication.codec.dnssec import Nsec3
+
+# A node writes this many changed RRsets of a zone, with their rows of the chain, in one transaction.
+MOST_AT_ONCE = 3_000
+# Who paused it has died: the second publication follows the first at once.
+FORGOTTEN_AFTER = timedelta(minutes=5)
+_MOST_RESUMED = 500
+
+Beside = Callable[[Collection[int]], object]
+
+logger = logging.getLogger(__name__)
+
+
+def needs_pause(state: SigningState, nsec3: Nsec3 | None, changes: int) -> bool:
+    """Whether a zone that is signed so, and gets so many changed RRsets over this chain, would mix two chains."""
+    return state.presigned and (state.nsec3 != nsec3 or changes > MOST_AT_ONCE)
+
+
+def pause_denial(
+    *, zone_ids: Collection[int], author: Author, channel: str, now: datetime, reason: str, beside: Beside
+) -> Publication | None:
+    """Of these zones, as far as they are presigned and not in the trash, nothing is denied any more.
+
+    `beside` runs in the same transaction with the ids of the zones that were not paused before, each of which has one
+    revision more; their serials stay. None, without `beside`, where all are so already.
+    """
+    return _publish(zone_ids, True, author, channel, now, reason, beside)
+
+
+def resume_denial(
+    *, zone_ids: Collection[int], author: Author, channel: str, now: datetime, reason: str
+) -> Publication | None:
+    """Those of these zones that are paused deny by the chain that they have again."""
+    return _publish(zone_ids, False, author, channel, now, reason, lambda _: None)
+
+
+def resume_forgotten(*, now: datetime) -> int:
+    """Zones that have been paused for too long deny again; returns how many."""
+    forgotten = Signing.objects.filter(
+        state__has_key="paused", changed_at__lte=now - FORGOTTEN_AFTER, zone__deleted_at=None
+    )
+    zone_ids = list(forgotten.values_list("pk", flat=True)[:_MOST_RESUMED])
+    if zone_ids:
+        reason = gettext("The change of the NSEC or NSEC3 records was not carried out.")
+        resume_denial(zone_ids=zone_ids, author=None, channel=Channel.SYSTEM, now=now, reason=reason)
+        logger.warning("denial resumed zones=%d", len(zone_ids))
+    return len(zone_ids)
+
+
+def _publish(
+    zone_ids: Collection[int],
+    paused: bool,
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str,
+    beside: Beside,
+) -> Publication | None:
+    with transaction.atomic(durable=True):
+        zones = {zone.pk: zone for zone in find_zones.locked(zone_ids)}
+        before = {
+            zone_id: state
+            for zone_id, state in signing_of_zones(list(zones)).items()
+            if state.presigned and state.paused != paused
+        }
+        if not before:
+            return None
+        after = with_row_ids({zone_id: replace(state, paused=paused) for zone_id, state in before.items()})
+        numbers = {zone_id: zones[zone_id].revision + 1 for zone_id in before}
+        record_states([(zone_id, numbers[zone_id], before[zone_id], after[zone_id]) for zone_id in before], now=now)
+        beside(before.keys())
+        return append_publication(
+            revisions=[_revision(zones[zone_id], numbers[zone_id]) for zone_id in before],
+            author=author,
+            channel=channel,
+            now=now,
+            reason=reason,
+            form_id=None,
+            under=SystemRight.SIGNING,
+        )
+
+
+def _revision(zone: Zone, number: int) -> NewRevision:
+    return NewRevision(zone.pk, zone.name, RevisionKind.CHANGE, number, zone.serial, zone.rrset_count)

@@ -1,0 +1,313 @@
+"""DNSSEC policies are made, changed and deleted, and attached to zones, tags and teams. Verbs.
+
+A change publishes nothing: zones are signed as their policies say by a run (`policy_runs`), and by rollovers.
+"""
+
+from dataclasses import asdict, dataclass
+from datetime import datetime
+from typing import Any
+
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, actor_of
+from dnspanel.accounts.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.accounts.roles import Permission
+from dnspanel.texts import gettext, ngettext
+from dnspanel.zones.dnssec.key_material import ALGORITHMS, MADE, MOST_RSA_BITS, RSA_BITS
+from dnspanel.zones.dnssec.policy import Terms
+from dnspanel.zones.errors import DnssecRefused, Forbidden, PolicyRefused, PolicyUnknown, SettingsRefused, Unknown
+from dnspanel.zones.models import DnssecPolicy, PolicyAttachment, Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.settings.settings_of_zone import canonical_tags
+from dnspanel.zones.signing.sign import digest_list, refuse_nsec3
+
+MOST_POLICIES = 100
+MOST_TAGS = 500  # with a policy: every look at the zones of one goes through them
+LONGEST_NAME = 64
+MOST_DAYS = 3650
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a policy is attached to: one of these."""
+
+    zone: Zone | None = None
+    team: Team | None = None
+    tag: str | None = None
+
+    def __str__(self) -> str:
+        if self.zone is not None:
+            return self.zone.name
+        if self.team is not None:
+            return gettext("team {team}").format(team=self.team.name)
+        return gettext("tag {tag}").format(tag=self.tag)
+
+    @property
+    def key(self) -> dict[str, Any]:
+        """By which its row is found."""
+        if self.zone is not None:
+            return {"zone": self.zone}
+        return {"team": self.team} if self.team is not None else {"tag": self.tag}
+
+
+@dataclass(frozen=True, slots=True)
+class Attached:
+    """The tags and teams that a policy is for; None: as they are."""
+
+    tags: tuple[str, ...] | None = None
+    teams: tuple[Team, ...] | None = None
+
+
+AS_IT_IS = Attached()
+
+
+def require_signer_of_all(by: Author) -> None:
+    """Raise Forbidden unless the author may sign every zone, and so say how zones are to be signed."""
+    actor = None if by is None else actor_of(by)
+    if by is not None and (actor is None or not actor.may_everywhere(Right.DNSSEC)):
+        raise Forbidden(Permission.EDIT, gettext("DNSSEC policies require the right `dnssec` on all zones."))
+
+
+def create_policy(
+    *, name: str, terms: Terms, is_default: bool = False, attached: Attached = AS_IT_IS, by: Author, now: datetime
+) -> DnssecPolicy:
+    """The policy exists; as the default it takes the place of the one before. Raises Forbidden, PolicyRefused."""
+    require_signer_of_all(by)
+    name, columns = _checked_name(name), _columns(terms)
+    try:
+        with transaction.atomic():
+            # Who makes one waits for who makes another: the limit holds.
+            if len(DnssecPolicy.objects.select_for_update().order_by("pk").values_list("pk")) >= MOST_POLICIES:
+                raise PolicyRefused(
+                    {
+                        "name": [
+                            gettext("There are {most_policies} policies already.").format(most_policies=MOST_POLICIES)
+                        ]
+                    }
+                )
+            if is_default:
+                DnssecPolicy.objects.filter(is_default=True).update(is_default=False)
+            policy = DnssecPolicy.objects.create(
+                name=name, is_default=is_default, created_at=now, changed_at=now, **columns
+            )
+            audit.record(action="dnssec.policy_create", by=by, now=now, target=name, **_details(terms, is_default))
+            _set_attached(policy, attached, by, now)
+    except IntegrityError as exc:
+        raise _taken(name) from exc
+    return policy
+
+
+def change_policy(
+    *,
+    policy: DnssecPolicy,
+    name: str,
+    terms: Terms,
+    is_default: bool,
+    attached: Attached = AS_IT_IS,
+    by: Author,
+    now: datetime,
+) -> DnssecPolicy:
+    """The policy says this. Zones stay as they are until a run. Raises Forbidden, PolicyRefused, PolicyUnknown."""
+    require_signer_of_all(by)
+    name, columns = _checked_name(name), _columns(terms)
+    values = {"name": name, "is_default": is_default, **columns}
+    try:
+        with transaction.atomic():
+            locked = _locked(policy)
+            _set_attached(locked, attached, by, now)
+            if all(getattr(locked, column) == value for column, value in values.items()):
+                return locked
+            if is_default and not locked.is_default:
+                DnssecPolicy.objects.filter(is_default=True).update(is_default=False)
+            DnssecPolicy.objects.filter(pk=locked.pk).update(changed_at=now, **values)
+            details = _details(terms, is_default)
+            audit.record(action="dnssec.policy_change", by=by, now=now, target=name, before=locked.name, **details)
+            locked.refresh_from_db()
+    except IntegrityError as exc:
+        raise _taken(name) from exc
+    return locked
+
+
+def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_by: DnssecPolicy | None = None) -> None:
+    """The policy is gone; what it was attached to, and being the default, has gone over to `replaced_by`.
+
+    Raises Forbidden, PolicyUnknown, and PolicyRefused while it is attached and nothing replaces it.
+    """
+    require_signer_of_all(by)
+    with transaction.atomic():
+        locked = _locked(policy)
+        attached = PolicyAttachment.objects.filter(policy=locked)
+        if replaced_by is not None:
+            heir = _locked(replaced_by)
+            if heir.pk == locked.pk:
+                raise PolicyRefused({"replaced_by": [gettext("Another policy has to take its place.")]})
+            attached.update(policy=heir)
+        elif count := attached.count():
+            message = ngettext(
+                "{name} is attached to {count} zone, tag or team.",
+                "{name} is attached to {count} zones, tags or teams.",
+                count,
+            ).format(name=locked.name, count=count)
+            raise PolicyRefused(
+                {"replaced_by": [gettext("{message} Name the policy that takes its place.").format(message=message)]}
+            )
+        was_default = locked.is_default
+        DnssecPolicy.objects.filter(pk=locked.pk).delete()
+        if was_default and replaced_by is not None:
+            DnssecPolicy.objects.filter(pk=replaced_by.pk).update(is_default=True, changed_at=now)
+        name = replaced_by.name if replaced_by else ""
+        audit.record(action="dnssec.policy_delete", by=by, now=now, target=locked.name, replaced_by=name)
+
+
+def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Target:
+    """The policy is for this zone, these zones with a tag or those of a team, in place of the one attached before.
+
+    Returns the target, with its tag as zones have it. Raises RightMissing for a zone that the person may not sign,
+    Forbidden for tags and teams to who may not sign every zone, PolicyRefused for what is no tag, PolicyUnknown,
+    Unknown.
+    """
+    to = _required(by, to)
+    with transaction.atomic():
+        locked = _locked(policy)
+        if to.zone is not None and not Zone.objects.filter(pk=to.zone.pk, deleted_at=None).exists():
+            raise Unknown(to.zone.name)
+        if to.tag is not None and PolicyAttachment.objects.exclude(tag=None).count() >= MOST_TAGS:
+            raise PolicyRefused(
+                {"tag": [gettext("{most_tags} tags have a policy already.").format(most_tags=MOST_TAGS)]}
+            )
+        before = PolicyAttachment.objects.select_related("policy").select_for_update(of=("self",)).filter(**to.key)
+        old = before.first()
+        if old is not None and old.policy_id == locked.pk:
+            return to
+        PolicyAttachment.objects.update_or_create(defaults={"policy": locked, "attached_at": now}, **to.key)
+        audit.record(
+            action="dnssec.policy_attach",
+            by=by,
+            now=now,
+            target=str(to),
+            policy=locked.name,
+            before=old.policy.name if old else "",
+        )
+    return to
+
+
+def detach(*, target: Target, by: Author, now: datetime) -> None:
+    """No policy is attached to this zone, tag or team; twice changes nothing. Raises as `attach`."""
+    target = _required(by, target)
+    with transaction.atomic():
+        row = PolicyAttachment.objects.select_related("policy").filter(**target.key).first()
+        if row is not None and PolicyAttachment.objects.filter(pk=row.pk).delete()[0]:
+            audit.record(action="dnssec.policy_detach", by=by, now=now, target=str(target), policy=row.policy.name)
+
+
+def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: datetime) -> None:
+    """The policy is for these tags and teams, and for no others."""
+    rows = PolicyAttachment.objects.select_related("team").filter(policy=policy, zone=None)
+    present = {str(target): target for target in (Target(team=row.team, tag=row.tag) for row in rows)}
+    targets = [Target(tag=tag) for tag in attached.tags or ()] + [Target(team=team) for team in attached.teams or ()]
+    result = {str(target): target for target in (_required(by, target) for target in targets)}
+    kept = {
+        name: target
+        for name, target in present.items()
+        if (target.team is None and attached.tags is None) or (target.team is not None and attached.teams is None)
+    }
+    for name, target in present.items():
+        if name not in result and name not in kept:
+            detach(target=target, by=by, now=now)
+    for name, target in result.items():
+        if name not in present:
+            attach(policy=policy, to=target, by=by, now=now)
+
+
+def _required(by: Author, target: Target) -> Target:
+    """The target, with its tag as zones have it, if the author may decide about it."""
+    if target.zone is not None:
+        access.require_right(by, target.zone, Right.DNSSEC)
+        return target
+    require_signer_of_all(by)
+    if target.team is not None:
+        return target
+    try:
+        tags = canonical_tags([target.tag or ""])
+    except SettingsRefused as exc:
+        raise PolicyRefused({"tag": [str(exc)]}) from exc
+    if not tags:
+        raise PolicyRefused({"tag": [gettext("Name a tag.")]})
+    return Target(tag=tags[0])
+
+
+def _locked(policy: DnssecPolicy) -> DnssecPolicy:
+    locked = DnssecPolicy.objects.select_for_update().filter(pk=policy.pk).first()
+    if locked is None:
+        raise PolicyUnknown
+    return locked
+
+
+def _taken(name: str) -> PolicyRefused:
+    message = gettext("There is a policy {name} already, or another default was chosen just now.")
+    return PolicyRefused({"name": [message.format(name=name)]})
+
+
+def _checked_name(name: str) -> str:
+    name = " ".join(name.split())
+    if not name or not name.isprintable():
+        raise PolicyRefused({"name": [gettext("A policy needs a name that can be shown.")]})
+    if len(name) > LONGEST_NAME:
+        raise PolicyRefused({"name": [gettext("At most {longest_name} characters.").format(longest_name=LONGEST_NAME)]})
+    return name
+
+
+def _columns(terms: Terms) -> dict[str, object]:
+    """The terms as a row has them. Raises PolicyRefused."""
+    faults = {name: [message] for name, message in _faults(terms).items()}
+    if faults:
+        raise PolicyRefused(faults)
+    nsec3 = terms.nsec3
+    stored = None if nsec3 is None else [nsec3.iterations, nsec3.salt.hex(), nsec3.opt_out, nsec3.narrow]
+    columns = asdict(terms)
+    return columns | {"nsec3": stored, "cds": terms.cds.replace(" ", "")}
+
+
+def _faults(terms: Terms) -> dict[str, str]:
+    found = {}
+    if terms.algorithm not in MADE:
+        found["algorithm"] = gettext("No keys are made of algorithm {algorithm}; choose one of {made}.").format(
+            algorithm=terms.algorithm, made=MADE
+        )
+    elif terms.bits is not None and not ALGORITHMS[terms.algorithm].startswith("RSA"):
+        found["bits"] = gettext("Only RSA keys have a size to choose.")
+    elif terms.bits is not None and (not RSA_BITS <= terms.bits <= MOST_RSA_BITS or terms.bits % 8):
+        found["bits"] = gettext("An RSA key has {rsa_bits} to {most_rsa_bits} bits here.").format(
+            rsa_bits=RSA_BITS, most_rsa_bits=MOST_RSA_BITS
+        )
+    for name, days in (("zsk_days", terms.zsk_days), ("ksk_days", terms.ksk_days)):
+        if days is not None and not 1 <= days <= MOST_DAYS:
+            found[name] = gettext("A lifetime is 1 to {most_days} days.").format(most_days=MOST_DAYS)
+    if terms.zsk_days is not None and not terms.split:
+        found["zsk_days"] = gettext("With one key for everything there is no ZSK.")
+    try:
+        refuse_nsec3(terms.nsec3)
+    except DnssecRefused as exc:
+        found["nsec3"] = str(exc)
+    try:
+        asks_to_delete = "0" in digest_list(terms.cds).split(",")
+    except DnssecRefused as exc:
+        found["cds"] = str(exc)
+    else:
+        if asks_to_delete:
+            found["cds"] = gettext("A policy signs zones: it cannot ask parents to delete their DS.")
+    return found
+
+
+def _details(terms: Terms, is_default: bool) -> dict[str, object]:
+    return {
+        "says": terms.description,
+        "cds": terms.cds_description,
+        "lifetimes": terms.lifetimes,
+        "automatic": terms.automatic,
+        "signs_new_zones": terms.signs_new_zones,
+        "first_ds": terms.first_ds,
+        "is_default": is_default,
+    }

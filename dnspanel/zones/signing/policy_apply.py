@@ -1,0 +1,161 @@
+"""Zones are signed as their policies say, many in one publication. Verbs."""
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from uuid import uuid4
+
+from django.db import connection
+
+from dnspanel.texts import gettext
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.policy import Act, Difference, Terms, adjusted, differences
+from dnspanel.zones.dnssec.policy_queries import Applied
+from dnspanel.zones.dnssec.queries import signing_of_zones
+from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_queries import rolling_zones
+from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.dnssec.wildcard_cuts import wildcard_cuts
+from dnspanel.zones.errors import DnssecRefused
+from dnspanel.zones.log.signing_log import change_signing, key_row
+from dnspanel.zones.models import Publication, Zone, ZoneKey
+from dnspanel.zones.names.nesting import DsAbove, ds_above
+from dnspanel.zones.signing.first_ds import awaiting_first_ds
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.signing.safety import refuse_bogus
+
+# Begins a rollover of this kind, to this algorithm (None: as it is); may raise DnssecRefused.
+BeginRollover = Callable[[Zone, Kind, Acting, int | None], object]
+Findings = Mapping[int, Sequence[Difference]]
+Beside = Callable[[Findings], object]
+
+_KEY_IDS = "SELECT nextval(pg_get_serial_sequence('zones_zonekey', 'id')) FROM generate_series(1, %s)"
+
+
+@dataclass(frozen=True, slots=True)
+class Applying:
+    """Who acts, and what begins the rollovers of policies that say so; None: they are only found to be needed."""
+
+    acting: Acting
+    begin_rollover: BeginRollover | None = None
+
+
+def nothing_beside(findings: Findings) -> None:
+    """Nothing besides is written."""
+
+
+def follow_policies(
+    *, zones: Sequence[Zone], applied: Mapping[int, Applied], applying: Applying, beside: Beside = nothing_beside
+) -> tuple[list[Publication], Findings]:
+    """Zones are signed as their policies say, as far as that needs no rollover; the policies are by the zones' ids.
+
+    Returned besides the publications, those of rollovers first, are the differences that there were, by the zones'
+    ids: of those that are refused nothing changed. `beside` gets them in the transaction of the last publication, also
+    where nothing changes. Raises
+    Unknown for a zone that is gone, RightMissing.
+    """
+    work = _Work(zones, applied, applying, beside)
+    work.begin_rollovers()
+    publications = change_signing(
+        zones=zones,
+        decide=work.decide,
+        author=applying.acting.author,
+        channel=applying.acting.channel,
+        now=applying.acting.now,
+        action="dnssec.policy",
+        reason=applying.acting.reason,
+        decided=work.decided,
+        form_id=applying.acting.form_id,
+    )
+    return [*work.begun, *publications], work.findings
+
+
+class _Work:
+    """What becomes of the zones of one call; the keys of all are numbered and stored in one query each."""
+
+    def __init__(
+        self, zones: Sequence[Zone], applied: Mapping[int, Applied], applying: Applying, beside: Beside
+    ) -> None:
+        self._zones, self._applied, self._applying, self._beside = zones, applied, applying, beside
+        self.findings: dict[int, list[Difference]] = {}
+        self.begun: list[Publication] = []  # those of rollovers
+        self._rolled: set[int] = set()
+        self._rolling = rolling_zones([zone.pk for zone in zones])
+        self._awaiting = awaiting_first_ds(zones, {pk: each.terms for pk, each in applied.items()})
+        self._above: dict[str, DsAbove] | None = None
+        self._wildcards: dict[int, str] = {}
+        self._key_ids: list[int] = []
+        self._new_keys: list[ZoneKey] = []
+
+    def begin_rollovers(self) -> None:
+        """Those that policies begin by themselves are under way; what refuses one is found."""
+        if self._applying.begin_rollover is None:
+            return
+        states = signing_of_zones([zone.pk for zone in self._zones])
+        for zone in self._zones:
+            terms = self._applied[zone.pk].terms
+            state = states.get(zone.pk, SigningState())
+            for difference in differences(terms, state, is_rolling=zone.pk in self._rolling):
+                if difference.kind is not None and terms.automatic:
+                    self.findings[zone.pk] = [self._begun(zone, difference, terms)]
+                    self._rolled.add(zone.pk)
+
+    def _begun(self, zone: Zone, difference: Difference, terms: Terms) -> Difference:
+        begin, kind = self._applying.begin_rollover, difference.kind
+        assert begin is not None
+        assert kind is not None
+        acting = replace(self._applying.acting, form_id=uuid4())
+        try:
+            begin(zone, kind, acting, terms.algorithm if kind is Kind.ALGORITHM else None)
+        except DnssecRefused as refusal:
+            return Difference(Act.REFUSED, str(refusal))
+        self.begun += Publication.objects.filter(form_id=acting.form_id)
+        return replace(difference, message=gettext("{message} It has begun.").format(message=difference.message))
+
+    def decide(self, zone: Zone, state: SigningState) -> SigningState:
+        """The state of the zone as its policy says it."""
+        if self._above is None:
+            self._above = ds_above([each.name for each in self._zones])
+            self._wildcards = wildcard_cuts([each.pk for each in self._zones])
+        if zone.pk in self._rolled:  # the rest waits for another run: its keys are changing
+            return state
+        terms = self._applied[zone.pk].terms
+        found = differences(terms, state, is_rolling=zone.pk in self._rolling, awaits_ds=zone.pk in self._awaiting)
+        acts = {difference.act for difference in found}
+        if Act.REFUSED in acts:
+            after = state
+        else:
+            after = adjusted(terms, self._signed(zone, terms, state) if Act.SIGN in acts else state)
+        if after != state:
+            try:
+                above = self._above.get(zone.name)
+                refuse_bogus(zone, state, after, above.ds if above is not None else (), self._wildcards)
+            except DnssecRefused as refusal:
+                self._new_keys = [key for key in self._new_keys if key.zone_id != zone.pk]
+                found, after = [Difference(Act.REFUSED, str(refusal))], state
+        # A change in two publications is decided twice: what the second one finds is the first one's doing.
+        self.findings.setdefault(zone.pk, found)
+        return after
+
+    def decided(self, is_last: bool) -> None:
+        """New keys are stored with the publication that signs by them."""
+        ZoneKey.objects.bulk_create(self._new_keys)
+        self._new_keys = []
+        if is_last:
+            self._beside(self.findings)
+
+    def _signed(self, zone: Zone, terms: Terms, state: SigningState) -> SigningState:
+        acting = self._applying.acting
+        for flags in terms.key_flags:
+            pair = key_material.generate(terms.algorithm, terms.bits)
+            row = key_row(zone_id=zone.pk, flags=flags, pair=pair, author=acting.author, now=acting.now)
+            row.pk = self._key_id()
+            self._new_keys.append(row)
+            state = state.with_key(KeyState(row.pk, terms.algorithm, flags))
+        return state
+
+    def _key_id(self) -> int:
+        if not self._key_ids:
+            with connection.cursor() as cursor:
+                cursor.execute(_KEY_IDS, [2 * len(self._zones)])
+                self._key_ids = sorted((row[0] for row in cursor.fetchall()), reverse=True)
+        return self._key_ids.pop()

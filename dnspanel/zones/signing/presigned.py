@@ -1,0 +1,133 @@
+"""Zones that are served with the signatures that they came with: when these end, and how a zone loses them. Verbs.
+
+The panel has no keys of such a zone, and PowerDNS signs nothing of it (its metadata PRESIGNED). Nothing in the zone can
+change but by an import of all of it, with new signatures.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime, timedelta
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.grants import Right
+from dnspanel.texts import gettext
+from dnspanel.zones.dnssec.other_keys import OF_SIGNER
+from dnspanel.zones.dnssec.queries import signing_of_zones
+from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState
+from dnspanel.zones.errors import DnssecRefused, NotSigned
+from dnspanel.zones.log.sequence_log import Alongside, nothing
+from dnspanel.zones.log.signing_log import record_ends, record_states, with_row_ids
+from dnspanel.zones.models import Publication, Signing, Zone
+from dnspanel.zones.names.nesting import ds_above
+from dnspanel.zones.publishing import pieces, zone_patches
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.signing.safety import refuse_bogus
+from replication.codec.dnssec import Nsec3
+from replication.dns import rdtypes
+from replication.dns.rrset import Key, RRset
+
+# Signatures that end within this are to be made anew.
+ENDS_SOON = timedelta(days=7)
+
+
+@dataclass(frozen=True, slots=True)
+class Renewed:
+    """Other signatures of a zone that came signed: its revision that has them, over which chain, until when."""
+
+    zone_id: int
+    revision: int
+    nsec3: Nsec3 | None
+    end: datetime
+    other_nsec3: tuple[Nsec3, ...] = ()
+
+
+def signatures_end(zone: Zone) -> datetime | None:
+    """When the first signature ends of a zone that came with them; None for any other."""
+    return Signing.objects.filter(pk=zone.pk).values_list("signatures_end", flat=True).first()
+
+
+def end_of(text: str) -> datetime:
+    """The time that the fifth word of an RRSIG says (RFC 4034 section 3.2)."""
+    return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
+
+
+def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
+    """Zones that came signed have other signatures. In the transaction that publishes them, with their RRsets."""
+    before = signing_of_zones([each.zone_id for each in zones])
+    after = with_row_ids(
+        {
+            each.zone_id: replace(before[each.zone_id], nsec3=each.nsec3, other_nsec3=each.other_nsec3, paused=False)
+            for each in zones
+        }
+    )
+    changed = [each for each in zones if after[each.zone_id] != before[each.zone_id]]
+    record_states(
+        [(each.zone_id, each.revision, before[each.zone_id], after[each.zone_id]) for each in changed], now=now
+    )
+    record_ends({each.zone_id: each.end for each in zones})
+
+
+def drop_signatures(*, zones: Sequence[Zone], acting: Acting, alongside: Alongside = nothing) -> Publication | None:
+    """The zones are served unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records: all of them, or none.
+
+    In one publication, or in pieces where one zone is large. Raises Unknown, RightMissing, NotSigned for a zone that
+    did not come signed, and DnssecRefused while the zone above, here, holds a DS, and for several that are large. A DS
+    in a parent elsewhere has to be gone before: that is for the person to know. `alongside` runs in the same (last)
+    transaction.
+    """
+    for zone in zones:
+        access.require_right(acting.author, zone, Right.DNSSEC)
+    if len(zones) > 1 and sum(zone.rrset_count for zone in zones) > pieces.PIECE_RRSETS:
+        raise DnssecRefused(gettext("Zones that have so many RRsets together lose their signatures one by one."))
+    without_signatures(zones)
+
+    def beside() -> None:
+        alongside()
+        states = without_signatures(zones)
+        rows = Zone.objects.filter(pk__in=list(states)).values_list("pk", "revision")
+        record_states([(zone_id, revision + 1, *states[zone_id]) for zone_id, revision in rows], now=acting.now)
+        record_ends(dict.fromkeys(states))
+        audit.record_each(
+            action="dnssec.drop_signatures", by=acting.author, now=acting.now, targets={zone.name: {} for zone in zones}
+        )
+
+    outcome = zone_patches.publish_patches(
+        patches=[zone_patches.Patch(zone, _unsigned(zone), None, drops_signatures=True) for zone in zones],
+        author=acting.author,
+        channel=acting.channel,
+        now=acting.now,
+        reason=acting.reason,
+        form_id=acting.form_id,
+        alongside=beside,
+    )
+    return outcome.publication
+
+
+def without_signatures(zones: Sequence[Zone]) -> dict[int, tuple[SigningState, SigningState]]:
+    """How each zone is signed, and how it will be without the signatures that it came with. Nothing is written.
+
+    Raises NotSigned, DnssecRefused as `drop_signatures`.
+    """
+    states = signing_of_zones([zone.pk for zone in zones])
+    above = ds_above([zone.name for zone in zones])
+    found = {}
+    for zone in zones:
+        before = states.get(zone.pk, UNSIGNED)
+        if not before.presigned:
+            raise NotSigned(zone.name)
+        after = SigningState(row_ids=before.row_ids)
+        refuse_bogus(zone, before, after, above[zone.name].ds if zone.name in above else ())
+        found[zone.pk] = before, after
+    return found
+
+
+def _unsigned(zone: Zone) -> zone_patches.Decide:
+    def decide(current: Mapping[Key, RRset]) -> dict[Key, RRset | None]:
+        return {
+            (name, type): None
+            for name, type in current
+            if type == rdtypes.RRSIG or (name == zone.name and type in OF_SIGNER)
+        }
+
+    return decide

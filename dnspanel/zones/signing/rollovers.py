@@ -1,0 +1,420 @@
+"""Rollovers of zones begin, go on step by step, are cancelled and end; `rollover` decides, and this stores. Verbs."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.grants import Right
+from dnspanel.texts import gettext
+from dnspanel.zones.dnssec import key_material, rollover
+from dnspanel.zones.dnssec.queries import other_keys_of
+from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Goal, Inputs, Kind, Outcome, Refused, Step, Stuck, Wait
+from dnspanel.zones.dnssec.served_ttls import ServedTtls, served_ttls
+from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
+from dnspanel.zones.errors import DnssecRefused, NotSigned, PublishingOnHold, ZoneError
+from dnspanel.zones.log import panel_reasons
+from dnspanel.zones.log.signing_log import key_row
+from dnspanel.zones.models import Channel, LogHead, Publication, Rollover, Zone, ZoneKey
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing.guarded import Acting, change_guarded
+from dnspanel.zones.signing.safety import parent_here, refuse_leaving
+from replication.dns import rdtypes
+from replication.dns.rrset import Change, RRset
+
+# What the parent had before anybody looked leads to the old keys, or to none of this zone: there was no other.
+_ALWAYS = timedelta(days=3650)
+_TRIES = 20
+
+
+@dataclass(frozen=True, slots=True)
+class Look:
+    """What one look at a rollover found, by its own clock."""
+
+    clock: datetime
+    looked_at: datetime
+    epoch: UUID
+    answered_since: datetime | None
+    late: tuple[str, ...]
+    secondaries_since: datetime | None
+    late_secondaries: tuple[str, ...]
+    secondaries_lack: str
+    goals: Mapping[Goal, datetime]
+    parent_at: datetime
+    parent_silent: str
+    ds_ttl: int | None
+    ttls: ServedTtls
+    signers_lack: str | None = None  # None: nobody else signs the zone
+    signers_at: datetime | None = None  # when the name servers were asked last
+
+
+def begin(
+    *,
+    zone: Zone,
+    kind: Kind,
+    acting: Acting,
+    algorithm: int | None = None,
+    bits: int | None = None,
+    emergency: bool = False,
+) -> Rollover:
+    """A rollover of this kind is under way; new keys are as the old ones, or of `algorithm` if it is of the algorithm.
+
+    One that leads to a DS takes the keys that sign; a parent here gets the DS then, which takes the right to add it.
+
+    Raises RightMissing, NotSigned, BadKey, DnssecRefused where there can be none, or one is under way.
+    """
+    access.require_right(acting.author, zone, Right.DNSSEC)
+    ttls = served_ttls(zone, now=acting.now)
+    begun: list[Rollover] = []
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if Rollover.objects.filter(zone=zone, ended_at=None).exists():
+            raise DnssecRefused(gettext("A rollover of {name} is under way already.").format(name=zone.name))
+        old = _replaced(zone, kind, state, acting.author, emergency=emergency)
+        new = _new_keys(zone, kind, state, old, acting, algorithm, bits)
+        act = rollover.first(kind=kind, state=state, old=[key.id for key in old], new=new, emergency=emergency)
+        row = _row(zone, kind, state, old, new, acting, ttls)
+        row.step, row.is_emergency = act.step, emergency
+        row.step_revision = zone.revision + (1 if act.state != state else 0)
+        row.save(force_insert=True)
+        _forget_lost(zone, state, act.state, acting.now)
+        audit.record(
+            action="dnssec.rollover_begin",
+            by=acting.author,
+            now=acting.now,
+            target=zone.name,
+            kind=str(kind),
+            emergency=emergency,
+        )
+        begun.append(row)
+        return act.state
+
+    change_guarded([zone], decide, acting, "dnssec.rollover_step", rollover=Rollover(is_emergency=emergency))
+    # A form that was sent before began it then.
+    return begun[-1] if begun else Rollover.objects.filter(zone=zone).latest("pk")
+
+
+def breakage(*, zone: Zone, kind: Kind, now: datetime) -> str:
+    """What an emergency rollover of this kind breaks, in words."""
+    ttls = served_ttls(zone, now=now)
+    return rollover.breakage(kind, rollover.Ttls(ttls.records, ttls.keys, None))
+
+
+def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
+    """The step that is due is published, by the panel itself; None if somebody was first, or nothing had to change.
+
+    Raises DnssecRefused where the zone would not validate, PublishingOnHold.
+    """
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        row = _locked(rolled)
+        if row is None or row.looked_at != rolled.looked_at:
+            return state
+        outcome = rollover.advance(inputs_of(row, state))
+        if not isinstance(outcome, Act):
+            return state
+        return _taken(zone, row, state, outcome, now)
+
+    acting = Acting(None, Channel.SYSTEM, now, panel_reasons.ROLLOVER_STEP.format(name=rolled.zone.name))
+    published = change_guarded([rolled.zone], decide, acting, "dnssec.rollover_step", rollover=rolled)
+    return published[-1] if published else None
+
+
+def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: int | None = None) -> Rollover:
+    """The zone's rollover (that of `rollover_id` only) is on its way back.
+
+    `withdrawn`: a person says that the new DS is not on its way any more.
+
+    Raises RightMissing, and DnssecRefused where there is no way back, or not yet.
+    """
+    access.require_right(acting.author, zone, Right.DNSSEC)
+    rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()
+    if rolled is None or rollover_id not in (None, rolled.pk):
+        ended = gettext("No rollover of {name} is under way.").format(name=zone.name)
+        raise DnssecRefused(
+            ended if rollover_id is None else gettext("This rollover of {name} has ended.").format(name=zone.name)
+        )
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        row = _locked(rolled)
+        if row is None:
+            raise DnssecRefused(gettext("The rollover of {name} has ended meanwhile.").format(name=zone.name))
+        act = rollover.cancel(inputs_of(row, state), withdrawn=withdrawn)
+        if isinstance(act, Refused):
+            raise DnssecRefused(act.message)
+        audit.record(action="dnssec.rollover_cancel", by=acting.author, now=acting.now, target=zone.name, kind=row.kind)
+        return _taken(zone, row, state, act, acting.now)
+
+    change_guarded([zone], decide, acting, "dnssec.rollover_step", rollover=rolled)
+    return rolled
+
+
+def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
+    """What was seen of a rollover, and what comes of it, stands in its row; False if somebody looked in between."""
+    now = look.looked_at
+    values: dict[str, object] = {
+        "clock": look.clock,
+        "looked_at": now,
+        "epoch": look.epoch,
+        "answered_since": look.answered_since,
+        "late": list(look.late),
+        "secondaries_since": look.secondaries_since,
+        "late_secondaries": [] if rolled.is_emergency else list(look.late_secondaries),
+        "goals": {goal: since.isoformat() for goal, since in look.goals.items()},
+        "parent_at": look.parent_at,
+        "parent_silent": look.parent_silent,
+        "ds_ttl": look.ds_ttl,
+        "has_other_signers": look.signers_lack is not None,
+        "signers_lack": look.signers_lack or "",
+        "signers_at": look.signers_at,
+        "record_ttl": look.ttls.records,
+        "key_ttl": look.ttls.keys,
+        "ttls_revision": look.ttls.revision,
+        **_displayed(rolled, look, outcome),
+    }
+    if isinstance(outcome, Done):
+        values |= {"ended_at": now, "is_cancelled": outcome.cancelled}
+    expected = {"pk": rolled.pk, "step": rolled.step, "looked_at": rolled.looked_at, "ended_at": None}
+    with transaction.atomic():
+        moved = bool(Rollover.objects.filter(**expected).update(**values))
+        if moved and isinstance(outcome, Done):
+            audit.record(
+                action="dnssec.rollover_end",
+                by=None,
+                now=now,
+                target=rolled.zone.name,
+                kind=rolled.kind,
+                cancelled=outcome.cancelled,
+            )
+    if moved:
+        for name, value in values.items():
+            setattr(rolled, name, value)
+    return moved
+
+
+def record_refusal(*, rolled: Rollover, refusal: ZoneError, before: tuple[str, datetime]) -> None:
+    """The row says why what is due was refused, and that somebody is needed; `before` is what it waited for, and since.
+
+    A hold needs nobody besides who decides about it.
+    """
+    message = gettext("What comes next was refused: {refusal}").format(refusal=refusal)
+    waits_for, since = before
+    Rollover.objects.filter(pk=rolled.pk, step=rolled.step, looked_at=rolled.looked_at, ended_at=None).update(
+        waits_for=message,
+        waits_since=since if waits_for == message else rolled.looked_at,
+        is_stuck=not isinstance(refusal, PublishingOnHold),
+    )
+
+
+def inputs_of(row: Rollover, state: SigningState) -> Inputs:
+    """What is known of a rollover, as the machine takes it."""
+    return Inputs(
+        kind=Kind(row.kind),
+        step=Step(row.step),
+        state=state,
+        old=tuple(row.old_keys),
+        new=tuple(row.new_keys),
+        now=row.clock,
+        ttls=rollover.Ttls(row.record_ttl, row.key_ttl, row.ds_ttl),
+        answered_since=row.answered_since,
+        late=tuple(row.late),
+        secondaries_since=row.secondaries_since,
+        goals={Goal(goal): datetime.fromisoformat(since) for goal, since in row.goals.items()},
+        parent_silent=row.parent_silent,
+        signers_lack=row.signers_lack if row.has_other_signers else None,
+        old_ds=tuple(row.old_ds),
+        new_ds=tuple(row.new_ds),
+        is_emergency=row.is_emergency,
+    )
+
+
+def with_look(inputs: Inputs, look: Look) -> Inputs:
+    """The same after a look."""
+    return replace(
+        inputs,
+        now=look.clock,
+        ttls=rollover.Ttls(look.ttls.records, look.ttls.keys, look.ds_ttl),
+        answered_since=look.answered_since,
+        late=look.late,
+        secondaries_since=look.secondaries_since,
+        secondaries_lack=look.secondaries_lack,
+        goals=look.goals,
+        parent_silent=look.parent_silent,
+        signers_lack=look.signers_lack,
+    )
+
+
+def _replaced(zone: Zone, kind: Kind, state: SigningState, author: Author, *, emergency: bool) -> Sequence[KeyState]:
+    if not state.is_signed:
+        raise NotSigned(zone.name)
+    if emergency and kind not in rollover.EMERGENCY:
+        raise DnssecRefused(gettext("Such a rollover cannot be an emergency."))
+    if kind in {Kind.ALGORITHM, Kind.INSECURE}:
+        is_other = kind is Kind.ALGORITHM
+        refuse_leaving(zone, gettext("the algorithm changes") if is_other else gettext("the panel stops signing it"))
+    if kind is Kind.SECURE:
+        _refuse_trust(zone, author)
+    old = rollover.keys_to_replace(kind, state)
+    if isinstance(old, Refused):
+        raise DnssecRefused(old.message)
+    return old
+
+
+def _refuse_trust(zone: Zone, author: Author) -> None:
+    """Raise DnssecRefused where a DS of the panel's keys alone would do harm or is there, RightMissing where nobody may
+    put it into the parent that is here."""
+    if other_keys_of(zone):
+        raise DnssecRefused(
+            gettext(
+                "Others sign {name} too, and resolvers ask any of its name servers: give the DS of every "
+                "signer to the parent, all at once."
+            ).format(name=zone.name)
+        )
+    parent = parent_here(zone.name)
+    if parent is None:
+        return
+    if parent.ds:
+        raise DnssecRefused(gettext("{name} holds a DS for {name2} already.").format(name=parent.name, name2=zone.name))
+    change = Change(zone.name, rdtypes.DS, None, RRset(zone.name, rdtypes.DS, 0, ()))
+    access.refuse_changes(author, Zone.objects.get(pk=parent.zone_id), [change])
+
+
+def _new_keys(
+    zone: Zone,
+    kind: Kind,
+    state: SigningState,
+    old: Sequence[KeyState],
+    acting: Acting,
+    algorithm: int | None,
+    bits: int | None,
+) -> list[KeyState]:
+    if kind is Kind.INSECURE:
+        return []
+    if kind is Kind.SECURE and algorithm is None:
+        return [key for key in state.keys if key.active]
+    if kind is Kind.ALGORITHM and (algorithm is None or algorithm in {key.algorithm for key in state.keys}):
+        raise DnssecRefused(gettext("A rollover of the algorithm needs one that the zone does not have."))
+    if kind is not Kind.ALGORITHM and algorithm is not None:
+        raise DnssecRefused(gettext("Only a rollover of the algorithm takes another algorithm."))
+    known = dict(ZoneKey.objects.filter(pk__in=[key.id for key in state.keys]).values_list("pk", "bits"))
+    tags = {*ZoneKey.objects.filter(zone=zone).values_list("tag", flat=True)}
+    made = []
+    for key in old:
+        number = key.algorithm if algorithm is None else algorithm
+        pair = _pair(number, known[key.id] if algorithm is None else bits, key.flags, tags)
+        row = key_row(zone_id=zone.pk, flags=key.flags, pair=pair, author=acting.author, now=acting.now)
+        row.save(force_insert=True)
+        tags.add(row.tag)
+        made.append(KeyState(row.pk, number, key.flags))
+    return made
+
+
+def _pair(algorithm: int, bits: int | None, flags: int, tags: set[int]) -> key_material.KeyPair:
+    """A new key whose tag no key of the zone has: the parent's DS are told apart by tags."""
+    for _ in range(_TRIES):
+        pair = key_material.generate(algorithm, bits)
+        if key_material.key_tag(flags, algorithm, pair.public) not in tags:
+            return pair
+    raise DnssecRefused(gettext("No key with a tag of its own could be made; try again."))
+
+
+def _row(
+    zone: Zone,
+    kind: Kind,
+    state: SigningState,
+    old: Sequence[KeyState],
+    new: Sequence[KeyState],
+    acting: Acting,
+    ttls: ServedTtls,
+) -> Rollover:
+    now = acting.now
+    # Roles are those of before: what the new keys are is what the old ones were.
+    entry = {key.flags for key in old or new if state.role(key) is not KeyRole.ZSK}
+    has_ds = kind is not Kind.ZSK
+    return Rollover(
+        zone=zone,
+        kind=kind,
+        old_keys=[key.id for key in old],
+        new_keys=[key.id for key in new],
+        old_ds=_ds(zone, [key for key in old if key.flags in entry]) if has_ds else [],
+        new_ds=_ds(zone, [key for key in new if key.flags in entry]) if has_ds else [],
+        started_at=now,
+        started_by=user_of(acting.author),
+        step_at=now,
+        cds_before=state.cds,
+        cdnskey_before=state.cdnskey,
+        waits_for=gettext("Every node has to answer with this step."),
+        waits_since=now,
+        clock=now,
+        looked_at=now,
+        epoch=LogHead.objects.values_list("epoch", flat=True).get(),
+        goals={Goal.HAS_OLD: (now - _ALWAYS).isoformat()} if has_ds else {},
+        parent_at=now,
+        parent_silent=gettext("nobody has asked yet") if has_ds else "",
+        record_ttl=ttls.records,
+        key_ttl=ttls.keys,
+        ttls_revision=ttls.revision,
+    )
+
+
+def _ds(zone: Zone, keys: Sequence[KeyState]) -> list[str]:
+    public = {row.pk: bytes(row.public) for row in ZoneKey.objects.filter(pk__in=[key.id for key in keys])}
+    return [
+        key_material.ds_text(zone.name, key.flags, key.algorithm, public[key.id], digest)
+        for key in keys
+        for digest in key_material.DIGESTS
+    ]
+
+
+def _locked(rolled: Rollover) -> Rollover | None:
+    return Rollover.objects.select_for_update().filter(pk=rolled.pk, ended_at=None, step=rolled.step).first()
+
+
+def _taken(zone: Zone, row: Rollover, state: SigningState, act: Act, now: datetime) -> SigningState:
+    """The row is at the step, in the transaction that publishes it."""
+    after = act.state
+    if rollover.has_cds_again(Kind(row.kind), act.step):
+        after = replace(after, cds=row.cds_before, cdnskey=row.cdnskey_before)
+    _forget_lost(zone, state, after, now)
+    row.step, row.step_at, row.waits_since = act.step, now, now
+    if after != state:
+        row.step_revision = zone.revision + 1
+        row.answered_since = row.secondaries_since = None
+    row.waits_for, row.earliest = gettext("Every node has to answer with this step."), None
+    row.late, row.late_secondaries = [], []
+    row.add_ds, row.remove_ds, row.is_stuck = [], [], False
+    row.save()
+    return after
+
+
+def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: datetime) -> None:
+    """Keys that the zone has no more are marked: their private parts are gone later (`sign.forget_deleted_keys`)."""
+    lost = {key.id for key in before.keys} - {key.id for key in after.keys}
+    if lost:
+        ZoneKey.objects.filter(zone=zone, pk__in=lost, deleted_at=None).update(deleted_at=now)
+
+
+def _displayed(rolled: Rollover, look: Look, outcome: Outcome) -> dict[str, object]:
+    """What people see of it."""
+    displayed: dict[str, object] = {"earliest": None, "add_ds": [], "remove_ds": []}
+    if isinstance(outcome, Act):
+        return displayed  # what the step is refused for, if it was before, stays until it is taken
+    displayed["is_stuck"] = False
+    match outcome:
+        case Wait(for_what, earliest):
+            displayed["waits_for"] = for_what
+            if earliest is not None:
+                displayed["earliest"] = look.looked_at + (earliest - look.clock)
+        case AskForDs(add, remove, for_what):
+            displayed |= {"waits_for": for_what, "add_ds": list(add), "remove_ds": list(remove)}
+        case Stuck(message):
+            displayed |= {"waits_for": message, "is_stuck": True}
+        case _:
+            displayed["waits_for"] = ""
+    if displayed["waits_for"] != rolled.waits_for:
+        displayed["waits_since"] = look.looked_at
+    return displayed

@@ -1,0 +1,134 @@
+"""What would make a zone bogus: answers that do not validate for whoever follows the chain of trust to it."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+from dnspanel.texts import gettext
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.queries import other_keys_of
+from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.dnssec.wildcard_cuts import refuse_to_sign
+from dnspanel.zones.errors import DnssecRefused, producer_reason, transferred_reason
+from dnspanel.zones.models import Zone, ZoneKey
+from dnspanel.zones.names import nesting
+from dnspanel.zones.store import store_rrsets
+from replication.dns import rdtypes
+
+
+@dataclass(frozen=True, slots=True)
+class ParentHere:
+    """The zone of this panel that delegates another one, and the DS records that it holds for it."""
+
+    zone_id: int
+    name: str
+    ds: tuple[str, ...]
+
+
+def parent_here(zone_name: str) -> ParentHere | None:
+    """The parent of this zone, if it is a zone of this panel; of a name that it does not delegate nothing is known."""
+    above = nesting.zones_above([zone_name]).get(zone_name)
+    if above is None:
+        return None
+    at_name = store_rrsets.rrsets_at_names({above.id: (above.name, [zone_name])})[above.id]
+    ds, ns = at_name.get((zone_name, rdtypes.DS)), at_name.get((zone_name, rdtypes.NS))
+    if not (ds and ds.served) and not (ns and ns.served):
+        return None
+    return ParentHere(above.id, above.name, ds.served if ds else ())
+
+
+def refuse_bogus(
+    zone: Zone,
+    before: SigningState,
+    after: SigningState,
+    ds: Sequence[str],
+    wildcards: Mapping[int, str] | None = None,
+) -> None:
+    """Raise DnssecRefused if the zone would not validate any more; `ds` is what the parent holds, as far as known.
+
+    A zone that is signed needs a key that signs and can be seen. With a DS, at least one DS must lead to such a key,
+    and there must be one for every algorithm that the DS name (RFC 6840 section 5.11). What was not so before either
+    is no reason to refuse. A zone that is signed from now on cannot delegate a wildcard; `wildcards` are the
+    `wildcard_cuts` of many zones, where they are known.
+    """
+    if _is_signed_here(after) and not _is_signed_here(before):
+        refuse_to_sign(zone, wildcards)
+    seen = _seen(after)
+    if after.is_signed and not seen and not after.presigned:
+        raise DnssecRefused(
+            gettext("{name} would be signed by keys that nobody can see: publish one that is active.").format(
+                name=zone.name
+            )
+        )
+    if not ds:
+        return
+    if not after.is_signed:
+        raise DnssecRefused(
+            gettext(
+                "The zone above holds a DS for {name}: remove it there, wait until it has expired from "
+                "caches, then unsign. Resolvers that validate would answer nothing of the zone."
+            ).format(name=zone.name)
+        )
+    public = {
+        key.pk: bytes(key.public) for key in ZoneKey.objects.filter(pk__in=[k.id for k in (*seen, *_seen(before))])
+    }
+    if _is_named(zone.name, before, ds, public) and not _is_named(zone.name, after, ds, public):
+        raise DnssecRefused(
+            gettext(
+                "No key of {name} that signs would be one that the DS in the zone above names: resolvers "
+                "that validate would answer nothing of the zone."
+            ).format(name=zone.name)
+        )
+    named = {int(text.split()[1]) for text in ds}
+    lost = sorted(named & {key.algorithm for key in _seen(before)} - {key.algorithm for key in seen})
+    if lost:
+        names = " and ".join(key_material.ALGORITHMS.get(number, str(number)) for number in lost)
+        raise DnssecRefused(
+            gettext(
+                "The DS in the zone above names {names}, by which nothing of {name} would be signed: "
+                "some resolvers that validate would answer nothing of it."
+            ).format(names=names, name=zone.name)
+        )
+
+
+def refuse_presigned(zone: Zone, state: SigningState) -> None:
+    """Raise DnssecRefused for a zone that is served with the signatures that it came with: no key here signs it.
+
+    And for one whose primary is elsewhere, which signs it or does not.
+    """
+    if zone.transferred_from:
+        raise DnssecRefused(transferred_reason(zone.name, zone.transferred_from))
+    if zone.is_catalog:
+        raise DnssecRefused(producer_reason(zone.name))
+    if state.presigned:
+        raise DnssecRefused(
+            gettext(
+                "{name} is served with the signatures that it came with: import it anew, or drop its signatures first."
+            ).format(name=zone.name)
+        )
+
+
+def refuse_leaving(zone: Zone, act: str) -> None:
+    """Raise DnssecRefused where others sign the zone besides; `act` is what cannot be done then."""
+    if other_keys_of(zone):
+        raise DnssecRefused(
+            gettext(
+                "Others sign {name} too, and resolvers ask any of its name servers: take the keys of the "
+                "other signers away before {act}."
+            ).format(name=zone.name, act=act)
+        )
+
+
+def _is_signed_here(state: SigningState) -> bool:
+    """Return whether nodes sign the answers, as opposed to serving signatures that the zone came with."""
+    return state.is_signed and not state.presigned
+
+
+def _seen(state: SigningState) -> list[KeyState]:
+    """The keys that sign and are in the DNSKEY RRset."""
+    return [key for key in state.keys if key.active and key.published]
+
+
+def _is_named(zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes]) -> bool:
+    """Whether a DS names a key that signs and can be seen."""
+    keys = [(key.flags, key.algorithm, public[key.id]) for key in _seen(state) if key.id in public]
+    return any(key_material.is_named_by(zone_name, *key, ds) for key in keys)

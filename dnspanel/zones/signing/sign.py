@@ -1,0 +1,397 @@
+"""Sign zones, change how they are signed, and unsign them. Verbs.
+
+Keys are made and stored in the transaction that publishes them; private parts are encrypted with PANEL_MASTER_KEY.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.models import User
+from dnspanel.texts import gettext
+from dnspanel.zones.dnssec import key_files, key_material, queries
+from dnspanel.zones.dnssec.key_material import KSK_FLAGS, ZSK_FLAGS, KeyPair
+from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.dnssec.wildcard_cuts import refuse_to_sign
+from dnspanel.zones.errors import DnssecRefused, KeyUnknown, NotSigned
+from dnspanel.zones.log.sequence_log import Alongside, nothing
+from dnspanel.zones.log.signing_log import key_row, sign_within
+from dnspanel.zones.models import Publication, Revision, SigningChange, Zone, ZoneKey
+from dnspanel.zones.signing.guarded import Acting, change_guarded
+from replication.codec.dnssec import Nsec3
+from replication.dns.names import before_full_stop
+
+MOST_KEYS = 20
+KEPT_AFTER_DELETION = timedelta(days=1)
+MOST_ITERATIONS, LONGEST_SALT = 100, 32
+DIGEST_LIST = frozenset(("0", "1", "2", "4"))
+
+
+@dataclass(frozen=True, slots=True)
+class NewKeys:
+    """The keys by which a zone begins to be signed: one that does everything, or a KSK and a ZSK (`split`)."""
+
+    algorithm: int = key_material.DEFAULT_ALGORITHM
+    bits: int | None = None
+    split: bool = False
+
+    @property
+    def flags(self) -> tuple[int, ...]:
+        """Of each key."""
+        return (KSK_FLAGS, ZSK_FLAGS) if self.split else (KSK_FLAGS,)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestedSigning:
+    """How a zone shall be signed; what is None, or not said, stays as it is."""
+
+    signed: bool | None = None
+    sets_denial: bool = False
+    nsec3: Nsec3 | None = None  # if `sets_denial`; None: NSEC
+    cds: str | None = None  # as `set_cds` takes it
+    cdnskey: bool | None = None
+    new_keys: NewKeys = NewKeys()  # for a zone that is not signed yet
+
+    def is_met_by(self, state: SigningState) -> bool:
+        """Whether a zone in this state is signed so."""
+        if self.signed not in (None, state.is_signed):
+            return False
+        if self.cds not in (None, state.cds) or self.cdnskey not in (None, state.cdnskey):
+            return False
+        return not self.sets_denial or (self.nsec3 == state.denial and state.due_nsec3 is None)
+
+    def of(self, zone: Zone, state: SigningState, keys_made: Sequence[KeyState]) -> SigningState:
+        """How a zone in this state is signed then; `keys_made` are the new keys, if it was not signed before.
+
+        Raises NotSigned for NSEC3, CDS or CDNSKEY in a zone that is not to have keys, DnssecRefused for too many keys.
+        """
+        after = state
+        if self.signed is True and not state.is_signed:
+            if len(state.keys) + len(keys_made) > MOST_KEYS:
+                raise DnssecRefused(
+                    gettext("{name} has {keys} keys already, of at most {most_keys}.").format(
+                        name=zone.name, keys=len(state.keys), most_keys=MOST_KEYS
+                    )
+                )
+            for key in keys_made:
+                after = after.with_key(key)
+        elif self.signed is False and state.is_signed:
+            after = SigningState(row_ids=state.row_ids)
+        if not after.keys and (self.cds or self.cdnskey):
+            raise NotSigned(zone.name)
+        if self.sets_denial:
+            if self.nsec3 is not None and not after.is_signed:
+                raise NotSigned(zone.name)
+            after = after.with_denial(self.nsec3)
+        if after.keys and self.cds is not None:
+            after = replace(after, cds=digest_list(self.cds))
+        return after if not after.keys or self.cdnskey is None else replace(after, cdnskey=self.cdnskey)
+
+
+def sign(
+    *,
+    zones: Sequence[Zone],
+    acting: Acting,
+    algorithm: int = key_material.DEFAULT_ALGORITHM,
+    bits: int | None = None,
+    split: bool = False,
+    nsec3: Nsec3 | None = None,
+) -> list[Publication]:
+    """The zones are signed by a new key each: one that does everything, or a KSK and a ZSK (`split`).
+
+    Zones that are signed stay as they are. Raises Unknown, RightMissing, BadKey, DnssecRefused.
+    """
+    refuse_nsec3(nsec3)
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if state.is_signed:
+            return state
+        signed = state.with_denial(nsec3)
+        for flags in (KSK_FLAGS, ZSK_FLAGS) if split else (KSK_FLAGS,):
+            signed = _with_new_key(zone, signed, acting, flags, algorithm, bits)
+        return signed
+
+    return change_guarded(zones, decide, acting, "dnssec.sign")
+
+
+def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publication:
+    """The zone, which the open transaction has created, is signed by a new default key; this is the last step of it.
+
+    One that its policy has signed keeps those keys, and its NSEC3 if it has that. Raises RightMissing, and
+    DnssecRefused for parameters that resolvers take for insecure and for a zone that delegates a wildcard.
+    """
+    refuse_nsec3(nsec3)
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if state.is_signed:
+            return state.with_denial(state.nsec3 or nsec3)
+        refuse_to_sign(zone)
+        return _with_new_key(zone, state.with_denial(nsec3), acting)
+
+    zone = Zone.objects.get(name=name, deleted_at=None)
+    publication = sign_within(
+        zone=zone,
+        decide=decide,
+        author=acting.author,
+        channel=acting.channel,
+        now=acting.now,
+        action="dnssec.sign",
+        reason=acting.reason,
+    )
+    return publication or Publication.objects.get(pk=zone.sequence)
+
+
+def settle(
+    *, zone: Zone, requested: RequestedSigning, acting: Acting, alongside: Alongside = nothing
+) -> list[Publication]:
+    """The zone is signed as is requested: by new keys if it was not, with this denial of existence, CDS and CDNSKEY.
+
+    `alongside` runs in the same transaction, also where nothing changes. Raises Unknown, RightMissing, BadKey,
+    NotSigned for NSEC3 in a zone that is not to be signed, and DnssecRefused as `sign`, `unsign` and `set_denial` do.
+    """
+    return settle_zones(zones=[zone], requested=requested, acting=acting, alongside=alongside)
+
+
+def settle_zones(
+    *, zones: Sequence[Zone], requested: RequestedSigning, acting: Acting, alongside: Alongside = nothing
+) -> list[Publication]:
+    """The same for many zones, all of them or none."""
+    refuse_nsec3(requested.nsec3)
+    if requested.cds is not None:
+        digest_list(requested.cds)
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        new: list[KeyState] = []
+        if requested.signed is True and not state.is_signed:
+            new = _new_keys(zone, requested.new_keys, acting)
+        after = requested.of(zone, state, new)
+        if state.keys and not after.keys:
+            _forget(zone, [key.id for key in state.keys], acting)
+        return after
+
+    return change_guarded(zones, decide, acting, "dnssec.settle", alongside)
+
+
+def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
+    """New keys of the zone, made and stored."""
+    pairs = [(flags, key_material.generate(new_keys.algorithm, new_keys.bits)) for flags in new_keys.flags]
+    return [KeyState(_store(zone, flags, pair, acting).pk, pair.algorithm, flags) for flags, pair in pairs]
+
+
+def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
+    """The zones are not signed any more, and their keys are gone, for good after KEPT_AFTER_DELETION.
+
+    Raises Unknown, RightMissing, and DnssecRefused while a zone of this panel holds a DS for one of them, or others
+    sign one too. A DS in a parent elsewhere has to be gone before: that is for the person to know.
+    """
+    return change_guarded(zones, lambda zone, state: _without_keys(zone, state, acting), acting, "dnssec.unsign")
+
+
+def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publication]:
+    """The zone proves by NSEC3 in this way, or by NSEC (None), that names do not exist.
+
+    Raises NotSigned for a zone without keys, DnssecRefused for parameters that resolvers take for insecure (RFC 9276).
+    """
+    refuse_nsec3(nsec3)
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if not state.keys:
+            raise NotSigned(zone.name)
+        return state.with_denial(nsec3)
+
+    return change_guarded([zone], decide, acting, "dnssec.denial")
+
+
+def set_cds(
+    *, zone: Zone, acting: Acting, cds: str | None = None, cdnskey: bool | None = None, alongside: Alongside = nothing
+) -> list[Publication]:
+    """The zone has CDS records of these digest types (as "2" or "2,4"; "0": delete; empty: none), and CDNSKEY or not.
+
+    What is None stays as it is. RFC 7344, 8078. `alongside` runs in the same transaction, also where nothing changes.
+    Raises NotSigned, DnssecRefused.
+    """
+    digests = None if cds is None else digest_list(cds)
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if not state.keys:
+            raise NotSigned(zone.name)
+        after = state if digests is None else replace(state, cds=digests)
+        return after if cdnskey is None else replace(after, cdnskey=cdnskey)
+
+    return change_guarded([zone], decide, acting, "dnssec.cds", alongside)
+
+
+def digest_list(cds: str) -> str:
+    """The digest types of CDS records as they are stored: "2" or "2,4". Raises DnssecRefused."""
+    if cds and not set(cds.replace(" ", "").split(",")) <= DIGEST_LIST:
+        raise DnssecRefused(
+            gettext("CDS records have the digest types 1, 2 or 4, or 0 for a request to delete the DS.")
+        )
+    return cds.replace(" ", "")
+
+
+def add_key(
+    *,
+    zone: Zone,
+    acting: Acting,
+    flags: int = KSK_FLAGS,
+    algorithm: int = key_material.DEFAULT_ALGORITHM,
+    bits: int | None = None,
+    private_text: str | None = None,
+    public_text: str | None = None,
+    active: bool = True,
+    published: bool = True,
+) -> ZoneKey:
+    """The zone has one more key: a new one, or that of the private-key text. Returns it.
+
+    `public_text` is the `.key` file that BIND keeps beside the private one; the flags are then those that it says.
+    Raises BadKey, BadPublicKey for one that does not belong to the private key or to the zone, and DnssecRefused for a
+    key that the zone has, for one too many, and where the zone would not validate.
+    """
+    pair = key_material.generate(algorithm, bits) if private_text is None else key_material.read(private_text)
+    if public_text is not None:
+        flags = key_files.flags_of(key_files.read_public(public_text), zone_name=zone.name, pair=pair)
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if len(state.keys) >= MOST_KEYS:
+            raise DnssecRefused(
+                gettext("{name} has {most_keys} keys already.").format(name=zone.name, most_keys=MOST_KEYS)
+            )
+        same = ZoneKey.objects.filter(zone=zone, deleted_at=None, algorithm=pair.algorithm, public=pair.public)
+        if same.exists():
+            raise DnssecRefused(gettext("{name} has this key already.").format(name=zone.name))
+        key = _store(zone, flags, pair, acting)
+        return state.with_key(KeyState(key.pk, pair.algorithm, flags, active, published))
+
+    [publication] = change_guarded([zone], decide, acting, "dnssec.key_add")
+    return _key_added_by(publication, zone)
+
+
+def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
+    """The key that this publication gave the zone: of a form that was sent twice, that of the first time."""
+    numbers = Revision.objects.filter(publication=publication.pk, zone=zone).values("number")
+    change = SigningChange.objects.filter(zone=zone, revision_number__in=numbers).first()
+    before = SigningState.from_json(change.before if change else None)
+    after = SigningState.from_json(change.after if change else None)
+    new = [each.id for each in after.keys if before.key(each.id) is None]
+    key = ZoneKey.objects.filter(pk__in=new).first()
+    if key is None:
+        raise DnssecRefused(
+            gettext("This form was sent before, for something else than a key of {name}.").format(
+                name=before_full_stop(zone.name)
+            )
+        )
+    return key
+
+
+def set_key(
+    *,
+    zone: Zone,
+    key_id: int,
+    acting: Acting,
+    active: bool | None = None,
+    published: bool | None = None,
+    alongside: Alongside = nothing,
+) -> list[Publication]:
+    """The key signs or not, and is in the DNSKEY RRset or not; None: as it is.
+
+    `alongside` runs in the same transaction, before. Raises KeyUnknown, DnssecRefused.
+    """
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        key = state.key(key_id)
+        if key is None:
+            raise KeyUnknown(zone.name, key_id)
+        return state.with_key(
+            replace(
+                key,
+                active=key.active if active is None else active,
+                published=key.published if published is None else published,
+            )
+        )
+
+    return change_guarded([zone], decide, acting, "dnssec.key_set", alongside)
+
+
+def delete_key(*, zone: Zone, key_id: int, acting: Acting, alongside: Alongside = nothing) -> list[Publication]:
+    """The zone does not have the key any more; its private part is gone after KEPT_AFTER_DELETION.
+
+    Nodes forget it with the publication. To go back, the key must have been exported. `alongside` runs in the same
+    transaction, before. Raises KeyUnknown, DnssecRefused.
+    """
+
+    def decide(zone: Zone, state: SigningState) -> SigningState:
+        if state.key(key_id) is None:
+            raise KeyUnknown(zone.name, key_id)
+        _forget(zone, [key_id], acting)
+        return state.without_key(key_id)
+
+    return change_guarded([zone], decide, acting, "dnssec.key_delete", alongside)
+
+
+def forget_deleted_keys(*, now: datetime) -> int:
+    """The private parts of keys that were deleted more than KEPT_AFTER_DELETION ago are gone; returns how many.
+
+    Until then the publisher may have to write files anew as they were before the deletion.
+    """
+    old = ZoneKey.objects.filter(deleted_at__lt=now - KEPT_AFTER_DELETION, private_encrypted__isnull=False)
+    return old.update(private_encrypted=None)
+
+
+def export_key(*, zone: Zone, key_id: int, by: Actor | User, now: datetime) -> str:
+    """The private-key text, for who has the right to export keys; the audit log says who had it.
+
+    Raises RightMissing, KeyUnknown.
+    """
+    with transaction.atomic():
+        text = queries.private_text(zone=zone, key_id=key_id, person=by)
+        audit.record(action="dnssec.key_export", by=by, now=now, target=zone.name, key=key_id)
+    return text
+
+
+def _with_new_key(
+    zone: Zone,
+    state: SigningState,
+    acting: Acting,
+    flags: int = KSK_FLAGS,
+    algorithm: int = key_material.DEFAULT_ALGORITHM,
+    bits: int | None = None,
+) -> SigningState:
+    """The state with a key that is made and stored here."""
+    if len(state.keys) >= MOST_KEYS:
+        raise DnssecRefused(gettext("{name} has {most_keys} keys already.").format(name=zone.name, most_keys=MOST_KEYS))
+    key = _store(zone, flags, key_material.generate(algorithm, bits), acting)
+    return state.with_key(KeyState(key.pk, algorithm, flags))
+
+
+def _without_keys(zone: Zone, state: SigningState, acting: Acting) -> SigningState:
+    _forget(zone, [key.id for key in state.keys], acting)
+    return SigningState(row_ids=state.row_ids)
+
+
+def _forget(zone: Zone, key_ids: Sequence[int], acting: Acting) -> None:
+    """Keys are marked in the transaction that publishes without them: one that dies leaves no private part behind."""
+    ZoneKey.objects.filter(zone=zone, pk__in=key_ids, deleted_at=None).update(deleted_at=acting.now)
+
+
+def _store(zone: Zone, flags: int, pair: KeyPair, acting: Acting) -> ZoneKey:
+    row = key_row(zone_id=zone.pk, flags=flags, pair=pair, author=acting.author, now=acting.now)
+    row.save(force_insert=True)
+    return row
+
+
+def refuse_nsec3(nsec3: Nsec3 | None) -> None:
+    """Raise DnssecRefused for parameters that resolvers take for insecure."""
+    if nsec3 is None:
+        return
+    if not 0 <= nsec3.iterations <= MOST_ITERATIONS or len(nsec3.salt) > LONGEST_SALT:
+        raise DnssecRefused(
+            gettext(
+                "NSEC3 has up to {most_iterations} iterations and {longest_salt} bytes of salt; 0 and "
+                "none are right (RFC 9276): resolvers take more for insecure."
+            ).format(most_iterations=MOST_ITERATIONS, longest_salt=LONGEST_SALT)
+        )

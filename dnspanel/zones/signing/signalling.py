@@ -1,0 +1,47 @@
+"""Signalling names (RFC 9615): whether a zone has them for the zones whose name servers it names. Verbs.
+
+`fleet.dnssec.signalling_names` writes and removes the records.
+"""
+
+from collections.abc import Sequence
+
+from django.db import transaction
+
+from dnspanel.accounts import audit
+from dnspanel.accounts.grants import Right
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.errors import NotSigned
+from dnspanel.zones.models import Signing, Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.signing.guarded import Acting
+from dnspanel.zones.signing.safety import refuse_presigned
+
+
+def set_signalling(*, zones: Sequence[Zone], signals: bool, acting: Acting) -> None:
+    """The zones get signalling names within minutes, or lose those that they have.
+
+    Raises RightMissing, and NotSigned for a zone that is not signed, whose names nobody would believe.
+    """
+    with transaction.atomic():
+        for zone in zones:
+            access.require_right(acting.author, zone, Right.DNSSEC)
+        rows = {row.zone_id: row for row in Signing.objects.select_for_update().filter(zone__in=zones)}
+        for zone in zones:
+            row = rows.get(zone.pk)
+            if row is None or not row.is_signed:
+                if not signals:
+                    continue
+                raise NotSigned(zone.name)
+            if bool(row.signalling) == signals:
+                continue
+            if signals:
+                refuse_presigned(zone, SigningState.from_json(row.state))
+            Signing.objects.filter(pk=row.pk).update(signalling=signals)
+            audit.record(
+                action="dnssec.signalling", by=acting.author, now=acting.now, target=zone.name, signals=signals
+            )
+
+
+def has_signalling(zone: Zone) -> bool:
+    """Whether the zone is to have signalling names."""
+    return Signing.objects.filter(zone=zone, signalling=True).exists()

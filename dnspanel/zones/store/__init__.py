@@ -1,0 +1,1 @@
+"""Rows of zones, RRsets and changes: read and written in sets."""

@@ -1,0 +1,73 @@
+"""The serials at which zones were deleted: one that comes back begins above its name's. Verbs.
+
+A secondary that nobody tells of the deletion keeps the zone that it has until that expires. If the name gets a zone
+again that begins with the same or a smaller serial (RFC 1982), the secondary takes the new zone for an old one, and
+answers with what is not there any more.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+
+from django.db import connection
+
+from dnspanel.zones.models import RevisionKind
+from dnspanel.zones.store import store_rrsets
+from dnspanel.zones.values import soa
+from replication.dns import rdtypes
+from replication.dns.rrset import Change, Serial
+
+# A zone that waits for its first transfer has a serial that nobody has seen. Of two serials the greater one stays, or
+# the newer one where they do not compare: the distance of exactly 2^31.
+_NOTE = f"""
+INSERT INTO zones_lastserial (name, serial)
+SELECT DISTINCT ON (z.name) z.name, z.serial FROM zones_zone z
+WHERE z.id = ANY(%s) AND (z.is_served OR z.transferred_from = '' OR EXISTS (
+    SELECT FROM zones_revision r WHERE r.zone_id = z.id AND r.kind <> '{RevisionKind.AWAIT}'
+))
+ORDER BY z.name
+ON CONFLICT (name) DO UPDATE SET serial = EXCLUDED.serial
+WHERE (EXCLUDED.serial - zones_lastserial.serial + (2::bigint ^ 32)::bigint) %% (2::bigint ^ 32)::bigint
+    BETWEEN 1 AND (2::bigint ^ 31)::bigint"""
+# Name by name, because PostgreSQL takes many of them in an `ANY` for a reason to read the whole table.
+_KNOWN = """
+SELECT l.name, l.serial FROM unnest(%s::text[]) AS wanted (name)
+CROSS JOIN LATERAL (SELECT * FROM zones_lastserial WHERE name = wanted.name LIMIT 1) AS l"""
+
+
+def note_last_serials(*, zone_ids: Collection[int]) -> None:
+    """Note the serials of these zones, which are being deleted in this transaction."""
+    with connection.cursor() as cursor:
+        cursor.execute(_NOTE, [sorted(zone_ids)])
+
+
+def last_serials(zone_names: Collection[str]) -> dict[str, Serial]:
+    """Return the serials at which zones of these names were deleted; names without any are left out."""
+    with connection.cursor() as cursor:
+        cursor.execute(_KNOWN, [list(zone_names)])
+        return {name: Serial(serial) for name, serial in cursor.fetchall()}
+
+
+def raise_serials(*, zones: Mapping[str, tuple[int, Serial]]) -> dict[int, Serial]:
+    """Let new zones (name: id and serial) begin above the last serials of their names; return those that moved, by id.
+
+    Their rows must be in the tables, so that a deletion that was under way is over. A zone that has signatures of its
+    own keeps its serial, because its SOA is signed. `append_publication` must follow, with the new serials.
+    """
+    behind = {
+        id: (name, soa.beyond(serial, last))
+        for name, last in last_serials(zones).items()
+        for id, serial in [zones[name]]
+        if not serial > last
+    }
+    if not behind:
+        return {}
+    changes: list[tuple[int, str, Sequence[Change]]] = []
+    moved = {}
+    for id, at_apex in store_rrsets.rrsets_at_names({id: (name, {name}) for id, (name, _) in behind.items()}).items():
+        name, serial = behind[id]
+        if (name, rdtypes.RRSIG) in at_apex:
+            continue
+        before = at_apex[name, rdtypes.SOA]
+        changes.append((id, name, [Change(name, rdtypes.SOA, before, soa.with_serial(before, serial))]))
+        moved[id] = serial
+    store_rrsets.write_changes(changes)
+    return moved

@@ -1,0 +1,217 @@
+"""What is taken back is as it was, is marked, and can be a draft again."""
+
+import pytest
+from django.utils import timezone
+
+from dnspanel.accounts.models import User
+from dnspanel.api.waiting import is_everywhere
+from dnspanel.zones.dnssec import queries
+from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.signing_state import SigningState
+from dnspanel.zones.errors import CannotUndo, TakenBack
+from dnspanel.zones.models import Channel, Operation, Publication, Rollover, SigningChange, Zone, ZoneKey
+from dnspanel.zones.publishing import bulk, edit, failed, pieces, zone_patches
+from dnspanel.zones.signing import rollovers, sign
+from dnspanel.zones.signing.guarded import Acting
+from replication.codec.dnssec import Nsec3
+from replication.dns import rrset
+from tests.people import make_person
+
+pytestmark = pytest.mark.django_db(transaction=True)
+
+WWW, MAIL = ("www.z.test.", 1), ("mail.z.test.", 1)
+REASON = "PowerDNS answers SERVFAIL when asked for www.z.test. A."
+
+
+@pytest.fixture
+def alice() -> User:
+    return make_person("alice", role="administrator")
+
+
+@pytest.fixture(autouse=True)
+def zone(alice: User) -> Zone:
+    rrsets = [rrset.make(*WWW, 60, ["192.0.2.1"])]
+    edit.create_zone(name="z.test.", author=alice, channel=Channel.WEB, now=timezone.now(), rrsets=rrsets)
+    return Zone.objects.get()
+
+
+def change(changes: dict[tuple[str, int], str | None], author: User | None = None) -> Publication:
+    zone = Zone.objects.get(name="z.test.")
+    wanted = {key: rrset.make(*key, 60, [value]) if value else None for key, value in changes.items()}
+    publication, _ = bulk.change_zones(
+        changes=[bulk.ZoneChange(zone.pk, zone.revision, wanted)],
+        author=author,
+        channel=Channel.WEB,
+        now=timezone.now(),
+    )
+    assert publication is not None
+    return publication
+
+
+def take_back(publication: Publication) -> Publication | None:
+    return failed.take_back(sequence=publication.sequence, reason=REASON, now=timezone.now(), beside=bulk.nothing)
+
+
+def values(name: str = WWW[0]) -> list[str]:
+    return [text for row in Zone.objects.get(name="z.test.").rrsets.filter(name=name) for text in row.rdata]
+
+
+def test_changes_are_taken_back_by_the_panel_with_the_reason_in_words() -> None:
+    bad = change({WWW: "192.0.2.2", MAIL: "192.0.2.3"})
+    inverse = take_back(bad)
+    assert inverse is not None
+    assert (inverse.author, inverse.channel) == (None, Channel.SYSTEM)
+    assert inverse.reason == f"Publication {bad.sequence} is taken back: {REASON}"
+    assert Publication.objects.get(sequence=bad.sequence).failed_reason == REASON
+    assert (values(), values(MAIL[0])) == (["192.0.2.1"], [])
+
+
+def test_it_is_said_of_the_last_piece_of_a_large_change_that_an_earlier_one_was_taken_back(
+    alice: User, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(pieces, "PIECE_RRSETS", 2)
+    zone = Zone.objects.get()
+    steps = [((f"h{number}.z.test.", 1), rrset.make(f"h{number}.z.test.", 1, 60, ["192.0.2.9"])) for number in range(6)]
+    patch = zone_patches.Patch(zone, lambda current: dict(steps), {name for (name, _), _ in steps})
+    outcome = zone_patches.publish_patches(patches=[patch], author=alice, channel=Channel.API, now=timezone.now())
+    last = outcome.publication
+    assert last is not None
+    failed.raise_if_taken_back(last)
+    other = change({MAIL: "192.0.2.3"})
+    take_back(Publication.objects.get(sequence=last.sequence - 1))
+    with pytest.raises(TakenBack) as raised:
+        failed.raise_if_taken_back(last)
+    assert (raised.value.sequence, raised.value.reason) == (last.sequence - 1, REASON)
+    with pytest.raises(TakenBack):
+        is_everywhere(last)
+    failed.raise_if_taken_back(other)
+
+
+def test_what_was_published_at_the_same_time_is_no_part_of_what_was_taken_back() -> None:
+    # Publications of one request with one time were taken for parts of one write.
+    now = timezone.now()
+    bad, other = change({WWW: "192.0.2.2"}), change({MAIL: "192.0.2.3"})
+    Publication.objects.filter(pk__in=[bad.pk, other.pk]).update(at=now)
+    take_back(bad)
+    failed.raise_if_taken_back(other)
+    assert is_everywhere(other) is None
+
+
+def test_what_others_changed_since_stays() -> None:
+    bad = change({WWW: "192.0.2.2", MAIL: "192.0.2.3"})
+    change({WWW: "192.0.2.9"})
+    take_back(bad)
+    assert (values(), values(MAIL[0])) == (["192.0.2.9"], [])
+
+
+def test_where_nothing_is_left_there_is_neither_a_publication_nor_a_mark() -> None:
+    bad = change({WWW: "192.0.2.2"})
+    change({WWW: "192.0.2.9"})
+    assert take_back(bad) is None
+    assert Publication.objects.get(sequence=bad.sequence).failed_reason == ""
+
+
+def test_a_zone_that_it_brought_is_in_the_trash(alice: User) -> None:
+    brought = edit.create_zone(name="new.test.", author=alice, channel=Channel.WEB, now=timezone.now())
+    inverse = take_back(brought)
+    assert inverse is not None
+    assert Zone.objects.get(name="new.test.").deleted_at is not None
+    assert Publication.objects.get(sequence=brought.sequence).failed_reason == REASON
+
+
+def test_taken_back_and_marked_is_one_transaction_with_what_runs_beside() -> None:
+    bad = change({WWW: "192.0.2.2"})
+
+    def breaks(_: Publication) -> None:
+        raise RuntimeError("the power is gone")
+
+    with pytest.raises(RuntimeError):
+        failed.take_back(sequence=bad.sequence, reason=REASON, now=timezone.now(), beside=breaks)
+    assert values() == ["192.0.2.2"]
+    assert Publication.objects.get(sequence=bad.sequence).failed_reason == ""
+
+
+def test_its_author_gets_it_back_as_a_draft(alice: User) -> None:
+    bad = change({WWW: "192.0.2.2"}, author=alice)
+    take_back(bad)
+    failed.draft_again(publication=bad, author=alice, now=timezone.now())
+    (operation,) = Operation.objects.all()
+    assert (operation.name, operation.wanted["rdata"], operation.base["rdata"]) == (
+        WWW[0],
+        ["192.0.2.2"],
+        ["192.0.2.1"],
+    )
+
+
+def test_a_zone_that_it_brought_is_no_draft(alice: User) -> None:
+    brought = edit.create_zone(name="new.test.", author=alice, channel=Channel.WEB, now=timezone.now())
+    take_back(brought)
+    with pytest.raises(CannotUndo, match="in the trash"):
+        failed.draft_again(publication=brought, author=alice, now=timezone.now())
+
+
+def acting() -> Acting:
+    return Acting(None, Channel.SYSTEM, timezone.now())
+
+
+def take_signing_back(after: Publication, up_to: Publication) -> tuple[Publication | None, list[int]]:
+    found: list[int] = []
+    inverse = failed.take_back_signing(
+        zone=Zone.objects.get(),
+        after=after.sequence,
+        up_to=up_to.sequence,
+        reason=REASON,
+        now=timezone.now(),
+        beside=lambda _, sequence: found.append(sequence),
+    )
+    return inverse, found
+
+
+def test_a_zone_is_signed_as_it_was_before_the_first_that_changed_it(zone: Zone) -> None:
+    [signed] = sign.sign(zones=[zone], acting=acting())
+    good = queries.signing_of(zone)
+    rollovers.begin(zone=zone, kind=Kind.CSK, acting=acting())
+    Rollover.objects.update(ended_at=timezone.now())
+    [bad] = sign.delete_key(zone=zone, key_id=good.keys[0].id, acting=acting())
+    later = change({WWW: "192.0.2.2"})
+    Rollover.objects.update(ended_at=None)
+    inverse, marked = take_signing_back(signed, later)
+    assert inverse is not None
+    assert queries.signing_of(zone).keys == good.keys
+    assert marked == [signed.sequence + 1]
+    assert [p.sequence for p in Publication.objects.exclude(failed_reason="")] == marked
+    assert bad.sequence == signed.sequence + 2
+    assert [key.pk for key in ZoneKey.objects.filter(deleted_at=None)] == [good.keys[0].id]
+    assert Rollover.objects.get().is_cancelled
+    assert values() == ["192.0.2.2"]  # what others changed stays
+
+
+def test_the_way_back_to_another_nsec3_chain_leads_over_nsec_to_its_end(zone: Zone) -> None:
+    sign.sign(zones=[zone], acting=acting())
+    [salted] = sign.set_denial(zone=zone, nsec3=Nsec3(salt=b"\xab"), acting=acting())
+    good = queries.signing_of(zone)
+    to_nsec, to_other = sign.set_denial(zone=zone, nsec3=Nsec3(iterations=1), acting=acting())
+    inverse, marked = take_signing_back(salted, to_other)
+    assert inverse is not None
+    assert marked == [to_nsec.sequence]
+    assert queries.signing_of(zone) == good
+    states = SigningChange.objects.filter(zone=zone).order_by("revision_number")
+    denials = [SigningState.from_json(each.after).denial for each in states]
+    assert denials[-5:] == [Nsec3(salt=b"\xab"), None, Nsec3(iterations=1), None, Nsec3(salt=b"\xab")]
+    last = Publication.objects.latest("sequence")
+    assert last.sequence == inverse.sequence + 1
+    assert last.reason == inverse.reason
+
+
+def test_a_signing_that_nobody_changed_is_not_taken_back(zone: Zone) -> None:
+    [signed] = sign.sign(zones=[zone], acting=acting())
+    assert take_signing_back(signed, change({WWW: "192.0.2.2"})) == (None, [])
+    assert Publication.objects.filter(failed_reason="").count() == Publication.objects.count()
+
+
+def test_keys_without_their_private_part_do_not_come_back(zone: Zone) -> None:
+    [signed] = sign.sign(zones=[zone], acting=acting())
+    [bad] = sign.unsign(zones=[zone], acting=acting())
+    ZoneKey.objects.update(private_encrypted=None)
+    assert take_signing_back(signed, bad) == (None, [])
+    assert ZoneKey.objects.get().deleted_at is not None
