@@ -12,12 +12,12 @@ from dnspanel.catalogs.models import Catalog, Listing, Rule, State
 from dnspanel.catalogs.turn import BATCH, Turn
 from dnspanel.primaries import set_up as primaries
 from dnspanel.primaries.models import TransferredZone
-from dnspanel.zones import governing
 from dnspanel.zones.errors import ZoneError
+from dnspanel.zones.governance import publish_guards
+from dnspanel.zones.governance.parts import REPLACE
+from dnspanel.zones.governance.publish_hooks import after_hooks
 from dnspanel.zones.models import Channel, Zone
-from dnspanel.zones.parts import REPLACE
-from dnspanel.zones.publish_hooks import after_hooks
-from dnspanel.zones.settings_of_zone import change_settings
+from dnspanel.zones.settings.settings_of_zone import change_settings
 
 
 def give_terms(turn: Turn) -> None:
@@ -40,7 +40,7 @@ def _move(turn: Turn, ids: Sequence[int], columns: Mapping[str, Any]) -> int:
     Another server decides what they answer, so rules are asked. A member that they keep stays, with the reason.
     """
     zones = Zone.objects.in_bulk(ids)
-    rules = governing.rules_about(zones.values())
+    rules = publish_guards.rules_about(zones.values())
     ruled = [zone for zone in zones.values() if zone.has_locks or any(rules.of(zone).each)]
     moving = zones.keys() - {zone.pk for zone in ruled}
     if moving:
@@ -61,10 +61,10 @@ def _move(turn: Turn, ids: Sequence[int], columns: Mapping[str, Any]) -> int:
 @after_hooks
 def _move_ruled(zone: Zone, columns: Mapping[str, Any], now: datetime) -> None:
     with transaction.atomic(durable=True):
-        passed = governing.refuse_act(
+        passed = publish_guards.refuse_act(
             zone, REPLACE, author=None, channel=Channel.TRANSFER, reason="", past_rules=False, now=now
         )
-        governing.record_act(passed, zone, author=None, reason="", now=now)
+        publish_guards.record_act(passed, zone, author=None, reason="", now=now)
         primaries.move_all(zone_ids=[zone.pk], columns=columns, now=now)
         primaries.wake_on_commit()
 

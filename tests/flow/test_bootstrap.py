@@ -18,7 +18,7 @@ PUBLISH = """
 import sys, django
 django.setup()
 from django.utils import timezone
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
 from replication.dns.rrset import make

@@ -66,7 +66,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.secondaries import set_up
 from dnspanel.secondaries.configuration import parts_for
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 owner, kind, port, name = User.objects.get(username="cata"), *sys.argv[1:]
 edit.create_zone(name=name, author=owner, channel="web", now=timezone.now())
@@ -123,7 +123,7 @@ from dnspanel.secondaries import keyless
 from dnspanel.secondaries.catalog import catalog_name
 from dnspanel.secondaries.configuration import parts_for
 from dnspanel.secondaries.models import Secondary
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 name, members, ports, keys = json.loads(sys.argv[1])
 owner, now = User.objects.get(username="cata"), timezone.now()
@@ -203,13 +203,13 @@ import sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
-from dnspanel.zones import direct
+from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.models import Zone
 from replication.dns.rrset import make
 name, address = sys.argv[1:]
 rrset = make(f"www.{name}", 1, 60, [address])
-patch = direct.Patch(Zone.objects.get(name=name), lambda current: {(rrset.name, 1): rrset}, {rrset.name})
-direct.publish_patches(
+patch = zone_patches.Patch(Zone.objects.get(name=name), lambda current: {(rrset.name, 1): rrset}, {rrset.name})
+zone_patches.publish_patches(
     patches=[patch], author=User.objects.get(username="cata"), channel="api", now=timezone.now(), confirmed=True)
 """
 

@@ -19,8 +19,9 @@ import json, sys
 import django
 django.setup()
 from django.utils import timezone
-from dnspanel.zones import direct, edit
-from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.publishing import edit, zone_patches
+from dnspanel.zones.dnssec import queries
+from dnspanel.zones.signing import sign
 from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 from replication.codec.dnssec import Nsec3
@@ -45,8 +46,8 @@ elif act == "denial":
     sign.set_denial(zone=zone, nsec3=nsec3, acting=acting)
 elif act == "edit":
     owner, text = rest
-    step = direct.replaced(make(owner, 1, 60, [text]))
-    direct.publish_patches(patches=[direct.patch_of_steps(zone, [((owner, 1), step)])], author=None,
+    step = zone_patches.replaced(make(owner, 1, 60, [text]))
+    zone_patches.publish_patches(patches=[zone_patches.patch_of_steps(zone, [((owner, 1), step)])], author=None,
         channel="system", now=now)
 print(json.dumps([[key.dnskey, key.role, key.active] for key in queries.keys_of(zone)]))
 """

@@ -17,7 +17,7 @@ import sys
 import django
 django.setup()
 from django.utils import timezone
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 edit.create_zone(name=sys.argv[1], author=None, channel="system", now=timezone.now())
 """
 

@@ -26,7 +26,7 @@ django.setup()
 from django.utils import timezone
 from dnspanel.accounts import presets, tokens
 from dnspanel.accounts.models import User
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 now = timezone.now()
 owner = User.objects.get(username="dynamo")

@@ -22,7 +22,7 @@ import sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 edit.create_zone(name=sys.argv[1], author=User.objects.get(username="fiona"), channel="web", now=timezone.now())
 """
 
@@ -34,14 +34,14 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.api.waiting import wait_for_nodes
 from dnspanel.fleet.models import Ack
-from dnspanel.zones import direct
+from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
 from replication.dns.rrset import make
 zone, address = Zone.objects.get(name=sys.argv[1], deleted_at=None), sys.argv[2]
 name = f"www.{zone.name}"
-patch = direct.Patch(zone, lambda current: {(name, rdtypes.A): make(name, rdtypes.A, 300, [address])}, {name})
-outcome = direct.publish_patches(patches=[patch], author=User.objects.get(username="fiona"), channel="api",
+patch = zone_patches.Patch(zone, lambda current: {(name, rdtypes.A): make(name, rdtypes.A, 300, [address])}, {name})
+outcome = zone_patches.publish_patches(patches=[patch], author=User.objects.get(username="fiona"), channel="api",
     now=timezone.now(), confirmed=True)
 is_everywhere = wait_for_nodes(outcome.publication, float(sys.argv[3]))
 acks = Ack.objects.filter(epoch=outcome.publication.epoch, sequence__gte=outcome.publication.sequence)

@@ -30,7 +30,7 @@ import sys
 import django
 django.setup()
 from django.utils import timezone
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 from replication.dns.rrset import RRset, make
 name, records = sys.argv[1:]
 rrsets = [make("www." + name, 1, 5, ["192.0.2.1"]), make("*.wild." + name, 16, 5, ['"wild"']),

@@ -29,7 +29,7 @@ PUBLISH = """
 import sys, django
 django.setup()
 from django.utils import timezone
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 from replication.dns.rrset import RRset
 name, address = sys.argv[1:]
 rrsets = [RRset("www." + name, 1, 300, (address,)), RRset(name, 2, 300, ("ns1.example.net.",))]

@@ -35,9 +35,10 @@ import json, sys, time
 import django
 django.setup()
 from django.utils import timezone
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 from dnspanel.zones.rules.computed_types import SET_UP, reasons_against
-from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec import queries
+from dnspanel.zones.signing import sign
 from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 from replication.dns import rdata
@@ -60,7 +61,7 @@ import sys
 import django
 django.setup()
 from django.utils import timezone
-from dnspanel.zones.dnssec import other_signers
+from dnspanel.zones.signing import other_signers
 from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 name, dnskey = sys.argv[1:]
@@ -76,7 +77,8 @@ import json, sys
 import django
 django.setup()
 from django.utils import timezone
-from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec import queries
+from dnspanel.zones.signing import sign
 from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 name, step = sys.argv[1:]

@@ -59,7 +59,7 @@ import sys
 import django
 django.setup()
 from django.utils import timezone
-from dnspanel.zones.dnssec import sign
+from dnspanel.zones.signing import sign
 from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 acting = Acting(author=None, channel="system", now=timezone.now())
@@ -74,7 +74,7 @@ django.setup()
 from datetime import timedelta
 from django.utils import timezone
 from dnspanel.fleet.dnssec import drive
-from dnspanel.zones.dnssec import rollovers
+from dnspanel.zones.signing import rollovers
 from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Rollover, Zone

@@ -58,8 +58,9 @@ import json, sys
 import django
 django.setup()
 from django.utils import timezone
-from dnspanel.zones import direct, edit
-from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.publishing import edit, zone_patches
+from dnspanel.zones.dnssec import queries
+from dnspanel.zones.signing import sign
 from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 from replication.codec.dnssec import Nsec3
@@ -84,9 +85,10 @@ below = created(child, ("www.", "A", "192.0.2.1"), ("*.wild.", "TXT", '"wild"'),
 sign.sign(zones=[below], acting=acting, split=split == "split", algorithm=int(algorithm),
     nsec3=Nsec3() if denial == "nsec3" else None)
 ds = [text for key in queries.keys_of(below) for text in key.ds[:1]]
-steps = [((child, type), direct.replaced(make(child, type, int(ttl), texts)))
+steps = [((child, type), zone_patches.replaced(make(child, type, int(ttl), texts)))
     for type, texts in ((2, [f"ns.{parent}"]), (43, ds))]
-direct.publish_patches(patches=[direct.patch_of_steps(above, steps)], author=None, channel="system", now=now)
+patch = zone_patches.patch_of_steps(above, steps)
+zone_patches.publish_patches(patches=[patch], author=None, channel="system", now=now)
 print(json.dumps([key.dnskey for key in queries.keys_of(above)]))
 """
 
@@ -98,8 +100,9 @@ django.setup()
 from django.db import connection
 from django.utils import timezone
 from dnspanel.fleet.dnssec import drive
-from dnspanel.zones import direct
-from dnspanel.zones.dnssec import queries, rollovers
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.dnssec import queries
+from dnspanel.zones.signing import rollovers
 from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Zone
@@ -136,9 +139,9 @@ number = 0
 while row.ended_at is None and time.monotonic() < until:
     number += 1
     owner = f"n{number % 5}.{name}"
-    step = direct.replaced(make(owner, 1, 2, [f"192.0.2.{number % 250 + 1}"]))
-    direct.publish_patches(patches=[direct.patch_of_steps(zone, [((owner, 1), step)])], author=None, channel="system",
-        now=timezone.now())
+    step = zone_patches.replaced(make(owner, 1, 2, [f"192.0.2.{number % 250 + 1}"]))
+    patch = zone_patches.patch_of_steps(zone, [((owner, 1), step)])
+    zone_patches.publish_patches(patches=[patch], author=None, channel="system", now=timezone.now())
     drive.drive_rollovers(clock=clock, look_every=timedelta())
     row.refresh_from_db()
     if row.step == steps[-1] == cancelled_at:
@@ -168,8 +171,8 @@ from dnspanel.accounts import grant_edit
 from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
 from dnspanel.fleet.dnssec import drive
-from dnspanel.zones import direct
-from dnspanel.zones.dnssec import rollovers
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.signing import rollovers
 from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Zone
@@ -197,9 +200,9 @@ def look_until(holds):
         look()
 
 def at_parent(ds):
-    step = direct.replaced(make(name, 43, int(ttl), ds))
-    direct.publish_patches(patches=[direct.patch_of_steps(above, [((name, 43), step)])], author=None, channel="api",
-        now=timezone.now())
+    step = zone_patches.replaced(make(name, 43, int(ttl), ds))
+    patch = zone_patches.patch_of_steps(above, [((name, 43), step)])
+    zone_patches.publish_patches(patches=[patch], author=None, channel="api", now=timezone.now())
 
 look_until(lambda: row.step == "ds" and row.add_ds)
 old, new = row.old_ds[:1], row.new_ds[:1]

@@ -49,7 +49,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.secondaries import set_up
 from dnspanel.secondaries.configuration import parts_for
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 from replication.dns.rrset import make
 SOA, NS = 6, 2
@@ -73,7 +73,7 @@ import json, random, sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
-from dnspanel.zones import direct
+from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.models import Zone
 from replication.dns import rdata
 from replication.dns.rrset import make
@@ -97,8 +97,8 @@ while published < count:
         disabled = [text for text in texts if chance.random() < 0.1]
         rrset = make(name, number, chance.choice([60, 300]), sorted(texts), disabled) if texts else None
         changes[name, number] = rrset
-    patch = direct.Patch(zone, lambda current: changes, {name for name, _ in changes})
-    outcome = direct.publish_patches(
+    patch = zone_patches.Patch(zone, lambda current: changes, {name for name, _ in changes})
+    outcome = zone_patches.publish_patches(
         patches=[patch], author=owner, channel="api", now=timezone.now(), confirmed=True)
     published += outcome.publication is not None
 """
@@ -130,7 +130,7 @@ import sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 owner = User.objects.get(username="secunda")
 gone, come = sys.argv[1:]
@@ -148,8 +148,8 @@ from datetime import timedelta
 from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.secondaries import signed
-from dnspanel.zones import direct
-from dnspanel.zones.dnssec import rollovers, sign
+from dnspanel.zones.publishing import zone_patches
+from dnspanel.zones.signing import rollovers, sign
 from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Zone
@@ -162,8 +162,8 @@ for name in names:
     zone = Zone.objects.get(name=name, deleted_at=None)
     if step in {"sign", "split"}:
         rrset = make(f"www.{name}", 1, 2, ["192.0.2.1"])
-        patch = direct.Patch(zone, lambda current: {(rrset.name, 1): rrset}, {rrset.name})
-        direct.publish_patches(patches=[patch], author=owner, channel="api", now=timezone.now())
+        patch = zone_patches.Patch(zone, lambda current: {(rrset.name, 1): rrset}, {rrset.name})
+        zone_patches.publish_patches(patches=[patch], author=owner, channel="api", now=timezone.now())
         zone.refresh_from_db()
         nsec3 = Nsec3(0, b"", False, False) if name.startswith("nsec3") else None
         sign.sign(zones=[zone], nsec3=nsec3, acting=acting, split=step == "split")
@@ -185,7 +185,7 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.dnssec import drive
 from dnspanel.secondaries import set_up
 from dnspanel.secondaries.models import Secondary
-from dnspanel.zones.dnssec import rollovers
+from dnspanel.zones.signing import rollovers
 from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Rollover, Zone

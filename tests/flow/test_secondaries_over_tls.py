@@ -34,7 +34,7 @@ from dnspanel.accounts.models import User
 from dnspanel.secondaries import set_up
 from dnspanel.secondaries.configuration import parts_for
 from dnspanel.secondaries.server_certificate import tls_endpoint
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 owner, ports, tls_ports, zones, certificate = User.objects.get(username="secundus"), *json.loads(sys.argv[1])
 for name in zones:

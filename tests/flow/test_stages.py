@@ -36,7 +36,7 @@ from dnspanel.fleet.rollout import deliver, groups
 from dnspanel.fleet.rollout.gates import read_gates
 from dnspanel.fleet.models import Ack, Delivery, Isolation, Node, NodeGroup
 from dnspanel.publish.models import Segment, Snapshot
-from dnspanel.zones import bulk, edit
+from dnspanel.zones.publishing import bulk, edit
 from dnspanel.zones.models import LogHead, Publication, Zone
 from replication.dns import rdata, rrset
 now = timezone.now()
@@ -355,7 +355,9 @@ SIGNED = "signed.test."
 # What no verb does, but a fault of one would: a key that signs alone, and is in no DNSKEY RRset.
 MISSIGN = """
 from dataclasses import replace
-from dnspanel.zones.dnssec import key_material, publish_state, queries, sign
+from dnspanel.zones.dnssec import key_material, queries
+from dnspanel.zones.log import signing_log
+from dnspanel.zones.signing import sign
 from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.key_material import KSK_FLAGS
 from dnspanel.zones.dnssec.signing_state import KeyState
@@ -365,7 +367,7 @@ def missigned(zone, state):
     hidden = sign._store(zone, KSK_FLAGS, key_material.generate(13), acting)
     keys = [replace(key, active=False) for key in state.keys]
     return replace(state, keys=(*keys, KeyState(hidden.pk, 13, KSK_FLAGS, True, False)))
-[publication] = publish_state.change_signing(
+[publication] = signing_log.change_signing(
     zones=[zone], decide=missigned, author=None, channel="system", now=now, action="dnssec.key_set")
 result = publication.sequence
 """
@@ -373,7 +375,8 @@ result = publication.sequence
 
 # A new zone, which is signed; with its keys.
 SIGN_NEW = """
-from dnspanel.zones.dnssec import queries, sign
+from dnspanel.zones.dnssec import queries
+from dnspanel.zones.signing import sign
 from dnspanel.zones.signing.guarded import Acting
 create(args[0])
 zone = Zone.objects.get(name=args[0], deleted_at=None)

@@ -16,7 +16,7 @@ django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.webhooks import hooks
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 owner, now = User.objects.get(username="wanda"), timezone.now()
 terms = hooks.WebhookTerms(url="https://localhost:8443/", events=["publication.saved", "publication.everywhere"])
 hooks.create_webhook(terms=terms, by=owner, now=now, resolve=lambda host, port: ["9.9.9.9"])

@@ -56,7 +56,7 @@ import sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
-from dnspanel.zones import edit
+from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 owner = User.objects.get(username="prima")
 zone = Zone.objects.get(name=sys.argv[1])

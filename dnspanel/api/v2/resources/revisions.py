@@ -37,6 +37,7 @@ from dnspanel.zones.publishing import pieces, restore, revision
 from dnspanel.zones.publishing.restore import TrashSelection
 from dnspanel.zones.publishing.zone_patches import CurrentRRsets, Patch
 from dnspanel.zones.rights import access
+from dnspanel.zones.store.stored_changes import change_of
 from dnspanel.zones.values import soa
 from replication.codec.keys import relative_key
 from replication.dns.rrset import Change, Key, RRset
