@@ -24,7 +24,7 @@ from dnspanel.zones.models import LogHead
 from replication.codec.schema import Dbi, Schema, schema_for
 from replication.wire import segment as wire
 from replication.wire.operations import Op, OpKind, ZoneMark
-from replication.wire.segment import open_segment, seal
+from replication.wire.segment import SegmentHeader, open_segment, seal
 
 # Nodes take the newest changes one by one anyway.
 MERGE_AFTER = timedelta(seconds=30)
@@ -131,14 +131,16 @@ def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now
     marks, ops = merge(opened, schema_for(schema))
     newest = opened[-1]
     sealed = seal(
-        schema=schema,
-        cluster=cluster,
-        epoch=epoch,
-        first=run[0].first,
-        last=run[-1].last,
-        time_ns=newest.time_ns,
-        digest_main=newest.digest_main,
-        digest_records=newest.digest_records,
+        SegmentHeader(
+            schema=schema,
+            cluster=cluster,
+            epoch=epoch,
+            first=run[0].first,
+            last=run[-1].last,
+            time_ns=newest.time_ns,
+            digest_main=newest.digest_main,
+            digest_records=newest.digest_records,
+        ),
         marks=marks,
         ops=ops,
         key=signing.private_key(signing.ensure_signing_key(now=now)),

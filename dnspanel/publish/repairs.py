@@ -13,7 +13,7 @@ from replication.codec import keys
 from replication.codec.schema import Dbi, schema_for
 from replication.compile import Row
 from replication.dns import names
-from replication.store.repair import seal_repair
+from replication.store.repair import repair_header, seal_repair
 from replication.wire.operations import ZoneMark
 from replication.wire.position import Position
 
@@ -59,11 +59,13 @@ def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position
     mark = ZoneMark(zone_id, name, step.serial if step is not None else None)
     key = signing.private_key(signing.ensure_signing_key(now=now))
     sealed = seal_repair(
-        schema=kind,
-        cluster=cluster,
-        position=position,
-        time_ns=int(now.timestamp() * 1_000_000) * 1000,
-        digests=digests,
+        repair_header(
+            schema=kind,
+            cluster=cluster,
+            position=position,
+            time_ns=int(now.timestamp() * 1_000_000) * 1000,
+            digests=digests,
+        ),
         mark=mark,
         key=key,
         attached=attached,

@@ -8,7 +8,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from dnspanel.publish import publication_log
 from replication.codec.schema import Dbi
 from replication.wire.operations import Op, OpKind, ZoneMark
-from replication.wire.segment import PackedPuts, seal
+from replication.wire.segment import PackedPuts, SegmentHeader, seal
 
 # Rows that are written in some 10 ms.
 _LARGE = 1_000
@@ -44,14 +44,16 @@ class Batch:
 def seal_batch(batch: Batch, schema: int, key: Ed25519PrivateKey) -> bytes:
     """Return the signed segment. Its time is that of its last publication, so the same batch gives the same bytes."""
     return seal(
-        schema=schema,
-        cluster=batch.head.cluster,
-        epoch=batch.head.position.epoch,
-        first=batch.range.first,
-        last=batch.range.last,
-        time_ns=int(batch.range.at.timestamp() * 1_000_000) * 1000,
-        digest_main=batch.digests[0],
-        digest_records=batch.digests[1],
+        SegmentHeader(
+            schema=schema,
+            cluster=batch.head.cluster,
+            epoch=batch.head.position.epoch,
+            first=batch.range.first,
+            last=batch.range.last,
+            time_ns=int(batch.range.at.timestamp() * 1_000_000) * 1000,
+            digest_main=batch.digests[0],
+            digest_records=batch.digests[1],
+        ),
         marks=batch.marks,
         ops=batch.ops,
         key=key,

@@ -23,7 +23,7 @@ from replication.agent.purge import ControlSocket, Purger, Receivers
 from replication.agent.rebuild import Rebuild
 from replication.agent.running_config import RunningConfig
 from replication.agent.sealing_keys import SealingKeys
-from replication.agent.server import AgentServer
+from replication.agent.server import AgentServer, Parts
 from replication.agent.snapshots import Snapshots
 from replication.agent.top import TopLists
 from replication.agent.zonecache import ZoneCache
@@ -97,28 +97,7 @@ class AgentNode:
         self.observer = Observer(partial(read_counters, api))
         self._started_at = time.time()
         self._has_checked = threading.Event()
-        top_lists = TopLists(
-            api,
-            rcodes=self.observer.recent_rcodes,
-            clients=config.show_clients,
-            has_zone=lambda name: self._store.zone_id(name) is not None,
-        )
-        self.server = AgentServer(
-            (config.listen_host, config.listen_port),
-            self.identity,
-            applier=self.applier,
-            observer=self.observer,
-            status=self.status,
-            top_lists=top_lists,
-            scanner=self.scanner,
-            snapshots=self.snapshots,
-            end_powerdns=self.rebuild.end_powerdns,
-            computed_types=self.computed_types,
-            sealing_keys=self.sealing_keys,
-            store=self._store,
-            spool=config.state_dir,
-            max_body=config.max_body,
-        )
+        self.server = self._agent_server(api)
         self._metrics = self._metrics_server() if config.metrics_port else None
 
     def __enter__(self) -> Self:
@@ -207,6 +186,34 @@ class AgentNode:
         self.snapshots.resume()
         self._store.clear_dead_readers()
         self._store.release_pages()
+
+    def _agent_server(self, api: PdnsApi) -> AgentServer:
+        """Return the server that the panel asks. Its port is open."""
+        top_lists = TopLists(
+            api,
+            rcodes=self.observer.recent_rcodes,
+            clients=self._config.show_clients,
+            has_zone=lambda name: self._store.zone_id(name) is not None,
+        )
+        parts = Parts(
+            applier=self.applier,
+            observer=self.observer,
+            status=self.status,
+            top_lists=top_lists,
+            scanner=self.scanner,
+            store=self._store,
+            snapshots=self.snapshots,
+            end_powerdns=self.rebuild.end_powerdns,
+            computed_types=self.computed_types,
+            sealing_keys=self.sealing_keys,
+        )
+        return AgentServer(
+            (self._config.listen_host, self._config.listen_port),
+            self.identity,
+            parts,
+            spool=self._config.state_dir,
+            max_body=self._config.max_body,
+        )
 
     def _metrics_server(self) -> "MetricsServer | None":
         """Where Prometheus asks. A port that cannot be had costs the metrics, never the node."""

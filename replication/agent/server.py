@@ -3,6 +3,7 @@
 import re
 import urllib.parse
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
 from email.message import Message
 from functools import partial
 from pathlib import Path
@@ -44,31 +45,32 @@ from replication.wire.protocol import (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Parts:
+    """The parts of one agent that its server asks. `end_powerdns` is False where no PowerDNS could be stopped."""
+
+    applier: Applier
+    observer: Observer
+    status: Callable[[], Status]
+    top_lists: TopLists
+    scanner: IntegrityScanner
+    store: Store
+    snapshots: Snapshots
+    end_powerdns: Callable[[], bool]
+    computed_types: ComputedTypesKeeper
+    sealing_keys: SealingKeys
+
+
 class AgentServer(PanelServer):
     """Accepts the panel. A client that is stuck holds one thread and nobody else."""
 
     def __init__(
-        self,
-        address: tuple[str, int],
-        identity: IdentityKeeper,
-        *,
-        applier: Applier,
-        observer: Observer,
-        status: Callable[[], Status],
-        top_lists: TopLists,
-        scanner: IntegrityScanner,
-        store: Store,
-        snapshots: Snapshots,
-        end_powerdns: Callable[[], bool],
-        computed_types: ComputedTypesKeeper,
-        sealing_keys: SealingKeys,
-        spool: Path,
-        max_body: int,
+        self, address: tuple[str, int], identity: IdentityKeeper, parts: Parts, *, spool: Path, max_body: int
     ) -> None:
-        self.applier, self.top_lists = applier, top_lists
-        self.scanner, self.store, self.sealing_keys = scanner, store, sealing_keys
-        self.snapshots, self.end_powerdns, self.computed_types = snapshots, end_powerdns, computed_types
-        super().__init__(address, identity, _Handler, observer=observer, status=status, spool=spool, max_body=max_body)
+        self.parts = parts
+        super().__init__(
+            address, identity, _Handler, observer=parts.observer, status=parts.status, spool=spool, max_body=max_body
+        )
 
 
 class _Handler(PanelHandler):
@@ -80,9 +82,9 @@ class _Handler(PanelHandler):
         if target.path.startswith(ZONES_PATH):
             self._show_zones(target.path, urllib.parse.parse_qs(target.query))
         elif target.path == ACK_PATH:
-            self._answer_with(lambda: self.server.applier.ack().to_json())
+            self._answer_with(lambda: self.server.parts.applier.ack().to_json())
         elif target.path == TOP_PATH:
-            self._answer_with(lambda: self.server.top_lists.read().to_json())
+            self._answer_with(lambda: self.server.parts.top_lists.read().to_json())
         elif target.path == TOP_ZONES_PATH:
             self._show_top_of_zones(urllib.parse.parse_qs(target.query).get("zone", []))
         else:
@@ -92,23 +94,23 @@ class _Handler(PanelHandler):
         if len(zones) > MOST_TOP_ZONES:
             self._answer(400, bad_request(f"at most {MOST_TOP_ZONES} zones are counted at once"))
             return
-        lists = self.server.top_lists
+        lists = self.server.parts.top_lists
         self._answer_with(lambda: {zone: top.to_json() for zone, top in lists.of_zones(zones).items()})
 
     def _post(self) -> None:
         if self.path == CHECK_PATH:
-            self.server.scanner.check_now()
+            self.server.parts.scanner.check_now()
             self._answer(200, encode_message({}))
         elif self.path == RESTART_PATH:
             self._answer_with(self._restart)
         elif found := _INSTALL.fullmatch(self.path):
             unproven = decode_unproven(self.headers.get(UNPROVEN, ""))
-            self._answer_with(lambda: self.server.snapshots.install(found[1], unproven=unproven).to_json())
+            self._answer_with(lambda: self.server.parts.snapshots.install(found[1], unproven=unproven).to_json())
         else:
             super()._post()
 
     def _restart(self) -> Mapping[str, Any]:
-        if not self.server.end_powerdns():
+        if not self.server.parts.end_powerdns():
             raise NotServed(question="quit on the control socket", expected="PowerDNS", found="nobody")
         return {}
 
@@ -127,13 +129,13 @@ class _Handler(PanelHandler):
         if len(body) < size:
             raise ConnectionResetError("the body ended too early")
         if number is None:
-            self._answer_with(lambda: {"missing": self.server.snapshots.offer(name, body)})
+            self._answer_with(lambda: {"missing": self.server.parts.snapshots.offer(name, body)})
         else:
             self._answer_with(partial(self._take_chunk, name, number, body))
         return True
 
     def _take_chunk(self, name: str, number: int, body: bytes) -> Mapping[str, Any]:
-        self.server.snapshots.take_chunk(name, number, body)
+        self.server.parts.snapshots.take_chunk(name, number, body)
         return {}
 
     def do_PUT(self) -> None:
@@ -151,7 +153,7 @@ class _Handler(PanelHandler):
 
     def _show_zones(self, path: str, query: Mapping[str, Sequence[str]]) -> None:
         try:
-            message = zones_answer(self.server.store, path, query, self.server.sealing_keys.newest)
+            message = zones_answer(self.server.parts.store, path, query, self.server.parts.sealing_keys.newest)
         except ValueError:
             self._answer(400, bad_request("after has to be the id of a zone"))
         except ReplicationError as exc:
@@ -161,21 +163,21 @@ class _Handler(PanelHandler):
 
 
 def _take_sealing_keys(server: AgentServer, body: bytes) -> None:
-    server.sealing_keys.take(body)
+    server.parts.sealing_keys.take(body)
 
 
 def _choose_computed_types(server: AgentServer, body: bytes) -> None:
-    server.computed_types.choose(decode_message(body))
+    server.parts.computed_types.choose(decode_message(body))
 
 
 def _apply(server: AgentServer, body: bytes | BinaryIO, headers: Message) -> Mapping[str, Any]:
     may_defer, unproven = headers.get("Prefer") == RESPOND_ASYNC, decode_unproven(headers.get(UNPROVEN, ""))
-    return server.applier.apply(body, may_defer=may_defer, unproven=unproven).to_json()
+    return server.parts.applier.apply(body, may_defer=may_defer, unproven=unproven).to_json()
 
 
 def _repair(server: AgentServer, body: bytes | BinaryIO, headers: Message) -> Mapping[str, Any]:
-    ack, repaired = server.applier.repair(body, unproven=decode_unproven(headers.get(UNPROVEN, "")))
-    server.scanner.recheck([repaired.mark.zone_id])
+    ack, repaired = server.parts.applier.repair(body, unproven=decode_unproven(headers.get(UNPROVEN, "")))
+    server.parts.scanner.recheck([repaired.mark.zone_id])
     return ack.to_json() | {"words": repaired.differences, "rows": repaired.rows}
 
 

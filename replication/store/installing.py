@@ -52,25 +52,32 @@ class Source:
     records: Database
 
 
+@dataclass(frozen=True, slots=True)
+class Target:
+    """The store that a snapshot is written into: its schema, its two files, and what opens DNSSEC keys."""
+
+    schema: Schema
+    main: Database
+    records: Database
+    opener: KeyOpener
+
+
 class Installation:
     """One snapshot on its way into a store. Use once: `run`."""
 
     def __init__(
         self,
         source: Source,
-        schema: Schema,
-        main: Database,
-        records: Database,
+        target: Target,
         hold_seconds: float,
         release_pages: Callable[[], None],
         before_removal: Callable[[], None],
-        opener: KeyOpener,
     ) -> None:
-        self._opener = opener
-        self._source, self._schema = source, schema
+        self._opener = target.opener
+        self._source, self._schema = source, target.schema
         self._release_pages, self._before_removal = release_pages, before_removal
-        self._main = Writer(main, schema, hold_seconds, release_pages)
-        self._records = Writer(records, schema, hold_seconds, release_pages)
+        self._main = Writer(target.main, target.schema, hold_seconds, release_pages)
+        self._records = Writer(target.records, target.schema, hold_seconds, release_pages)
         self._removed: list[bytes] = []  # prefixes of zones that the snapshot does not have
 
     @property

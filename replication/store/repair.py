@@ -27,7 +27,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from replication.codec import keys
 from replication.codec.dnssec import zone_of
 from replication.codec.domains import decode_domain
-from replication.codec.schema import ATTACHED, ATTACHED_TABLES, Dbi, Schema
+from replication.codec.schema import ATTACHED, ATTACHED_TABLES, Dbi, Schema, schema_for
 from replication.dns import rdata
 from replication.errors import BadBytes, BadName, BadSegment, Busy, Gap, WrongEpoch
 from replication.store.attached import column_of, digests_of, index_rows, put_digests
@@ -38,7 +38,7 @@ from replication.store.own_commits import note_commit
 from replication.store.zone_digests import Running, put_digest, running_digest
 from replication.wire.operations import DIGEST_MODULUS, Op, OpKind, Puts, ZoneMark, row_digest
 from replication.wire.position import Position
-from replication.wire.segment import Segment, seal
+from replication.wire.segment import Segment, SegmentHeader, seal
 
 # The difference of one zone goes into one transaction up to this many rows; beyond, memory and the lock are bounded.
 LONGEST_CHANGE = 5_000
@@ -64,27 +64,11 @@ class Repaired:
     keys: tuple[bytes, ...] = ()
 
 
-def seal_repair(
-    *,
-    schema: Schema,
-    cluster: UUID,
-    position: Position,
-    time_ns: int,
-    digests: tuple[bytes, bytes],
-    mark: ZoneMark,
-    records: Iterable[tuple[bytes, bytes]],
-    attached: Iterable[tuple[Dbi, bytes, bytes]] = (),
-    key: Ed25519PrivateKey,
-) -> bytes:
-    """The bytes of a repair; `records` are keys and bodies of all rows of the zone, none for one that must be gone.
-
-    `attached` are the rows of its metadata and sealed keys (`Store.attached_rows`); what else it has is removed.
-    """
-    ops = [Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(mark.zone_id))]
-    if mark.serial is not None:
-        ops += [Op(OpKind.PUT, Dbi.RECORDS, record_key, body) for record_key, body in records]
-        ops += [Op(OpKind.PUT, *row) for row in (*schema.zone_rows(mark.zone_id, mark.name), *attached)]
-    return seal(
+def repair_header(
+    *, schema: Schema, cluster: UUID, position: Position, time_ns: int, digests: tuple[bytes, bytes]
+) -> SegmentHeader:
+    """Return the header of a repair, which moves nothing: `position` is where the node is."""
+    return SegmentHeader(
         schema=schema.number,
         cluster=cluster,
         epoch=position.epoch,
@@ -93,11 +77,27 @@ def seal_repair(
         time_ns=time_ns,
         digest_main=digests[0],
         digest_records=digests[1],
-        marks=[mark],
-        ops=ops,
-        key=key,
-        is_repair=True,
     )
+
+
+def seal_repair(
+    header: SegmentHeader,
+    *,
+    mark: ZoneMark,
+    records: Iterable[tuple[bytes, bytes]],
+    attached: Iterable[tuple[Dbi, bytes, bytes]] = (),
+    key: Ed25519PrivateKey,
+) -> bytes:
+    """Return the bytes of a repair; `records` are keys and bodies of all rows of the zone, none for one to remove.
+
+    `attached` are the rows of its metadata and sealed keys (`Store.attached_rows`); what else it has is removed.
+    """
+    ops = [Op(OpKind.DELETE_PREFIX, Dbi.RECORDS, keys.zone_prefix(mark.zone_id))]
+    if mark.serial is not None:
+        ops += [Op(OpKind.PUT, Dbi.RECORDS, record_key, body) for record_key, body in records]
+        zone_rows = schema_for(header.schema).zone_rows(mark.zone_id, mark.name)
+        ops += [Op(OpKind.PUT, *row) for row in (*zone_rows, *attached)]
+    return seal(header, marks=[mark], ops=ops, key=key, is_repair=True)
 
 
 @dataclass(slots=True)

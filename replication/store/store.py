@@ -74,7 +74,7 @@ from replication.store.attached import attached_rows
 from replication.store.checking import Check
 from replication.store.digest_delta import digest_delta
 from replication.store.file_row import INSTALLING_KEY, Database, combined_position, common_position
-from replication.store.installing import Installation, Source
+from replication.store.installing import Installation, Source, Target
 from replication.store.key_opener import KeyOpener
 from replication.store.opening import DAMAGE, FileUse, file_use, lmdb_errors, open_copy, open_file
 from replication.store.own_commits import foreign_commit, note_commit
@@ -410,16 +410,8 @@ class Store:
                 if mapped.file_bytes_resident() > _RESIDENT_FILE_BYTES:
                     mapped.release(chain(self._ranges, ranges))
 
-            installation = Installation(
-                source,
-                self.schema,
-                self._main,
-                self._records,
-                hold_seconds,
-                release_pages,
-                before_removal,
-                self._opener,
-            )
+            target = Target(self.schema, self._main, self._records, self._opener)
+            installation = Installation(source, target, hold_seconds, release_pages, before_removal)
             with lmdb_errors(self._main, self._records):
                 installation.run()
         hold = installation.longest.total * 1000

@@ -77,6 +77,7 @@ __all__ = [
     "PackedPuts",
     "Puts",
     "Segment",
+    "SegmentHeader",
     "ZoneMark",
     "arrange",
     "digest_bytes",
@@ -100,6 +101,20 @@ _CHUNK = 1 << 16
 _PIECES = 1000  # marks and operations deflated at a time; segments below that size get the slowest level
 # Level of segments with packed puts: they are large, and neighbouring rows are much alike.
 _BULK_LEVEL = 1
+
+
+@dataclass(frozen=True, slots=True)
+class SegmentHeader:
+    """The header of a segment to seal: the sequences and the time, and the digests of both files after the segment."""
+
+    schema: int
+    cluster: UUID
+    epoch: UUID
+    first: int
+    last: int
+    time_ns: int
+    digest_main: bytes
+    digest_records: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,15 +233,8 @@ def arrange(ops: Iterable[Op], removed: Iterable[int] = (), late: Iterable[Op] =
 
 
 def seal(
+    header: SegmentHeader,
     *,
-    schema: int,
-    cluster: UUID,
-    epoch: UUID,
-    first: int,
-    last: int,
-    time_ns: int,
-    digest_main: bytes,
-    digest_records: bytes,
     marks: Sequence[ZoneMark],
     ops: Iterable[Op],
     key: Ed25519PrivateKey,
@@ -234,11 +242,12 @@ def seal(
     late: Iterable[Op] = (),
     is_repair: bool = False,
 ) -> bytes:
-    """The bytes of a segment, signed. Operations are arranged here; raises BadSegment if they cannot be.
+    """Return the bytes of a segment, signed. Operations are arranged here; raise BadSegment if they cannot be.
 
     With `puts`, which come first, `ops` are those on the main file alone. `late` operations on records come last of
     all. A DNSSEC key that anybody could read is refused.
     """
+    first, last = header.first, header.last
     if not 1 <= first <= last or (is_repair and (first < last or len(marks) != 1 or puts is not None)):
         raise BadSegment(reason=f"sequences {first}..{last} are not a range")
     arranged = arrange(ops, (mark.zone_id for mark in marks if mark.serial is None), late)
@@ -252,26 +261,26 @@ def seal(
     else:
         raise BadSegment(reason="records beside those that are packed already")
     version = VERSION_OF_REPAIR if is_repair else VERSION if puts is None else VERSION_OF_NEW_ZONES
-    header = HEADER.pack(
+    packed = HEADER.pack(
         MAGIC,
         version,
-        schema,
-        cluster.bytes,
-        epoch.bytes,
+        header.schema,
+        header.cluster.bytes,
+        header.epoch.bytes,
         first,
         last,
-        time_ns,
-        digest_main,
-        digest_records,
+        header.time_ns,
+        header.digest_main,
+        header.digest_records,
         len(marks),
         len(arranged) - records,
         puts.count if puts else records,
         len(body),
     )
     if puts is not None:
-        header += digest_bytes(puts.digest)
-    signature = key.sign(_SIGNED + hashlib.blake2b(header + body).digest())
-    return header + body + signature
+        packed += digest_bytes(puts.digest)
+    signature = key.sign(_SIGNED + hashlib.blake2b(packed + body).digest())
+    return packed + body + signature
 
 
 def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segment:

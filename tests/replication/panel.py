@@ -18,7 +18,7 @@ from replication.dns import rdtypes, rrset
 from replication.dns.rrset import RRset
 from replication.store.store import Store
 from replication.wire.operations import Op, OpKind, ZoneMark, digest_bytes, record_puts, rows_digest
-from replication.wire.segment import PackedPuts, open_segment, pack_puts, seal
+from replication.wire.segment import PackedPuts, SegmentHeader, open_segment, pack_puts, seal
 
 CLUSTER = UUID("c1000000-0000-4000-8000-000000000001")
 EPOCH = UUID("e1000000-0000-4000-8000-000000000001")
@@ -206,14 +206,16 @@ class Panel:
         if puts is not None:
             records_digest = digest_bytes(int.from_bytes(records_digest, "big") + puts.digest)
         sealed = seal(
-            schema=self.schema,
-            cluster=self.cluster,
-            epoch=self.epoch,
-            first=self.sequence + 1,
-            last=self.sequence + sequences,
-            time_ns=TIME_NS + self.sequence,
-            digest_main=main,
-            digest_records=records_digest,
+            SegmentHeader(
+                schema=self.schema,
+                cluster=self.cluster,
+                epoch=self.epoch,
+                first=self.sequence + 1,
+                last=self.sequence + sequences,
+                time_ns=TIME_NS + self.sequence,
+                digest_main=main,
+                digest_records=records_digest,
+            ),
             marks=marks,
             ops=ops,
             key=SIGNING_KEY,

@@ -28,7 +28,7 @@ from replication.compile import Row, compile_zone
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from replication.store.own_commits import COMMITS_KEY
-from replication.store.repair import seal_repair
+from replication.store.repair import repair_header, seal_repair
 from replication.store.snapshot import SnapshotFile, chunk_name, write_snapshot
 from replication.wire.operations import ZoneMark
 from replication.wire.segment import HEADER, SIGNATURE_SIZE
@@ -104,11 +104,13 @@ def sealed_repair(panel: Panel, mark: ZoneMark, rows: list[tuple[bytes, bytes]])
     position = panel.store.position()
     assert position is not None
     return seal_repair(
-        schema=panel.store.schema,
-        cluster=panel.cluster,
-        position=position,
-        time_ns=TIME_NS,
-        digests=panel.store.digests(),
+        repair_header(
+            schema=panel.store.schema,
+            cluster=panel.cluster,
+            position=position,
+            time_ns=TIME_NS,
+            digests=panel.store.digests(),
+        ),
         mark=mark,
         records=rows,
         key=SIGNING_KEY,

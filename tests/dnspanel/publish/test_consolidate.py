@@ -23,7 +23,7 @@ from replication.errors import Gap
 from replication.store.store import Store
 from replication.wire.operations import OpKind
 from replication.wire.position import Position
-from replication.wire.segment import open_segment, seal
+from replication.wire.segment import SegmentHeader, open_segment, seal
 from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
 from tests.replication.panel import CLUSTER, EPOCH, MAP_SIZE, PUBLIC_KEYS, SIGNING_KEY, Panel, records, small_zone
 
@@ -69,14 +69,16 @@ def merged_bytes(segments: list[bytes], schema: int) -> bytes:
     marks, ops = merge(opened, schema_for(schema))
     last = opened[-1]
     return seal(
-        schema=schema,
-        cluster=CLUSTER,
-        epoch=EPOCH,
-        first=opened[0].first,
-        last=last.last,
-        time_ns=last.time_ns,
-        digest_main=last.digest_main,
-        digest_records=last.digest_records,
+        SegmentHeader(
+            schema=schema,
+            cluster=CLUSTER,
+            epoch=EPOCH,
+            first=opened[0].first,
+            last=last.last,
+            time_ns=last.time_ns,
+            digest_main=last.digest_main,
+            digest_records=last.digest_records,
+        ),
         marks=marks,
         ops=ops,
         key=SIGNING_KEY,

@@ -18,7 +18,7 @@ from replication.compile import compile_zone
 from replication.dns import rdtypes
 from replication.errors import Refused
 from replication.node_client import NodeClient, RepairAnswer
-from replication.store.repair import seal_repair
+from replication.store.repair import repair_header, seal_repair
 from replication.store.store import Store
 from replication.wire.operations import ZoneMark
 from replication.wire.segment import open_segment
@@ -89,11 +89,13 @@ def repair(node: RunningNode, panel: Panel, zone_id: int, name: str) -> RepairAn
     is_ours = name in panel.zones and panel.zones[name][0] == zone_id
     mark = ZoneMark(zone_id, name, panel.serial(name) if is_ours else None)
     sealed = seal_repair(
-        schema=panel.store.schema,
-        cluster=CLUSTER,
-        position=position,
-        time_ns=TIME_NS,
-        digests=panel.store.digests(),
+        repair_header(
+            schema=panel.store.schema,
+            cluster=CLUSTER,
+            position=position,
+            time_ns=TIME_NS,
+            digests=panel.store.digests(),
+        ),
         mark=mark,
         records=panel.store.rows(zone_id).raw(),
         key=SIGNING_KEY,
@@ -195,11 +197,13 @@ def test_a_push_that_meets_foreign_rows_names_the_zone_at_once(filled: RunningNo
     rows = [(keys.record_key(zone_id, rel, type), body) for rel, type, body in compiled]
     filled.client.repair(
         seal_repair(
-            schema=panel.store.schema,
-            cluster=CLUSTER,
-            position=at_node,
-            time_ns=TIME_NS,
-            digests=(bytes(16), bytes(16)),
+            repair_header(
+                schema=panel.store.schema,
+                cluster=CLUSTER,
+                position=at_node,
+                time_ns=TIME_NS,
+                digests=(bytes(16), bytes(16)),
+            ),
             mark=ZoneMark(zone_id, ZONE, 1),
             records=rows,
             key=SIGNING_KEY,

@@ -29,7 +29,7 @@ from replication.codec.sealed import SealingKey, is_sealed_body
 from replication.dns import rdtypes
 from replication.errors import BadBytes, Busy, NotServed, UnknownSealingKey
 from replication.push import send_snapshot
-from replication.store.repair import seal_repair
+from replication.store.repair import repair_header, seal_repair
 from replication.store.store import Store
 from replication.verify_signatures import MAX_ZONES, signed_marks, verify_signatures
 from replication.wire.operations import ZoneMark
@@ -215,11 +215,13 @@ def test_what_pdnsutil_does_to_keys_is_told_and_repaired(signed: RunningNode, pa
     for zone in (ZONE, "plain.test."):
         zone_id = panel.zones[zone][0]
         sealed = seal_repair(
-            schema=panel.store.schema,
-            cluster=CLUSTER,
-            position=Position(EPOCH, panel.sequence),
-            time_ns=TIME_NS,
-            digests=panel.store.digests(),
+            repair_header(
+                schema=panel.store.schema,
+                cluster=CLUSTER,
+                position=Position(EPOCH, panel.sequence),
+                time_ns=TIME_NS,
+                digests=panel.store.digests(),
+            ),
             mark=ZoneMark(zone_id, zone, panel.serial(zone)),
             records=panel.store.rows(zone_id).raw(),
             attached=panel.store.attached_rows(zone),

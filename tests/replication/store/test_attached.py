@@ -17,7 +17,7 @@ from replication.errors import BadSegment, Diverged, UnknownSealingKey
 from replication.store.attached import UNREADABLE_NAME, decode_digests, digests_of, encode_digests
 from replication.store.file_row import ROW_KEY
 from replication.store.own_commits import note_commit
-from replication.store.repair import Repaired, seal_repair
+from replication.store.repair import Repaired, repair_header, seal_repair
 from replication.store.snapshot import open_manifest, write_snapshot
 from replication.store.store import Copied, Store
 from replication.wire.operations import ZoneMark
@@ -79,11 +79,13 @@ class Pair:
 
     def sealed_repair(self, mark: ZoneMark) -> bytes:
         return seal_repair(
-            schema=self.node.schema,
-            cluster=CLUSTER,
-            position=Position(EPOCH, self.panel.sequence),
-            time_ns=TIME_NS,
-            digests=self.panel.store.digests(),
+            repair_header(
+                schema=self.node.schema,
+                cluster=CLUSTER,
+                position=Position(EPOCH, self.panel.sequence),
+                time_ns=TIME_NS,
+                digests=self.panel.store.digests(),
+            ),
             mark=mark,
             records=self.panel.store.rows(mark.zone_id).raw(),
             attached=self.panel.store.attached_rows(mark.name),
@@ -308,11 +310,13 @@ def test_a_repair_brings_its_own_zones_keys_alone(pair: Pair) -> None:
     mark = ZoneMark(zone_id, "plain.test.", pair.panel.serial("plain.test."))
     for attached in (pair.panel.store.attached_rows(ZONE), pair.panel.store.attached_rows(ZONE)[:1]):
         sealed = seal_repair(
-            schema=pair.node.schema,
-            cluster=CLUSTER,
-            position=Position(EPOCH, pair.panel.sequence),
-            time_ns=TIME_NS,
-            digests=pair.panel.store.digests(),
+            repair_header(
+                schema=pair.node.schema,
+                cluster=CLUSTER,
+                position=Position(EPOCH, pair.panel.sequence),
+                time_ns=TIME_NS,
+                digests=pair.panel.store.digests(),
+            ),
             mark=mark,
             records=pair.panel.store.rows(zone_id).raw(),
             attached=attached,

@@ -13,12 +13,12 @@ from replication.dns import rdtypes
 from replication.errors import BadSegment, Gap, WrongCluster
 from replication.store.file_row import ROW_KEY
 from replication.store.own_commits import newest_commit, note_commit
-from replication.store.repair import Repaired, seal_repair
+from replication.store.repair import Repaired, repair_header, seal_repair
 from replication.store.store import Store
 from replication.store.zone_digests import Running, put_digest, running_digest
 from replication.wire.operations import Op, OpKind, ZoneMark
 from replication.wire.position import Position
-from replication.wire.segment import open_segment, seal
+from replication.wire.segment import SegmentHeader, open_segment, seal
 from tests.replication.panel import (
     CLUSTER,
     EPOCH,
@@ -50,11 +50,13 @@ class Pair:
 
     def sealed(self, mark: ZoneMark, *, position: Position | None = None) -> bytes:
         return seal_repair(
-            schema=self.node.schema,
-            cluster=CLUSTER,
-            position=position or self.position(),
-            time_ns=TIME_NS,
-            digests=self.panel.store.digests(),
+            repair_header(
+                schema=self.node.schema,
+                cluster=CLUSTER,
+                position=position or self.position(),
+                time_ns=TIME_NS,
+                digests=self.panel.store.digests(),
+            ),
             mark=mark,
             records=self.panel.store.rows(mark.zone_id).raw(),
             key=SIGNING_KEY,
@@ -251,14 +253,16 @@ def test_a_repair_is_no_push_and_a_push_no_repair(pair: Pair) -> None:
 
 def _sealed_ops(pair: Pair, ops: list[Op], zone_id: int) -> bytes:
     return seal(
-        schema=pair.node.schema.number,
-        cluster=CLUSTER,
-        epoch=EPOCH,
-        first=2,
-        last=2,
-        time_ns=TIME_NS,
-        digest_main=bytes(16),
-        digest_records=bytes(16),
+        SegmentHeader(
+            schema=pair.node.schema.number,
+            cluster=CLUSTER,
+            epoch=EPOCH,
+            first=2,
+            last=2,
+            time_ns=TIME_NS,
+            digest_main=bytes(16),
+            digest_records=bytes(16),
+        ),
         marks=[ZoneMark(zone_id, ZONE, 1)],
         ops=ops,
         key=SIGNING_KEY,
@@ -288,14 +292,16 @@ def test_a_repair_has_one_zone_and_one_sequence(pair: Pair) -> None:
     for first, marks in ((1, [ZoneMark(1, ZONE, 1)]), (2, [])):
         with pytest.raises(BadSegment):
             seal(
-                schema=4,
-                cluster=CLUSTER,
-                epoch=EPOCH,
-                first=first,
-                last=2,
-                time_ns=TIME_NS,
-                digest_main=bytes(16),
-                digest_records=bytes(16),
+                SegmentHeader(
+                    schema=4,
+                    cluster=CLUSTER,
+                    epoch=EPOCH,
+                    first=first,
+                    last=2,
+                    time_ns=TIME_NS,
+                    digest_main=bytes(16),
+                    digest_records=bytes(16),
+                ),
                 marks=marks,
                 ops=[],
                 key=SIGNING_KEY,

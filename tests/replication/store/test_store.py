@@ -33,7 +33,7 @@ from replication.store.own_commits import COMMITS_KEY
 from replication.store.store import Store
 from replication.wire.operations import Op, OpKind, ZoneMark, digest_bytes, record_puts, row_digest
 from replication.wire.position import Position
-from replication.wire.segment import PackedPuts, open_segment, pack_puts, seal
+from replication.wire.segment import PackedPuts, SegmentHeader, open_segment, pack_puts, seal
 from tests.replication.panel import (
     CLUSTER,
     EPOCH,
@@ -638,14 +638,16 @@ def test_a_row_altered_among_many_is_noticed(node_path: Path, panel: Panel) -> N
     at = next(number for number, op in enumerate(ops) if op.key.startswith(keys.zone_prefix(1000)))
     ops[at] = ops[at]._replace(body=ops[at].body[:-1] + b"\1")
     false = seal(
-        schema=4,
-        cluster=CLUSTER,
-        epoch=EPOCH,
-        first=1,
-        last=1,
-        time_ns=TIME_NS,
-        digest_main=wrong[0],
-        digest_records=wrong[1],
+        SegmentHeader(
+            schema=4,
+            cluster=CLUSTER,
+            epoch=EPOCH,
+            first=1,
+            last=1,
+            time_ns=TIME_NS,
+            digest_main=wrong[0],
+            digest_records=wrong[1],
+        ),
         marks=[],
         ops=ops,
         key=SIGNING_KEY,
@@ -698,14 +700,16 @@ def test_a_row_of_a_new_zone_that_exists_with_another_value_is_refused(node_path
     with open_node(node_path) as store:
         apply(store, panel.seal([Op(OpKind.PUT, Dbi.RECORDS, key, b"another")], []))
         false = seal(
-            schema=4,
-            cluster=CLUSTER,
-            epoch=EPOCH,
-            first=2,
-            last=2,
-            time_ns=TIME_NS,
-            digest_main=bytes(16),
-            digest_records=bytes(16),
+            SegmentHeader(
+                schema=4,
+                cluster=CLUSTER,
+                epoch=EPOCH,
+                first=2,
+                last=2,
+                time_ns=TIME_NS,
+                digest_main=bytes(16),
+                digest_records=bytes(16),
+            ),
             marks=[],
             ops=[],
             key=SIGNING_KEY,

@@ -21,6 +21,7 @@ from replication.wire.segment import (
     SIGNATURE_SIZE,
     PackedPuts,
     Segment,
+    SegmentHeader,
     arrange,
     open_segment,
     open_segments,
@@ -41,14 +42,16 @@ def sealed(
     ops: list[Op] | None = None, marks: list[ZoneMark] | None = None, *, schema: int = 4, first: int = 5, last: int = 6
 ) -> bytes:
     return seal(
-        schema=schema,
-        cluster=CLUSTER,
-        epoch=EPOCH,
-        first=first,
-        last=last,
-        time_ns=TIME_NS,
-        digest_main=b"m" * 16,
-        digest_records=b"r" * 16,
+        SegmentHeader(
+            schema=schema,
+            cluster=CLUSTER,
+            epoch=EPOCH,
+            first=first,
+            last=last,
+            time_ns=TIME_NS,
+            digest_main=b"m" * 16,
+            digest_records=b"r" * 16,
+        ),
         marks=MARKS if marks is None else marks,
         ops=OPS if ops is None else ops,
         key=SIGNING_KEY,
@@ -289,14 +292,16 @@ def packed_rows(zone_ids: range) -> tuple[PackedPuts, list[Op]]:
 
 def seal_packed(puts: PackedPuts, ops: list[Op], marks: list[ZoneMark]) -> bytes:
     return seal(
-        schema=4,
-        cluster=CLUSTER,
-        epoch=EPOCH,
-        first=5,
-        last=6,
-        time_ns=TIME_NS,
-        digest_main=b"m" * 16,
-        digest_records=b"r" * 16,
+        SegmentHeader(
+            schema=4,
+            cluster=CLUSTER,
+            epoch=EPOCH,
+            first=5,
+            last=6,
+            time_ns=TIME_NS,
+            digest_main=b"m" * 16,
+            digest_records=b"r" * 16,
+        ),
         marks=marks,
         ops=ops,
         key=SIGNING_KEY,
