@@ -20,7 +20,7 @@ from dnspanel.transfer.exports.bind import rrset_text
 from dnspanel.transfer.exports.rows import Row
 from dnspanel.transfer.zonefile.content import type_tail
 from dnspanel.transfer.zonefile.reader import Reader
-from dnspanel.transfer.zonefile.records import Enough, is_of_signers
+from dnspanel.transfer.zonefile.records import Enough, Scope, is_of_signers
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
 from dnspanel.zones.drafts.draft import edit_of, operations_of
 from dnspanel.zones.errors import RightMissing
@@ -124,7 +124,7 @@ def edited(
 def _read(zone: str, text: str) -> Reader:
     """Read a text; what it must not have is an error, since nothing that somebody wrote may get lost in silence."""
     document = Document("", text.encode("utf-8", "surrogateescape"), zone)
-    reader = Reader(zone, include=_no_include, comments=True, allow_lua=True, most_generated=MOST_RRSETS)
+    reader = Reader(zone, Scope(comments=True, allow_lua=True), include=_no_include, most_generated=MOST_RRSETS)
     content = reader.content
     with suppress(Enough):
         reader.read_sheet(Sheet(document, 0))

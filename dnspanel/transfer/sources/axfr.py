@@ -65,7 +65,6 @@ class AxfrSource:
         catalog: str = "",
         tsig: TsigKey | None = None,
         timeout: float = TIMEOUT_SECONDS,
-        workers: int = WORKERS,
         addresses: Addresses = every_address,
     ) -> None:
         """`timeout` is how long the server may be silent; connections are made to `addresses` of it.
@@ -75,7 +74,6 @@ class AxfrSource:
         self._server = Server(server, port, key_of(tsig), timeout, addresses)
         self._zones = sorted({parsed_name(zone) for zone in zones})
         self._catalog = parsed_name(catalog) if catalog else ""
-        self._workers = workers
         self.total = len(self._zones)
         self.done = 0
 
@@ -96,7 +94,7 @@ class AxfrSource:
         return islice(self._items(members[self.done :]), skip - before, None)
 
     def _items(self, members: list[catalog.Member]) -> Iterator[Item]:
-        transfers = in_order(self._server.zone, (member.zone for member in members), self._workers)
+        transfers = in_order(self._server.zone, (member.zone for member in members), WORKERS)
         silent = 0
         for member, found in zip(members, transfers, strict=True):
             silent = silent + 1 if isinstance(found, SourceFault) and found.code == TIMEOUT else 0

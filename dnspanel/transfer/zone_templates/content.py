@@ -17,7 +17,7 @@ from dnspanel.transfer.zone_changes import rrset_of
 from dnspanel.transfer.zonefile.check import APEX_SOA
 from dnspanel.transfer.zonefile.content import Content
 from dnspanel.transfer.zonefile.reader import Reader
-from dnspanel.transfer.zonefile.records import Enough
+from dnspanel.transfer.zonefile.records import Enough, Scope
 from dnspanel.transfer.zonefile.report import report_notes, report_violations
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
 from dnspanel.zones.models import TemplateVersion, ZoneTemplate
@@ -118,12 +118,7 @@ def make_records(text: str, variables: Iterable[Variable], values: Mapping[str, 
         return Made((), exc.faults)
     if faults := _directives(expanded):
         return Made((), faults)
-    reader = Reader(
-        zone,
-        include=lambda path: None,
-        comments=True,
-        allow_lua=settings.ALLOW_LUA_RECORDS,
-    )
+    reader = Reader(zone, Scope(comments=True, allow_lua=settings.ALLOW_LUA_RECORDS), include=lambda path: None)
     reader.set_origin(name)
     reader.default_ttl = DEFAULT_TTL
     document = Document("", expanded.text.encode("utf-8", "surrogateescape"), zone)

@@ -54,51 +54,32 @@ class FastReader:
         The one loop where each bytecode counts: it runs once per record.
         """
         low_ttls = self.content.low_ttls
-        ttl: int | None
         stated: int | None
         sets, places, again = self.content.sets, self.content.places, self.content.add_to
         zone, dot_zone, cut = self.zone, self.dot_zone, -len(self.dot_zone)
         kinds, ttls, labels, new = KINDS, TTLS, LABELS, tuple.__new__
-        suffix, last_owner, default_ttl, last_ttl = self.suffix, self.owner, self.default_ttl, self.last_ttl
+        suffix, last_owner, usual, last_ttl = self.suffix, self.owner, self.default_ttl, self.last_ttl
         for place, line in lines:
-            fields = line.split(None, 4)
+            words = line.split(None, 4)
             try:
-                if len(fields) == 5 and fields[2] == "IN" and line[0] > " ":
-                    owner, ttl_word, _, mnemonic, value = fields
-                    ttl = ttls[ttl_word]
-                    stated = ttl
-                elif not fields:
+                if len(words) == 5 and words[2] == "IN" and line[0] > " ":
+                    owner, ttl_word, _, mnemonic, value = words
+                    ttl = stated = ttls[ttl_word]
+                elif not words:
                     continue
-                elif (
-                    default_ttl is not None
-                    and len(fields) > 3
-                    and fields[1] == "IN"
-                    and fields[2] in kinds
-                    and line[0] > " "
-                ):
+                elif usual is not None and len(words) > 3 and words[1] == "IN" and words[2] in kinds and line[0] > " ":
                     owner, _, mnemonic, value = line.split(None, 3)
-                    ttl, stated = default_ttl, last_ttl
-                elif (
-                    default_ttl is not None
-                    and len(fields) > 2
-                    and fields[0] == "IN"
-                    and fields[1] in kinds
-                    and line[0] <= " "
-                ):
+                    ttl, stated = usual, last_ttl
+                elif usual is not None and len(words) > 2 and words[0] == "IN" and words[1] in kinds and line[0] <= " ":
                     _, mnemonic, value = line.split(None, 2)
-                    owner, ttl, stated = last_owner, default_ttl, last_ttl
+                    owner, ttl, stated = last_owner, usual, last_ttl
                     if not owner:
                         raise KeyError(line)
-                elif line[0] == "$" and self._read_plain_directive(fields, last_owner):
-                    suffix, last_owner, default_ttl = self.suffix, self.owner, self.default_ttl
+                elif line[0] == "$" and self._read_plain_directive(words, last_owner):
+                    suffix, last_owner, usual = self.suffix, self.owner, self.default_ttl
                     continue
                 else:
-                    owner, ttl_word, mnemonic, value = _head(line)
-                    owner = owner or last_owner
-                    stated = ttls[ttl_word] if ttl_word else last_ttl
-                    ttl = stated if ttl_word or default_ttl is None else default_ttl
-                    if ttl is None or not owner:
-                        raise KeyError(line)
+                    owner, ttl, stated, mnemonic, value = _head(line, last_owner, usual, last_ttl)
                 if not checked and not _PRINTABLE.fullmatch(line):
                     raise KeyError(line)
                 type_, tail, cache, convert = kinds[mnemonic]
@@ -106,10 +87,8 @@ class FastReader:
                     word = owner[:cut] if owner.endswith(dot_zone) else self._apex_or_not(owner)
                     if word == "@":
                         raise KeyError(line)
-                elif suffix == "":
-                    word = owner
                 else:
-                    word = self._below_origin(owner)
+                    word = owner if suffix == "" else self._below_origin(owner)
                 below, key, _ = labels[word]
                 text, wire = cache.get(value) or convert(self, value)
                 record = key + tail
@@ -126,11 +105,9 @@ class FastReader:
                     self.content.comment(record, comment)
             except KeyError:
                 self.owner, self.last_ttl = last_owner, last_ttl
-                more = self.read_slowly(place, line)
-                if more:
+                if more := self.read_slowly(place, line):
                     next(islice(lines, more - 1, None), None)
-                suffix, last_owner = self.suffix, self.owner
-                default_ttl, last_ttl = self.default_ttl, self.last_ttl
+                suffix, last_owner, usual, last_ttl = self.suffix, self.owner, self.default_ttl, self.last_ttl
         self.owner, self.last_ttl = last_owner, last_ttl
 
     def _read_plain_directive(self, fields: list[str], last_owner: str) -> bool:
@@ -194,15 +171,22 @@ class FastReader:
         return below + self.zone, wire + self.zone_wire, key
 
 
-def _head(line: str) -> tuple[str, str, str, str]:
-    """Owner or "", TTL or "", type and rdata of a plain line in any order that is allowed."""
+def _head(
+    line: str, last_owner: str, default_ttl: int | None, last_ttl: int | None
+) -> tuple[str, int, int | None, str, str]:
+    """Return owner, TTL, TTL for lines below, type and rdata of a plain line, in any order that is allowed."""
     match = _HEAD.fullmatch(line)
     if match is None:
         raise KeyError(line)
     owner, before, after, mnemonic, value = match.groups()
     if before and after:
         raise KeyError(line)
-    return owner, before or after or "", mnemonic, value
+    owner, ttl_word = owner or last_owner, before or after
+    stated = TTLS[ttl_word] if ttl_word else last_ttl
+    ttl = stated if ttl_word or default_ttl is None else default_ttl
+    if ttl is None or not owner:
+        raise KeyError(line)
+    return owner, ttl, stated, mnemonic, value
 
 
 _HEAD = re.compile(

@@ -21,7 +21,7 @@ from dnspanel.transfer.zonefile import apex
 from dnspanel.transfer.zonefile.check import APEX_NS, APEX_SOA
 from dnspanel.transfer.zonefile.content import APEX, Content
 from dnspanel.transfer.zonefile.reader import Reader
-from dnspanel.transfer.zonefile.records import Enough
+from dnspanel.transfer.zonefile.records import Enough, Scope
 from dnspanel.transfer.zonefile.report import report_notes, report_violations
 from dnspanel.transfer.zonefile.signatures import signatures_of, with_chain
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable, printable
@@ -63,16 +63,18 @@ def read_zone(
         return ParsedZone(zone, faults=[_fault_of_file(sheet, fault, line)])
     reader = Reader(
         zone,
+        Scope(
+            comments=options.comments,
+            allow_lua=allow_lua,
+            unanswered=unanswered,
+            signatures=options.signatures == "keep",
+        ),
         include=include,
-        comments=options.comments,
-        allow_lua=allow_lua,
-        unanswered=unanswered,
-        signatures=options.signatures == "keep",
         is_dotless=is_dotless,
     )
     try:
         reader.read_sheet(sheet)
-        signatures = signatures_of(reader) if reader.signatures else None
+        signatures = signatures_of(reader) if reader.scope.signatures else None
         if signatures is not None:
             options = AS_IT_IS
         made = _complete(reader.content, options, first_serial, ours)
@@ -80,12 +82,7 @@ def read_zone(
         if signatures is not None and not reader.errors:
             signatures = with_chain(reader, signatures, [reader.content.sets[record] for record in ordered])
     except Enough:
-        reason = gettext(
-            "there are {most_faults_of_zone} errors or more; the rest of the file was not looked at"
-        ).format(most_faults_of_zone=limits.MOST_FAULTS_OF_ZONE)
-        reader.faults.append(
-            SourceFault(document.path, 0, 0, "", reason, "too-many", severity=Severity.NOTE, zone=zone)
-        )
+        reader.faults.append(_note_of_unread(document, zone))
         return ParsedZone(zone, faults=reader.faults, generated=reader.generated)
     content = reader.content
     sets = content.sets
@@ -107,6 +104,13 @@ def _fault_of_file(sheet: Sheet, fault: Unreadable, line: int) -> SourceFault:
     number = line + 1 if mapped is None else mapped[line] if line < len(mapped) else 0
     source = printable(sheet.lines[line][:200])
     return SourceFault(document.path, number, fault.column, source, fault.reason, fault.code, printable(fault.fix))
+
+
+def _note_of_unread(document: Document, zone: str) -> SourceFault:
+    reason = gettext("there are {most_faults_of_zone} errors or more; the rest of the file was not looked at").format(
+        most_faults_of_zone=limits.MOST_FAULTS_OF_ZONE
+    )
+    return SourceFault(document.path, 0, 0, "", reason, "too-many", severity=Severity.NOTE, zone=zone)
 
 
 def _serial(content: Content) -> int:

@@ -2,10 +2,9 @@
 
 import difflib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from enum import Enum
 from itertools import repeat
-from types import MappingProxyType
 
 from dnspanel.texts import gettext
 from dnspanel.transfer import limits
@@ -15,7 +14,7 @@ from dnspanel.transfer.zonefile.content import type_tail
 from dnspanel.transfer.zonefile.field_tables import seconds
 from dnspanel.transfer.zonefile.fixes import check_characters, replaced
 from dnspanel.transfer.zonefile.generate import expand, numbers, template
-from dnspanel.transfer.zonefile.records import PLACES_OF_FILE, RecordReader
+from dnspanel.transfer.zonefile.records import PLACES_OF_FILE, RecordReader, Scope
 from dnspanel.transfer.zonefile.tokens import (
     Sheet,
     Token,
@@ -66,23 +65,13 @@ class Reader(RecordReader):
     def __init__(
         self,
         zone: str,
+        scope: Scope,
         *,
         include: Include,
-        comments: bool,
-        allow_lua: bool,
-        unanswered: Mapping[int, str] = MappingProxyType({}),
-        signatures: bool = False,
         most_generated: int | None = None,
         is_dotless: bool = False,
     ) -> None:
-        super().__init__(
-            zone,
-            comments=comments,
-            allow_lua=allow_lua,
-            unanswered=unanswered,
-            signatures=signatures,
-            is_dotless=is_dotless,
-        )
+        super().__init__(zone, scope, is_dotless=is_dotless)
         self._dotless_reported = False
         self._most_generated = limits.MOST_GENERATED if most_generated is None else most_generated
         self.include = include
@@ -152,7 +141,7 @@ class Reader(RecordReader):
 
     def _read_noted(self, place: int, line: str) -> None:
         """Read what is noted about an RRset, wherever its records stand."""
-        if not self.comments:
+        if not self.scope.comments:
             return
         try:
             name, type_, notes = read_noted(line, self.origin)
@@ -193,7 +182,7 @@ class Reader(RecordReader):
             # What stands behind the last line of a SOA is about one of its fields.
             line, comment = flat, "" if _SOA.search(flat) else comment_of(block[-1])
         try:
-            self._read_as(Lines.SIMPLE, iter([(place, line)]), comment if self.comments else "")
+            self._read_as(Lines.SIMPLE, iter([(place, line)]), comment if self.scope.comments else "")
         except _NotSimple:
             return False
         return True

@@ -1,8 +1,7 @@
 """The slow path of the zone-file parser: records of every type from their tokens, and faults with their places."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from types import MappingProxyType
+from dataclasses import dataclass, field
 
 from dnspanel.texts import gettext
 from dnspanel.transfer import limits
@@ -51,26 +50,24 @@ class Head:
     at: int
 
 
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """What is read of a zone file beside plain records. RRsets of `unanswered` types are errors, with the reason."""
+
+    comments: bool
+    allow_lua: bool
+    unanswered: Mapping[int, str] = field(default_factory=dict)
+    signatures: bool = False
+
+
 class RecordReader(FastReader):
     """Reads records from tokens; what they say is in `content`, and what is wrong with them in `faults`."""
 
-    def __init__(
-        self,
-        zone: str,
-        *,
-        comments: bool,
-        allow_lua: bool,
-        unanswered: Mapping[int, str] = MappingProxyType({}),
-        signatures: bool = False,
-        is_dotless: bool = False,
-    ) -> None:
+    def __init__(self, zone: str, scope: Scope, *, is_dotless: bool = False) -> None:
         super().__init__(zone, is_dotless=is_dotless)
-        self.signatures = signatures
+        self.scope = scope
         self.chain = SourceChain()
         self.least_ttls: dict[bytes, int] = {}  # of RRSIGs; those over NSEC3PARAM, which nobody caches, often have 0
-        self.comments = comments
-        self.allow_lua = allow_lua
-        self.unanswered = unanswered
         self.sheets: list[Sheet] = []
         self.faults: list[SourceFault] = []
         self.errors = 0
@@ -133,7 +130,7 @@ class RecordReader(FastReader):
                 ttl_token = token
             elif not in_class and word in _IN:
                 in_class = True
-            elif (fault := not_records.fault_of_line(tokens, at - 1, line, self.unanswered)) is not None:
+            elif (fault := not_records.fault_of_line(tokens, at - 1, line, self.scope.unanswered)) is not None:
                 raise fault
             elif word in _CLASSES or (word.startswith("CLASS") and word[5:].isdigit() and word not in _IN):
                 raise Unreadable(
@@ -153,7 +150,8 @@ class RecordReader(FastReader):
         try:
             number = rdata.type_from_text(token.text)
         except BadRdata as exc:
-            raise unknown_type(tokens, at, line, blank=blank, origin=self.origin, unanswered=self.unanswered) from exc
+            unanswered = self.scope.unanswered
+            raise unknown_type(tokens, at, line, blank=blank, origin=self.origin, unanswered=unanswered) from exc
         if number not in _SIGNED and (refusal := rdtypes.refusal(number)):
             raise Unreadable(refusal, "type-refused", token.column, token.line)
         return number
@@ -196,7 +194,7 @@ class RecordReader(FastReader):
         if not names.is_within(head.owner, self.zone):
             self.outside.append(place)
             return
-        if self.signatures and self._is_of_chain(head, tokens):
+        if self.scope.signatures and self._is_of_chain(head, tokens):
             return
         if self._is_left_out(head):
             count, first = self.left_out.get(head.type, (0, place))
@@ -209,7 +207,7 @@ class RecordReader(FastReader):
         record = self.content.add(rrset, place, disabled=disabled)
         if head.type == rdtypes.RRSIG and not text.startswith("NSEC3PARAM "):
             self.least_ttls[record] = min(ttl, self.least_ttls.get(record, ttl))
-        if entry.comment and self.comments and not (entry.lines > 1 and head.type == rdtypes.SOA):
+        if entry.comment and self.scope.comments and not (entry.lines > 1 and head.type == rdtypes.SOA):
             self.content.comment(record, entry.comment)
         if ttl < LOW_TTL:
             self.content.low_ttls.add(record)
@@ -223,8 +221,8 @@ class RecordReader(FastReader):
 
     def _is_left_out(self, head: Head) -> bool:
         if head.type == rdtypes.LUA:
-            return not self.allow_lua
-        if self.signatures and (head.type == rdtypes.RRSIG or head.type in _SIGNED_AT_APEX):
+            return not self.scope.allow_lua
+        if self.scope.signatures and (head.type == rdtypes.RRSIG or head.type in _SIGNED_AT_APEX):
             return False
         return is_of_signers(head.type, head.owner, self.zone)
 

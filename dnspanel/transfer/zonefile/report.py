@@ -103,7 +103,7 @@ def report_violations(reader: Reader, ordered: list[bytes]) -> None:
     if not reader.quick:
         found.grave = dict.fromkeys(ordered)
     with_at_sign: set[tuple[str, int]] = set()
-    for violation in check.violations(content, ordered, found, reader.unanswered):
+    for violation in check.violations(content, ordered, found, reader.scope.unanswered):
         missing = _MISSING.get(violation.code)
         if missing in reader.failed or (reader.errors and violation.severity is not Severity.ERROR):
             continue  # because of a record that could not be read
@@ -183,7 +183,7 @@ def _at_its_word(reader: Reader, place: int | None, violation: Violation) -> Unr
             column = about.column
         elif violation.code in _FIXED_BY_DOT:
             fix = target_fix(line, about)
-        elif violation.code == "cname-at-apex" and rdtypes.ALIAS not in reader.unanswered:
+        elif violation.code == "cname-at-apex" and rdtypes.ALIAS not in reader.scope.unanswered:
             fix = next((replaced(line, token, "ALIAS") for token in tokens[:4] if token.text.upper() == "CNAME"), "")
     return Unreadable(violation.message, violation.code, column, fix=fix)
 

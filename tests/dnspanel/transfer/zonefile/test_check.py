@@ -6,6 +6,7 @@ from hypothesis import strategies as st
 from dnspanel.transfer.documents import Document
 from dnspanel.transfer.zonefile.check import suspects, violations
 from dnspanel.transfer.zonefile.reader import Reader
+from dnspanel.transfer.zonefile.records import Scope
 from dnspanel.transfer.zonefile.tokens import Sheet
 from dnspanel.zones.rules import rules
 from dnspanel.zones.rules.unreadable import Kind
@@ -89,7 +90,7 @@ UNANSWERED = {
 
 def both(text: str) -> tuple[set[rules.Violation], set[rules.Violation]]:
     """What is found by the quick look, and by the rules in the whole zone; notes aside."""
-    reader = Reader(ZONE, include=lambda path: None, comments=True, allow_lua=True)
+    reader = Reader(ZONE, Scope(comments=True, allow_lua=True), include=lambda path: None)
     reader.read_sheet(Sheet(Document("z", text.encode(), ZONE), 0))
     ordered = reader.content.finish()
     quick = set(violations(reader.content, ordered, suspects(reader.content, ordered), UNANSWERED))
@@ -125,7 +126,7 @@ def doubled_aside(found: set[rules.Violation]) -> set[rules.Violation]:
 
 
 def test_a_plain_zone_has_no_suspects() -> None:
-    reader = Reader(ZONE, include=lambda path: None, comments=True, allow_lua=False)
+    reader = Reader(ZONE, Scope(comments=True, allow_lua=False), include=lambda path: None)
     text = HEADS[0] + "\n".join(
         (
             "@ 300 MX 10 mail",
