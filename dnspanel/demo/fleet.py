@@ -59,12 +59,14 @@ def put_before(front: DemoFront, nodes: Sequence[DemoNode], *, now: datetime) ->
 def _ask_to_enroll(node: DemoNode | DemoFront, *, panel: str, now: datetime) -> subprocess.Popen[bytes]:
     """Start the agent's enrollment with the code that the node has, or with a new one."""
     known = enroll.node_in_fleet(node.name) or enroll.create_node(
-        name=node.name,
-        dns_address=LOOPBACK,
-        dns_port=node.dns_port,
-        agent_host=LOOPBACK,
-        agent_port=node.agent_port,
-        schema=SCHEMA,
+        enroll.NodeDescription(
+            name=node.name,
+            dns_address=LOOPBACK,
+            dns_port=node.dns_port,
+            agent_host=LOOPBACK,
+            agent_port=node.agent_port,
+            schema=SCHEMA,
+        ),
         is_ring0=isinstance(node, DemoNode) and node.is_ring0,
         is_front=isinstance(node, DemoFront),
         now=now,

@@ -179,12 +179,14 @@ def audit() -> str:
 def create_node(name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int) -> str:
     """A node that waits for its agent; returns the one-time code."""
     node = enroll.create_node(
-        name=name,
-        dns_address=dns_address,
-        dns_port=dns_port,
-        agent_host=agent_host,
-        agent_port=agent_port,
-        schema=schema,
+        enroll.NodeDescription(
+            name=name,
+            dns_address=dns_address,
+            dns_port=dns_port,
+            agent_host=agent_host,
+            agent_port=agent_port,
+            schema=schema,
+        ),
         now=timezone.now(),
         by=None,
     )

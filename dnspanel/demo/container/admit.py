@@ -45,12 +45,9 @@ def admit_nodes(
 
 def _node(name: str, address: str, *, is_ring0: bool, now: datetime) -> Node:
     return enroll.node_in_fleet(name) or enroll.create_node(
-        name=name,
-        dns_address=address,
-        dns_port=DNS_PORT,
-        agent_host=address,
-        agent_port=AGENT_PORT,
-        schema=SCHEMA,
+        enroll.NodeDescription(
+            name=name, dns_address=address, dns_port=DNS_PORT, agent_host=address, agent_port=AGENT_PORT, schema=SCHEMA
+        ),
         is_ring0=is_ring0,
         now=now,
         by=None,

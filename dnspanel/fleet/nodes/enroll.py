@@ -12,8 +12,8 @@ import contextlib
 import hashlib
 import logging
 import secrets
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Collection, Sequence
+from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -85,22 +85,29 @@ class Enrolled:
     settings_signature: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class NodeDescription:
+    """What a person enters for a node. Without `group` the node is in the last group."""
+
+    name: str
+    dns_address: str
+    dns_port: int
+    agent_host: str
+    agent_port: int
+    schema: int
+    group: NodeGroup | None = None
+    tags: Sequence[str] = ()
+
+    def checked(self) -> "NodeDescription":
+        """Return the description with canonical tags. Raise BadNode."""
+        check_node(self.name, self.dns_address, self.dns_port, self.agent_host, self.agent_port, self.schema)
+        return replace(self, tags=checked_tags(self.tags))
+
+
 def create_node(
-    *,
-    name: str,
-    dns_address: str,
-    dns_port: int,
-    agent_host: str,
-    agent_port: int,
-    schema: int,
-    now: datetime,
-    by: Author,
-    group: NodeGroup | None = None,
-    tags: Collection[str] = (),
-    is_ring0: bool = False,
-    is_front: bool = False,
+    described: NodeDescription, *, now: datetime, by: Author, is_ring0: bool = False, is_front: bool = False
 ) -> Node:
-    """Make a node that waits for its agent. Raises BadNode, NameTaken, Forbidden.
+    """Make a node that waits for its agent. Raise BadNode, NameTaken, Forbidden.
 
     `by` is None on the command line of the panel's own machine. Ring 0 is a
     private server beside the publisher: it gets everything before all others.
@@ -108,33 +115,31 @@ def create_node(
     """
     require_permission(by)
     if is_front:
-        schema = _schema_for_fronts(schema)
-    check_node(name, dns_address, dns_port, agent_host, agent_port, schema)
-    sorted_tags = checked_tags(tags)
+        described = replace(described, schema=_schema_for_fronts(described.schema))
+    described = described.checked()
     try:
         with transaction.atomic():
             node = Node.objects.create(
-                name=name,
-                dns_address=dns_address,
-                dns_port=dns_port,
-                agent_host=agent_host,
-                agent_port=agent_port,
-                schema=schema,
-                group=group,
-                tags=sorted_tags,
+                name=described.name,
+                dns_address=described.dns_address,
+                dns_port=described.dns_port,
+                agent_host=described.agent_host,
+                agent_port=described.agent_port,
+                schema=described.schema,
+                group=described.group,
+                tags=described.tags,
                 is_ring0=is_ring0,
                 is_front=is_front,
                 created_at=now,
             )
             if is_front:
                 Front.objects.create(node=node)
-            use_schema(schema=schema, now=now)
-            audit.record(
-                action="node.create", by=by, now=now, target=name, number=node.pk, dns=dns_address, agent=agent_host
-            )
+            use_schema(schema=node.schema, now=now)
+            addresses = {"dns": node.dns_address, "agent": node.agent_host}
+            audit.record(action="node.create", by=by, now=now, target=node.name, number=node.pk, **addresses)
     except IntegrityError as exc:
-        raise NameTaken(name) from exc
-    logger.info("created node=%s by=%s", name, user_of(by) or "command line")
+        raise NameTaken(described.name) from exc
+    logger.info("created node=%s by=%s", node.name, user_of(by) or "command line")
     return node
 
 

@@ -4,7 +4,6 @@ Once a node was approved its name is in certificates, in the audit log and in wh
 """
 
 import logging
-from collections.abc import Collection
 from datetime import datetime
 from typing import Any
 
@@ -13,9 +12,8 @@ from django.db import IntegrityError, transaction
 from dnspanel.accounts import audit
 from dnspanel.accounts.actors import Author, user_of
 from dnspanel.fleet.errors import NameTaken, WrongState
-from dnspanel.fleet.models import EnrolmentCode, Node, NodeEvent, NodeGroup, NodeState
-from dnspanel.fleet.nodes.enroll import require_permission
-from dnspanel.fleet.nodes.node_rules import check_node, checked_tags
+from dnspanel.fleet.models import EnrolmentCode, Node, NodeEvent, NodeState
+from dnspanel.fleet.nodes.enroll import NodeDescription, require_permission
 from dnspanel.publish.schemas import use_schema
 from dnspanel.texts import gettext
 
@@ -31,35 +29,22 @@ def has_joined(node: Node) -> bool:
     return NodeEvent.objects.filter(node=node, kind="enrolment").exists()
 
 
-def change_node(
-    *,
-    node: Node,
-    name: str,
-    dns_address: str,
-    dns_port: int,
-    agent_host: str,
-    agent_port: int,
-    schema: int,
-    group: NodeGroup | None,
-    tags: Collection[str],
-    now: datetime,
-    by: Author,
-) -> Node:
-    """The node is what is given here; a code that nobody used yet is void, because its command has the old addresses.
+def change_node(*, node: Node, described: NodeDescription, now: datetime, by: Author) -> Node:
+    """Replace what was entered for a node, and delete its unused codes, whose command has the old addresses.
 
-    Raises BadNode, NameTaken, WrongState for a node that has joined, Forbidden.
+    Raise BadNode, NameTaken, WrongState for a node that has joined, Forbidden.
     """
     require_permission(by)
-    check_node(name, dns_address, dns_port, agent_host, agent_port, schema)
-    values = (name, dns_address, dns_port, agent_host, agent_port, schema, group, checked_tags(tags))
+    described = described.checked()
+    name = described.name
     try:
         with transaction.atomic():
             current = _locked(node)
             before = _told(current)
-            for field, value in zip(_FIELDS, values, strict=True):
-                setattr(current, field, value)
+            for field in _FIELDS:
+                setattr(current, field, getattr(described, field))
             current.save(update_fields=_FIELDS)
-            use_schema(schema=schema, now=now)
+            use_schema(schema=described.schema, now=now)
             EnrolmentCode.objects.filter(node=current, used_at=None).delete()
             audit.record(action="node.change", by=by, now=now, target=name, before=before, after=_told(current))
     except IntegrityError as exc:

@@ -60,7 +60,10 @@ def node_new(request: PanelRequest) -> HttpResponse:
     form = NewNodeForm(request.POST or None)
     if form.is_valid():
         with _faults_in(form):
-            node = enroll.create_node(now=timezone.now(), by=request.user, **form.cleaned_data)
+            fields = dict(form.cleaned_data)
+            is_front = fields.pop("is_front")
+            described = enroll.NodeDescription(**fields)
+            node = enroll.create_node(described, now=timezone.now(), by=request.user, is_front=is_front)
             return _with_code(request, node)
     return render(request, "fleet/new.html", {"form": form}, status=422 if form.is_bound else 200)
 
@@ -75,7 +78,8 @@ def node_change(request: PanelRequest, name: str) -> HttpResponse:
     if form.is_valid():
         try:
             with _faults_in(form):
-                changed = unjoined.change_node(node=node, now=timezone.now(), by=request.user, **form.cleaned_data)
+                described = enroll.NodeDescription(**form.cleaned_data)
+                changed = unjoined.change_node(node=node, described=described, now=timezone.now(), by=request.user)
                 messages.success(
                     request,
                     gettext("{name} is changed. Make a new code: one from before is void.").format(name=changed.name),

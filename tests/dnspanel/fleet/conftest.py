@@ -49,12 +49,9 @@ def signing_request(key: ec.EllipticCurvePrivateKey | None = None, name: str = "
 def create_waiting_node(name: str = "ns1", agent_port: int = 8533, agent_host: str = "127.0.0.1") -> Node:
     """A node that waits for its agent."""
     return enroll.create_node(
-        name=name,
-        dns_address="192.0.2.53",
-        dns_port=53,
-        agent_host=agent_host,
-        agent_port=agent_port,
-        schema=4,
+        enroll.NodeDescription(
+            name=name, dns_address="192.0.2.53", dns_port=53, agent_host=agent_host, agent_port=agent_port, schema=4
+        ),
         now=NOW,
         by=None,
     )
@@ -63,12 +60,9 @@ def create_waiting_node(name: str = "ns1", agent_port: int = 8533, agent_host: s
 def create_front(name: str = "front1", agent_port: int = 8534) -> Node:
     """A front that waits for its agent."""
     return enroll.create_node(
-        name=name,
-        dns_address="192.0.2.80",
-        dns_port=53,
-        agent_host="127.0.0.1",
-        agent_port=agent_port,
-        schema=4,
+        enroll.NodeDescription(
+            name=name, dns_address="192.0.2.80", dns_port=53, agent_host="127.0.0.1", agent_port=agent_port, schema=4
+        ),
         now=NOW,
         by=None,
         is_front=True,
@@ -169,12 +163,9 @@ class EnrolledAgent:
         self.port = free_port()
         now = timezone.now()
         self.node = enroll.create_node(
-            name=name,
-            dns_address="127.0.0.1",
-            dns_port=53,
-            agent_host="127.0.0.1",
-            agent_port=self.port,
-            schema=4,
+            enroll.NodeDescription(
+                name=name, dns_address="127.0.0.1", dns_port=53, agent_host="127.0.0.1", agent_port=self.port, schema=4
+            ),
             now=now,
             by=None,
         )

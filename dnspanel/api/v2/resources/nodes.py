@@ -200,7 +200,8 @@ class OneNode(V2View):
             values["group"] = _group(values["group"])
         with conditional_write(request, f"node/{node.pk}", lambda: _stable(_node_json(name))):
             unchanged = {field: getattr(node, field) for field in NodePatchSerializer().fields if field not in values}
-            changed = unjoined.change_node(node=node, now=timezone.now(), by=actor, **unchanged, **values)
+            described = enroll.NodeDescription(**unchanged, **values)
+            changed = unjoined.change_node(node=node, described=described, now=timezone.now(), by=actor)
         return _answer(_node_json(changed.name))
 
     @extend_schema(operation_id="deleteNode", responses={204: None})

@@ -31,12 +31,14 @@ class Command(BaseCommand):
                 node = enroll.node_by_name(options["name"])
             else:
                 node = enroll.create_node(
-                    name=options["name"],
-                    dns_address=options["dns_address"],
-                    dns_port=options["dns_port"],
-                    agent_host=options["agent_host"],
-                    agent_port=options["agent_port"],
-                    schema=options["schema"],
+                    enroll.NodeDescription(
+                        name=options["name"],
+                        dns_address=options["dns_address"],
+                        dns_port=options["dns_port"],
+                        agent_host=options["agent_host"],
+                        agent_port=options["agent_port"],
+                        schema=options["schema"],
+                    ),
                     is_ring0=options["ring0"],
                     is_front=options["front"],
                     now=now,

@@ -56,14 +56,16 @@ def test_only_one_node_of_the_fleet_has_a_name(retired: Node, active_node: MakeN
     with pytest.raises(NameTaken):
         unjoined.change_node(
             node=other,
-            name="ns1",
-            dns_address="192.0.2.1",
-            dns_port=53,
-            agent_host="192.0.2.1",
-            agent_port=8533,
-            schema=4,
-            group=None,
-            tags=(),
+            described=enroll.NodeDescription(
+                name="ns1",
+                dns_address="192.0.2.1",
+                dns_port=53,
+                agent_host="192.0.2.1",
+                agent_port=8533,
+                schema=4,
+                group=None,
+                tags=(),
+            ),
             now=NOW,
             by=None,
         )

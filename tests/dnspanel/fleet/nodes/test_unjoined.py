@@ -28,7 +28,8 @@ TYPED = {
 
 
 def change(node: Node, by: User | None = None, **fields: Any) -> Node:
-    return unjoined.change_node(node=node, now=NOW, by=by, **{**TYPED, **fields})
+    described = enroll.NodeDescription(**{**TYPED, **fields})
+    return unjoined.change_node(node=node, described=described, now=NOW, by=by)
 
 
 def test_everything_that_was_typed_can_be_changed(waiting_node: MakeNode, alice: User) -> None:
