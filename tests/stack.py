@@ -20,7 +20,7 @@ import pytest
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.nodes import DemoNode
-from dnspanel.demo.stack import Stack, StackError
+from dnspanel.demo.stack import Stack, StackError, StackShape
 from tests.interpreter import Interpreter
 from tests.ports import OF_STACKS
 from tests.workers import FOLDER
@@ -121,9 +121,7 @@ def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = F
     subprocess.run(["cp", "-a", *map(str, files.iterdir()), str(directory)], check=True)
     return PreparedStack(
         directory,
-        sample_zones=sample_zones,
-        traffic=traffic,
-        durable=durable,
+        StackShape(sample_zones=sample_zones, traffic=traffic, durable=durable),
         free_ports=OF_STACKS,
         environment=PATIENCE | NO_RESOLVER | OTHER_SERVERS,
     )
@@ -142,7 +140,7 @@ def prepared_stack() -> Path:
         files = shared / f"{_digest()}-stack"
         if not files.exists():
             new = shared / "new-stack"
-            with Stack(new, sample_zones=False, traffic=False, durable=False) as stack:
+            with Stack(new, StackShape(sample_zones=False, traffic=False, durable=False)) as stack:
                 wait_until_in_sync(stack, seconds=60)
             for name in ("stack.json", "stack.lock", "log", "run", "supervisord.conf"):
                 path = new / name

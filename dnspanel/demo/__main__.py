@@ -19,7 +19,7 @@ from types import FrameType
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.ports import PortTaken
-from dnspanel.demo.stack import Stack, StackError
+from dnspanel.demo.stack import Stack, StackError, StackShape
 from dnspanel.demo.starting import NotUp
 from dnspanel.demo.stores import StoreNotReady
 from dnspanel.demo.supervision import NotStarted
@@ -59,7 +59,7 @@ def stop(number: int, frame: FrameType | None) -> None:
 
 def run() -> int:
     """Start the demo, say where it is, and keep it until it is asked to stop."""
-    stack = Stack(DEMO_DIRECTORY, requested_ports=requested_ports(), front=True, say=say)
+    stack = Stack(DEMO_DIRECTORY, StackShape(front=True), requested_ports=requested_ports(), say=say)
     try:
         with stack:
             say(welcome(stack))
@@ -111,7 +111,7 @@ def execute(command: Sequence[str]) -> int:
 
 def with_stores(directory: Path, command: Sequence[str]) -> int:
     """Run the command beside a PostgreSQL and a Redis of its own; return its status."""
-    with Stack(directory, stores_only=True, durable=False) as stack:
+    with Stack(directory, StackShape(stores_only=True, durable=False)) as stack:
         return subprocess.run(command, env=_with_plain_values(stack.env), cwd=unprivileged.CHECKOUT).returncode
 
 

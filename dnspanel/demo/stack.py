@@ -25,6 +25,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import IO, Self
@@ -59,39 +60,45 @@ class StackError(Exception):
     """The stack cannot start; the message is for the person who started it."""
 
 
+@dataclass(frozen=True, slots=True)
+class StackShape:
+    """What a stack consists of, and whether PostgreSQL waits for the disk (`durable`).
+
+    `ring0` is the private server that has to answer with a publication before
+    the others get it; `front` is dnsdist before the public ones; `stores_only`
+    is PostgreSQL and Redis and nothing else.
+    """
+
+    sample_zones: bool = True
+    traffic: bool = True
+    durable: bool = True
+    stores_only: bool = False
+    ring0: bool = True
+    front: bool = False
+
+
 class Stack:
     """The stack in `directory`; a context manager that starts and stops it.
 
-    `durable=False` lets PostgreSQL skip waiting for the disk; `ring0=False`
-    leaves out the private server that has to answer with a publication before
-    the others get it; `front` puts dnsdist before the public ones; `stores_only`
-    starts PostgreSQL and Redis and nothing else. Of `requested_ports`, the web
-    port is insisted on; the others are used where they can be had, and what is not requested is one of `free_ports`.
+    Of `requested_ports`, the web port is insisted on; the others are used where
+    they can be had, and what is not requested is one of `free_ports`.
     `environment` is added to that of every process.
     """
 
     def __init__(
         self,
         directory: Path,
+        shape: StackShape = StackShape(),
         *,
-        sample_zones: bool = True,
-        traffic: bool = True,
-        durable: bool = True,
-        stores_only: bool = False,
-        ring0: bool = True,
-        front: bool = False,
         requested_ports: Mapping[str, int] = MappingProxyType({}),
         free_ports: Sequence[int] = ports.RANGE,
         environment: Mapping[str, str] = MappingProxyType({}),
         say: Callable[[str], None] = lambda message: None,
     ) -> None:
         self.directory = directory.resolve()
-        self.sample_zones = sample_zones
-        self.traffic = traffic
-        self.stores_only = stores_only
-        self.has_ring0 = ring0 and not stores_only
-        self.has_front = front and not stores_only
-        self._durable = durable
+        self.shape = shape
+        self.has_ring0 = shape.ring0 and not shape.stores_only
+        self.has_front = shape.front and not shape.stores_only
         self._requested_ports = requested_ports
         self._free_ports = free_ports
         self._environment = environment
@@ -104,7 +111,7 @@ class Stack:
     @property
     def node_names(self) -> tuple[str, ...]:
         """The public ones."""
-        return () if self.stores_only else NODE_NAMES
+        return () if self.shape.stores_only else NODE_NAMES
 
     @property
     def server_names(self) -> tuple[str, ...]:
@@ -151,7 +158,7 @@ class Stack:
             directory=self.directory,
             postgres_port=self.ports["postgres"],
             redis_port=self.ports["redis"],
-            durable=self._durable,
+            durable=self.shape.durable,
         )
 
     @functools.cached_property
@@ -240,7 +247,7 @@ class Stack:
         try:
             self._prepare()
             self._start_stores()
-            if not self.stores_only:
+            if not self.shape.stores_only:
                 self._say("The database and the static files are brought up to date.")
                 self.prepare_panel()
                 self._keep_command_line()
@@ -296,7 +303,7 @@ class Stack:
         self._say("The web pages are up.")
         self.supervisor.start(PANEL)
         self._wait("update", self.update_port)
-        if self.sample_zones:
+        if self.shape.sample_zones:
             self._say(self.manage("demo_zones").strip())
 
     def _start_nodes(self) -> None:
@@ -363,13 +370,13 @@ class Stack:
     # Ports and lock
 
     def _has_process(self, name: str) -> bool:
-        if self.stores_only:
+        if self.shape.stores_only:
             return name in STORES
         if name.startswith(f"{RING0_NAME}-"):
             return self.has_ring0
         if name.startswith(f"{FRONT_NAME}-"):
             return self.has_front
-        return self.traffic or name != "traffic"
+        return self.shape.traffic or name != "traffic"
 
     def _stored_ports(self) -> dict[str, int]:
         try:

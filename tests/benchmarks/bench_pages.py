@@ -27,7 +27,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any
 
-from dnspanel.demo.stack import Stack
+from dnspanel.demo.stack import Stack, StackShape
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from tests import zonegen
@@ -274,7 +274,7 @@ def main() -> None:
     bulk = None if args.without_bulk else bulk_seconds()
     directory = stacks.ROOT / "var" / "bench" / "pages"
     shutil.rmtree(directory, ignore_errors=True)
-    with Stack(directory, stores_only=True, durable=False) as stack, stacks.panel_of(stack):
+    with Stack(directory, StackShape(stores_only=True, durable=False)) as stack, stacks.panel_of(stack):
         figures = run(args.zones, args.records, args.large, args.rounds)
     shutil.rmtree(directory, ignore_errors=True)
     result: dict[str, float] = {name: round(figures.p95(name)) for name in TARGETS if name in figures.took}

@@ -30,7 +30,7 @@ from typing import Any
 
 import psutil
 
-from dnspanel.demo.stack import Stack
+from dnspanel.demo.stack import Stack, StackShape
 from dnspanel.publish.pace import MOST, PER_SECOND
 from replication.dns.rdtypes import A
 from replication.dns.rrset import RRset
@@ -119,7 +119,9 @@ class Bench:
         sockets = Path(tempfile.mkdtemp(prefix="dp-"))
         with contextlib.ExitStack() as stack:
             stack.callback(shutil.rmtree, sockets, ignore_errors=True)
-            self.stores = stack.enter_context(Stack(directory, sample_zones=False, traffic=False, stores_only=True))
+            self.stores = stack.enter_context(
+                Stack(directory, StackShape(sample_zones=False, traffic=False, stores_only=True))
+            )
             stack.callback(shutil.rmtree, directory, ignore_errors=True)
             self.directory, self.sockets, self.port = directory, sockets, free_port()
             serving.write_postgresql(self.stores.stores.database_url, self.zones)

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import psycopg
 
-from dnspanel.demo.stack import Stack
+from dnspanel.demo.stack import Stack, StackShape
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from tests.benchmarks.rivals import rival_schema
@@ -77,7 +77,7 @@ class Tables:
 @contextlib.contextmanager
 def running(directory: Path) -> Iterator[Tables]:
     """Empty tables in a new PostgreSQL cluster with our stacks' configuration, durable; it ends with the context."""
-    with Stack(directory, sample_zones=False, traffic=False, stores_only=True) as stack:
+    with Stack(directory, StackShape(sample_zones=False, traffic=False, stores_only=True)) as stack:
         url = stack.stores.database_url
         with psycopg.connect(url, autocommit=True) as connection:
             yield Tables(connection, url)

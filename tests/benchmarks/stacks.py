@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from dnspanel.demo.stack import Stack
+from dnspanel.demo.stack import Stack, StackShape
 from replication.wire.protocol import Status
 from tests.stack import until
 
@@ -99,7 +99,10 @@ def bench_stack(name: str, *, ring0: bool = True) -> Iterator[BenchStack]:
     directory = ROOT / "var" / "bench" / name
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
-    with Stack(directory, sample_zones=False, traffic=False, ring0=ring0) as stack, panel_of(stack) as bench:
+    with (
+        Stack(directory, StackShape(sample_zones=False, traffic=False, ring0=ring0)) as stack,
+        panel_of(stack) as bench,
+    ):
         yield bench
     shutil.rmtree(directory, ignore_errors=True)
 

@@ -13,24 +13,24 @@ from pathlib import Path
 import pytest
 
 from dnspanel.demo import ports, unprivileged
-from dnspanel.demo.stack import LONGEST_SOCKET_DIRECTORY, Stack, StackError
+from dnspanel.demo.stack import LONGEST_SOCKET_DIRECTORY, Stack, StackError, StackShape
 from tests.stack import Answer, ask_all, wait_until_in_sync
 
 START = """
 import sys
 from pathlib import Path
-from dnspanel.demo.stack import Stack
-with Stack(Path(sys.argv[1]), stores_only=True, durable=False) as stack:
+from dnspanel.demo.stack import Stack, StackShape
+with Stack(Path(sys.argv[1]), StackShape(stores_only=True, durable=False)) as stack:
     print(stack.supervisor.pid("postgres"), stack.supervisor.pid("redis"), flush=True)
     sys.stdin.read()
 """
 
 
 def test_the_second_start_has_the_ports_of_the_first(directory: Path) -> None:
-    stack = Stack(directory, stores_only=True, durable=False)
+    stack = Stack(directory, StackShape(stores_only=True, durable=False))
     with stack:
         first = dict(stack.ports)
-    with Stack(directory, stores_only=True, durable=False) as again:
+    with Stack(directory, StackShape(stores_only=True, durable=False)) as again:
         assert again.ports == first
 
 
@@ -39,13 +39,13 @@ def test_a_taken_web_port_is_one_clear_sentence(directory: Path) -> None:
         sock.bind((ports.LOOPBACK, 0))
         sock.listen()
         taken = sock.getsockname()[1]
-        stack = Stack(directory, stores_only=True, requested_ports={"web": taken})
+        stack = Stack(directory, StackShape(stores_only=True), requested_ports={"web": taken})
         with pytest.raises(ports.PortTaken, match=rf"Port {taken} \(the web page\) is taken.*set PANEL_PORT"):
             stack.start()
 
 
 def test_a_taken_port_of_a_store_is_changed(directory: Path) -> None:
-    stack = Stack(directory, stores_only=True, durable=False)
+    stack = Stack(directory, StackShape(stores_only=True, durable=False))
     with stack:
         first = stack.ports["redis"]
     with socket.socket(socket.AF_INET, socket.SOCK_STREAM) as sock:
@@ -58,15 +58,15 @@ def test_a_taken_port_of_a_store_is_changed(directory: Path) -> None:
 
 def test_a_directory_holds_one_running_stack(directory: Path) -> None:
     with (
-        Stack(directory, stores_only=True, durable=False),
+        Stack(directory, StackShape(stores_only=True, durable=False)),
         pytest.raises(StackError, match="runs already"),
     ):
-        Stack(directory, stores_only=True).start()
+        Stack(directory, StackShape(stores_only=True)).start()
 
 
 @pytest.mark.skipif(os.geteuid() != 0, reason="only root can act for two users")
 def test_a_directory_of_another_user_is_one_clear_sentence(directory: Path) -> None:
-    with Stack(directory, stores_only=True, durable=False):
+    with Stack(directory, StackShape(stores_only=True, durable=False)):
         pass
     user = unprivileged.account()
     assert user is not None
@@ -82,7 +82,7 @@ def test_a_stack_that_was_never_started_has_no_environment(directory: Path) -> N
 
 
 def test_no_secret_stands_in_the_environment(directory: Path) -> None:
-    with Stack(directory, stores_only=True, durable=False) as stack:
+    with Stack(directory, StackShape(stores_only=True, durable=False)) as stack:
         added = {name: value for name, value in stack.env.items() if os.environ.get(name) != value}
         for path in (directory / "secrets").iterdir():
             assert path.stat().st_mode & 0o777 == 0o600
@@ -98,7 +98,7 @@ def test_sockets_have_a_path_that_fits(directory: Path) -> None:
 
 def test_a_command_that_fails_says_what_it_said(directory: Path) -> None:
     with (
-        Stack(directory, stores_only=True, durable=False) as stack,
+        Stack(directory, StackShape(stores_only=True, durable=False)) as stack,
         pytest.raises(StackError, match=r"ended with status 3:\nout of luck"),
     ):
         stack.run(["sh", "-c", "echo out of luck >&2; exit 3"])
@@ -120,7 +120,7 @@ def test_a_stack_whose_starter_was_killed_leaves_nothing_and_starts_again(direct
     while any(Path(f"/proc/{pid}").exists() for pid in pids):
         assert time.monotonic() < deadline
         time.sleep(0.05)
-    with Stack(directory, stores_only=True, durable=False) as stack:
+    with Stack(directory, StackShape(stores_only=True, durable=False)) as stack:
         assert stack.supervisor.pid("postgres") not in pids
 
 

@@ -7,13 +7,13 @@ import pytest
 import redis
 
 from dnspanel.demo import unprivileged
-from dnspanel.demo.stack import Stack
+from dnspanel.demo.stack import Stack, StackShape
 from dnspanel.demo.stores import StoreNotReady, keep_secret
 
 
 @pytest.fixture
 def stack(directory: Path) -> Stack:
-    return Stack(directory, stores_only=True, durable=False)
+    return Stack(directory, StackShape(stores_only=True, durable=False))
 
 
 def test_both_answer_and_keep_what_they_hold(stack: Stack) -> None:
