@@ -3,6 +3,7 @@
 import json
 import sys
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, urlsplit
@@ -15,7 +16,7 @@ from jmespath.parser import ParsedResult
 
 from dnspanel.cli import output
 from dnspanel.cli.fields import fields_of
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Session, options_as, pass_session, shared_options
 from dnspanel.cli.standard_input import read_bytes
 
 _METHODS = ("GET", "HEAD", "POST", "PUT", "PATCH", "DELETE")
@@ -40,25 +41,44 @@ class _Query(click.ParamType[ParsedResult]):
             self.fail(f"{exc}. See https://jmespath.org", param, ctx)
 
 
+@dataclass(frozen=True, slots=True)
+class Content:
+    """Fields, headers and body of a request, as a person writes them."""
+
+    texts: Sequence[str]
+    typed: Sequence[str]
+    headers: Sequence[str]
+    file: Path | None
+
+
+content_options = options_as(
+    "content",
+    Content,
+    click.option(
+        "-f", "--field", "texts", metavar="KEY=VALUE", multiple=True, help="Send a field whose value is a text."
+    ),
+    click.option(
+        "-F",
+        "--typed-field",
+        "typed",
+        metavar="KEY=VALUE",
+        multiple=True,
+        help="Send a field whose value is JSON, such as true or 300; @FILE is the text of a file, @- standard input.",
+    ),
+    click.option("-H", "--header", "headers", metavar="NAME:VALUE", multiple=True, help="Send this header."),
+    click.option(
+        "--input",
+        "file",
+        type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
+        help="Send this file as the body; - is standard input. Fields are query parameters then.",
+    ),
+)
+
+
 @click.command()
 @click.argument("method", metavar="METHOD", type=click.Choice(_METHODS, case_sensitive=False))
 @click.argument("path")
-@click.option("-f", "--field", "texts", metavar="KEY=VALUE", multiple=True, help="Send a field whose value is a text.")
-@click.option(
-    "-F",
-    "--typed-field",
-    "typed",
-    metavar="KEY=VALUE",
-    multiple=True,
-    help="Send a field whose value is JSON, such as true or 300; @FILE is the text of a file, @- standard input.",
-)
-@click.option("-H", "--header", "headers", metavar="NAME:VALUE", multiple=True, help="Send this header.")
-@click.option(
-    "--input",
-    "file",
-    type=click.Path(path_type=Path, dir_okay=False, allow_dash=True),
-    help="Send this file as the body; - is standard input. Fields are query parameters then.",
-)
+@content_options
 @click.option("--paginate", is_flag=True, help="Read all pages of a list and print the items as one array.")
 @click.option("--query", type=_Query(), help="Print the part of the answer that this JMESPath expression selects.")
 @click.option("-i", "--include", is_flag=True, help="Print the status and the headers before the answer.")
@@ -68,10 +88,7 @@ def api(
     session: Session,
     method: str,
     path: str,
-    texts: Sequence[str],
-    typed: Sequence[str],
-    headers: Sequence[str],
-    file: Path | None,
+    content: Content,
     paginate: bool,
     query: ParsedResult | None,
     include: bool,
@@ -97,11 +114,11 @@ def api(
         raise click.UsageError(f"{path} is not a path below {_ROOT}, such as /zones.")
     below = "/" + parts.path.removeprefix(_ROOT).lstrip("/")
     parameters: dict[str, Any] = dict(parse_qsl(parts.query, keep_blank_values=True))
-    fields = fields_of(texts, typed)
-    sent = dict(map(_header, headers))
+    fields = fields_of(content.texts, content.typed)
+    sent = dict(map(_header, content.headers))
     body: bytes | None = None
-    if file is not None:
-        body = read_bytes(file)
+    if content.file is not None:
+        body = read_bytes(content.file)
     elif fields and method not in _WITHOUT_BODY:
         body, fields = json.dumps(fields).encode(), {}
     if any(isinstance(value, (dict, list)) for value in fields.values()):

@@ -13,7 +13,7 @@ from dnspanel.cli.dnssec_policies import policy
 from dnspanel.cli.dnssec_rollovers import rollover
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, options, pass_session, shared_options
-from dnspanel.cli.written import publish, show_written, writing_options
+from dnspanel.cli.written import Writing, publish, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 
 ALGORITHMS = {"ecdsa256": 13, "ecdsa384": 14, "ed25519": 15, "ed448": 16, "rsasha256": 8, "rsasha512": 10}
@@ -325,11 +325,11 @@ dnssec.add_command(policy)
 dnssec.add_command(rollover)
 
 
-def _settle(session: Session, zone: str, body: Mapping[str, Any], *, wait: bool, timeout: int, reason: str) -> None:
-    query = {"reason": reason} if reason else {}
+def _settle(session: Session, zone: str, body: Mapping[str, Any], *, writing: Writing) -> None:
+    query = {"reason": writing.reason} if writing.reason else {}
     path = zone_path(zone, "dnssec")
-    written = publish(session, "PATCH", path, body, query=query, wait=wait, timeout=timeout)
-    show_written(session, written, waited=wait, verb="Changed the DNSSEC settings of")
+    written = publish(session, "PATCH", path, body, query=query, waiting=writing)
+    show_written(session, written, waited=writing.wait, verb="Changed the DNSSEC settings of")
 
 
 def _settle_many(
@@ -339,19 +339,17 @@ def _settle_many(
     *,
     verb: str,
     dry_run: bool,
-    wait: bool,
-    timeout: int,
-    reason: str,
+    writing: Writing,
 ) -> bool:
     """Change how zones are signed, or show what would change. Return whether something was published."""
-    body = {**body, "zones": list(zones), "reason": reason}
+    body = {**body, "zones": list(zones), "reason": writing.reason}
     if dry_run:
         answer = session.client.send("POST", "/bulk/dnssec", body, query=_DRY_RUN)
         session.show_rows(answer["plans"], _PLANNED, none="No zones.")
         output.tell("Nothing was written.")
         return False
-    written = publish(session, "POST", "/bulk/dnssec", body, wait=wait, timeout=timeout)
-    show_written(session, written, waited=wait, verb=verb)
+    written = publish(session, "POST", "/bulk/dnssec", body, waiting=writing)
+    show_written(session, written, waited=writing.wait, verb=verb)
     return written["publication"] is not None
 
 

@@ -10,7 +10,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import C, Session, pass_session, shared_options
-from dnspanel.cli.written import publish, show_written, writing_options
+from dnspanel.cli.written import Writing, publish, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 
 KSK_FLAGS, ZSK_FLAGS = 257, 256
@@ -181,12 +181,10 @@ def _add(
         click.echo(f"The new key has the id {written['key']['id']} and the tag {written['key']['tag']}.")
 
 
-def _write(
-    session: Session, method: str, path: str, body: Any, *, wait: bool, timeout: int, reason: str
-) -> Mapping[str, Any]:
-    query = {"reason": reason} if reason else {}
-    written = publish(session, method, path, body, query=query, wait=wait, timeout=timeout)
-    show_written(session, written, waited=wait, verb="Changed the keys of")
+def _write(session: Session, method: str, path: str, body: Any, *, writing: Writing) -> Mapping[str, Any]:
+    query = {"reason": writing.reason} if writing.reason else {}
+    written = publish(session, method, path, body, query=query, waiting=writing)
+    show_written(session, written, waited=writing.wait, verb="Changed the keys of")
     return written
 
 

@@ -7,7 +7,7 @@ import click
 
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import publish, show_written, writing_options
+from dnspanel.cli.written import Writing, publish, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 
 _COLUMNS = (
@@ -78,14 +78,12 @@ def _write(
     path: str,
     body: Mapping[str, Any] | None,
     *,
-    wait: bool,
-    timeout: int,
-    reason: str,
+    writing: Writing,
 ) -> None:
-    query = {"reason": reason} if reason else {}
+    query = {"reason": writing.reason} if writing.reason else {}
     show_written(
         session,
-        publish(session, method, path, body, query=query, wait=wait, timeout=timeout),
-        waited=wait,
+        publish(session, method, path, body, query=query, waiting=writing),
+        waited=writing.wait,
         verb="Changed the keys of",
     )

@@ -8,6 +8,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.waiting import Waiting
 from dnspanel.cli.written import waiting_options
 from dnspanel.cli.zone_paths import zone_path
 from dnspanel.cli.zone_runs import run_to_end, show_run
@@ -94,7 +95,7 @@ def unset(session: Session, zone: str) -> None:
 @waiting_options
 @shared_options
 @pass_session
-def run(session: Session, name: str | None, search: str, apply: bool, wait: bool, timeout: int) -> None:
+def run(session: Session, name: str | None, search: str, apply: bool, waiting: Waiting) -> None:
     """Bring zones in line with their DNSSEC policies.
 
     Without --apply, only a dry run is made. Exit code 1 means that zones were refused, or taken back because the name
@@ -109,7 +110,7 @@ def run(session: Session, name: str | None, search: str, apply: bool, wait: bool
     done = run_to_end(session, _RUNS, body)
     if apply:
         body = {"dry_run_of": done["id"]}
-        done = run_to_end(session, _RUNS, body, wait=wait, timeout=timeout)
+        done = run_to_end(session, _RUNS, body, waiting=waiting)
     show_run(session, _RUNS, done, _FOUND, carried_out=apply)
 
 

@@ -8,7 +8,7 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import publish, show_written, writing_options
+from dnspanel.cli.written import Writing, publish, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 
 _COLUMNS = (
@@ -143,11 +143,9 @@ def _newest(session: Session, zone: str) -> Mapping[str, Any] | None:
     return found[0] if found else None
 
 
-def _send(
-    session: Session, path: str, body: Mapping[str, Any], *, verb: str, wait: bool, timeout: int, reason: str
-) -> None:
-    query = {"reason": reason} if reason else {}
-    written = publish(session, "POST", path, body, query=query, wait=wait, timeout=timeout)
-    show_written(session, written, waited=wait, verb=verb)
+def _send(session: Session, path: str, body: Mapping[str, Any], *, verb: str, writing: Writing) -> None:
+    query = {"reason": writing.reason} if writing.reason else {}
+    written = publish(session, "POST", path, body, query=query, waiting=writing)
+    show_written(session, written, waited=writing.wait, verb=verb)
     if not session.is_json:
         output.tell(written["rollover"]["waits_for"])

@@ -10,7 +10,7 @@ from dnspanel.cli.durations import Ttl
 from dnspanel.cli.output import Column
 from dnspanel.cli.records import present_ttl
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import confirm_option, show_changes_of, show_written, writing_options
+from dnspanel.cli.written import Writing, confirm_option, show_changes_of, show_written, writing_options
 from dnspanel.cli.written import publish as send_and_wait
 from dnspanel.cli.zone_paths import segment, zone_path
 
@@ -109,18 +109,16 @@ def publish(
     zones: Sequence[str],
     accepted: Sequence[str],
     confirm: bool,
-    wait: bool,
-    timeout: int,
-    reason: str,
+    writing: Writing,
 ) -> None:
     """Publish a draft in one publication.
 
     Without KEY the draft is your current one.
     """
-    body: dict[str, Any] = {"reason": reason, "accepted": list(accepted), "confirm": confirm}
+    body: dict[str, Any] = {"reason": writing.reason, "accepted": list(accepted), "confirm": confirm}
     body |= {"zones": list(zones)} if zones else {}
-    written = send_and_wait(session, "POST", f"{_path(key)}/publish", body, wait=wait, timeout=timeout)
-    show_written(session, written, waited=wait)
+    written = send_and_wait(session, "POST", f"{_path(key)}/publish", body, waiting=writing)
+    show_written(session, written, waited=writing.wait)
 
 
 @drafts.command()

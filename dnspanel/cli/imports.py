@@ -3,6 +3,7 @@
 import time
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from dnspanel.cli.errors import Refused, TakenBack
 from dnspanel.cli.output import Column
 from dnspanel.cli.passphrase import passphrase_in, passphrase_option
 from dnspanel.cli.progress import progress
-from dnspanel.cli.session import Session, options, pass_session, shared_options
+from dnspanel.cli.session import Session, options, options_as, pass_session, shared_options
 from dnspanel.cli.standard_input import STANDARD_INPUT, standard_input_as_file
 from dnspanel.cli.upload import upload
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
@@ -62,38 +63,54 @@ applying_options = options(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Handling:
+    """How an import treats zones that exist, zones that do not, and signatures."""
+
+    existing: str
+    new: str
+    signatures: str
+
+
+handling_options = options_as(
+    "handling",
+    Handling,
+    click.option(
+        "--existing",
+        type=click.Choice(["union", "rrsets", "replace", "skip"]),
+        default="union",
+        show_default=True,
+        help="Handling of zones that exist: add values (union), replace RRsets (rrsets), replace the zone, or skip.",
+    ),
+    click.option(
+        "--new",
+        type=click.Choice(["create", "skip"]),
+        default="create",
+        show_default=True,
+        help="Handling of zones that do not exist.",
+    ),
+    click.option(
+        "--signatures",
+        type=click.Choice(["drop", "keep"]),
+        default="drop",
+        show_default=True,
+        help="Signatures of signed zones: drop the signatures, or serve the zones with the signatures.",
+    ),
+)
+
+
 @click.command("import")
 @click.argument(
     "files", metavar="FILES...", nargs=-1, required=True, type=click.Path(exists=True, path_type=Path, allow_dash=True)
 )
 @click.option("--apply", is_flag=True, help="Publish the result of the dry run. Without --apply, nothing is written.")
-@click.option(
-    "--existing",
-    type=click.Choice(["union", "rrsets", "replace", "skip"]),
-    default="union",
-    show_default=True,
-    help="Handling of zones that exist: add values (union), replace RRsets (rrsets), replace the zone, or skip.",
-)
-@click.option(
-    "--new",
-    type=click.Choice(["create", "skip"]),
-    default="create",
-    show_default=True,
-    help="Handling of zones that do not exist.",
-)
+@handling_options
 @click.option(
     "--source",
     type=click.Choice(["files", "json", "powerdns-dump", "powerdns-lmdb"]),
     default="files",
     show_default=True,
     help="Kind of the files; `files` are zone files, archives and named.conf.",
-)
-@click.option(
-    "--signatures",
-    type=click.Choice(["drop", "keep"]),
-    default="drop",
-    show_default=True,
-    help="Signatures of signed zones: drop the signatures, or serve the zones with the signatures.",
 )
 @click.option("--title", help="Title of the import in lists.")
 @click.option(
@@ -110,10 +127,8 @@ def import_files(
     session: Session,
     files: Sequence[Path],
     apply: bool,
-    existing: str,
-    new: str,
+    handling: Handling,
     source: str,
-    signatures: str,
     title: str | None,
     name: str,
     keys_passphrase_file: Path | None,
@@ -140,7 +155,7 @@ def import_files(
     body = {
         "source": source,
         "title": title or (first if len(files) == 1 else f"{first} and {len(files) - 1} more"),
-        "options": {"existing": existing, "new": new, "signatures": signatures},
+        "options": asdict(handling),
     }
     job = session.client.send("POST", "/imports", body | passphrase_in(keys_passphrase_file))
     output.tell(f"Import {job['id']}")

@@ -10,6 +10,7 @@ from dnspanel.cli.output import Column
 from dnspanel.cli.passphrase import FILE, only_line_of
 from dnspanel.cli.session import Session, options, pass_session, shared_options
 from dnspanel.cli.standard_input import read_text
+from dnspanel.cli.waiting import Waiting
 from dnspanel.cli.written import publish, show_written, waiting_options
 from dnspanel.cli.zone_paths import zone_path
 
@@ -158,13 +159,13 @@ def retrieve(session: Session, zone: str, wants_all: bool) -> None:
 @waiting_options
 @shared_options
 @pass_session
-def take_over(session: Session, zone: str, reason: str, past_rules: bool, wait: bool, timeout: int) -> None:
+def take_over(session: Session, zone: str, reason: str, past_rules: bool, waiting: Waiting) -> None:
     """Make this panel the primary of a zone.
 
     From then on the zone is edited and published here.
     """
     path, body = zone_path(zone, "primaries", "take-over"), _override(reason, past_rules)
-    show_written(session, publish(session, "POST", path, body, wait=wait, timeout=timeout), waited=wait)
+    show_written(session, publish(session, "POST", path, body, waiting=waiting), waited=waiting.wait)
 
 
 @primaries.command("give-back")

@@ -1,6 +1,7 @@
 """`dnspanel records`: list, set, add, remove, delete, change; each publication loses nothing of what others write."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -10,8 +11,16 @@ from dnspanel.cli.durations import Ttl
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import C, Session, pass_session, shared_options
-from dnspanel.cli.written import confirm_option, publish, show_change, show_dry_run, show_written, writing_options
+from dnspanel.cli.session import C, Session, options_as, pass_session, shared_options
+from dnspanel.cli.written import (
+    Writing,
+    confirm_option,
+    publish,
+    show_change,
+    show_dry_run,
+    show_written,
+    writing_options,
+)
 from dnspanel.cli.zone_paths import segment, zone_path
 
 DEFAULT_TTL = 3600
@@ -24,6 +33,33 @@ _LISTED = (
     Column("", lambda row: "disabled" if row["disabled"] else ""),
 )
 _TTL = click.option("--ttl", type=Ttl(), help="TTL in seconds, or a duration such as 5m or 1h.")
+
+
+@dataclass(frozen=True, slots=True)
+class Notes:
+    """Comments and tags to set for an RRset; None and empty ones stay as they are."""
+
+    comment: str | None
+    tags: Sequence[str]
+    no_tags: bool
+    of_values: Sequence[tuple[str, str]]
+
+
+notes_options = options_as(
+    "notes",
+    Notes,
+    click.option("--comment", help='Comment for the RRset. "" removes the comment.'),
+    click.option("--tag", "tags", multiple=True, help="Tag that replaces all present tags. Repeat for several."),
+    click.option("--no-tags", is_flag=True, help="Remove all tags from the RRset."),
+    click.option(
+        "--value-comment",
+        "of_values",
+        nargs=2,
+        multiple=True,
+        metavar="VALUE TEXT",
+        help="Comment for one value. Repeat for several.",
+    ),
+)
 
 
 @click.group()
@@ -155,33 +191,11 @@ def delete(session: Session, zone: str, name: str, type: str, **how: Any) -> Non
 @click.argument("zone")
 @click.argument("name")
 @click.argument("type")
-@click.option("--comment", help='Comment for the RRset. "" removes the comment.')
-@click.option("--tag", "tags", multiple=True, help="Tag that replaces all present tags. Repeat for several.")
-@click.option("--no-tags", is_flag=True, help="Remove all tags from the RRset.")
-@click.option(
-    "--value-comment",
-    "of_values",
-    nargs=2,
-    multiple=True,
-    metavar="VALUE TEXT",
-    help="Comment for one value. Repeat for several.",
-)
+@notes_options
 @shared_options
 @writing_options
 @pass_session
-def note(
-    session: Session,
-    zone: str,
-    name: str,
-    type: str,
-    comment: str | None,
-    tags: Sequence[str],
-    no_tags: bool,
-    of_values: Sequence[tuple[str, str]],
-    wait: bool,
-    timeout: int,
-    reason: str,
-) -> None:
+def note(session: Session, zone: str, name: str, type: str, notes: Notes, writing: Writing) -> None:
     """Set comments and tags of records.
 
     Records and TTL stay unchanged. An empty TEXT removes the comment of a value.
@@ -191,15 +205,15 @@ def note(
       dnspanel records note example.net www A --tag shop --value-comment 192.0.2.1 "first rack"
     """
     path = zone_path(zone, "rrsets", segment(name), segment(type))
-    body: dict[str, Any] = {} if comment is None else {"comment": comment}
-    if tags or no_tags:
-        body["tags"] = list(tags)
-    if of_values:
-        remarks = {**session.client.get(path).get("value_comments", {}), **dict(of_values)}
+    body: dict[str, Any] = {} if notes.comment is None else {"comment": notes.comment}
+    if notes.tags or notes.no_tags:
+        body["tags"] = list(notes.tags)
+    if notes.of_values:
+        remarks = {**session.client.get(path).get("value_comments", {}), **dict(notes.of_values)}
         body["value_comments"] = {value: text for value, text in remarks.items() if text}
-    if not body or (tags and no_tags):
+    if not body or (notes.tags and notes.no_tags):
         raise click.UsageError("Give --comment, --tag, --no-tags or --value-comment.")
-    show_written(session, publish(session, "PATCH", path, body, wait=wait, timeout=timeout), waited=wait)
+    show_written(session, publish(session, "PATCH", path, body, waiting=writing), waited=writing.wait)
 
 
 @records.command()
@@ -233,9 +247,7 @@ def change(
     *,
     dry_run: bool,
     confirm: bool,
-    wait: bool,
-    timeout: int,
-    reason: str,
+    writing: Writing,
     **told: Any,
 ) -> None:
     """Change records of many zones in one publication.
@@ -253,12 +265,12 @@ def change(
         raise click.UsageError("Give --search or --at, not both.")
     named = [{"zone": zone, "name": name, "type": type_} for zone, name, type_ in places]
     found: dict[str, Any] = {"q": search} if search is not None else {"rrsets": named}
-    body = {**found, "act": _act(**told), "reason": reason, "confirm": confirm}
+    body = {**found, "act": _act(**told), "reason": writing.reason, "confirm": confirm}
     if dry_run:
         _show_preview(session, session.client.send("POST", "/bulk/rrsets", body, query={"dry_run": True}))
         return
-    written = publish(session, "POST", "/bulk/rrsets", body, wait=wait, timeout=timeout)
-    show_written(session, written, waited=wait)
+    written = publish(session, "POST", "/bulk/rrsets", body, waiting=writing)
+    show_written(session, written, waited=writing.wait)
     if not session.is_json:
         _tell_refusals(written["outcome"])
 
@@ -316,16 +328,14 @@ def _change(
     dry_run: bool,
     confirm: bool,
     ptr: bool,
-    wait: bool,
-    timeout: int,
-    reason: str,
+    writing: Writing,
 ) -> None:
     path = zone_path(zone, "changes")
-    body = {"changes": [order], "reason": reason, "confirm": confirm, **({"ptr": True} if ptr else {})}
+    body = {"changes": [order], "reason": writing.reason, "confirm": confirm, **({"ptr": True} if ptr else {})}
     if dry_run:
         show_dry_run(session, path, body)
     else:
-        show_written(session, publish(session, "POST", path, body, wait=wait, timeout=timeout), waited=wait)
+        show_written(session, publish(session, "POST", path, body, waiting=writing), waited=writing.wait)
 
 
 def present_ttl(session: Session, zone: str, name: str, type: str) -> int:

@@ -1,5 +1,7 @@
 """What every command has: the options that all share, the client, and how its result is printed."""
 
+import dataclasses
+import functools
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
@@ -96,6 +98,21 @@ def options(*each: Callable[[Any], Any]) -> Callable[[C], C]:
         for option in reversed(each):
             command = option(command)
         return command
+
+    return with_options
+
+
+def options_as(name: str, kind: type[Any], *each: Callable[[Any], Any]) -> Callable[[C], C]:
+    """Several options that the command gets as one argument: a `kind`, a dataclass with a field for each option."""
+    fields = [field.name for field in dataclasses.fields(kind)]
+
+    def with_options(command: C) -> C:
+        @functools.wraps(command)
+        def with_one_argument(*args: Any, **values: Any) -> Any:
+            chosen = kind(**{field: values.pop(field) for field in fields})
+            return command(*args, **values, **{name: chosen})
+
+        return options(*each)(with_one_argument)  # type: ignore[return-value]
 
     return with_options
 

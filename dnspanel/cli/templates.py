@@ -1,13 +1,15 @@
 """`dnspanel templates`: which there are, one applied to a zone, and many zones brought to one."""
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from dnspanel.cli import output
 from dnspanel.cli.output import Column
-from dnspanel.cli.session import Session, pass_session, shared_options
+from dnspanel.cli.session import Session, options_as, pass_session, shared_options
+from dnspanel.cli.waiting import Waiting
 from dnspanel.cli.written import confirm_option, waiting_options
 from dnspanel.cli.zone_paths import zone_path
 from dnspanel.cli.zone_runs import run_to_end, show_run
@@ -33,6 +35,30 @@ _FOUND = (Column("ZONE", "zone"), Column("OUTCOME", "outcome"), Column("WHAT", "
 
 _set = click.option(
     "--set", "settings", metavar="NAME=VALUE", multiple=True, help="Value of a variable. Repeat for several."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Use:
+    """How a template is applied to a zone. Where `keep` is None, the zone stays linked or not as before."""
+
+    settings: Sequence[str]
+    name: str
+    overwrite: bool
+    keep: bool | None
+
+
+use_options = options_as(
+    "use",
+    Use,
+    _set,
+    click.option("--name", default="@", show_default=True, help="Owner name for the records of a snippet."),
+    click.option("--overwrite", is_flag=True, help="Overwrite records that differ from the template."),
+    click.option(
+        "--keep/--no-keep",
+        default=None,
+        help="Link the zone to the template, or remove the link.  [default: no change]",
+    ),
 )
 
 
@@ -77,29 +103,13 @@ def show(session: Session, template: str, version: int | None) -> None:
 @templates.command()
 @click.argument("zone")
 @click.argument("template")
-@_set
-@click.option("--name", default="@", show_default=True, help="Owner name for the records of a snippet.")
-@click.option("--overwrite", is_flag=True, help="Overwrite records that differ from the template.")
-@click.option(
-    "--keep/--no-keep", default=None, help="Link the zone to the template, or remove the link.  [default: no change]"
-)
+@use_options
 @click.option("--reason", default="", help="Reason for the history.")
 @confirm_option
 @click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")
 @shared_options
 @pass_session
-def apply(
-    session: Session,
-    zone: str,
-    template: str,
-    settings: Sequence[str],
-    name: str,
-    overwrite: bool,
-    keep: bool | None,
-    reason: str,
-    confirm: bool,
-    dry_run: bool,
-) -> None:
+def apply(session: Session, zone: str, template: str, use: Use, reason: str, confirm: bool, dry_run: bool) -> None:
     """Apply a template to a zone.
 
     Records of the zone that differ, and do not come from the template, stay as they are unless --overwrite is given.
@@ -111,10 +121,10 @@ def apply(
     """
     body = {
         "template": _named(session, template)["id"],
-        "values": _values(settings),
-        "name": name,
-        "overwrite": overwrite,
-        "keep": keep,
+        "values": _values(use.settings),
+        "name": use.name,
+        "overwrite": use.overwrite,
+        "keep": use.keep,
         "reason": reason,
         "confirm": confirm,
     }
@@ -125,7 +135,7 @@ def apply(
         output.show_json(found)
     else:
         session.show_rows(steps, _STEPS, none="Nothing to change.")
-    conflicts = 0 if overwrite else sum(step["act"] == "conflict" for step in steps)
+    conflicts = 0 if use.overwrite else sum(step["act"] == "conflict" for step in steps)
     if conflicts:
         output.tell(f"{conflicts:,} stay{'s' if conflicts == 1 else ''} as before. With --overwrite they change.")
     if dry_run:
@@ -152,8 +162,7 @@ def run(
     keep: bool,
     overwrite: bool,
     carry_out: bool,
-    wait: bool,
-    timeout: int,
+    waiting: Waiting,
 ) -> None:
     """Update zones to the newest version of a template.
 
@@ -169,7 +178,7 @@ def run(
     done = run_to_end(session, _RUNS, body)
     if carry_out and done["state"] == "done":
         told = {"dry_run_of": done["id"], "overwrite": overwrite}
-        done = run_to_end(session, _RUNS, told, wait=wait, timeout=timeout)
+        done = run_to_end(session, _RUNS, told, waiting=waiting)
     show_run(session, _RUNS, done, _FOUND, carried_out=carry_out)
 
 

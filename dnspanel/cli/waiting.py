@@ -6,6 +6,7 @@ A wait whose time is over is no exception: the command still prints its result, 
 import math
 import time
 from collections.abc import Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import click
@@ -21,6 +22,17 @@ LONGEST_REQUEST = 60
 # With somebody who watches, it is asked again so often.
 _WATCHED_REQUEST = 2
 DEFAULT_TIMEOUT = 60
+
+
+@dataclass(frozen=True, slots=True)
+class Waiting:
+    """Whether a command waits until every node answers with its change, and after how many seconds it stops."""
+
+    wait: bool = False
+    timeout: int = DEFAULT_TIMEOUT
+
+
+NOT_WAITING = Waiting()
 
 
 @click.command("wait")

@@ -1,13 +1,14 @@
 """Writes: sent with `wait` or as a dry run, and their result as text."""
 
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import Any
 
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.session import Session, options
-from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
+from dnspanel.cli.session import Session, options_as
+from dnspanel.cli.waiting import DEFAULT_TIMEOUT, Waiting, wait_for
 
 _WAITING = (
     click.option("--wait", is_flag=True, help="Wait until every node answers with the change."),
@@ -21,13 +22,21 @@ _WAITING = (
 )
 _WRITING = (*_WAITING, click.option("--reason", default="", help="Reason for the history."))
 
+
+@dataclass(frozen=True, slots=True)
+class Writing(Waiting):
+    """How a command publishes: its reason in the history, and whether it waits for the nodes."""
+
+    reason: str = ""
+
+
 # What kinds of revisions did to a zone; every other kind changed it.
 _VERBS = {"create": "Created", "delete": "Deleted", "restore": "Restored", "expire": "Stopped serving"}
 
-# Options of every command that publishes.
-writing_options = options(*_WRITING)
-# Those of a command that publishes and takes no reason.
-waiting_options = options(*_WAITING)
+# Options of every command that publishes: its argument `writing`.
+writing_options = options_as("writing", Writing, *_WRITING)
+# Those of a command that publishes and takes no reason: its argument `waiting`.
+waiting_options = options_as("waiting", Waiting, *_WAITING)
 
 # Of a command that a guard can stop.
 confirm_option = click.option("--confirm", is_flag=True, help="Confirm a change that deletes many records.")
@@ -40,18 +49,17 @@ def publish(
     path: str,
     body: Any = None,
     *,
-    wait: bool,
-    timeout: int,
+    waiting: Waiting,
     query: Mapping[str, Any] | None = None,
 ) -> Mapping[str, Any]:
-    """Write, and wait for the nodes if `wait` says so. Return the answer. Raise Refused or Unreachable.
+    """Write, and wait for the nodes if `waiting` says so. Return the answer. Raise Refused or Unreachable.
 
     The wait is a request of its own: who interrupts it knows the publication, and nodes that are late do not hide it.
     """
     written: dict[str, Any] = session.client.send(method, path, body, query=query)
     publication = written["publication"]
-    if wait and publication and not publication["everywhere"]:
-        written["publication"] = wait_for(session, publication["sequence"], timeout)
+    if waiting.wait and publication and not publication["everywhere"]:
+        written["publication"] = wait_for(session, publication["sequence"], waiting.timeout)
     return written
 
 

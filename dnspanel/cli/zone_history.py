@@ -9,6 +9,7 @@ from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.written import (
+    Writing,
     confirm_option,
     dry_run_option,
     publish,
@@ -85,9 +86,7 @@ def _at_name(revision: Mapping[str, Any], name: str | None) -> list[Mapping[str,
 @writing_options
 @shared_options
 @pass_session
-def undo(
-    session: Session, zone: str, revision: int, confirm: bool, dry_run: bool, wait: bool, timeout: int, reason: str
-) -> None:
+def undo(session: Session, zone: str, revision: int, confirm: bool, dry_run: bool, writing: Writing) -> None:
     """Undo one revision of a zone.
 
     The undo is refused if others changed the same records since.
@@ -98,12 +97,12 @@ def undo(
       dnspanel zones undo example.net 12 --dry-run
       dnspanel zones undo example.net 12
     """
-    body = {"reason": reason, "confirm": confirm}
+    body = {"reason": writing.reason, "confirm": confirm}
     path = zone_path(zone, "revisions", revision, "undo")
     if dry_run:
         show_dry_run(session, path, body)
         return
-    show_written(session, publish(session, "POST", path, body, wait=wait, timeout=timeout), waited=wait)
+    show_written(session, publish(session, "POST", path, body, waiting=writing), waited=writing.wait)
 
 
 @click.command("undo")
@@ -113,9 +112,7 @@ def undo(
 @writing_options
 @shared_options
 @pass_session
-def undo_publication(
-    session: Session, sequence: int, confirm: bool, dry_run: bool, wait: bool, timeout: int, reason: str
-) -> None:
+def undo_publication(session: Session, sequence: int, confirm: bool, dry_run: bool, writing: Writing) -> None:
     """Undo a publication in all its zones.
 
     Zones that the publication deleted are restored. Records that others changed since are refused. Zones that cannot be
@@ -127,13 +124,13 @@ def undo_publication(
       dnspanel undo 4711 --dry-run
       dnspanel undo 4711 --reason 'wrong list' --wait
     """
-    body = {"reason": reason, "confirm": confirm}
+    body = {"reason": writing.reason, "confirm": confirm}
     path = f"/publications/{sequence}/undo"
     if dry_run:
         show_dry_run(session, path, body)
         return
-    written = publish(session, "POST", path, body, wait=wait, timeout=timeout)
+    written = publish(session, "POST", path, body, waiting=writing)
     if "outcome" in written:
-        show_restored(session, written, waited=wait)
+        show_restored(session, written, waited=writing.wait)
     else:
-        show_written(session, written, waited=wait)
+        show_written(session, written, waited=writing.wait)

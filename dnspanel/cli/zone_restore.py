@@ -11,7 +11,7 @@ from dnspanel.cli.errors import Refused
 from dnspanel.cli.many import tell_others, tell_refusals
 from dnspanel.cli.moments import Since
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import bare, publish, show_written, writing_options
+from dnspanel.cli.written import Writing, bare, publish, show_written, writing_options
 
 _PATH = "/trash/restore"
 
@@ -27,9 +27,7 @@ _PATH = "/trash/restore"
 @writing_options
 @shared_options
 @pass_session
-def restore(
-    session: Session, names: tuple[str, ...], dry_run: bool, wait: bool, timeout: int, reason: str, **which: Any
-) -> None:
+def restore(session: Session, names: tuple[str, ...], dry_run: bool, writing: Writing, **which: Any) -> None:
     """Restore deleted zones.
 
     All zones are restored in one publication. ZONE is a name, or an id in the trash if several deleted zones had that
@@ -51,11 +49,11 @@ def restore(
     if dry_run:
         _show_preview(session, session.client.send("POST", _PATH, given, query={"dry_run": True}))
     elif len(given.get("ids", ())) == 1:  # refused with its own status and code
-        path, query = f"/trash/{given['ids'][0]}/restore", {"reason": reason} if reason else {}
-        show_written(session, publish(session, "POST", path, query=query, wait=wait, timeout=timeout), waited=wait)
+        path, query = f"/trash/{given['ids'][0]}/restore", {"reason": writing.reason} if writing.reason else {}
+        show_written(session, publish(session, "POST", path, query=query, waiting=writing), waited=writing.wait)
     else:
-        written = publish(session, "POST", _PATH, {**given, "reason": reason}, wait=wait, timeout=timeout)
-        show_restored(session, written, waited=wait)
+        written = publish(session, "POST", _PATH, {**given, "reason": writing.reason}, waiting=writing)
+        show_restored(session, written, waited=writing.wait)
 
 
 def show_restored(session: Session, written: Mapping[str, Any], *, waited: bool) -> None:

@@ -7,7 +7,7 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import confirm_option, publish, show_change, show_written, writing_options
+from dnspanel.cli.written import Writing, confirm_option, publish, show_change, show_written, writing_options
 from dnspanel.cli.zone_paths import zone_path
 
 _revision = click.argument("revision", type=click.IntRange(min=1))
@@ -53,7 +53,7 @@ def diff(session: Session, zone: str, revision: int, other: int | None) -> None:
 @writing_options
 @shared_options
 @pass_session
-def revert(session: Session, zone: str, revision: int, confirm: bool, wait: bool, timeout: int, reason: str) -> None:
+def revert(session: Session, zone: str, revision: int, confirm: bool, writing: Writing) -> None:
     """Publish the records of a zone as they were at a REVISION.
 
     Changes since then are undone.
@@ -64,8 +64,8 @@ def revert(session: Session, zone: str, revision: int, confirm: bool, wait: bool
       dnspanel zones revert example.net 12 --wait
     """
     path = zone_path(zone, "revisions", revision, "restore")
-    written = publish(session, "POST", path, {"reason": reason, "confirm": confirm}, wait=wait, timeout=timeout)
-    show_written(session, written, waited=wait)
+    written = publish(session, "POST", path, {"reason": writing.reason, "confirm": confirm}, waiting=writing)
+    show_written(session, written, waited=writing.wait)
 
 
 def _rrsets_at(session: Session, zone: str, revision: int) -> dict[tuple[str, str], Mapping[str, Any]]:

@@ -12,18 +12,18 @@ from dnspanel.cli.errors import Refused, TakenBack
 from dnspanel.cli.output import Column
 from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Session
-from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
+from dnspanel.cli.waiting import NOT_WAITING, Waiting, wait_for
 
 POLL_SECONDS = 0.5
 _UNDER_WAY = ("waiting", "running")
 
 
 def run_to_end(
-    session: Session, path: str, body: Mapping[str, Any], *, wait: bool = False, timeout: int = DEFAULT_TIMEOUT
+    session: Session, path: str, body: Mapping[str, Any], *, waiting: Waiting = NOT_WAITING
 ) -> Mapping[str, Any]:
-    """Return the run that this begins, once it has ended, and with `wait` once its time for the nodes is over.
+    """Return the run that this begins, once it has ended.
 
-    Who interrupts the command leaves the run to the panel.
+    Where `waiting` says so, wait for the nodes too. The panel goes on with the run if the command is interrupted.
     """
     found: Mapping[str, Any] = session.client.send("POST", path, body)
     session.way_on = f"The panel goes on with job {found['id']}: GET /api/v2{path}/{found['id']}"
@@ -35,9 +35,9 @@ def run_to_end(
     session.way_on = ""
     if found["failure"]:
         output.tell(found["failure"])
-    if wait and found["last_sequence"]:
+    if waiting.wait and found["last_sequence"]:
         with suppress(TakenBack):  # the run says which of its publications were taken back
-            wait_for(session, found["last_sequence"], timeout)
+            wait_for(session, found["last_sequence"], waiting.timeout)
         found = session.client.get(f"{path}/{found['id']}")
     return found
 

@@ -10,7 +10,8 @@ from dnspanel.cli.dnssec_policies import policy_named
 from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
-from dnspanel.cli.written import publish, show_written, writing_options
+from dnspanel.cli.waiting import Waiting
+from dnspanel.cli.written import Writing, publish, show_written, writing_options
 from dnspanel.cli.zone_history import history, undo
 from dnspanel.cli.zone_paths import zone_path
 from dnspanel.cli.zone_restore import restore, tell_way_back
@@ -81,7 +82,7 @@ def show(session: Session, zone: str) -> None:
 @writing_options
 @shared_options
 @pass_session
-def create(session: Session, zone: str, wait: bool, timeout: int, **told: Any) -> None:
+def create(session: Session, zone: str, writing: Writing, **told: Any) -> None:
     """Create a zone.
 
     \b
@@ -90,8 +91,9 @@ def create(session: Session, zone: str, wait: bool, timeout: int, **told: Any) -
       dnspanel zones create example.net --nameserver ns1.example.net. --nameserver ns2.example.net.
     """
     told["nameservers"] = list(told["nameservers"])
+    told["reason"] = writing.reason
     body = {"name": zone, **{name: value for name, value in told.items() if value}}
-    show_written(session, publish(session, "POST", "/zones", body, wait=wait, timeout=timeout), waited=wait)
+    show_written(session, publish(session, "POST", "/zones", body, waiting=writing), waited=writing.wait)
 
 
 @zones.command()
@@ -102,7 +104,7 @@ def create(session: Session, zone: str, wait: bool, timeout: int, **told: Any) -
 @writing_options
 @shared_options
 @pass_session
-def clone(session: Session, source: str, names: tuple[str, ...], wait: bool, timeout: int, **told: Any) -> None:
+def clone(session: Session, source: str, names: tuple[str, ...], writing: Writing, **told: Any) -> None:
     """Create zones with the records of another zone.
 
     All zones are created in one publication, or none. Names inside SOURCE become names inside the new zone, also in
@@ -113,9 +115,10 @@ def clone(session: Session, source: str, names: tuple[str, ...], wait: bool, tim
       dnspanel zones clone example.net shop.example --wait
       dnspanel zones clone template.test a.test b.test --tags
     """
+    told["reason"] = writing.reason
     body = {"names": list(names), **{name: value for name, value in told.items() if value}}
-    written = publish(session, "POST", zone_path(source, "clones"), body, wait=wait, timeout=timeout)
-    show_written(session, written, waited=wait)
+    written = publish(session, "POST", zone_path(source, "clones"), body, waiting=writing)
+    show_written(session, written, waited=writing.wait)
 
 
 @zones.command()
@@ -125,9 +128,7 @@ def clone(session: Session, source: str, names: tuple[str, ...], wait: bool, tim
 @writing_options
 @shared_options
 @pass_session
-def delete(
-    session: Session, zones: tuple[str, ...], yes: bool, confirm: bool, wait: bool, timeout: int, reason: str
-) -> None:
+def delete(session: Session, zones: tuple[str, ...], yes: bool, confirm: bool, writing: Writing) -> None:
     """Delete zones.
 
     All zones are deleted in one publication, or none. Deleted zones stay in the trash for 30 days: see `dnspanel zones
@@ -145,11 +146,11 @@ def delete(
         session.ask(f"Delete {what} with {output.count(rrsets, 'RRset')}?")
     body = {
         "zones": [{"zone": zone["name"], "at_revision": zone["revision"]} for zone in found],
-        "reason": reason,
+        "reason": writing.reason,
         "confirm": confirm,
     }
-    written = publish(session, "POST", "/bulk/deletions", body, wait=wait, timeout=timeout)
-    show_written(session, written, waited=wait)
+    written = publish(session, "POST", "/bulk/deletions", body, waiting=writing)
+    show_written(session, written, waited=writing.wait)
     tell_way_back(session, written)
 
 
@@ -179,9 +180,7 @@ def change(
     undo: int | None,
     dry_run: bool,
     confirm: bool,
-    wait: bool,
-    timeout: int,
-    reason: str,
+    writing: Writing,
     **told: Any,
 ) -> None:
     """Change or delete many zones.
@@ -201,7 +200,7 @@ def change(
     if undo is not None:
         if names or search is not None or any(told.values()):
             raise click.UsageError("Give --undo without zones and other options.")
-        undone = run_to_end(session, _RUNS, {"undo_of": undo}, wait=wait, timeout=timeout)
+        undone = run_to_end(session, _RUNS, {"undo_of": undo}, waiting=writing)
         show_run(session, _RUNS, undone, _OUTCOMES, carried_out=True)
         return
     if (search is None) == (not names):
@@ -209,16 +208,16 @@ def change(
     found: dict[str, Any] = {"q": search} if search is not None else {"zones": list(names)}
     act = _act(session, **told)
     if job or act["op"] == "set-policy":
-        job_body = {**found, "act": act, "reason": reason}
-        _change_as_job(session, job_body, dry_run=dry_run, confirm=confirm, wait=wait, timeout=timeout)
+        job_body = {**found, "act": act, "reason": writing.reason}
+        _change_as_job(session, job_body, dry_run=dry_run, confirm=confirm, waiting=writing)
         return
-    body = {**found, "act": act, "reason": reason, "confirm": confirm}
+    body = {**found, "act": act, "reason": writing.reason, "confirm": confirm}
     if dry_run:
         _show_preview(session, session.client.send("POST", "/bulk/zones", body, query={"dry_run": True}))
         return
-    written = publish(session, "POST", "/bulk/zones", body, wait=wait, timeout=timeout)
+    written = publish(session, "POST", "/bulk/zones", body, waiting=writing)
     if session.is_json or written["publication"]:
-        show_written(session, written, waited=wait)
+        show_written(session, written, waited=writing.wait)
     if not session.is_json:
         outcome = written["outcome"]
         click.echo(f"{output.count(outcome['changed'], 'zone')} changed, {outcome['unchanged']} had nothing to change.")
@@ -228,11 +227,11 @@ def change(
 
 
 def _change_as_job(
-    session: Session, body: Mapping[str, Any], *, dry_run: bool, confirm: bool, wait: bool, timeout: int
+    session: Session, body: Mapping[str, Any], *, dry_run: bool, confirm: bool, waiting: Waiting
 ) -> None:
     done = run_to_end(session, _RUNS, body)
     if not dry_run and done["state"] == "done" and done["counts"].get("change"):
-        done = run_to_end(session, _RUNS, {"dry_run_of": done["id"], "confirm": confirm}, wait=wait, timeout=timeout)
+        done = run_to_end(session, _RUNS, {"dry_run_of": done["id"], "confirm": confirm}, waiting=waiting)
         output.tell(f"Job {done['id']}. To take it back: dnspanel zones change --undo {done['id']}")
     show_run(session, _RUNS, done, _OUTCOMES, carried_out=not dry_run, to_carry_out="Without --dry-run")
 
