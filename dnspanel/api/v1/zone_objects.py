@@ -35,6 +35,10 @@ _LISTED = (
     *("name", "serial", "powerdns__kind", "powerdns__account", _CATALOG, "powerdns__masters"),
     *("is_catalog", "is_served", "transferred_from", "transferred__addresses", "transferred__serial"),
 )
+# A row of these: name, serial, kind, account, catalog, primaries, is it a catalog, is it served, whence it comes, from
+# which addresses, with which serial.
+_Texts = list[str]
+_Listed = tuple[str, int, str | None, str | None, str | None, _Texts | None, bool, bool, str, _Texts | None, int | None]
 
 _ROWS = """
 SELECT r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment, r.notes FROM zones_rrset r
@@ -57,7 +61,8 @@ def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
     if (by_member := catalogs_by_member(_CATALOG)) is not None:
         fields[fields.index(_CATALOG)] = by_member
     rows: Any = zones.order_by("name").values_list(*fields)
-    return f"[{', '.join([f'{{{_listed(with_dnssec, *row)}}}' for row in rows])}]"
+    known = len(_LISTED)
+    return f"[{', '.join([f'{{{_listed(row[:known], bool(row[-1]) if with_dnssec else None)}}}' for row in rows])}]"
 
 
 def zone_object(
@@ -65,20 +70,11 @@ def zone_object(
 ) -> str:
     """A zone as PowerDNS shows it; with its RRsets (of this name and type) as far as the actor sees them."""
     attributes, state = attributes_of(zone), loaded_signing_of(zone)
-    listed = _listed(
-        True,
-        zone.name,
-        zone.serial,
-        attributes.kind,
-        attributes.account,
-        catalog_name_of(zone, attributes.catalog),
-        attributes.masters,
-        zone.is_catalog,
-        zone.is_served,
-        zone.transferred_from,
-        *_source_of(zone),
-        state.is_signed,
+    row = (
+        *(zone.name, zone.serial, attributes.kind, attributes.account, catalog_name_of(zone, attributes.catalog)),
+        *(attributes.masters, zone.is_catalog, zone.is_served, zone.transferred_from, *_source_of(zone)),
     )
+    listed = _listed(row, state.is_signed)
     own = json.dumps(_own_fields(attributes, zone, state.metadata))[1:-1]
     if not with_rrsets:
         return f"{{{listed}, {own}}}"
@@ -103,33 +99,23 @@ def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int 
     return iter(rows) if sees is None else (row for row in rows if sees(row[0], row[1]))
 
 
-def _listed(
-    with_dnssec: bool,
-    name: str,
-    serial: int,
-    kind: str | None,
-    account: str | None,
-    catalog: str | None,
-    masters: list[str] | None,
-    is_catalog: bool,
-    is_served: bool,
-    transferred_from: str,
-    addresses: list[str] | None,
-    primary_serial: int | None,
-    is_signed: bool | None = None,
-) -> str:
-    """Write the members that a list shows too; `kind` and the like are None where nobody said anything.
+def _listed(row: _Listed, is_signed: bool | None) -> str:
+    """Write the members that a list shows too; without `is_signed`, not the two about DNSSEC.
 
-    Of a zone from elsewhere they are what is so, whoever set it up. Until its first transfer its serial is 0.
+    In the row, what a client of PowerDNS can set is None until a client set it. A zone from elsewhere shows what is
+    so instead. Until its first transfer its serial is 0.
     """
+    name, serial, kind, account, catalog, masters, is_catalog, is_served, transferred_from, addresses, received = row
     if transferred_from:
         kind, masters = (CONSUMER if is_catalog else SLAVE), addresses
-        if primary_serial is None and not is_served:
+        if received is None and not is_served:
             serial = 0
     elif is_catalog:
         kind = PRODUCER
     id = quoted(zone_id(name))
-    dnssec = f'"dnssec": {"true" if is_signed else "false"}, "edited_serial": {serial}, ' if with_dnssec else ""
+    dnssec = ""
+    if is_signed is not None:
+        dnssec = f'"dnssec": {"true" if is_signed else "false"}, "edited_serial": {serial}, '
     return (
         f'"account": {quoted(account or "")}, "catalog": {quoted(catalog or "")}, {dnssec}"id": {id}, '
         f'"kind": {quoted(kind or "Native")}, "last_check": 0, "masters": {json.dumps(masters) if masters else "[]"}, '

@@ -1,6 +1,6 @@
 """The paste panel: many lines, or rows of a table, at once, each with what it adds or with its error."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from django.contrib import messages
@@ -67,19 +67,30 @@ class CheckedLine:
         return rdata.type_to_text(self.line.entry.type) if self.line.entry else ""
 
 
+@dataclass(frozen=True, slots=True)
+class Paste:
+    """A pasted text as the panel shows it. `error` says that the text is too long to be read."""
+
+    text: str = ""
+    lines: Sequence[CheckedLine] = ()
+    means: str = ""
+    mapping: CsvMapping | None = None
+    error: str = ""
+
+
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Show an empty panel; a POST checks the text, and with `act=add` puts the valid lines into the draft."""
     zone = access.zone_for_editing(request.user, zone_name)
     if request.method != "POST":
-        return _show(request, zone, "", [])
+        return _show(request, zone, Paste())
     text = request.POST.get("text", "")
     means = request.POST.get("means", "")
     if len(text) > LONGEST_PASTE:
         error = gettext("These are {text:,} characters; at most {longest_paste:,} can be pasted at once.").format(
             text=len(text), longest_paste=LONGEST_PASTE
         )
-        return _show(request, zone, "", [], error=error, is_too_much=True, status=422)
+        return _show(request, zone, Paste(error=error), status=422)
     mapping = mapping_of(text, zone.name)
     try:
         lines = _read(text, zone, means, mapping)
@@ -87,7 +98,7 @@ def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
         error = gettext("These are {lines:,} lines; at most {most_lines:,} can be pasted at once.").format(
             lines=exc.count, most_lines=exc.most
         )
-        return _show(request, zone, text, [], error=error, is_too_much=True, status=422)
+        return _show(request, zone, Paste(text, error=error), status=422)
     ticked = set(request.POST.getlist("line")) if "checked" in request.POST else None
     chosen = [line for line in lines if line.entry and (ticked is None or str(line.number) in ticked)]
     additions, refused, notes = _additions(request, zone, chosen)
@@ -102,7 +113,7 @@ def zone_paste(request: PanelRequest, zone_name: str) -> HttpResponse:
         )
         for line in lines
     ]
-    return _show(request, zone, text, checked, means=means, mapping=mapping)
+    return _show(request, zone, Paste(text, checked, means, mapping))
 
 
 def _read(text: str, zone: Zone, means: str, mapping: CsvMapping | None) -> list[PastedLine]:
@@ -165,7 +176,7 @@ def _columns(mapping: CsvMapping) -> list[str]:
     return [TITLES[field] for field in sorted(TITLES, key=lambda each: found[each] or 0) if found[field] is not None]
 
 
-def _tick(request: PanelRequest, lines: list[CheckedLine]) -> PtrTick | None:
+def _tick(request: PanelRequest, lines: Sequence[CheckedLine]) -> PtrTick | None:
     """The tick of the panel, with what it would do for the first addresses; None where no line has one."""
     found = [line.line.entry for line in lines if line.usable and line.ticked and line.line.entry]
     rrsets = {
@@ -176,29 +187,19 @@ def _tick(request: PanelRequest, lines: list[CheckedLine]) -> PtrTick | None:
     return tick_for_many(request, list(rrsets.values())) if rrsets else None
 
 
-def _show(
-    request: PanelRequest,
-    zone: Zone,
-    text: str,
-    lines: list[CheckedLine],
-    *,
-    means: str = "",
-    error: str = "",
-    is_too_much: bool = False,
-    mapping: CsvMapping | None = None,
-    status: int = 200,
-) -> HttpResponse:
+def _show(request: PanelRequest, zone: Zone, paste: Paste, *, status: int = 200) -> HttpResponse:
+    lines, mapping = paste.lines, paste.mapping
     context = {
-        "text": text,
+        "text": paste.text,
         "lines": lines,
-        "means": means,
-        "error": error,
-        "is_too_much": is_too_much,
+        "means": paste.means,
+        "error": paste.error,
+        "is_too_much": bool(paste.error),
         "columns": _columns(mapping) if mapping and lines else (),
         "usable": sum(line.usable and line.ticked for line in lines),
         "faulty": sum(not line.usable for line in lines),
         "ptr": _tick(request, lines),
-        "doubled": bool(means) or any(line.line.doubled for line in lines),
+        "doubled": bool(paste.means) or any(line.line.doubled for line in lines),
     }
     if not is_fragment(request):
         return render_zone(request, zone, "records", "editor/paste.html", context, status)

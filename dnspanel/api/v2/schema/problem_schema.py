@@ -56,16 +56,7 @@ def problem_schemas() -> dict[str, Schema]:
             "properties": always | sometimes,
         },
         "ProblemZone": _guarded_zone(),
-        "ProblemTotals": {
-            "type": "object",
-            "description": "What all zones that wait for confirmation lose and have.",
-            "required": ["zones", "removed", "rrsets"],
-            "properties": {
-                "zones": _COUNT,
-                "removed": {**_COUNT, "description": "RRsets that would be deleted."},
-                "rrsets": {**_COUNT, "description": "RRsets that the zones have."},
-            },
-        },
+        "ProblemTotals": _totals(),
         "ProblemError": _problem_error(),
         "ProblemTrash": {
             "type": "object",
@@ -90,6 +81,19 @@ def _guarded_zone() -> Schema:
             "reasons": {"type": "array", "items": _TEXT, "description": "Why it must be confirmed."},
             "removed": {**_COUNT, "description": "RRsets that would be deleted."},
             "rrsets": {**_COUNT, "description": "RRsets that the zone has."},
+        },
+    }
+
+
+def _totals() -> Schema:
+    return {
+        "type": "object",
+        "description": "What all zones that wait for confirmation lose and have.",
+        "required": ["zones", "removed", "rrsets"],
+        "properties": {
+            "zones": _COUNT,
+            "removed": {**_COUNT, "description": "RRsets that would be deleted."},
+            "rrsets": {**_COUNT, "description": "RRsets that the zones have."},
         },
     }
 
