@@ -73,6 +73,7 @@ def test_a_draft_is_found_in_its_place_once(bob: User, zone: Zone) -> None:
     assert [owner for owners, _ in pages(zone, bob, "2001:db8") for owner in owners] == ["h07"]
 
 
+@pytest.mark.sample(3, reason="pages of a search in a zone, by how much they compare")
 @pytest.mark.parametrize("most", [1, 3, 60])
 @pytest.mark.parametrize("limit", [3, 100])
 def test_texts_say_where_to_look_and_what_is_found_is_the_same(

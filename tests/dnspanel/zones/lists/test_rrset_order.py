@@ -84,6 +84,7 @@ def pages(zone: Zone, author: User, order: RRsetOrder, filters: RRsetFilter, lim
             return rows
 
 
+@pytest.mark.sample(3, reason="orders of a zone's records, filtered and not")
 @pytest.mark.parametrize(
     "filters", [RRsetFilter(), RRsetFilter(text="type:a"), RRsetFilter(in_draft=True)], ids=["all", "search", "draft"]
 )
@@ -100,6 +101,7 @@ def test_each_order_has_the_rows_of_the_editor_once(
     assert pages(zone, bob, order, filters, limit=2) == expected
 
 
+@pytest.mark.sample(3, reason="orders of a large zone's records")
 @pytest.mark.parametrize("order", ORDERS, ids=lambda order: f"{order.column}-{'down' if order.descending else 'up'}")
 def test_in_a_large_zone_what_is_the_same_in_a_column_comes_by_canonical_order(
     zone: Zone, bob: User, order: RRsetOrder, monkeypatch: pytest.MonkeyPatch
@@ -114,6 +116,7 @@ def test_in_a_large_zone_what_is_the_same_in_a_column_comes_by_canonical_order(
     assert pages(zone, bob, order, RRsetFilter(), limit=2) == expected
 
 
+@pytest.mark.sample(3, reason="orders of a large zone's records that texts of searches help to find")
 @pytest.mark.parametrize("limit", [1, 2, 5, 100])
 @pytest.mark.parametrize("blocks", [1, 60])
 @pytest.mark.parametrize(

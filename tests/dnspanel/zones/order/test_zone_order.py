@@ -61,6 +61,7 @@ def expected(order: ZoneOrder) -> list[str]:
     return [zone.name for zone in sorted(by_name, key=key, reverse=order.descending)]  # type: ignore[arg-type]
 
 
+@pytest.mark.sample(3, reason="orders of the list of zones")
 @pytest.mark.parametrize("order", ORDERS, ids=name_of)
 def test_pages_of_each_order_have_every_zone_once(zones: None, bob: User, order: ZoneOrder) -> None:
     found, after = [], ""
@@ -83,6 +84,7 @@ BY_SAMPLE = [
 ]
 
 
+@pytest.mark.sample(3, reason="orders of the list of zones that begin with a sample of them")
 @pytest.mark.parametrize("order", BY_SAMPLE, ids=name_of)
 @pytest.mark.parametrize("place", [1, 3, 11, 12])
 def test_a_sample_says_what_need_not_be_compared_and_nothing_else(

@@ -93,6 +93,7 @@ SEARCHES = {
 }  # fmt: skip
 
 
+@pytest.mark.sample(3, reason="pages of a search for records, by how old the texts are")
 @pytest.mark.parametrize("state", ["without texts", "texts", "blocks", "half of the texts", "old texts"])
 @pytest.mark.parametrize("limit", [2, 50])
 def test_a_search_finds_the_same_however_far_the_texts_are(

@@ -74,6 +74,7 @@ def paged(bob: User, search: str, limit: int) -> str:
     raise AssertionError(f"{search} has no end")
 
 
+@pytest.mark.sample(3, reason="pages of a search for zones, by how far they look and how old the texts are")
 @pytest.mark.parametrize("state", ["without texts", "texts", "blocks", "old texts"])
 @pytest.mark.parametrize(
     ("limit", "first", "most", "few"), [(1, 1, 1, 0), (2, 1, 2, 100), (50, 500, 20_000, 100), (1, 2, 3, 100)]
