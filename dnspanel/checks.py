@@ -17,9 +17,9 @@ from django.conf import settings
 from django.core.checks import CheckMessage, Error, Tags, Warning, register
 from django.db import DatabaseError
 
-from dnspanel.accounts.database_key import database_key, problem_with_key
-from dnspanel.accounts.master_keys import fingerprint
-from dnspanel.accounts.request_origin import UNIX_SOCKET
+from dnspanel.accounts.audit.request_origin import UNIX_SOCKET
+from dnspanel.accounts.secrets.database_key import database_key, problem_with_key
+from dnspanel.accounts.secrets.master_keys import fingerprint
 from dnspanel.suffixes import read_suffixes
 from replication.dns import names
 from replication.errors import BadName

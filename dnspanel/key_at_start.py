@@ -4,8 +4,8 @@ import logging
 
 from django.db import connection
 
-from dnspanel.accounts.database_key import refuse_another_key
-from dnspanel.accounts.master_keys import WrongMasterKey
+from dnspanel.accounts.secrets.database_key import refuse_another_key
+from dnspanel.accounts.secrets.master_keys import WrongMasterKey
 
 logger = logging.getLogger(__name__)
 

@@ -13,7 +13,7 @@ from typing import Any
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
-from dnspanel.accounts.quota_amounts import Kind, parse_quotas
+from dnspanel.accounts.quotas.quota_amounts import Kind, parse_quotas
 from dnspanel.languages import LANGUAGE_CODES
 from dnspanel.languages import LANGUAGES as OUR_LANGUAGES
 
@@ -218,7 +218,7 @@ MIDDLEWARE = [
     "whitenoise.middleware.WhiteNoiseMiddleware",
     "dnspanel.web.compressed_pages.CompressedPagesMiddleware",
     "dnspanel.api.compressed_answers.CompressedAnswersMiddleware",
-    "dnspanel.accounts.request_origin.RequestOriginMiddleware",
+    "dnspanel.accounts.audit.request_origin.RequestOriginMiddleware",
     "dnspanel.statement_time.StatementTimeMiddleware",
     "dnspanel.database_away.WritesMiddleware",
     "dnspanel.api.throttle.AllowanceHeadersMiddleware",
@@ -566,7 +566,7 @@ SCHEMAS = envnumbers("PANEL_SCHEMAS", "4")
 AUTH_USER_MODEL = "accounts.User"
 AUTHENTICATION_BACKENDS = [
     "django.contrib.auth.backends.ModelBackend",
-    "dnspanel.accounts.password_backend.PasswordBackend",
+    "dnspanel.accounts.sign_in.password_backend.PasswordBackend",
     "dnspanel.accounts.providers.ldap.backend.LdapBackend",
 ]
 AUTH_PASSWORD_VALIDATORS = [
@@ -579,7 +579,7 @@ LOGIN_REDIRECT_URL = "home"
 ACCOUNT_LOGIN_METHODS = {"username", "email"}
 ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
-ACCOUNT_ADAPTER = "dnspanel.accounts.adapter.PanelAccountAdapter"
+ACCOUNT_ADAPTER = "dnspanel.accounts.sign_in.adapter.PanelAccountAdapter"
 ACCOUNT_SESSION_REMEMBER = None
 # Wrong passwords: from one address, and by `sign_ins.tries_key`, whose window is how long somebody waits at most.
 # And how often one address, maybe of an office, goes to a provider and comes back, which makes sessions and entries.
@@ -589,7 +589,7 @@ SOCIALACCOUNT_ADAPTER = "dnspanel.accounts.providers.oidc.adapter.PanelSocialAcc
 # Links that set a password, by mail and by administrators.
 PASSWORD_RESET_TIMEOUT = 86_400
 # Second factors. Accounts are made by invitation, so that no address waits to be verified; `web.confirm` asks again.
-MFA_ADAPTER = "dnspanel.accounts.mfa_adapter.PanelMFAAdapter"
+MFA_ADAPTER = "dnspanel.accounts.sign_in.mfa_adapter.PanelMFAAdapter"
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_REAUTHENTICATION_REQUIRED = False
 MFA_RECOVERY_CODES_SHOW_ONCE = True
@@ -607,7 +607,7 @@ EMAIL_TIMEOUT = 10
 DEFAULT_FROM_EMAIL = envstr("PANEL_MAIL_FROM", "dnspanel@localhost")
 EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'}.EmailBackend"
 
-SESSION_ENGINE = "dnspanel.accounts.session_store"
+SESSION_ENGINE = "dnspanel.accounts.sessions.session_store"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
 SESSION_COOKIE_HTTPONLY = True
 # A session in which nobody did anything for so long ends; open pages that ask for their live parts do not count.

@@ -85,7 +85,7 @@ _OF_NODES = ("replication/dns", "replication/errors.py", "replication/front/rota
 _OF_OPERATORS = frozenset(
     {
         *("broker.py", "checks.py", "cli_file.py", "settings.py", "watchdog.py", "without_broker.py"),
-        *("accounts/database_key.py", "accounts/key_rotation.py"),
+        *("accounts/secrets/database_key.py", "accounts/secrets/key_rotation.py"),
     }
 )
 # What stands in the audit log; what programs and the panel's own scripts are answered; files; faults of ours.

@@ -21,8 +21,8 @@ from django.conf import settings
 from django.test import Client
 from django.utils import timezone
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 operator = User.objects.get(username="operator")
 client = Client()
 client.force_login(operator, backend=settings.AUTHENTICATION_BACKENDS[0])

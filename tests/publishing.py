@@ -2,7 +2,7 @@
 
 from datetime import datetime
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
 from dnspanel.zones.errors import NothingToPublish
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan.merge import Changes

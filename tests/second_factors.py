@@ -6,7 +6,7 @@ from allauth.mfa.totp.internal.auth import format_hotp_value, hotp_value
 from django.contrib.sessions.backends.signed_cookies import SessionStore
 
 from dnspanel.accounts.models import User
-from dnspanel.accounts.second_factor import begin_set_up, set_up_app
+from dnspanel.accounts.sign_in.second_factor import begin_set_up, set_up_app
 
 STEP = 30  # seconds
 

@@ -33,7 +33,7 @@ MAKE_PERSON = """
 import sys, django
 django.setup()
 from django.utils import timezone
-from dnspanel.accounts import invite
+from dnspanel.accounts.people import invite
 username, role, password = sys.argv[1:]
 now = timezone.now()
 secret = invite.make_invitation(role=role, by=None, now=now)

@@ -11,7 +11,7 @@ class AccountsConfig(AppConfig):
         # Every Django process of ours has the Celery app, or its tasks would bind to one without a broker.
         from dnspanel import celery as celery
         from dnspanel import checks as checks
-        from dnspanel.accounts import sign_ins
+        from dnspanel.accounts.sign_in import sign_ins
 
         sign_ins.connect()
         post_migrate.connect(adopt_master_key, sender=self)
@@ -19,6 +19,6 @@ class AccountsConfig(AppConfig):
 
 def adopt_master_key(**_: Any) -> None:
     """Let a database that has just got its tables have its master key; one with another key stays as it is."""
-    from dnspanel.accounts import database_key
+    from dnspanel.accounts.secrets import database_key
 
     database_key.problem_with_key()

@@ -2,20 +2,22 @@
 
 from collections.abc import Iterator
 from hashlib import sha256
+from importlib import import_module
 from typing import Any
 
+from django.conf import settings
 from django.contrib.auth.hashers import UNUSABLE_PASSWORD_PREFIX
 from django.contrib.auth.models import AbstractUser
 from django.contrib.postgres.fields import ArrayField
+from django.contrib.sessions.backends.base import SessionBase
 from django.contrib.sessions.base_session import AbstractBaseSession
 from django.core.exceptions import ValidationError
 from django.db import models
 from django.db.models.functions import Lower
 
-from dnspanel.accounts.browser_names import browser_name
-from dnspanel.accounts.canonical import LONGEST_KEY, canonical_mail, canonical_username
 from dnspanel.accounts.secret_places import SecretField
-from dnspanel.accounts.session_store import SessionStore
+from dnspanel.accounts.texts.browser_names import browser_name
+from dnspanel.accounts.texts.canonical import LONGEST_KEY, canonical_mail, canonical_username
 from dnspanel.text_fields import EnglishField, MessageField
 from dnspanel.texts import gettext, gettext_lazy
 
@@ -163,8 +165,9 @@ class Session(AbstractBaseSession):
         ]
 
     @classmethod
-    def get_session_store_class(cls) -> "type[SessionStore]":
-        return SessionStore
+    def get_session_store_class(cls) -> type[SessionBase]:
+        store: type[SessionBase] = import_module(settings.SESSION_ENGINE).SessionStore  # which knows this model
+        return store
 
     @property
     def public_id(self) -> str:

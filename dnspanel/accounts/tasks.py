@@ -6,8 +6,8 @@ Mail is sent by one, so that no page tells by its time who has an account.
 from celery import shared_task
 from django.utils import timezone
 
-from dnspanel.accounts.password_mail import mail_password_link
 from dnspanel.accounts.providers.ldap.look import look_at_everybody
+from dnspanel.accounts.sign_in.password_mail import mail_password_link
 from dnspanel.celery import while_postgresql_answers
 
 

@@ -13,7 +13,7 @@ from datetime import datetime, timedelta
 from django.conf import settings
 from django.db.models import Q
 
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.alerts.describe import payload_of, subject_of, text_of
 from dnspanel.alerts.models import Alert, Message, Route, RouteKind

@@ -10,9 +10,9 @@ from django.core.validators import validate_email
 from django.db import IntegrityError, transaction
 
 from dnspanel import quiet_hours
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.alerts.errors import RouteRefused, RouteUnknown
 from dnspanel.alerts.models import Message, Route, RouteKind, Severity
 from dnspanel.texts import gettext

@@ -11,10 +11,10 @@ from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.permissions import BasePermission
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.errors import BadToken
 from dnspanel.accounts.models import TokenKind, User
-from dnspanel.accounts.tokens import actor_by_secret
+from dnspanel.accounts.tokens.tokens import actor_by_secret
 
 if TYPE_CHECKING:  # views import this module
     from rest_framework.views import APIView

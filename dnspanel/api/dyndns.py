@@ -32,9 +32,9 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.errors import BadToken
-from dnspanel.accounts.tokens import actor_by_secret
+from dnspanel.accounts.tokens.tokens import actor_by_secret
 from dnspanel.api.authentication import password_in, secret_in
 from dnspanel.api.errors import ApiError
 from dnspanel.api.throttle import spend_of

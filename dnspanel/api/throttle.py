@@ -18,9 +18,9 @@ from redis.exceptions import RedisError
 from rest_framework.request import Request
 from rest_framework.throttling import BaseThrottle
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Token
-from dnspanel.accounts.tokens import request_limits
+from dnspanel.accounts.tokens.tokens import request_limits
 
 WINDOW = 60  # seconds
 REDIS_ANSWERS_WITHIN = 0.1  # seconds

@@ -15,7 +15,7 @@ from typing import IO, Any
 import psycopg
 from psycopg.adapt import Transformer
 
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.backup.archive import DUMP, Manifest, read_archive
 from dnspanel.backup.errors import ZoneNotInArchive
 from dnspanel.backup.programs import Target, panel_database, refuse_failure, start

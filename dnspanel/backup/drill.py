@@ -17,8 +17,8 @@ from cryptography.fernet import InvalidToken
 from django.conf import settings
 from psycopg import sql
 
-from dnspanel.accounts.master_keys import decrypt, own_keys
 from dnspanel.accounts.secret_places import secret_places
+from dnspanel.accounts.secrets.master_keys import decrypt, own_keys
 from dnspanel.backup import contents
 from dnspanel.backup.archive import DUMP, Manifest, read_archive, refuse_another_key
 from dnspanel.backup.contents import Finding

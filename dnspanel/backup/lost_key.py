@@ -14,12 +14,12 @@ from typing import Any
 from django.apps import apps
 from django.db import connection, transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.database_key import forget_what_was_seen
-from dnspanel.accounts.master_keys import is_readable, own_keys
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import MasterKey
 from dnspanel.accounts.secret_places import SecretPlace, secret_places
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.database_key import forget_what_was_seen
+from dnspanel.accounts.secrets.master_keys import is_readable, own_keys
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import enroll
 from dnspanel.publish.models import SigningKey

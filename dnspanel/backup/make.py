@@ -18,7 +18,7 @@ from typing import IO, Any, LiteralString
 import psycopg
 
 from dnspanel import __version__
-from dnspanel.accounts.master_keys import own_keys
+from dnspanel.accounts.secrets.master_keys import own_keys
 from dnspanel.backup import contents
 from dnspanel.backup.archive import DUMP, Manifest, digest_of, write_archive
 from dnspanel.backup.models import Backup

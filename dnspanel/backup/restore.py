@@ -17,7 +17,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.db.migrations.loader import MigrationLoader
 
-from dnspanel.accounts.master_keys import own_keys
+from dnspanel.accounts.secrets.master_keys import own_keys
 from dnspanel.backup import contents
 from dnspanel.backup.archive import DUMP, Manifest, read_archive, refuse_another_key
 from dnspanel.backup.errors import BadArchive, DatabaseInUse, DatabaseNotEmpty

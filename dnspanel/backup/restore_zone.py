@@ -10,10 +10,10 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.master_keys import own_keys
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
+from dnspanel.accounts.secrets.master_keys import own_keys
 from dnspanel.backup.archive import refuse_another_key
 from dnspanel.backup.archived_zone import ArchivedZone
 from dnspanel.backup.errors import ZoneNotRestorable

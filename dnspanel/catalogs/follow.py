@@ -12,8 +12,8 @@ from typing import Any
 from django.db import transaction
 from django.db.models import F, Q
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import SystemRight
+from dnspanel.accounts.actors.actors import SystemRight
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
 from dnspanel.catalogs.member_terms import columns_of, give_terms, own_tags, team_of
 from dnspanel.catalogs.models import Catalog, Listing, Rule, State

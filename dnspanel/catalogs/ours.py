@@ -7,7 +7,7 @@ from datetime import datetime
 from django.db.models import Count, Max, Q
 from django.db.models.functions import Coalesce, Now
 
-from dnspanel.accounts.actors import Person
+from dnspanel.accounts.actors.actors import Person
 from dnspanel.catalogs.access import produced_visible_to, producers_visible_to
 from dnspanel.catalogs.leaving import still_named
 from dnspanel.catalogs.models import Produced, Producer, Way

@@ -18,9 +18,9 @@ from uuid import UUID
 from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, Author, SystemRight
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Actor, Author, SystemRight
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs import leaving
 from dnspanel.catalogs.errors import CatalogRefused, CatalogUnknown

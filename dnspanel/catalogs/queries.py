@@ -11,7 +11,7 @@ from django.db.models import Case, Count, Exists, OuterRef, Q, Subquery, TextFie
 from django.db.models.expressions import Combinable
 from django.db.models.functions import Coalesce, NullIf
 
-from dnspanel.accounts.actors import Person
+from dnspanel.accounts.actors.actors import Person
 from dnspanel.catalogs.access import catalogs_visible_to, listings_visible_to
 from dnspanel.catalogs.models import Catalog, Listing, Produced, Producer, State
 from dnspanel.texts import gettext, ngettext

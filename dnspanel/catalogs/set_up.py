@@ -8,8 +8,8 @@ from uuid import UUID
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs.access import require_set_up
 from dnspanel.catalogs.errors import CatalogRefused, CatalogUnknown, NothingKept

@@ -3,7 +3,7 @@
 import logging
 from datetime import datetime
 
-from dnspanel.accounts.actors import SystemRight
+from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.demo.sample import sample_zones
 from dnspanel.zones.models import Channel, Publication
 from dnspanel.zones.publishing.edit import NewZone, create_zones

@@ -15,7 +15,7 @@ from django.conf import settings
 from django.db.models import F, Max, Q, QuerySet
 from django.db.models.functions import Coalesce
 
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.evidence.addresses import parse_headers
 from dnspanel.evidence.errors import NotSent
 from dnspanel.evidence.models import WELL, Destination

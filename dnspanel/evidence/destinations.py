@@ -8,12 +8,12 @@ from urllib.parse import urlsplit
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, user_of
-from dnspanel.accounts.grant_edit import refuse_higher_role
+from dnspanel.accounts.actors.actors import Author, user_of
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Role
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.evidence.addresses import format_headers, parse_headers, parse_syslog_address
 from dnspanel.evidence.deliver import Send, last_number, sender, target_of
 from dnspanel.evidence.errors import DestinationRefused, DestinationUnknown, NotSent

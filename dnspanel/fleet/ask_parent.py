@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
 from dnspanel.fleet.dnssec import parent_checks
 from dnspanel.fleet.tasks import check_parent
 from dnspanel.wake import wake

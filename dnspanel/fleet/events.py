@@ -2,7 +2,7 @@
 
 from datetime import datetime, timedelta
 
-from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.actors.actors import Author, user_of
 from dnspanel.fleet.models import NodeEvent
 
 KEPT = timedelta(days=90)

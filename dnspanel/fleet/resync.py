@@ -4,8 +4,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Node, NodeState

@@ -21,7 +21,7 @@ import dns.update
 import psycopg
 from django.db import DatabaseError, InterfaceError
 
-from dnspanel.accounts.tokens import request_limits
+from dnspanel.accounts.tokens.tokens import request_limits
 from dnspanel.database_away import note
 from dnspanel.fleet.reads.canary import wait_for_canary
 from dnspanel.gateway import (

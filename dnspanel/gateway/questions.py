@@ -13,7 +13,7 @@ import dns.rcode
 import dns.rdatatype
 import dns.rrset
 
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.gateway import discovery, lookup
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.gateway.from_signer import answer_by_signer

@@ -20,11 +20,11 @@ import dns.tsig
 import dns.wire
 from dns.rdtypes.ANY.TSIG import TSIG
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.errors import BadToken
 from dnspanel.accounts.models import Token, TokenKind
-from dnspanel.accounts.tokens import actor_by_token, tsig_secret
-from dnspanel.accounts.tsig import OF_SECONDARIES
+from dnspanel.accounts.tokens.tokens import actor_by_token, tsig_secret
+from dnspanel.accounts.tokens.tsig import OF_SECONDARIES
 from dnspanel.gateway import from_primaries
 from dnspanel.gateway.errors import TsigRefused
 from dnspanel.primaries.keys import key_for

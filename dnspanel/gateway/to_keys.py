@@ -7,7 +7,7 @@ from datetime import datetime
 import dns.message
 import dns.rcode
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.gateway import to_secondaries
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.secondaries import record

@@ -22,7 +22,7 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from dnspanel.accounts.request_origin import RequestOriginMiddleware
+from dnspanel.accounts.audit.request_origin import RequestOriginMiddleware
 from dnspanel.monitoring.checks import PATIENCE_SECONDS
 from dnspanel.monitoring.health import faults, health, ready
 from dnspanel.monitoring.view import MayScrape

@@ -2,7 +2,7 @@
 
 import dns.tsig
 
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.transfer.sources.tsig import TsigKey, key_of
 from dnspanel.zones.models import Zone

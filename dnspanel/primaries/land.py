@@ -11,7 +11,7 @@ from datetime import datetime, timedelta
 
 from django.db.models import Case, DateTimeField, Q, QuerySet, Value, When
 
-from dnspanel.accounts.actors import SystemRight
+from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.primaries.content import Arrived
 from dnspanel.primaries.errors import TransferFailed
 from dnspanel.primaries.models import WELL, TransferredZone

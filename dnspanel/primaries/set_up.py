@@ -8,12 +8,13 @@ from uuid import UUID
 
 from django.db import transaction
 
-from dnspanel.accounts import audit, tsig
-from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.actors.actors import Author, user_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import TokenRefused
-from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Team
-from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.tokens import tsig
 from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.primaries import tls
 from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused

@@ -8,7 +8,7 @@ from collections.abc import Collection
 from datetime import datetime
 
 from dnspanel import outbound
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.fleet.nodes.authority import ensure_authority
 from dnspanel.pasted_certificates import certificates_in, pem_of
 from dnspanel.primaries.models import TransferredZone

@@ -14,7 +14,7 @@ from typing import Any
 import dns.dnssec
 import dns.name
 
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.publish.session import Connection
 
 _STATES = """

@@ -9,9 +9,9 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Max
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
 from dnspanel.publish.models import Segment, Snapshot
 from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.zones.audit.audit_chain import PUBLICATION

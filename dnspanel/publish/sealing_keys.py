@@ -11,9 +11,9 @@ from functools import cache
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.publish.models import SealingKey
 from replication.codec import sealed

@@ -17,9 +17,9 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from django.db import transaction
 from django.db.models import Count
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.publish.errors import KeyStillNeeded, RotationUnderWay
 from dnspanel.publish.models import Segment, SigningKey, Snapshot

@@ -9,7 +9,7 @@ from datetime import datetime
 from itertools import chain
 from typing import Any
 
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.publish.publication_log import Range, ZoneStep
 from dnspanel.publish.sealing_keys import sealing_key

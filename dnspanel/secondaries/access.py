@@ -2,9 +2,9 @@
 
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts.actors import Actor, Person, actor_of, can
-from dnspanel.accounts.grants import Right
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Person, actor_of, can
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.secondaries.addresses import is_within
 from dnspanel.secondaries.errors import SecondaryUnknown, SeesTooLittle, TransferRefused

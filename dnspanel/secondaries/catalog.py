@@ -6,7 +6,7 @@ so whoever follows the catalog then begins the zone anew (RFC 9432, section 5.6)
 
 from collections.abc import Iterator
 
-from dnspanel.accounts.tsig import OF_SECONDARIES
+from dnspanel.accounts.tokens.tsig import OF_SECONDARIES
 from dnspanel.secondaries.models import Member, Secondary
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset

@@ -10,7 +10,7 @@ SecondaryError
 SeesTooLittle is a zones.errors.Forbidden: who does not see every zone makes no secondary.
 """
 
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.field_faults import FieldsRefused
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import Forbidden, ZoneError

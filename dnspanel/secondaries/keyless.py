@@ -9,9 +9,9 @@ from datetime import datetime
 
 from django.db import connection, transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, user_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author, user_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
 from dnspanel.secondaries import members
 from dnspanel.secondaries.errors import KeylessRefused
 from dnspanel.secondaries.models import Member, NoticeAddress, NoticeMark, OpenZone

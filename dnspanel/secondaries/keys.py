@@ -6,7 +6,7 @@ from datetime import datetime
 import dns.name
 import dns.tsig
 
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.secondaries.models import Secondary
 
 

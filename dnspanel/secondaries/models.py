@@ -52,7 +52,9 @@ class Secondary(models.Model):
     # PEM of those by which its server is known, one or two: as a client of ours, and as a server that we ask.
     certificate = models.TextField(blank=True, default="")
     tls_port = models.IntegerField(null=True)  # questions for serials go there, over TLS; null: over UDP
-    tsig_name = models.TextField(unique=True, db_collation="C")  # canonical, below `accounts.tsig.OF_SECONDARIES`
+    tsig_name = models.TextField(
+        unique=True, db_collation="C"
+    )  # canonical, below `accounts.tokens.tsig.OF_SECONDARIES`
     tsig_algorithm = models.CharField(max_length=32)
     tsig_secret = SecretField()  # `vault.encrypt_secret` of the Base64
     # After a rotation both are good, until this time.

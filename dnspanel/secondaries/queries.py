@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from django.db import connection
 from django.db.models import Count, Min, Q
 
-from dnspanel.accounts.actors import Person
+from dnspanel.accounts.actors.actors import Person
 from dnspanel.secondaries.access import members_visible_to, secondaries_visible_to
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.models import Zone

@@ -8,7 +8,7 @@ from django.db import transaction
 from django.db.models import F, Q, Value
 from django.db.models.functions import Coalesce
 
-from dnspanel.accounts import audit
+from dnspanel.accounts.audit import audit
 from dnspanel.secondaries.models import KeyTransfer, Member, NoticeAddress, Secondary
 from dnspanel.secondaries.signals import moves_read
 from dnspanel.texts import shortened

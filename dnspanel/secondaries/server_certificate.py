@@ -19,7 +19,7 @@ from cryptography.x509.oid import NameOID
 from django.conf import settings
 from django.db import transaction
 
-from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.fleet.nodes.authority import certificate_is_due, ensure_authority, sign_node_certificate
 from dnspanel.secondaries.addresses import host_and_port, tls_host_and_port

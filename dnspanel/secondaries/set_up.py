@@ -12,10 +12,11 @@ from django.conf import settings
 from django.db import IntegrityError, transaction
 
 from dnspanel import outbound
-from dnspanel.accounts import audit, tsig
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team, User
-from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.tokens import tsig
 from dnspanel.pasted_certificates import fingerprints_of
 from dnspanel.secondaries import members
 from dnspanel.secondaries.access import require_set_up

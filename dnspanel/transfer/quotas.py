@@ -6,11 +6,11 @@ from typing import Any
 from django.db.models import F, Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.models import User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quotas import Holder, Usage, holders_for, members_bound_by, refuse_beyond
-from dnspanel.accounts.tokens import token_count
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quotas import Holder, Usage, holders_for, members_bound_by, refuse_beyond
+from dnspanel.accounts.tokens.tokens import token_count
 from dnspanel.texts import gettext
 from dnspanel.transfer.errors import QuotaExceeded
 from dnspanel.transfer.models import ENDED_STATES, ImportJob, ImportPiece

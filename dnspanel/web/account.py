@@ -15,9 +15,9 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.accounts import invite
 from dnspanel.accounts.errors import AccountRefused, BadInvitation
 from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.people import invite
 from dnspanel.accounts.providers.oidc.logout import CAME_BY, sign_out_url
 from dnspanel.texts import gettext
 from dnspanel.web.forms import WelcomeForm

@@ -20,7 +20,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.errors import SecondFactorRefused
 from dnspanel.accounts.providers.ldap.backend import message_of
-from dnspanel.accounts.second_factor import second_factors_of, use_code
+from dnspanel.accounts.sign_in.second_factor import second_factors_of, use_code
 from dnspanel.texts import format_lazy, gettext, gettext_lazy
 from dnspanel.web.layout import PanelRequest
 

@@ -12,9 +12,9 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 from drf_spectacular.generators import SchemaGenerator
 
-from dnspanel.accounts.actors import actor_of
+from dnspanel.accounts.actors.actors import actor_of
 from dnspanel.accounts.models import Token, TokenKind
-from dnspanel.accounts.tokens import tokens_visible_to
+from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.access.tokens import state_of
 from dnspanel.web.api_document import TOKEN, Group, events_of, groups_of, problems_of

@@ -12,11 +12,11 @@ from django.conf import settings
 from django.utils import timezone
 from django.utils.functional import lazy
 
-from dnspanel.accounts.actors import Author, actor_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author, actor_of
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import OwnRole, Role, Team
-from dnspanel.accounts.own_roles import role_by_id
 from dnspanel.accounts.providers.ldap.visit import LONGEST_NAME, LONGEST_PASSWORD
+from dnspanel.accounts.rights.own_roles import role_by_id
 from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
 from dnspanel.fleet.integrity.unknown_history import TYPED
 from dnspanel.fleet.models import Choice

@@ -13,12 +13,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 from django_htmx.middleware import HtmxDetails
 
-from dnspanel.accounts.actors import can
+from dnspanel.accounts.actors.actors import can
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import SignInProvider, User
-from dnspanel.accounts.passkeys import are_possible
 from dnspanel.accounts.providers.rows import offered
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.session_store import MUST_SET_UP
+from dnspanel.accounts.sessions.session_store import MUST_SET_UP
+from dnspanel.accounts.sign_in.passkeys import are_possible
 from dnspanel.alerts.queries import AlertSummary, alert_summary
 from dnspanel.fleet.reads.summary import FleetSummary, fleet_summary
 from dnspanel.languages import LANGUAGES

@@ -7,7 +7,7 @@ from django.urls import reverse
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from dnspanel.accounts.list_looks import ListName, set_look
+from dnspanel.accounts.people.list_looks import ListName, set_look
 from dnspanel.texts import gettext
 from dnspanel.web.layout import PanelRequest
 

@@ -3,8 +3,8 @@
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quotas import holders_for
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quotas import holders_for
 from dnspanel.texts import gettext
 from dnspanel.transfer.quotas import usage_of_kind
 

@@ -10,7 +10,7 @@ from django.utils.cache import patch_vary_headers
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_POST
 
-from dnspanel.accounts.own_language import language_of, set_language
+from dnspanel.accounts.people.own_language import language_of, set_language
 from dnspanel.languages import LANGUAGE_CODES
 
 _YEAR = 365 * 86_400  # seconds

@@ -7,7 +7,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.own_time_zone import set_time_zone
+from dnspanel.accounts.people.own_time_zone import set_time_zone
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.time_zones import offered_names
 from dnspanel.web.forms import PanelForm

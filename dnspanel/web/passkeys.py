@@ -19,9 +19,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dnspanel.accounts import passkeys as verbs
 from dnspanel.accounts.errors import PasskeyRefused
-from dnspanel.accounts.passkeys import LONGEST_CREDENTIAL, LONGEST_NAME, are_possible, begin_adding, begin_using
+from dnspanel.accounts.sign_in import passkeys as verbs
+from dnspanel.accounts.sign_in.passkeys import LONGEST_CREDENTIAL, LONGEST_NAME, are_possible, begin_adding, begin_using
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.confirm import Question, ask
 from dnspanel.web.forms import PanelForm

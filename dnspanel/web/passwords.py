@@ -11,12 +11,12 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.canonical import ascii_lower
+from dnspanel.accounts.actors.find_people import addressed
 from dnspanel.accounts.errors import AccountRefused, LinkDead
-from dnspanel.accounts.find_people import addressed
 from dnspanel.accounts.models import User
-from dnspanel.accounts.password_links import person_of_link, set_password_by_link
+from dnspanel.accounts.sign_in.password_links import person_of_link, set_password_by_link
 from dnspanel.accounts.tasks import send_password_link
+from dnspanel.accounts.texts.canonical import ascii_lower
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.wake import wake
 from dnspanel.web.forms import PanelForm

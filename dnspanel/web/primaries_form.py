@@ -2,7 +2,7 @@
 
 from django import forms
 
-from dnspanel.accounts import tsig
+from dnspanel.accounts.tokens import tsig
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import MOST_PRIMARIES, Terms
 from dnspanel.primaries.tls import LONGEST_PEM

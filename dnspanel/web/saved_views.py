@@ -12,8 +12,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dnspanel.accounts.list_looks import ListLook, ListName, look_of
 from dnspanel.accounts.models import Team, User
+from dnspanel.accounts.people.list_looks import ListLook, ListName, look_of
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import PanelForm, id_in
 from dnspanel.web.layout import PanelRequest, is_fragment

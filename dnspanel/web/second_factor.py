@@ -17,15 +17,15 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts import second_factor as verbs
 from dnspanel.accounts.errors import SecondFactorRefused
 from dnspanel.accounts.models import User
-from dnspanel.accounts.passkeys import are_possible, begin_using, check_passkey
-from dnspanel.accounts.second_factor import SecondFactors, second_factors_of
-from dnspanel.accounts.second_factor_rules import second_factor_due
-from dnspanel.accounts.session_store import MUST_SET_UP
-from dnspanel.accounts.sessions import end_other_sessions, end_session, sessions_of
-from dnspanel.accounts.sign_in_stage import SecondFactorStage, stage_of
+from dnspanel.accounts.sessions.session_store import MUST_SET_UP
+from dnspanel.accounts.sessions.sessions import end_other_sessions, end_session, sessions_of
+from dnspanel.accounts.sign_in import second_factor as verbs
+from dnspanel.accounts.sign_in.passkeys import are_possible, begin_using, check_passkey
+from dnspanel.accounts.sign_in.second_factor import SecondFactors, second_factors_of
+from dnspanel.accounts.sign_in.second_factor_rules import second_factor_due
+from dnspanel.accounts.sign_in.sign_in_stage import SecondFactorStage, stage_of
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.confirm import Question, ask
 from dnspanel.web.forms import PanelForm

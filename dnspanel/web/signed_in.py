@@ -15,6 +15,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.utils.cache import patch_vary_headers
 
+from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
 from dnspanel.accounts.errors import (
     DirectoryUnknown,
     GrantUnknown,
@@ -27,11 +28,10 @@ from dnspanel.accounts.errors import (
     TokenUnknown,
 )
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.own_time_zone import time_zone_of
-from dnspanel.accounts.roles import PERMISSIONS, Permission
-from dnspanel.accounts.second_factor_rules import second_factor_due
-from dnspanel.accounts.session_store import MUST_SET_UP, SEEN, SESSION_ENDS, note_seen
-from dnspanel.accounts.session_store import note_sign_in as note_session
+from dnspanel.accounts.people.own_time_zone import time_zone_of
+from dnspanel.accounts.sessions.session_store import MUST_SET_UP, SEEN, SESSION_ENDS, note_seen
+from dnspanel.accounts.sessions.session_store import note_sign_in as note_session
+from dnspanel.accounts.sign_in.second_factor_rules import second_factor_due
 from dnspanel.alerts.errors import RouteUnknown
 from dnspanel.catalogs.errors import CatalogUnknown
 from dnspanel.database_away import is_away

@@ -4,12 +4,12 @@ from datetime import datetime
 
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors import Actor, Person, actor_of, actor_of_token
+from dnspanel.accounts.actors.actors import Actor, Person, actor_of, actor_of_token
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import TokenDead
-from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Token
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import refuse_dead
+from dnspanel.accounts.tokens.tokens import refuse_dead
 from dnspanel.texts import gettext
 from dnspanel.webhooks.errors import TooNarrow, WebhookUnknown
 from dnspanel.webhooks.models import Delivery, EventKind, Webhook

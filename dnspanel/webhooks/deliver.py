@@ -20,10 +20,10 @@ from django.db.models import F, Q
 from django.db.models.functions import Coalesce
 from django.urls import reverse
 
-from dnspanel.accounts import audit
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import TokenDead
-from dnspanel.accounts.own_language import mail_language
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.people.own_language import mail_language
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.texts import gettext, speaking
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import listener

@@ -10,7 +10,7 @@ WebhookError
 TooNarrow is a zones.errors.Forbidden: a token of some names or types makes no webhook.
 """
 
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.field_faults import FieldsRefused
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import Forbidden, ZoneError

@@ -10,11 +10,12 @@ from datetime import datetime
 from django.db import transaction
 from django.utils import timezone
 
-from dnspanel.accounts import audit, tokens
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import AccountRefused
-from dnspanel.accounts.grant_edit import refuse_to_open
 from dnspanel.accounts.models import Token, TokenKind, User
+from dnspanel.accounts.rights.grant_edit import refuse_to_open
+from dnspanel.accounts.tokens import tokens
 from dnspanel.texts import gettext
 from dnspanel.webhooks.models import Format, Webhook
 from dnspanel.zones.drafts import named_drafts

@@ -13,11 +13,11 @@ from django.core.signing import BadSignature, Signer
 from django.db import IntegrityError, transaction
 
 from dnspanel import quiet_hours
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, Author
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Actor, Author
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
-from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.texts import gettext
 from dnspanel.webhooks import notice
 from dnspanel.webhooks.access import NEEDED, require_webhooks

@@ -2,7 +2,7 @@
 
 from datetime import UTC, datetime, timedelta, tzinfo
 
-from dnspanel.accounts.own_time_zone import time_zone_of
+from dnspanel.accounts.people.own_time_zone import time_zone_of
 from dnspanel.quiet_hours import quiet_until
 from dnspanel.texts import gettext_lazy
 from dnspanel.webhooks.models import READ_BY_PEOPLE, Webhook

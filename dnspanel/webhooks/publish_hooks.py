@@ -12,8 +12,8 @@ from urllib.parse import urlsplit
 from django.db import transaction
 from django.db.models import Q
 
-from dnspanel.accounts.actors import Author, Person, actor_of
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.actors.actors import Author, Person, actor_of
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.texts import gettext
 from dnspanel.webhooks.ask_hooks import ask_hooks
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 
 from django.db.models import Count
 
-from dnspanel.accounts.actors import Person
+from dnspanel.accounts.actors.actors import Person
 from dnspanel.webhooks.access import webhooks_visible_to
 from dnspanel.webhooks.models import Delivery, DeliveryState, Webhook
 

@@ -30,11 +30,11 @@ MAKE_TOKEN = """
 import json, sys, django
 django.setup()
 from django.utils import timezone
-from dnspanel.accounts import presets, tokens
-from dnspanel.accounts.actors import actor_of
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.tokens import presets, tokens
+from dnspanel.accounts.actors.actors import actor_of
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.zones.models import Zone
 request, now = json.loads(sys.argv[1]), timezone.now()
 owner = User.objects.get(username=request["owner"])

@@ -9,7 +9,7 @@ from django.core.management.base import SystemCheckError
 
 from dnspanel import checks
 
-# Without `check_database_key`, which tests of `accounts.database_key` call.
+# Without `check_database_key`, which tests of `secrets.database_key` call.
 EVERY_CHECK = (
     checks.check_master_key,
     checks.check_secret_key,

@@ -14,10 +14,10 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors import SystemRight
+from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.accounts.models import User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quota_edit import set_quotas
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.primaries import set_up
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms

@@ -7,7 +7,7 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import translation
 
-from dnspanel.accounts import audit
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.alerts.models import Alert, Severity
 from dnspanel.alerts.rules import Condition

@@ -5,7 +5,7 @@ from typing import Any
 from django.utils import translation
 
 from dnspanel.accounts.models import User
-from dnspanel.accounts.own_language import mail_language
+from dnspanel.accounts.people.own_language import mail_language
 from dnspanel.texts import (
     Text,
     format_lazy,

@@ -17,11 +17,11 @@ from django.core.management import call_command
 from django.db import connection
 from django.utils import timezone
 
-from dnspanel.accounts import invite, teams
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Team, User
-from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.people import invite, teams
+from dnspanel.accounts.secrets.vault import decrypt_secret
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.fleet import resync
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import Authority, Choice, Node

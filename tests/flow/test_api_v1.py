@@ -18,9 +18,9 @@ MAKE_TOKEN = """
 import sys, django
 django.setup()
 from django.utils import timezone
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 owner = User.objects.get(username=sys.argv[1])
 terms = TokenTerms("flow", (Grant(EVERY_RIGHT, everywhere=True),))
 print(create_token(owner=owner, terms=terms, by=owner, now=timezone.now()).secret)

@@ -114,10 +114,10 @@ import json, sys, django
 django.setup()
 from django.conf import settings
 from django.utils import timezone
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens import TokenTerms
-from dnspanel.accounts.tsig_keys import create_tsig_key
+from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.tsig_keys import create_tsig_key
 from dnspanel.catalogs import produce
 from dnspanel.secondaries import keyless
 from dnspanel.secondaries.catalog import catalog_name

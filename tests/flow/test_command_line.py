@@ -23,7 +23,7 @@ import sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens import create_token
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.dnspanel.cli.conftest import EVERYTHING
 owner = User.objects.get(username=sys.argv[1])
 print(create_token(owner=owner, terms=EVERYTHING, by=owner, now=timezone.now()).secret)

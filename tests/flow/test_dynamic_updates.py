@@ -24,7 +24,7 @@ PREPARE = f"""
 import json, django
 django.setup()
 from django.utils import timezone
-from dnspanel.accounts import presets, tokens
+from dnspanel.accounts.tokens import presets, tokens
 from dnspanel.accounts.models import User
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone

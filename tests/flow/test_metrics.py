@@ -16,8 +16,8 @@ import django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 owner = User.objects.get(username="scraper")
 terms = TokenTerms("prometheus", permissions=frozenset({Permission.FLEET}))
 print(create_token(owner=owner, terms=terms, by=owner, now=timezone.now()).secret)

@@ -14,7 +14,7 @@ MAKE_TEAM = """
 import django
 django.setup()
 from django.utils import timezone
-from dnspanel.accounts.teams import create_team
+from dnspanel.accounts.people.teams import create_team
 print(create_team(name="Customers", by=None, now=timezone.now()).pk)
 """
 

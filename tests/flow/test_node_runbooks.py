@@ -35,10 +35,10 @@ NOT_HERE = ("systemctl ", "rm ", "date ", "dnspanel fronts set ")  # the last on
 
 TOKEN = """
 from django.utils import timezone
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 ada = User.objects.get(username="ada")
 permissions = frozenset({Permission.READ, Permission.FLEET, Permission.NODES})
 terms = TokenTerms(purpose="runbooks", scope=(Grant(EVERY_RIGHT, everywhere=True),), permissions=permissions)

@@ -167,8 +167,8 @@ import django
 django.setup()
 from datetime import timedelta
 from django.utils import timezone
-from dnspanel.accounts import grant_edit
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.rights import grant_edit
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
 from dnspanel.fleet.dnssec import drive
 from dnspanel.zones.publishing import zone_patches

@@ -28,8 +28,8 @@ import django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 owner = User.objects.get(username="bound")
 for network in ("127.0.0.1", "192.0.2.1"):
     terms = TokenTerms(f"from {network}", networks=(network,), permissions=frozenset({Permission.FLEET}))

@@ -13,9 +13,9 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.api.v1.calls import caller
 from tests.dnspanel.zones.conftest import presigned_zone

@@ -19,8 +19,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
 from dnspanel.catalogs.tasks import follow_producers
 from dnspanel.gateway.answers import answers as gateway_answers
 from tests.dnspanel.api.v1.calls import caller

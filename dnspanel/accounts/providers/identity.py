@@ -4,10 +4,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from dnspanel.accounts.canonical import canonical_mail
+from dnspanel.accounts.actors.roles import UPWARDS
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import Role
-from dnspanel.accounts.roles import UPWARDS
+from dnspanel.accounts.texts.canonical import canonical_mail
 from dnspanel.texts import gettext
 
 MOST_RULES = 500

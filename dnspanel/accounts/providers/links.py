@@ -7,14 +7,14 @@ from django.db import transaction
 from django.db.models import F
 from django.utils.crypto import get_random_string
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import SignInRefused
-from dnspanel.accounts.given import apply_outcome
-from dnspanel.accounts.grant_edit import refuse_to_open
 from dnspanel.accounts.models import BY_LDAP, ProviderKind, ProviderLink, Role, SignInProvider, User
-from dnspanel.accounts.people import locked_administrators
+from dnspanel.accounts.people.people import locked_administrators
 from dnspanel.accounts.providers.identity import Identity, Outcome, Rule
+from dnspanel.accounts.providers.rule_grants import apply_outcome
+from dnspanel.accounts.rights.grant_edit import refuse_to_open
 from dnspanel.texts import gettext
 
 

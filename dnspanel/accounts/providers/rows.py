@@ -9,14 +9,14 @@ from django.db import IntegrityError, transaction
 from django.db.models import Count, F
 
 from dnspanel import outbound
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import ProviderRefused, ProviderUnknown
-from dnspanel.accounts.grant_edit import refuse_higher_role
 from dnspanel.accounts.models import OwnRole, ProviderKind, ProviderLink, Role, SignInProvider, Team, User
+from dnspanel.accounts.people.teams import MEMBER_ROLES
 from dnspanel.accounts.providers.identity import LONGEST_GROUP, MOST_RULES, Rule
 from dnspanel.accounts.providers.links import forget_ldap_password, take_back
-from dnspanel.accounts.teams import MEMBER_ROLES
+from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.texts import gettext
 
 MOST_PROVIDERS = 20

@@ -18,7 +18,7 @@ from dnspanel.accounts.models import SignInProvider, User
 from dnspanel.accounts.providers.admit import admit, record_refusal
 from dnspanel.accounts.providers.identity import Identity
 from dnspanel.accounts.providers.links import link_own_account
-from dnspanel.accounts.session_store import SESSION_ENDS, end_in_hours
+from dnspanel.accounts.sessions.session_store import SESSION_ENDS, end_in_hours
 from dnspanel.texts import gettext, gettext_lazy
 
 # Whoever calls the URLs all the time writes no more into the audit log, and makes no more sessions.

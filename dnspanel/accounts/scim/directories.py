@@ -7,21 +7,21 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Q
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, Author
-from dnspanel.accounts.canonical import ascii_lower
+from dnspanel.accounts.actors.actors import Actor, Author
+from dnspanel.accounts.actors.find_people import free_name
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import DirectoryRefused, DirectoryUnknown
-from dnspanel.accounts.find_people import free_name
-from dnspanel.accounts.grant_edit import refuse_higher_role
 from dnspanel.accounts.models import Role, ScimDirectory, ScimGroup, ScimPerson, Team, Token, TokenKind, User
-from dnspanel.accounts.people import close_account, open_account
+from dnspanel.accounts.people.people import close_account, open_account
+from dnspanel.accounts.people.teams import MEMBER_ROLES
 from dnspanel.accounts.providers.identity import Rule
 from dnspanel.accounts.providers.rows import faults_of_rules
+from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.accounts.scim.gifts import give_by_groups, take_back
 from dnspanel.accounts.scim.groups import set_teams
 from dnspanel.accounts.scim.locked import locked_directory
-from dnspanel.accounts.teams import MEMBER_ROLES
-from dnspanel.accounts.tokens import NewToken, end_token, kept_of, new_secret
+from dnspanel.accounts.texts.canonical import ascii_lower
+from dnspanel.accounts.tokens.tokens import NewToken, end_token, kept_of, new_secret
 from dnspanel.texts import gettext
 
 MOST_DIRECTORIES = 10

@@ -7,17 +7,17 @@ from datetime import datetime
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.canonical import ascii_lower
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import AccountRefused, DirectoryFull, GroupUnknown, Taken
 from dnspanel.accounts.models import ScimDirectory, ScimGroup, ScimPerson, Team
+from dnspanel.accounts.people.teams import create_team, rename_team
 from dnspanel.accounts.providers.identity import LONGEST_GROUP
-from dnspanel.accounts.same_text import same_but_for_ascii_case
 from dnspanel.accounts.scim.gifts import give_by_groups, gives_anything, rules_of
 from dnspanel.accounts.scim.locked import locked_directory, refuse_out_of_reach
 from dnspanel.accounts.scim.people import kept_people
-from dnspanel.accounts.teams import create_team, rename_team
+from dnspanel.accounts.texts.canonical import ascii_lower
+from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.texts import gettext
 
 MOST_GROUPS = 2_000

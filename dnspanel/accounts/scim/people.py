@@ -12,15 +12,15 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.canonical import canonical_mail, canonical_username
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.find_people import mail_is_taken, name_is_taken, named
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import AccountRefused, DirectoryFull, PersonUnknown, Taken
-from dnspanel.accounts.find_people import mail_is_taken, name_is_taken, named
 from dnspanel.accounts.models import Role, ScimDirectory, ScimGroup, ScimPerson, User
-from dnspanel.accounts.people import close_account, open_account
+from dnspanel.accounts.people.people import close_account, open_account
 from dnspanel.accounts.scim.gifts import give_by_groups, take_back
 from dnspanel.accounts.scim.locked import locked_directory, refuse_new_address, refuse_out_of_reach
+from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
 from dnspanel.texts import gettext
 
 MOST_PEOPLE = 10_000

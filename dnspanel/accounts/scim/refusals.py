@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.audit import audit
 
 WINDOW_SECONDS = 3600  # refusals that are alike are counted for so long
 NOBODY = "no directory"

@@ -9,9 +9,9 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from dnspanel.accounts.canonical import canonical_mail
 from dnspanel.accounts.scim.groups import GroupTerms
 from dnspanel.accounts.scim.people import PersonTerms
+from dnspanel.accounts.texts.canonical import canonical_mail
 from dnspanel.api.scim.faults import ScimFault
 from dnspanel.api.scim.filters import Path, Term, parse_path
 

@@ -14,7 +14,7 @@ from rest_framework.request import Request
 from rest_framework.views import APIView
 
 from dnspanel.accounts import errors as accounts
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import ScimDirectory, TokenKind
 from dnspanel.accounts.scim.directories import directory_of
 from dnspanel.accounts.scim.refusals import WINDOW_SECONDS, record_refusal

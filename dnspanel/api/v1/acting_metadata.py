@@ -6,7 +6,7 @@ PowerDNS acts on these kinds wherever it is told. What of them is not done here 
 from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
 from dnspanel.api.errors import ApiError
 from dnspanel.primaries import set_up
 from dnspanel.secondaries import keyless

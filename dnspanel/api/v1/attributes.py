@@ -13,8 +13,8 @@ from typing import Any
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1.acting_metadata import TSIG_ALLOW_AXFR
 from dnspanel.api.v1.kept_metadata import replace_metadata

@@ -8,7 +8,7 @@ from typing import Any
 
 from django.conf import settings
 
-from dnspanel.accounts import tsig_keys
+from dnspanel.accounts.tokens import tsig_keys
 from dnspanel.api.v1.attributes import TRANSFER_KEYS, Comment, CommentKey, comment_text
 from dnspanel.api.v1.changes import DEFAULT_TTL, read_rrsets
 from dnspanel.api.v1.primaries import CONSUMER, ELSEWHERE, PRIMARY_KEYS, PRODUCER, SLAVE

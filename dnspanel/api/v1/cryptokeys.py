@@ -8,7 +8,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v1.kept_metadata import act_on_kept
 from dnspanel.api.v1.view import (
     PowerdnsView,

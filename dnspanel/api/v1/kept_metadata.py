@@ -14,8 +14,8 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
 from dnspanel.api.errors import ApiError
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1 import acting_metadata

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v1 import kept_metadata
 from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, done, json_object, shortened, zone_by_id
 from dnspanel.zones.models import Zone

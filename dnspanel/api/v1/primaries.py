@@ -7,11 +7,11 @@ from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
-from dnspanel.accounts import tsig_keys
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.errors import TokenUnknown
 from dnspanel.accounts.models import Token
-from dnspanel.accounts.tokens import tsig_secret
+from dnspanel.accounts.tokens import tsig_keys
+from dnspanel.accounts.tokens.tokens import tsig_secret
 from dnspanel.api.v1.view import Refusal, shortened
 from dnspanel.catalogs import set_up as catalogs
 from dnspanel.catalogs.errors import CatalogError

@@ -6,7 +6,7 @@ from typing import Any
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v1.content import content_for_client
 from dnspanel.api.v1.rrsets import mnemonic
 from dnspanel.api.v1.search_query import (

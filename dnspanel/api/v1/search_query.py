@@ -25,7 +25,7 @@ from django.db.models.expressions import RawSQL
 from django.db.models.functions import Upper
 from django.db.models.lookups import PostgresOperatorLookup
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.errors import ApiError
 from dnspanel.zones.models import RRset, Zone
 from dnspanel.zones.rights.access import Visibility, visibility_of, zones_visible_to

@@ -8,10 +8,10 @@ from django.http import HttpResponse
 from django.utils import timezone
 from rest_framework.request import Request
 
-from dnspanel.accounts import tsig, tsig_keys
 from dnspanel.accounts.errors import AboveYou, NotYours, TokenRefused, TokenUnknown, TsigNameTaken
 from dnspanel.accounts.models import Token
-from dnspanel.accounts.tokens import revoke_token
+from dnspanel.accounts.tokens import tsig, tsig_keys
+from dnspanel.accounts.tokens.tokens import revoke_token
 from dnspanel.api.v1.view import (
     PowerdnsView,
     Refusal,

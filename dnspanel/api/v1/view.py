@@ -26,8 +26,8 @@ from rest_framework.response import Response
 from rest_framework.views import APIView
 
 from dnspanel import database_away
-from dnspanel.accounts.actors import Actor
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.authentication import TokenAuthentication
 from dnspanel.api.errors import ApiError
 from dnspanel.api.json_text import parse_json

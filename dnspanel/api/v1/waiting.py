@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from django.utils import timezone
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors import can
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import can
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.api.v1.view import Refusal, actor_in, shortened
 from dnspanel.api.waiting import LONGEST_WAIT, wait_for_nodes
 from dnspanel.fleet.reads.arrivals import NodeArrival, arrivals

@@ -12,7 +12,7 @@ from typing import Any
 
 from django.db import connection
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1.acting_metadata import TSIG_ALLOW_AXFR
 from dnspanel.api.v1.attributes import attributes_of

@@ -13,9 +13,9 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
 from dnspanel.fleet.dnssec.chain import Verdict, follow_chain
 from dnspanel.fleet.dnssec.compare_ds import Finding, SignedBy, SigningKey, compare
 from dnspanel.fleet.dnssec.parent_dns import ParentLook, look_at_parent

@@ -13,7 +13,7 @@ from datetime import datetime
 
 from django.db import connection
 
-from dnspanel.accounts.actors import SystemRight
+from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.fleet.models import ParentState
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.other_keys import in_one_piece

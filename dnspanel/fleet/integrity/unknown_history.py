@@ -11,9 +11,9 @@ from datetime import datetime
 from django.db import transaction
 from django.db.models import Count, Q
 
-from dnspanel.accounts import audit
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.errors import WrongDecision
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.texts import gettext

@@ -8,7 +8,7 @@ import base64
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.publish.sealing_keys import all_sealing_keys
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_material, queries

@@ -20,7 +20,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 from django.db import transaction
 
-from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.fleet.models import Authority
 

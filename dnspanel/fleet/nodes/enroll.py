@@ -24,9 +24,9 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from django.db import IntegrityError, transaction
 from django.db.models import Case, QuerySet, When
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, user_of
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import Author, user_of
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import BadNode, BadRequest, CodeRefused, NameTaken, UnknownNode, WrongState
 from dnspanel.fleet.models import EnrolmentCode, Front, Node, NodeGroup, NodeState

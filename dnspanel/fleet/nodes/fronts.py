@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.actors.actors import Author, user_of
+from dnspanel.accounts.audit import audit
 from dnspanel.fleet.errors import BadFront, WrongState
 from dnspanel.fleet.models import Front, FrontBackend, Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority

@@ -18,8 +18,8 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from django.db import transaction
 from django.db.models import Q
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import FleetError, WrongState
 from dnspanel.fleet.models import Authority, Node, NodeState

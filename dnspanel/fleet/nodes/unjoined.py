@@ -9,8 +9,8 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.actors.actors import Author, user_of
+from dnspanel.accounts.audit import audit
 from dnspanel.fleet.errors import NameTaken, WrongState
 from dnspanel.fleet.models import EnrolmentCode, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes.enroll import NodeDescription, require_permission

@@ -3,8 +3,8 @@
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
-from dnspanel.accounts.actors import Person
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Person
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.fleet.models import ParentCheck, ParentState
 from dnspanel.texts import gettext, gettext_noop, with_value
 from dnspanel.zones.rights import access

@@ -2,7 +2,7 @@
 
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors import Person
+from dnspanel.accounts.actors.actors import Person
 from dnspanel.fleet.models import Node, UnprovenZone
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

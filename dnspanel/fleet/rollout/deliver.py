@@ -12,9 +12,9 @@ from datetime import datetime
 from django.db import connection, transaction
 from django.db.models import Max
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, user_of
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import Author, user_of
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
 from dnspanel.advisory_locks import SqlLock
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import DeliveryRefused

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
 from dnspanel.fleet.errors import GroupRefused
 from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState
 from dnspanel.fleet.rollout import deliver

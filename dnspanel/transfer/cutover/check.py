@@ -17,9 +17,9 @@ from django.db import DatabaseError, connection, transaction
 from django.db.models import F, QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts.actors import Actor, token_of, user_of
+from dnspanel.accounts.actors.actors import Actor, token_of, user_of
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.database_away import is_away
 from dnspanel.fleet.models import Node, NodeState

@@ -20,10 +20,10 @@ from django.db import DatabaseError, transaction
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, Person, token_of, user_of
-from dnspanel.accounts.grants import Right
-from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.actors.actors import Author, Person, token_of, user_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, try_lock_until_commit
 from dnspanel.database_away import is_away
 from dnspanel.texts import gettext

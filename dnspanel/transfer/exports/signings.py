@@ -14,7 +14,7 @@ import psycopg
 from django.core.exceptions import EmptyResultSet
 from django.db.models import QuerySet
 
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.transfer.exports.rows import fetched
 from dnspanel.transfer.sealed_keys import Sealer
 from dnspanel.zones.dnssec import key_material

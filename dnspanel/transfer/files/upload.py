@@ -18,7 +18,7 @@ from typing import NamedTuple, Protocol
 from django.db import transaction
 from django.utils import timezone
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
 from dnspanel.texts import gettext
 from dnspanel.transfer import limits, quotas, rights
 from dnspanel.transfer.archives.paths import clean_path

@@ -14,10 +14,10 @@ from django.db import transaction
 from django.db.models import Q, QuerySet, Sum
 from django.db.models.functions import Coalesce
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.accounts.actors.actors import Author, token_of, user_of
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.texts import gettext
 from dnspanel.transfer import quotas, rights, servers
 from dnspanel.transfer.documents import SERVER_SET, Document, Options

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.texts import gettext
 from dnspanel.transfer.documents import BroughtSignatures, Options
 from dnspanel.transfer.models import ImportJob, KeptItem, KeptKind

@@ -12,7 +12,7 @@ from django.conf import settings
 from django.db import connection, transaction
 from django.db.models import F
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
 from dnspanel.texts import gettext
 from dnspanel.transfer import rights, zone_changes
 from dnspanel.transfer.documents import BroughtSignatures, Options, ParsedZone, SourceFault

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 from django.db.models import Count, F, Min, Q, QuerySet, Sum
 
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.transfer import rights, zone_changes
 from dnspanel.transfer.documents import Document

@@ -12,7 +12,7 @@ from typing import Any, Self
 from django.db import transaction
 from django.utils import timezone
 
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.texts import gettext
 from dnspanel.transfer import limits, quotas, rights
 from dnspanel.transfer.documents import Document, Kept, ServerSource, Source, SourceFault

@@ -20,7 +20,7 @@ from django.conf import settings
 from django.db.models import QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts import audit
+from dnspanel.accounts.audit import audit
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.database_away import is_away
 from dnspanel.transfer import places

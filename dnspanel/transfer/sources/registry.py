@@ -9,7 +9,7 @@ from pathlib import Path, PurePosixPath
 from typing import Any
 from urllib.parse import quote
 
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.texts import gettext
 from dnspanel.transfer import rights, servers
 from dnspanel.transfer.documents import Document, Source

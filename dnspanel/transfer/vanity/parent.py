@@ -4,7 +4,7 @@ from datetime import datetime
 
 from django.conf import settings
 
-from dnspanel.accounts.actors import Person
+from dnspanel.accounts.actors.actors import Person
 from dnspanel.fleet.lookups.turns import turn
 from dnspanel.transfer.cutover.delegation import Point, parent_points
 from dnspanel.transfer.cutover.parent_zone import Resolver

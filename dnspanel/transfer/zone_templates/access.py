@@ -7,10 +7,10 @@ may use it, as far as they may change the records of a zone.
 
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts.actors import Author, Person, actor_of, can
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author, Person, actor_of, can
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
-from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors import Forbidden, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, ZoneTemplate

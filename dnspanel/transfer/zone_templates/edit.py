@@ -9,8 +9,8 @@ from datetime import datetime
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.actors.actors import Author, user_of
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access

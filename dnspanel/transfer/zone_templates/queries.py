@@ -7,7 +7,7 @@ from datetime import datetime
 
 from django.db.models import F
 
-from dnspanel.accounts.actors import Person
+from dnspanel.accounts.actors.actors import Person
 from dnspanel.transfer.zone_templates.access import templates_visible_to
 from dnspanel.transfer.zone_templates.content import variables_stored
 from dnspanel.zones.lists.queries import Page

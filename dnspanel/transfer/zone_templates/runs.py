@@ -13,8 +13,8 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors import Author, Person, actor_of, can
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Person, actor_of, can
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.advisory_locks import Lock
 from dnspanel.texts import gettext, gettext_noop, joined
 from dnspanel.transfer.signals import template_run_begun

@@ -8,9 +8,9 @@ from uuid import UUID
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates.compare import RRsets, Step, add_beside, compare

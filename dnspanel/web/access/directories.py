@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import DirectoryRefused
 from dnspanel.accounts.models import ScimDirectory, Team
 from dnspanel.accounts.providers.identity import Rule
-from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.scim import directories as verbs
 from dnspanel.accounts.scim.groups import teams_not_selected
 from dnspanel.accounts.scim.people import closed_people, people_count

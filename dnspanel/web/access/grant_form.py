@@ -4,12 +4,12 @@ from typing import Any
 
 from django import forms
 
-from dnspanel.accounts import grant_edit
-from dnspanel.accounts.actors import actor_of, can
+from dnspanel.accounts.actors.actors import actor_of, can
+from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import GrantRefused
-from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import Team
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.rights import grant_edit
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.forms import PanelForm, separated

@@ -8,17 +8,17 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts import invite as invitations
-from dnspanel.accounts import people as verbs
-from dnspanel.accounts.actors import permissions_by_role, rights_by_role
+from dnspanel.accounts.actors.actors import permissions_by_role, rights_by_role
+from dnspanel.accounts.actors.find_people import named
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import AccountRefused, LastAdministrator
-from dnspanel.accounts.find_people import named
 from dnspanel.accounts.models import OwnRole, Role, User
-from dnspanel.accounts.password_links import make_password_link
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.same_person import set_same_person
-from dnspanel.accounts.second_factor import reset_second_factor as reset
-from dnspanel.accounts.sessions import end_all_sessions
+from dnspanel.accounts.people import invite as invitations
+from dnspanel.accounts.people import people as verbs
+from dnspanel.accounts.people.same_person import set_same_person
+from dnspanel.accounts.sessions.sessions import end_all_sessions
+from dnspanel.accounts.sign_in.password_links import make_password_link
+from dnspanel.accounts.sign_in.second_factor import reset_second_factor as reset
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.access.hand_over import ServiceAccountForm

@@ -5,10 +5,10 @@ from typing import Any
 
 from django import forms
 
-from dnspanel.accounts.canonical import ascii_lower
 from dnspanel.accounts.models import SignInProvider, User
 from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.links import rules_of
+from dnspanel.accounts.texts.canonical import ascii_lower
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
 from dnspanel.web.forms import MONO, PanelForm, separated

@@ -12,6 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import ProviderRefused, SignInRefused
 from dnspanel.accounts.models import ProviderKind, ProviderLink, SignInProvider, User
 from dnspanel.accounts.providers import links, rows
@@ -20,7 +21,6 @@ from dnspanel.accounts.providers.oidc import rows as verbs
 from dnspanel.accounts.providers.saml import rows as saml
 from dnspanel.accounts.providers.saml.metadata import LONGEST_METADATA
 from dnspanel.accounts.providers.session import ProviderAway
-from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.ldap_form import LdapForm, TryForm
 from dnspanel.web.access.provider_form import CommonForm, attribute_field

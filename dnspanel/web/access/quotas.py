@@ -10,12 +10,12 @@ from django.shortcuts import get_object_or_404, redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts import teams
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Membership, Team, User
-from dnspanel.accounts.quota_amounts import UNLIMITED, Kind, format_amount, noun_of, parse_amount, round_amount
-from dnspanel.accounts.quota_edit import set_quotas
-from dnspanel.accounts.quotas import Usage, holder_of, limits_by_settings, quotas_from_json
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.people import teams
+from dnspanel.accounts.quotas.quota_amounts import UNLIMITED, Kind, format_amount, noun_of, parse_amount, round_amount
+from dnspanel.accounts.quotas.quota_edit import set_quotas
+from dnspanel.accounts.quotas.quotas import Usage, holder_of, limits_by_settings, quotas_from_json
 from dnspanel.texts import gettext
 from dnspanel.transfer.quotas import MOST_COUNTED, usage_of
 from dnspanel.web.forms import PanelForm

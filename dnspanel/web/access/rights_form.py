@@ -9,14 +9,14 @@ from django import forms
 from django.db.models import Q
 from django.utils import timezone
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.explain_rights import Reason, Subject, reasons_for, reasons_of, scope_of
+from dnspanel.accounts.actors.find_people import named
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.errors import TokenDead
-from dnspanel.accounts.explain_rights import Reason, Subject, reasons_for, reasons_of, scope_of
-from dnspanel.accounts.find_people import named
-from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Token, User
-from dnspanel.accounts.tokens import refuse_dead, tokens_visible_to
-from dnspanel.accounts.who_may import people_visible_to
+from dnspanel.accounts.people.who_may import people_visible_to
+from dnspanel.accounts.tokens.tokens import refuse_dead, tokens_visible_to
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.access.grant_form import MONO

@@ -11,11 +11,11 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts import own_roles as verbs
-from dnspanel.accounts.actors import ROLE_RIGHTS
+from dnspanel.accounts.actors.actors import ROLE_RIGHTS
+from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
 from dnspanel.accounts.errors import RoleRefused
 from dnspanel.accounts.models import OwnRole, Role
-from dnspanel.accounts.roles import PERMISSIONS, Permission
+from dnspanel.accounts.rights import own_roles as verbs
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
 from dnspanel.web.confirm import Question, ask

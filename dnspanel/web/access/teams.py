@@ -11,20 +11,20 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts import grant_edit
-from dnspanel.accounts import teams as verbs
-from dnspanel.accounts.actors import permissions_by_role
-from dnspanel.accounts.audit_log import entries_about_person
+from dnspanel.accounts.actors.actors import permissions_by_role
+from dnspanel.accounts.actors.explain_rights import reasons_of
+from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit.audit_log import entries_about_person
 from dnspanel.accounts.errors import GrantRefused, TeamRefused
-from dnspanel.accounts.explain_rights import reasons_of
-from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Team, User
+from dnspanel.accounts.people import teams as verbs
+from dnspanel.accounts.people.same_person import accounts_of
 from dnspanel.accounts.providers.links import decides_role, links_of
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.same_person import accounts_of
-from dnspanel.accounts.second_factor import second_factors_of
-from dnspanel.accounts.second_factor_rules import second_factor_due
-from dnspanel.accounts.sessions import sessions_of
+from dnspanel.accounts.rights import grant_edit
+from dnspanel.accounts.sessions.sessions import sessions_of
+from dnspanel.accounts.sign_in.second_factor import second_factors_of
+from dnspanel.accounts.sign_in.second_factor_rules import second_factor_due
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS, GrantDescription, describer_for
 from dnspanel.web.access.grant_form import GrantForm

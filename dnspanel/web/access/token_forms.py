@@ -7,12 +7,12 @@ from typing import Any, ClassVar
 
 from django import forms
 
-from dnspanel.accounts import presets, tsig
-from dnspanel.accounts.actors import actor_of
+from dnspanel.accounts.actors.actors import actor_of
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import TokenKind
-from dnspanel.accounts.presets import Preset
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import LIFETIME, TokenTerms
+from dnspanel.accounts.tokens import presets, tsig
+from dnspanel.accounts.tokens.presets import Preset
+from dnspanel.accounts.tokens.tokens import LIFETIME, TokenTerms
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import MONO, MONO_LINES, GrantForm
 from dnspanel.web.forms import PanelForm, separated

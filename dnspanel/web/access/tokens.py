@@ -13,16 +13,16 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts import tokens as verbs
-from dnspanel.accounts.actors import Actor, actor_of, can
-from dnspanel.accounts.audit_log import entries_about_token
+from dnspanel.accounts.actors.actors import Actor, actor_of, can
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit.audit_log import entries_about_token
 from dnspanel.accounts.errors import NotYours, TokenDead, TokenRefused
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Token, TokenKind, User
-from dnspanel.accounts.presets import Preset
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.snippets import Place, Snippet, snippets_for
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.tokens import tokens as verbs
+from dnspanel.accounts.tokens.presets import Preset
+from dnspanel.accounts.tokens.snippets import Place, Snippet, snippets_for
 from dnspanel.texts import gettext, gettext_lazy, joined
 from dnspanel.web.access.describe_grant import GrantDescriber, GrantDescription, describer_for
 from dnspanel.web.access.token_forms import OFFERS, TokenForm, closest_zone

@@ -1,7 +1,7 @@
 """Configuration snippets of a TSIG key, for programs that send DNS updates. Pure."""
 
-from dnspanel.accounts.presets import Preset, acme_name
-from dnspanel.accounts.snippets import Snippet
+from dnspanel.accounts.tokens.presets import Preset, acme_name
+from dnspanel.accounts.tokens.snippets import Snippet
 from dnspanel.texts import gettext
 
 

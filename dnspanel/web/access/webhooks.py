@@ -13,9 +13,9 @@ from django.utils import timezone
 from django.views.decorators.csrf import csrf_exempt
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors import Actor, actor_of, can
+from dnspanel.accounts.actors.actors import Actor, actor_of, can
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team, User
-from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.confirm import ask, before_secret
 from dnspanel.web.forms import PublishingForm, id_in

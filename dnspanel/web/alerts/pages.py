@@ -4,7 +4,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.alerts.models import Route
 from dnspanel.alerts.queries import alert_summary, open_alerts, past_alerts
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats

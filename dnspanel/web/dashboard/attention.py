@@ -6,10 +6,10 @@ from datetime import datetime, timedelta
 
 from django.urls import reverse
 
-from dnspanel.accounts.actors import actor_of, can
+from dnspanel.accounts.actors.actors import actor_of, can
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import alive_tokens, tokens_visible_to
+from dnspanel.accounts.tokens.tokens import alive_tokens, tokens_visible_to
 from dnspanel.alerts.models import Alert, Severity
 from dnspanel.alerts.queries import open_alerts
 from dnspanel.fleet.health import FAULTS, WELL

@@ -8,9 +8,9 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.actors import can
+from dnspanel.accounts.actors.actors import can
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.reads.queries import NodeStatus, head, node_statuses
 from dnspanel.web.dashboard.attention import attention_lines
 from dnspanel.web.dashboard.fleet_now import fleet_now

@@ -10,8 +10,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.actors import Person
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Person
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.fleet.ask_parent import ask_parent
 from dnspanel.fleet.dnssec.node_answers import ask_nodes
 from dnspanel.fleet.dnssec.parent_checks import check_of

@@ -8,9 +8,9 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
-from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext
 from dnspanel.web.dnssec.pages import acting, page
 from dnspanel.web.dnssec.policy_forms import AttachForm, OwnPolicyForm, PolicyForm, ReplaceForm

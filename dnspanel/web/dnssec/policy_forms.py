@@ -4,7 +4,7 @@ from typing import Any
 
 from django import forms
 
-from dnspanel.accounts.actors import Person
+from dnspanel.accounts.actors.actors import Person
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.forms import CDS_LABELS, DenialForm, KeyChoice, SigningForm

@@ -16,8 +16,8 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors import can
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import can
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.downloads import file_response
 from dnspanel.statement_time import searching_for
 from dnspanel.texts import gettext

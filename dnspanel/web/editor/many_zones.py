@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.many import EXAMPLES, MOST_REFUSED, ManyForm, example_of, ticked_lines

@@ -9,9 +9,9 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.same_text import same_but_for_ascii_case
+from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.review import publish_seen, review_page
 from dnspanel.web.forms import id_in

@@ -13,9 +13,9 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors import actor_of, can
-from dnspanel.accounts.grants import Right
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import actor_of, can
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Isolation, Node
 from dnspanel.fleet.reads.arrivals import NodeArrival

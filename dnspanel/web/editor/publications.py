@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.statement_time import searching_for
 from dnspanel.web.editor.days import day_of

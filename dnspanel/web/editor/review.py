@@ -17,10 +17,10 @@ from django.utils import timezone
 from django.utils.http import url_has_allowed_host_and_scheme
 from django.views.decorators.http import require_http_methods, require_POST
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quotas import Usage
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quotas import Usage
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.texts import gettext, ngettext

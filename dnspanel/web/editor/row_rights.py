@@ -3,8 +3,8 @@
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
-from dnspanel.accounts.actors import Person, actor_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Person, actor_of
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.web.rows import DisplayRow
 from dnspanel.zones.models import Lock, Zone
 from dnspanel.zones.rights.lock_rules import lock_of, locks_against

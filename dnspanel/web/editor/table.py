@@ -12,7 +12,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.accounts.list_looks import ListName
+from dnspanel.accounts.people.list_looks import ListName
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.statement_time import searching_for
 from dnspanel.texts import gettext, gettext_lazy, joined

@@ -8,7 +8,7 @@ from django.shortcuts import render
 from django.template.loader import render_to_string
 from django.utils import timezone
 
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.texts import ngettext
 from dnspanel.web.editor.blocking import Blocking, blocking_of
 from dnspanel.web.editor.transferred_from import DisplayTransfer, transfer_of

@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.errors import BadFront
 from dnspanel.fleet.nodes import enroll, fronts
 from dnspanel.fleet.nodes.fronts import Terms

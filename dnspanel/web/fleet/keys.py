@@ -8,8 +8,8 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors import can
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import can
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.nodes import keys
 from dnspanel.fleet.nodes.authority import authority_expires_at, client_expires_at, ensure_authority, fingerprint
 from dnspanel.publish.errors import KeyRefused

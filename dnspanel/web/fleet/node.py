@@ -12,9 +12,9 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_POST, require_safe
 
-from dnspanel.accounts.actors import can
-from dnspanel.accounts.grants import Right
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import can
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet import resync, telemetry
 from dnspanel.fleet.errors import BadNode, FleetError, WrongState
 from dnspanel.fleet.models import Bootstrap, Divergence, Node, NodeEvent, NodeState

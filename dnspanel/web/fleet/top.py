@@ -8,8 +8,8 @@ from django.http import HttpResponse
 from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.actors import can
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import can
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll

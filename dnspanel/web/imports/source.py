@@ -11,9 +11,9 @@ from django.utils import timezone
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import limits, servers
 from dnspanel.transfer.errors import ServerRefused, TransferError

@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from django import forms
 
-from dnspanel.accounts import tsig
+from dnspanel.accounts.tokens import tsig
 from dnspanel.counted_lines import TooManyLines, counted_lines
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import limits

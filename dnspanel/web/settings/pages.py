@@ -9,7 +9,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext
 from dnspanel.web.forms import ZoneDefaultsForm
 from dnspanel.web.layout import PanelRequest

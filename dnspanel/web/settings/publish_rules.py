@@ -12,12 +12,12 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dnspanel.accounts.actors import Actor, actor_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Actor, actor_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role, Team, Token, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.same_text import same_but_for_ascii_case
-from dnspanel.accounts.tokens import tokens_visible_to
+from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
+from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.forms import MONO, OwnClockField, PanelForm, separated
 from dnspanel.web.layout import PanelRequest

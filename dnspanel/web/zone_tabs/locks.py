@@ -9,8 +9,8 @@ from django.shortcuts import redirect
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
-from dnspanel.accounts.actors import Actor, actor_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Actor, actor_of
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import MONO

@@ -9,9 +9,9 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_safe
 
-from dnspanel.accounts.actors import Actor, actor_of, can
+from dnspanel.accounts.actors.actors import Actor, actor_of, can
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Token, User
-from dnspanel.accounts.roles import Permission
 from dnspanel.web.access.describe_grant import limits_of, what_of
 from dnspanel.web.access.rights_form import WhoMayForm
 from dnspanel.web.editor.zone_head import render_zone

@@ -6,7 +6,7 @@ from typing import Any
 
 from django import forms
 
-from dnspanel.accounts.actors import Person
+from dnspanel.accounts.actors.actors import Person
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.zone_templates import access

@@ -8,7 +8,7 @@ from django.shortcuts import redirect, render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, edit, queries
 from dnspanel.transfer.zone_templates.content import Made, try_text, variables_stored, version_of

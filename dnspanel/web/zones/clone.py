@@ -7,8 +7,8 @@ from django.shortcuts import render
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.web.forms import CloneZoneForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.near_quotas import near_quotas

@@ -11,10 +11,10 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.accounts.grants import Right
-from dnspanel.accounts.list_looks import ListName
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.people.list_looks import ListName
+from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext

@@ -12,10 +12,10 @@ from datetime import datetime, timedelta
 from django.db import connection, transaction
 from django.db.models import Exists, Max, OuterRef, QuerySet
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry
-from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.zones.audit import audit_verify
 from dnspanel.zones.audit.audit_chain import ENTRY, PUBLICATION, first_hash, next_hash

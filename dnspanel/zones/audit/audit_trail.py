@@ -13,11 +13,11 @@ from typing import Any, NamedTuple
 from django.db.models import Count, Exists, OuterRef, Q, QuerySet, TextField
 from django.db.models.functions import Cast
 
-from dnspanel.accounts.actor_form import actor_form, token_form_of
-from dnspanel.accounts.actors import Actor
-from dnspanel.accounts.find_people import named
+from dnspanel.accounts.actors.actor_form import actor_form, token_form_of
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.find_people import named
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry
-from dnspanel.accounts.roles import Permission
 from dnspanel.zones.audit.audit_chain import ENTRY, PUBLICATION
 from dnspanel.zones.models import AuditLink, Change, Publication, Revision, Zone
 from dnspanel.zones.rights import access

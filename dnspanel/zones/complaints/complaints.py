@@ -8,7 +8,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan import across_zones
 from dnspanel.zones.plan.merge import Edit

@@ -2,8 +2,8 @@
 
 from datetime import datetime
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, user_of
+from dnspanel.accounts.actors.actors import Author, user_of
+from dnspanel.accounts.audit import audit
 from dnspanel.zones.models import AcceptedBreak, Publication
 
 

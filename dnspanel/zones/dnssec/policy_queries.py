@@ -8,8 +8,8 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts.actors import Person, actor_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Person, actor_of
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.zones.dnssec.policy import Attachment, Terms, choose
 from dnspanel.zones.errors import PolicyUnknown
 from dnspanel.zones.models import DnssecPolicy, PolicyAttachment, Signing, Zone, ZoneKey

@@ -4,9 +4,9 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from datetime import datetime
 
-from dnspanel.accounts.actors import Person
-from dnspanel.accounts.grants import Right
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.actors.actors import Person
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.describe import describe_change
 from dnspanel.zones.dnssec.other_keys import OtherKey, keys_in

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import Count, Min
 
-from dnspanel.accounts import audit
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
 from dnspanel.zones.drafts.draft import Drafter, open_draft, person
 from dnspanel.zones.drafts.named_drafts import merge_into

@@ -12,7 +12,7 @@ from typing import Any, Literal, NamedTuple
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import CannotResolve, CannotUndo, Unknown

@@ -15,11 +15,11 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.db.models import Count, Exists, Min, OuterRef, Q, QuerySet
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import actor_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import actor_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team, User
-from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext, gettext_noop, ngettext
 from dnspanel.zones.drafts.draft import Drafter, open_draft, person
 from dnspanel.zones.errors import DraftRefused, DraftUnknown

@@ -5,13 +5,13 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import TYPE_CHECKING
 
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.texts import gettext
 from dnspanel.zones.errors.rights import RightMissing
 from dnspanel.zones.errors.zone import ZoneError
 
 if TYPE_CHECKING:
-    from dnspanel.accounts.actors import Author
+    from dnspanel.accounts.actors.actors import Author
     from dnspanel.zones.governance.hook_questions import Question
 
 

@@ -2,8 +2,8 @@
 
 from typing import TYPE_CHECKING
 
-from dnspanel.accounts.grants import Right
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors.zone import ZoneError
 from replication.dns import rdata

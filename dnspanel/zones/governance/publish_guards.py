@@ -12,11 +12,11 @@ from datetime import datetime
 
 from django.db.models import Q, QuerySet, Value
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, SystemRight, passes_rules, token_of, user_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author, SystemRight, passes_rules, token_of, user_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import is_below
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Membership, Role, User
-from dnspanel.accounts.roles import is_below
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import ApprovalNeeded, Attempt, Frozen, KeptBack, Locked, RightMissing
 from dnspanel.zones.governance import freeze_times, publish_hooks, ticket_patterns

@@ -15,9 +15,9 @@ from types import MappingProxyType
 from typing import Any, ParamSpec, TypeVar
 
 from dnspanel import rehearsal
-from dnspanel.accounts import audit
-from dnspanel.accounts.actor_form import actor_form_of
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actor_form import actor_form_of
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import Attempt, HookRefused, HookUnasked, KeptBack, PublishedInPart, ZoneError
 from dnspanel.zones.governance.hook_health import Reply, note_replies

@@ -10,9 +10,9 @@ from typing import Any, TypeVar
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, Person, actor_of, user_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author, Person, actor_of, user_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Role, Team, Token
 from dnspanel.texts import gettext
 from dnspanel.time_zones import UnknownTimeZone, time_zone_named

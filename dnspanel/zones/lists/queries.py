@@ -13,8 +13,8 @@ from typing import Any, Generic, TypeVar
 from django.db.models import Count, Exists, F, OuterRef, Q, QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts.actors import Person, actor_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Person, actor_of
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import User
 from dnspanel.zones.drafts.draft import edit_of
 from dnspanel.zones.lists import find_rrsets

@@ -11,9 +11,9 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.list_looks import ListLook
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team, User
+from dnspanel.accounts.people.list_looks import ListLook
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import ViewRefused, ViewUnknown
 from dnspanel.zones.models import SavedView, ViewPage, Zone

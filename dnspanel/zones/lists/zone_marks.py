@@ -4,7 +4,7 @@ from dataclasses import dataclass
 
 from django.db import connection
 
-from dnspanel.accounts.actors import Person
+from dnspanel.accounts.actors.actors import Person
 from dnspanel.accounts.models import User
 from dnspanel.zones.models import Zone, ZoneMarks
 from dnspanel.zones.rights.access import zones_visible_to

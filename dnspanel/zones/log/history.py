@@ -8,8 +8,8 @@ from typing import Any, Literal
 
 from django.db.models import Exists, OuterRef, Q
 
-from dnspanel.accounts.actor_form import token_form_of
-from dnspanel.accounts.find_people import named
+from dnspanel.accounts.actors.actor_form import token_form_of
+from dnspanel.accounts.actors.find_people import named
 from dnspanel.accounts.models import Token
 from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.zones.models import Change as StoredChange

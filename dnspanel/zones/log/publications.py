@@ -11,9 +11,9 @@ from typing import Any
 
 from django.db.models import Count, Exists, Max, OuterRef, QuerySet, Sum
 
-from dnspanel.accounts.actors import Person, actor_of
-from dnspanel.accounts.find_people import named
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Person, actor_of
+from dnspanel.accounts.actors.find_people import named
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone
 from dnspanel.zones.rights.access import zones_within_reach
 from dnspanel.zones.store.find_zones import called

@@ -11,8 +11,8 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from dnspanel import rehearsal
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, SystemRight, passes_rules, token_of, user_of
+from dnspanel.accounts.actors.actors import Author, SystemRight, passes_rules, token_of, user_of
+from dnspanel.accounts.audit import audit
 from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.texts import in_english
 from dnspanel.zones.errors import HookUnasked, PublishingOnHold

@@ -11,10 +11,10 @@ from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, SystemRight, user_of
-from dnspanel.accounts.grants import Right
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.actors.actors import Author, SystemRight, user_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.zones.dnssec.key_material import KeyPair, key_tag
 from dnspanel.zones.dnssec.other_keys import changes_in_step
 from dnspanel.zones.dnssec.queries import signing_of_zones

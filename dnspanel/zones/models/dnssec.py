@@ -27,7 +27,7 @@ class ZoneKey(models.Model):
     flags = models.SmallIntegerField()  # of its DNSKEY: 257 with the bit SEP, else 256
     tag = models.IntegerField()
     public = models.BinaryField()  # as its DNSKEY has it
-    private_encrypted = SecretField(null=True)  # private-key text, by `accounts.vault`
+    private_encrypted = SecretField(null=True)  # private-key text, by `accounts.secrets.vault`
     created_at = models.DateTimeField()
     created_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     deleted_at = models.DateTimeField(null=True)

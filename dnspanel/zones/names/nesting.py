@@ -13,8 +13,8 @@ from typing import Any
 from django.conf import settings
 from django.db import connection
 
-from dnspanel.accounts.actors import Actor, Author, actor_of
-from dnspanel.accounts.grants import RECORD_RIGHTS
+from dnspanel.accounts.actors.actors import Actor, Author, actor_of
+from dnspanel.accounts.actors.grants import RECORD_RIGHTS
 from dnspanel.advisory_locks import SqlLock
 from dnspanel.suffixes import read_suffixes
 from dnspanel.zones.dnssec.trust import broken_by

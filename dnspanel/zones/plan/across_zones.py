@@ -8,7 +8,7 @@ no name is told: where records point into such a zone nothing is said, as of a z
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
-from dnspanel.accounts.actors import Person
+from dnspanel.accounts.actors.actors import Person
 from dnspanel.texts import gettext, listed, ngettext
 from dnspanel.zones.models import Zone
 from dnspanel.zones.names import nesting

@@ -10,7 +10,7 @@ from django.conf import settings
 from django.db.models import Exists, OuterRef, QuerySet, Sum
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.accounts.actors.actors import Author, token_of, user_of
 from dnspanel.zones.errors import GuardedZone, MassDeletion
 from dnspanel.zones.models import Publication, Zone
 

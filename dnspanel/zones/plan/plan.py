@@ -9,7 +9,7 @@ from datetime import datetime
 
 from django.conf import settings
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.other_keys import OF_KEYS, in_one_piece, keys_in, refusal_of

@@ -8,10 +8,10 @@ from collections.abc import Iterable, Mapping, Sequence
 from django.db.models import QuerySet
 from django.db.models.expressions import RawSQL
 
-from dnspanel.accounts.actors import Author, actor_of
+from dnspanel.accounts.actors.actors import Author, actor_of
 from dnspanel.accounts.models import Team, User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quotas import (
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quotas import (
     Holder,
     holder_of,
     holders_for,

@@ -13,8 +13,8 @@ from typing import TypeVar
 
 from django.db import IntegrityError, connection, transaction
 
-from dnspanel.accounts.actors import Author, SystemRight, passes_rules, user_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author, SystemRight, passes_rules, user_of
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.advisory_locks import Lock, SqlLock, lock_until_commit
 from dnspanel.zones.dnssec.queries import presigned_zones

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import CannotClone, RightMissing

@@ -12,8 +12,8 @@ from uuid import UUID, uuid4
 
 from django.db import connection, transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, SystemRight, user_of
+from dnspanel.accounts.actors.actors import Author, SystemRight, user_of
+from dnspanel.accounts.audit import audit
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import NotOnHold
 from dnspanel.zones.log import hold

@@ -11,8 +11,8 @@ from datetime import UTC, date, datetime, timedelta
 from django.db import transaction
 from django.db.models import F, Q
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
+from dnspanel.accounts.actors.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
+from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import (
     ApprovalNeeded,

@@ -8,7 +8,7 @@ from typing import Any
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from dnspanel.accounts.actors import SystemRight
+from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.texts import gettext, in_english
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.signing_state import SigningState

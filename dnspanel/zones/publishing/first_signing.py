@@ -4,8 +4,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
 from dnspanel.zones.dnssec.key_material import KeyPair, generate, is_named_by
 from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.policy import Terms

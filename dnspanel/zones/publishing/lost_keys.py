@@ -8,8 +8,8 @@ from typing import Any
 
 from django.db import connection
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.key_material import key_tag
 from dnspanel.zones.dnssec.queries import signing_of_zones

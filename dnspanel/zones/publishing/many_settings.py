@@ -12,11 +12,11 @@ from datetime import datetime
 from django.db import connection, transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import actor_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import actor_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
-from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext
 from dnspanel.zones.drafts.draft import Drafter
 from dnspanel.zones.errors import Forbidden, RightMissing, SettingsRefused

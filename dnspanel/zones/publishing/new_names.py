@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
 from dnspanel.zones.errors import NameRefused, NameReserved, NameTaken
 from dnspanel.zones.names.nesting import refusals_by_others, refusals_for_everybody
 from dnspanel.zones.publishing.bulk import RESERVED, taken_names

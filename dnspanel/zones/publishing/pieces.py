@@ -19,7 +19,7 @@ from uuid import UUID
 from django.db import transaction
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actors import Author, SystemRight
+from dnspanel.accounts.actors.actors import Author, SystemRight
 from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unknown, ZoneError
 from dnspanel.zones.governance.publish_hooks import after_hooks
 from dnspanel.zones.log.sequence_log import join_parts

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from enum import StrEnum
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.draft import Drafter, edit_of, person
 from dnspanel.zones.errors import RightMissing

@@ -13,10 +13,10 @@ from uuid import UUID
 from django.db import IntegrityError, transaction
 from django.db.models import Exists, OuterRef, QuerySet
 
-from dnspanel.accounts.actors import Author, Person, actor_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author, Person, actor_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry
-from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import Forbidden, NamesRefused, NameTaken, RightMissing, ZoneError

@@ -10,7 +10,7 @@ from django.db.models import QuerySet
 from django.utils import timezone
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actors import Author, SystemRight
+from dnspanel.accounts.actors.actors import Author, SystemRight
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.accepted_breaks import accept_break
 from dnspanel.zones.drafts import draft

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts.actors import Author, SystemRight
+from dnspanel.accounts.actors.actors import Author, SystemRight
 from dnspanel.zones.log.sequence_log import NewRevision, append_publication
 from dnspanel.zones.models import Publication, RevisionKind, Zone
 from dnspanel.zones.store import find_zones

@@ -13,7 +13,7 @@ from uuid import UUID
 from django.db import transaction
 from django.utils import timezone
 
-from dnspanel.accounts.actors import Author, SystemRight
+from dnspanel.accounts.actors.actors import Author, SystemRight
 from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unknown
 from dnspanel.zones.governance.publish_hooks import after_hooks
 from dnspanel.zones.log.sequence_log import Alongside, nothing, publication_of_form

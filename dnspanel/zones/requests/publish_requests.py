@@ -21,12 +21,12 @@ from django.db import transaction
 from django.db.models import Prefetch, Q, QuerySet
 from django.utils import timezone
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, actor_of, actor_of_token, can, token_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token, can, token_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.same_person import humans_of
+from dnspanel.accounts.people.same_person import humans_of
 from dnspanel.texts import gettext, shortened
 from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.drafts.draft import Drafter, person

@@ -11,11 +11,11 @@ from operator import or_
 
 from django.db.models import Q, QuerySet
 
-from dnspanel.accounts.actors import Actor, Author, SystemRight, actor_of, can, passes_rules
-from dnspanel.accounts.actors import Person as Person
-from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import Actor, Author, SystemRight, actor_of, can, passes_rules
+from dnspanel.accounts.actors.actors import Person as Person
+from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
-from dnspanel.accounts.roles import Permission
 from dnspanel.zones.errors import FollowsMembers as FollowsMembers
 from dnspanel.zones.errors import Forbidden as Forbidden
 from dnspanel.zones.errors import InTrash as InTrash

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterable, Sequence
 
-from dnspanel.accounts.actors import Author, token_of, user_of
+from dnspanel.accounts.actors.actors import Author, token_of, user_of
 from dnspanel.zones.errors import Locked, LockUnknown
 from dnspanel.zones.models import Lock, Zone
 from dnspanel.zones.values import soa

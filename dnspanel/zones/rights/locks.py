@@ -9,9 +9,9 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, token_of, user_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author, token_of, user_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Token, User
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import LockRefused, Unknown

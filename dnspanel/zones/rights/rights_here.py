@@ -4,12 +4,19 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 
-from dnspanel.accounts.actors import Actor
-from dnspanel.accounts.explain_rights import Reason, Subject, reasons_of_people, reasons_over, rights_over, scope_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.explain_rights import (
+    Reason,
+    Subject,
+    reasons_of_people,
+    reasons_over,
+    rights_over,
+    scope_of,
+)
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Token, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.who_may import people_with_rights, tokens_with_rights
+from dnspanel.accounts.people.who_may import people_with_rights, tokens_with_rights
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights.tsig_permissions import rights_by_key
 

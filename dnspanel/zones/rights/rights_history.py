@@ -9,9 +9,9 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, Membership, User
-from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.models import Zone
 

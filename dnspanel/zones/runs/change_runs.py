@@ -15,10 +15,10 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors import Actor, Author, Person, actor_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Actor, Author, Person, actor_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
-from dnspanel.accounts.roles import Permission
 from dnspanel.advisory_locks import Lock
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors import ChangeRunUnknown, Forbidden, RightMissing, RunRefused, SettingsRefused, ZoneError

@@ -10,9 +10,9 @@ from functools import partial
 
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors import Actor, actor_of
-from dnspanel.accounts.grants import RECORD_RIGHTS
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, actor_of
+from dnspanel.accounts.actors.grants import RECORD_RIGHTS
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext
 from dnspanel.zones.drafts import draft

@@ -11,9 +11,9 @@ from uuid import UUID
 from django.db import transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors import Author, Person, actor_of
-from dnspanel.accounts.grants import Right
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import Author, Person, actor_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.advisory_locks import Lock
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.dnssec.policy import Act, Difference, differences

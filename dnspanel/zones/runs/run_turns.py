@@ -19,9 +19,9 @@ from django.db.models import BigIntegerField, Count, F, Func, QuerySet, Value
 from django.dispatch import Signal
 from django.utils import timezone
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, Author, actor_of, actor_of_token, token_of, user_of
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actors import Actor, Author, actor_of, actor_of_token, token_of, user_of
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.database_away import is_away
 from dnspanel.statement_time import SearchTooGeneral

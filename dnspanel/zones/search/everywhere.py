@@ -8,7 +8,7 @@ from typing import NamedTuple
 from django.db.models import F, Q, QuerySet
 from django.db.models.functions import Left, Length
 
-from dnspanel.accounts.actors import Person
+from dnspanel.accounts.actors.actors import Person
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import SearchText, Zone
 from dnspanel.zones.rights.access import Visibility, visibility_of, zones_seen_by, zones_visible_to

@@ -2,8 +2,8 @@
 
 from itertools import chain, islice
 
-from dnspanel.accounts.actors import Person, actor_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Person, actor_of
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.zones.rights.access import zones_visible_to
 from dnspanel.zones.search.terms import CHOICES, FILTERS, LONGEST_SEARCH, NOBODY, WARNING, Filter

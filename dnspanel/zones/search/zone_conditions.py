@@ -8,9 +8,9 @@ from typing import Any, TypeVar
 
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
-from dnspanel.accounts.find_people import named
+from dnspanel.accounts.actors.find_people import named
 from dnspanel.accounts.models import Team, User
-from dnspanel.accounts.same_text import same_but_for_ascii_case
+from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.models import Rollover, Zone

@@ -5,9 +5,9 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, actor_of
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Author, actor_of
+from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import NamesRefused, RightMissing, SettingsRefused, Unknown

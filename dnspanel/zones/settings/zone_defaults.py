@@ -7,10 +7,10 @@ from datetime import datetime
 from django.conf import settings
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
 from dnspanel.zones.errors import DefaultsFixed, DefaultsMoved
 from dnspanel.zones.models import ZoneDefaults
 from dnspanel.zones.rights import access

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.rollover import WITHOUT_CDS, Kind
 from dnspanel.zones.dnssec.signing_state import DELETE, SigningState

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from django.db import transaction
 
-from dnspanel.accounts.actors import SystemRight
+from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.log.sequence_log import NewRevision, append_publication
 from dnspanel.zones.models import Channel, Publication, RevisionKind

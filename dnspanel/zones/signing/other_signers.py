@@ -6,8 +6,8 @@ all, so that resolvers can check the answers of one by the DNSKEY records of ano
 
 from collections.abc import Callable, Mapping, Sequence
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_files, queries
 from dnspanel.zones.dnssec.other_keys import OtherKey, changes_in_step, keys_in, refusal_of

@@ -6,7 +6,7 @@ from datetime import datetime
 
 from django.db.models import Q
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
 from dnspanel.zones.dnssec.served_ttls import LONGEST_CACHED
 from dnspanel.zones.models import Change, Channel, Publication, Zone
 from dnspanel.zones.names import nesting

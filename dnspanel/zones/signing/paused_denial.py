@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from dnspanel.accounts.actors import Author, SystemRight
+from dnspanel.accounts.actors.actors import Author, SystemRight
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.signing_state import SigningState

@@ -9,11 +9,11 @@ from typing import Any
 
 from django.db import IntegrityError, transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, actor_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author, actor_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
-from dnspanel.accounts.roles import Permission
 from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, MADE, MOST_RSA_BITS, RSA_BITS
 from dnspanel.zones.dnssec.policy import Terms

@@ -8,8 +8,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.other_keys import OF_SIGNER
 from dnspanel.zones.dnssec.queries import signing_of_zones

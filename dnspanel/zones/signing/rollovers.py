@@ -7,9 +7,9 @@ from uuid import UUID
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author, user_of
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Author, user_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_material, rollover
 from dnspanel.zones.dnssec.queries import other_keys_of

@@ -9,8 +9,8 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_files, key_material, queries

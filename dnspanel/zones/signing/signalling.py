@@ -7,8 +7,8 @@ from collections.abc import Sequence
 
 from django.db import transaction
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.audit import audit
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import NotSigned
 from dnspanel.zones.models import Signing, Zone

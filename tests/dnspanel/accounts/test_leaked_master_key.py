@@ -10,9 +10,9 @@ import pytest
 from cryptography.fernet import Fernet
 from django.conf import settings
 
-from dnspanel.accounts.master_keys import decrypts, fingerprint
 from dnspanel.accounts.models import MasterKey
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.master_keys import decrypts, fingerprint
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.backup.drill import url_of
 from dnspanel.backup.programs import panel_database
 from dnspanel.demo import unprivileged

@@ -13,9 +13,9 @@ from django.apps import apps
 from django.db import connection, models
 from psycopg import sql
 
-from dnspanel.accounts.key_rotation import begin_rotation, end_rotation, rewrite
 from dnspanel.accounts.secret_places import SecretField, SecretPlace, secret_places
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.key_rotation import begin_rotation, end_rotation, rewrite
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from tests.people import NOW
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -28,11 +28,11 @@ NO_SECRETS = {
 
 # Which places each module writes secrets to. A module that is not here fails the test: think of rotation first.
 WRITERS = {
-    "dnspanel/accounts/mfa_adapter.py": {"mfa.Authenticator.data"},
+    "dnspanel/accounts/sign_in/mfa_adapter.py": {"mfa.Authenticator.data"},
     "dnspanel/accounts/providers/ldap/rows.py": {"accounts.SignInProvider.client_secret"},
     "dnspanel/accounts/providers/oidc/rows.py": {"accounts.SignInProvider.client_secret"},
-    "dnspanel/accounts/tokens.py": {"accounts.Token.tsig_secret"},
-    "dnspanel/accounts/tsig_keys.py": {"accounts.Token.tsig_secret"},
+    "dnspanel/accounts/tokens/tokens.py": {"accounts.Token.tsig_secret"},
+    "dnspanel/accounts/tokens/tsig_keys.py": {"accounts.Token.tsig_secret"},
     "dnspanel/alerts/routes.py": {"alerts.Route.secret"},
     "dnspanel/evidence/destinations.py": {"evidence.Destination.key", "evidence.Destination.headers"},
     "dnspanel/fleet/integrity/unknown_signing.py": {"fleet.AheadZone.signing", "zones.ZoneKey.private_encrypted"},
@@ -75,7 +75,7 @@ def test_every_module_that_encrypts_says_where_its_secrets_are_and_rotation_know
         str(path.relative_to(ROOT))
         for path in (ROOT / "dnspanel").rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
-        if isinstance(node, ast.ImportFrom) and node.module == "dnspanel.accounts.vault"
+        if isinstance(node, ast.ImportFrom) and node.module == "dnspanel.accounts.secrets.vault"
         if any(alias.name == "encrypt_secret" for alias in node.names)
     }
     assert callers == set(WRITERS)

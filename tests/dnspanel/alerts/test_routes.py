@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.alerts import routes
 from dnspanel.alerts.errors import RouteRefused, RouteUnknown
 from dnspanel.alerts.models import Message, Route

@@ -12,11 +12,13 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts import grant_edit, own_roles, people, presets, service_accounts, teams, tokens
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
 from dnspanel.accounts.models import Role, Token, User
-from dnspanel.accounts.roles import PERMISSIONS, Permission
-from dnspanel.accounts.tokens import TokenTerms
+from dnspanel.accounts.people import people, teams
+from dnspanel.accounts.rights import grant_edit, own_roles
+from dnspanel.accounts.tokens import presets, service_accounts, tokens
+from dnspanel.accounts.tokens.tokens import TokenTerms
 from tests.dnspanel.api.described import ROOT, check_answer
 from tests.people import PASSWORD, make_person
 from tests.second_factors import set_up

@@ -8,9 +8,9 @@ from django.utils import timezone
 from rest_framework.exceptions import AuthenticationFailed
 from rest_framework.request import Request
 
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token
 from dnspanel.api.authentication import TokenAuthentication, password_in, refusal, secret_in
 from tests.people import alice as alice
 

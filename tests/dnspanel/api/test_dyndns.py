@@ -12,10 +12,10 @@ from django.test import Client
 from django.urls import reverse
 from django.utils import timezone
 
-from dnspanel.accounts import presets, tokens
-from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens import NewToken, TokenTerms
+from dnspanel.accounts.tokens import presets, tokens
+from dnspanel.accounts.tokens.tokens import NewToken, TokenTerms
 from dnspanel.api import dyndns
 from dnspanel.api.dyndns import Addresses, NotAnAddress, Prefix, intents_in
 from dnspanel.fleet.models import Node

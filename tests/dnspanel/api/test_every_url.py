@@ -21,12 +21,14 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
-from dnspanel.accounts import grant_edit, teams, tokens
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import ProviderKind, Role, SignInProvider, Team, User
-from dnspanel.accounts.presets import ci_terms
+from dnspanel.accounts.people import teams
+from dnspanel.accounts.rights import grant_edit
 from dnspanel.accounts.scim.directories import DirectoryTerms, create_directory
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.vault import encrypt_secret
+from dnspanel.accounts.tokens import tokens
+from dnspanel.accounts.tokens.presets import ci_terms
 from dnspanel.catalogs import produce
 from dnspanel.catalogs import set_up as catalogs
 from dnspanel.evidence.models import Destination

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from pytest_django.live_server_helper import LiveServer
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
 from dnspanel.api.v1.docs import document_json
 from tests.dnspanel.api.v1.calls import Caller, caller
 from tests.full import Sample

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from dnspanel.accounts.master_keys import fingerprint
+from dnspanel.accounts.secrets.master_keys import fingerprint
 from dnspanel.backup.archive import (
     DUMP,
     MANIFEST,

@@ -7,10 +7,10 @@ import pytest
 from cryptography.fernet import Fernet
 from django.core.management import call_command
 
-from dnspanel.accounts.database_key import problem_with_key
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.accounts.secret_places import secret_places
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.database_key import problem_with_key
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.backup.lost_key import LOSSES, lost_secrets
 from dnspanel.fleet.models import Authority, Node, NodeState
 from dnspanel.fleet.nodes.authority import ensure_authority

@@ -16,10 +16,10 @@ from django.core.management import CommandError, call_command
 from django.db.migrations.loader import MigrationLoader
 from psycopg import sql
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Invitation, Role, Session, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.api.models import RememberedAnswer
 from dnspanel.backup import contents, make
 from dnspanel.backup.archive import read_archive

@@ -15,8 +15,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import AuditEntry, Team, User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quota_edit import set_quotas
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.catalogs import follow, member_terms, set_up
 from dnspanel.catalogs.errors import NothingKept
 from dnspanel.catalogs.models import Catalog, Listing

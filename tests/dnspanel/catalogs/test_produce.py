@@ -13,9 +13,9 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
-from dnspanel.accounts.roles import Permission
 from dnspanel.catalogs import produce
 from dnspanel.catalogs.errors import CatalogRefused
 from dnspanel.catalogs.models import Produced, Producer

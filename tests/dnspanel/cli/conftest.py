@@ -14,10 +14,10 @@ import pytest
 from django.db import connection
 from django.utils import timezone
 
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from tests.dnspanel.fleet.conftest import active_node, waiting_node
 from tests.people import make_person
 

@@ -2,10 +2,10 @@
 
 from django.utils import timezone
 
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from tests.dnspanel.cli.conftest import Run
 from tests.people import make_person
 

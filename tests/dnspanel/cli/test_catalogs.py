@@ -6,10 +6,10 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.catalogs.models import Catalog, Listing, State
 from dnspanel.catalogs.tasks import follow_producers
 from dnspanel.zones.models import Channel, Zone

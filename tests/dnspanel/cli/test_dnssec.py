@@ -6,10 +6,10 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.roles import PERMISSIONS
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.roles import PERMISSIONS
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.models import Node, ParentCheck, UnprovenZone
 from dnspanel.zones.dnssec import key_material, queries

@@ -5,9 +5,9 @@ from dataclasses import replace
 import pytest
 from django.utils import timezone
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import create_token
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import fronts
 from dnspanel.fleet.nodes.fronts import Terms

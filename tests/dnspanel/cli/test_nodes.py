@@ -5,10 +5,10 @@ import json
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import enroll
 from tests.dnspanel.cli.conftest import Run

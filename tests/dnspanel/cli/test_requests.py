@@ -5,9 +5,9 @@ from datetime import timedelta
 
 from django.utils import timezone
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import create_token
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_rules import ApprovalTerms, Scope

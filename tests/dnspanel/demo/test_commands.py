@@ -8,8 +8,8 @@ from django.conf import settings
 from django.core.management import call_command
 from django.utils import timezone
 
-from dnspanel.accounts import invite
 from dnspanel.accounts.models import User
+from dnspanel.accounts.people import invite
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

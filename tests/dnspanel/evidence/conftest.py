@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from dnspanel import outbound
-from dnspanel.accounts import audit
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
 from dnspanel.evidence.destinations import Terms, create_destination
 from dnspanel.evidence.models import Destination, Kind

@@ -6,12 +6,12 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors import Actor, actor_of_token
+from dnspanel.accounts.actors.actors import Actor, actor_of_token
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import GrantRefused
 from dnspanel.accounts.models import AuditEntry, Role, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.evidence import destinations
 from dnspanel.evidence.destinations import MOST_DESTINATIONS, Terms
 from dnspanel.evidence.errors import DestinationRefused, DestinationUnknown, NotSent

@@ -16,9 +16,9 @@ import dns.update
 import pytest
 from django.db.models import F
 
-from dnspanel.accounts import tokens
-from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import Role, Token, User
+from dnspanel.accounts.tokens import tokens
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.reads.queries import head
 from dnspanel.gateway import answers

@@ -10,8 +10,8 @@ import dns.update
 import pytest
 from dns.rdtypes.ANY.TSIG import TSIG
 
-from dnspanel.accounts import tokens, tsig
 from dnspanel.accounts.models import User
+from dnspanel.accounts.tokens import tokens, tsig
 from dnspanel.gateway.errors import TsigRefused
 from dnspanel.gateway.signatures import Signer, sign_refusal, verify
 from tests.dnspanel.gateway.conftest import Key, MakeKey

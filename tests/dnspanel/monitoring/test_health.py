@@ -14,9 +14,9 @@ from django.http import HttpResponse
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.nodes.heartbeats import REDIS_AWAY, WATCH_SINCE, answer_roll, beat
 from dnspanel.fleet.processes.beats import Identity, Load, beat_process

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.test import Client
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db

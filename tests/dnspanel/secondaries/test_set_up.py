@@ -6,12 +6,12 @@ from uuid import uuid4
 
 import pytest
 
-from dnspanel.accounts.actors import Actor, actor_of_token
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Actor, actor_of_token
+from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, Team, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.secondaries import access, set_up
 from dnspanel.secondaries.errors import SecondaryRefused, SecondaryUnknown, SeesTooLittle
 from dnspanel.secondaries.models import Member, Secondary

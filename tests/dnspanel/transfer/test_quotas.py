@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import Membership, Team, User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quota_edit import set_quotas
-from dnspanel.accounts.quotas import holder_of
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quota_edit import set_quotas
+from dnspanel.accounts.quotas.quotas import holder_of
 from dnspanel.transfer import quotas
 from dnspanel.transfer.errors import QuotaExceeded
 from dnspanel.transfer.files import upload

@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts.invite import LIFETIME, make_invitation
 from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.people.invite import LIFETIME, make_invitation
 from tests.dnspanel.web.conftest import HTMX, Browser
 from tests.people import PASSWORD
 

@@ -17,7 +17,7 @@ from django.urls import reverse
 from django.utils import timezone
 from playwright.sync_api import Browser, BrowserContext, Route, ViewportSize
 
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import GrantRow, Membership, Team, User
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Zone

@@ -19,19 +19,19 @@ from django.urls import URLPattern, URLResolver, get_resolver, reverse
 from django.utils import timezone
 from pytest_django import DjangoDbBlocker
 
-from dnspanel.accounts import own_roles
-from dnspanel.accounts.actors import can
-from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import can
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import GrantRow, Membership, ProviderKind, Role, SignInProvider, Team, User
-from dnspanel.accounts.people import change_role, deactivate
+from dnspanel.accounts.people.people import change_role, deactivate
 from dnspanel.accounts.providers.identity import Rule
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.rights import own_roles
 from dnspanel.accounts.scim.directories import DirectoryTerms, create_directory
 from dnspanel.accounts.scim.people import PersonTerms, create_person
-from dnspanel.accounts.second_factor_rules import set_rules
-from dnspanel.accounts.service_accounts import create_service_account
-from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.vault import encrypt_secret
+from dnspanel.accounts.sign_in.second_factor_rules import set_rules
+from dnspanel.accounts.tokens.service_accounts import create_service_account
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.alerts.models import Route
 from dnspanel.catalogs.produce import create_catalog, take_in
 from dnspanel.catalogs.set_up import CatalogTerms, follow_catalog

@@ -1,6 +1,6 @@
 """Passkeys with Chromium's own virtual authenticator: as the second factor, and in place of the password.
 
-Tests `accounts.passkeys` and `web.recovery_codes` too.
+Tests `sign_in.passkeys` and `web.recovery_codes` too.
 """
 
 import base64
@@ -16,11 +16,11 @@ from django.test import Client
 from django.utils import timezone
 from playwright.sync_api import CDPSession, Locator, Page, expect
 
-from dnspanel.accounts import passkeys
 from dnspanel.accounts.models import AuditEntry, Role, User
-from dnspanel.accounts.passkeys import are_possible
-from dnspanel.accounts.second_factor import second_factors_of
-from dnspanel.accounts.session_store import SessionStore
+from dnspanel.accounts.sessions.session_store import SessionStore
+from dnspanel.accounts.sign_in import passkeys
+from dnspanel.accounts.sign_in.passkeys import are_possible
+from dnspanel.accounts.sign_in.second_factor import second_factors_of
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Publication, Zone
 from tests.dnspanel.web.conftest import Browser, MakeZone

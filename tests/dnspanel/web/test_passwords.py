@@ -1,4 +1,4 @@
-"""Links that set a password, on pages, and the mail that brings one. `accounts.tasks` `accounts.password_mail`"""
+"""Links that set a password, on pages, and the mail that brings one. `accounts.tasks` `sign_in.password_mail`"""
 
 import re
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from dnspanel.accounts import tasks
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.accounts.password_links import make_password_link
-from dnspanel.accounts.password_mail import mail_password_link
+from dnspanel.accounts.sign_in.password_links import make_password_link
+from dnspanel.accounts.sign_in.password_mail import mail_password_link
 from dnspanel.web import passwords
 from tests.dnspanel.web.conftest import YES, Browser, forget_password
 from tests.mailserver import MailServer

@@ -11,9 +11,9 @@ from django.core.cache import cache
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts import people
 from dnspanel.accounts.models import AuditEntry, Role, User
-from dnspanel.accounts.second_factor import reset_second_factor, second_factors_of
+from dnspanel.accounts.people import people
+from dnspanel.accounts.sign_in.second_factor import reset_second_factor, second_factors_of
 from tests.dnspanel.web.conftest import HTMX, YES, Browser, forget_password
 from tests.people import PASSWORD, make_person
 from tests.second_factors import App, set_up

@@ -7,7 +7,7 @@ from django.utils import timezone
 from playwright.sync_api import Page, expect
 
 from dnspanel.accounts.models import User
-from dnspanel.accounts.second_factor import second_factors_of
+from dnspanel.accounts.sign_in.second_factor import second_factors_of
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Publication
 from tests.dnspanel.web.conftest import MakeZone

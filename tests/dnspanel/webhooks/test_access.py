@@ -5,12 +5,12 @@ from datetime import timedelta
 import pytest
 from django.contrib.auth.models import AnonymousUser
 
-from dnspanel.accounts.actors import Person, actor_of_token
+from dnspanel.accounts.actors.actors import Person, actor_of_token
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import TokenDead
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Token, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token, rotate_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token, rotate_token
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import delivery_for, listener, webhook_for, webhooks_visible_to
 from dnspanel.webhooks.errors import WebhookUnknown

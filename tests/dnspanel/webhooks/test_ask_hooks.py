@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.webhooks import post
 from dnspanel.webhooks.ask_hooks import ask_hooks
 from dnspanel.webhooks.sign import new_secret

@@ -4,15 +4,16 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts import people, tokens
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import AboveYou, AccountRefused, TokenQuotaExceeded, TokenRefused
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, Role, Token, User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quota_edit import set_quotas
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.service_accounts import create_service_account
-from dnspanel.accounts.tokens import TokenTerms
+from dnspanel.accounts.people import people
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quota_edit import set_quotas
+from dnspanel.accounts.tokens import tokens
+from dnspanel.accounts.tokens.service_accounts import create_service_account
+from dnspanel.accounts.tokens.tokens import TokenTerms
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.hand_over import belongings_of, hand_over
 from dnspanel.webhooks.models import Webhook

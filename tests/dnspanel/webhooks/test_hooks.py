@@ -6,11 +6,11 @@ from uuid import uuid4
 
 import pytest
 
-from dnspanel.accounts.actors import Actor, actor_of_token
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import Actor, actor_of_token
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.accounts.tokens import TokenTerms, create_token
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.deliver import secrets_of
 from dnspanel.webhooks.errors import WebhookRefused, WebhookUnknown

@@ -7,10 +7,10 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from dnspanel.accounts.actors import actor_of
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.actors import actor_of
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens import revoke_token
+from dnspanel.accounts.tokens.tokens import revoke_token
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll
 from dnspanel.transfer.models import ImportJob, State

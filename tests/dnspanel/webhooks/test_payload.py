@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors import Actor, actor_of
+from dnspanel.accounts.actors.actors import Actor, actor_of
 from dnspanel.accounts.models import GrantRow, Team, User
 from dnspanel.webhooks import payload as module
 from dnspanel.webhooks.models import Event

@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors import SystemRight
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.actors import SystemRight
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, User
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.publish_hooks import MOST, HookTerms, NewHook

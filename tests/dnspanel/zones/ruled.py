@@ -4,7 +4,7 @@ from collections.abc import Callable
 from datetime import timedelta
 
 from dnspanel.accounts.models import User
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.zones.errors import ApprovalNeeded, Frozen, HookRefused, Locked
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_rules import ApprovalTerms, FreezeTimes, Scope

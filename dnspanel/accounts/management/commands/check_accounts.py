@@ -5,8 +5,8 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.db import transaction
 
-from dnspanel.accounts.account_keys import fill_keys
 from dnspanel.accounts.models import User
+from dnspanel.accounts.people.account_keys import fill_keys
 
 
 class Command(BaseCommand):

@@ -7,8 +7,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from dnspanel.accounts.invite import LIFETIME, make_invitation
 from dnspanel.accounts.models import Role
+from dnspanel.accounts.people.invite import LIFETIME, make_invitation
 
 
 class Command(BaseCommand):

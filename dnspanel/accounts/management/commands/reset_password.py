@@ -7,10 +7,10 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
+from dnspanel.accounts.actors.find_people import named
 from dnspanel.accounts.errors import AccountError
-from dnspanel.accounts.find_people import named
 from dnspanel.accounts.models import User
-from dnspanel.accounts.password_links import make_password_link
+from dnspanel.accounts.sign_in.password_links import make_password_link
 
 
 class Command(BaseCommand):

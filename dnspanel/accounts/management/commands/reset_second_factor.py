@@ -6,9 +6,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.accounts.find_people import named
+from dnspanel.accounts.actors.find_people import named
 from dnspanel.accounts.models import User
-from dnspanel.accounts.second_factor import reset_second_factor
+from dnspanel.accounts.sign_in.second_factor import reset_second_factor
 
 
 class Command(BaseCommand):

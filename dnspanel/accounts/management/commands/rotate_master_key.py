@@ -5,9 +5,9 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.accounts.database_key import RUNBOOK
 from dnspanel.accounts.errors import RotationRefused
-from dnspanel.accounts.key_rotation import begin_rotation, end_rotation, rewrite, wait_for_writers
+from dnspanel.accounts.secrets.database_key import RUNBOOK
+from dnspanel.accounts.secrets.key_rotation import begin_rotation, end_rotation, rewrite, wait_for_writers
 
 # Each pass finds what was written during the one before; the second one usually finds nothing.
 _PASSES = 10

@@ -21,8 +21,8 @@ from django.contrib.auth.backends import ModelBackend
 from django.http import HttpRequest
 from django.utils import timezone
 
+from dnspanel.accounts.actors.find_people import account_named
 from dnspanel.accounts.errors import SignInRefused
-from dnspanel.accounts.find_people import account_named
 from dnspanel.accounts.models import ProviderKind, ProviderLink, SignInProvider, User
 from dnspanel.accounts.providers.admit import admit, record_refusal
 from dnspanel.accounts.providers.identity import Identity

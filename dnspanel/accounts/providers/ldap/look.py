@@ -11,10 +11,10 @@ from datetime import datetime, timedelta
 from django.db import transaction
 from django.db.models import F, Q
 
-from dnspanel.accounts import audit
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import LastAdministrator, SignInRefused
 from dnspanel.accounts.models import ProviderKind, ProviderLink, SignInProvider, User
-from dnspanel.accounts.people import close_account, open_account
+from dnspanel.accounts.people.people import close_account, open_account
 from dnspanel.accounts.providers.admit import record_refusal
 from dnspanel.accounts.providers.identity import Identity, Rule, outcome_of
 from dnspanel.accounts.providers.ldap.backend import DISABLED, ldap_providers

@@ -4,16 +4,16 @@ from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any
 
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.errors import ProviderRefused, SignInRefused
-from dnspanel.accounts.grant_edit import refuse_higher_role
 from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
 from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.ldap import terms as tree
 from dnspanel.accounts.providers.ldap.connection import place_of
 from dnspanel.accounts.providers.ldap.visit import visiting
 from dnspanel.accounts.providers.session import ProviderAway
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.pasted_certificates import certificates_in, pem_of
 from dnspanel.texts import gettext
 

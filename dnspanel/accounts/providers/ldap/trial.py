@@ -4,12 +4,12 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.grant_edit import refuse_higher_role
+from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.models import OwnRole, ProviderLink, Role, SignInProvider, Team, User
 from dnspanel.accounts.providers.identity import Identity, Outcome, outcome_of
 from dnspanel.accounts.providers.ldap.visit import Entry, is_closed, visiting
 from dnspanel.accounts.providers.links import rules_of
+from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 
 MOST_LISTED = 200
 

@@ -31,7 +31,7 @@ from dnspanel.accounts.providers.identity import LONGEST_GROUP, Identity, identi
 from dnspanel.accounts.providers.ldap.connection import ANSWER_SECONDS, connected
 from dnspanel.accounts.providers.ldap.terms import Groups, Terms
 from dnspanel.accounts.providers.session import ProviderAway
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.texts import gettext
 
 SIGN_IN_SECONDS = 15.0  # for all questions of one sign-in

@@ -13,10 +13,10 @@ from urllib.parse import urlencode
 from django.db import transaction
 from django.http import HttpRequest
 
-from dnspanel.accounts import audit
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import ProviderLink, Session, SignInProvider, User
 from dnspanel.accounts.providers.oidc.id_token import Ended
-from dnspanel.accounts.session_store import AT_PROVIDER
+from dnspanel.accounts.sessions.session_store import AT_PROVIDER
 
 # In the session of who came from a provider: which one, and what it is told at the end.
 CAME_BY = "came-by"

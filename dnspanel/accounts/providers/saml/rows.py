@@ -8,14 +8,14 @@ from django.conf import settings
 from django.db import transaction
 from django.urls import reverse
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import ProviderRefused
-from dnspanel.accounts.grant_edit import refuse_higher_role
 from dnspanel.accounts.models import ProviderKind, Role, SignInProvider
 from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.saml.metadata import BadMetadata, Described, described, fetched
 from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.texts import gettext
 
 # What the panel asks of a person, and what the attributes are called where nobody says otherwise (RFC 4524, X.520).

@@ -7,7 +7,7 @@ from typing import Any, cast
 from django.http import HttpResponse
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 
 JSON = "application/json"
 

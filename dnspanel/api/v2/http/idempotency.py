@@ -18,7 +18,7 @@ from uuid import UUID, uuid5
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.models import RememberedAnswer
 from dnspanel.api.v2.http.problems import Problem, RequestFault
 from dnspanel.zones.models import Publication

@@ -5,8 +5,8 @@ from datetime import UTC, datetime
 from typing import Any
 from urllib.parse import quote
 
-from dnspanel.accounts.actor_form import actor_form
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actor_form import actor_form
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.visibility import seen
 from dnspanel.zones.lists.queries import RRsetRow
 from dnspanel.zones.log.history import HistoryRow

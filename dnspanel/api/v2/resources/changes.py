@@ -9,7 +9,7 @@ from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.etag import condition_in, require, zone_tag

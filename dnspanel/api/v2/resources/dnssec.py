@@ -10,9 +10,9 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actor_form import actor_form
-from dnspanel.accounts.actors import Actor
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actor_form import actor_form
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import is_dry_run

@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.etag import tag_of
 from dnspanel.api.v2.http.pages import page_answer, page_request

@@ -8,10 +8,10 @@ from django.utils import timezone
 from drf_spectacular.utils import extend_schema
 from rest_framework.request import Request
 
-from dnspanel.accounts.actor_form import person_form
-from dnspanel.accounts.actors import Actor
-from dnspanel.accounts.grants import Right
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actor_form import person_form
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of
 from dnspanel.api.v2.http.pages import page_answer, page_request

@@ -13,8 +13,8 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors import Actor
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged

@@ -8,8 +8,8 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actor_form import actor_form
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actor_form import actor_form
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request
 from dnspanel.api.v2.http.view import V2View

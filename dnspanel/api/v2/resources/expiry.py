@@ -9,7 +9,7 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actor_form import actor_form
+from dnspanel.accounts.actors.actor_form import actor_form
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.etag import fresh_enough, tag_of

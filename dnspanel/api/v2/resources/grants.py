@@ -9,13 +9,14 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts import grant_edit, people, teams
-from dnspanel.accounts.actor_form import person_form
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actor_form import person_form
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.grants import Grant
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import GrantUnknown
-from dnspanel.accounts.grants import Grant
 from dnspanel.accounts.models import GrantRow
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.people import people, teams
+from dnspanel.accounts.rights import grant_edit
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import page_by_id, page_request

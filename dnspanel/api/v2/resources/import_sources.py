@@ -8,7 +8,7 @@ from urllib.parse import urlsplit
 
 from rest_framework import serializers
 
-from dnspanel.accounts import tsig
+from dnspanel.accounts.tokens import tsig
 from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape, Text, ZoneName
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Options

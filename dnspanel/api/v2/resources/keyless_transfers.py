@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actor_form import person_form
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actor_form import person_form
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.conditional_write import conditional_write
 from dnspanel.api.v2.http.etag import tag_of

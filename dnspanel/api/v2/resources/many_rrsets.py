@@ -8,7 +8,7 @@ from django.utils import timezone
 from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.dry_run import is_dry_run

@@ -9,7 +9,7 @@ from drf_spectacular.utils import PolymorphicProxySerializer, extend_schema
 from rest_framework.request import Request
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Team
 from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer

@@ -5,7 +5,7 @@ from typing import Any
 
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.problems import bad_value
 from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset

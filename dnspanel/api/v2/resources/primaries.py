@@ -9,9 +9,9 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts import tsig
-from dnspanel.accounts.actors import Actor
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.tokens import tsig
 from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.conditional_write import conditional_write

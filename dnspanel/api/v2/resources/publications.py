@@ -6,8 +6,8 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors import Actor
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.accepted import (
     listed_publication_json,
     may_know_reason,

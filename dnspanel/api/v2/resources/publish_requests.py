@@ -11,9 +11,9 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actor_form import actor_form, person_form
-from dnspanel.accounts.actors import Actor
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actor_form import actor_form, person_form
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.dry_run import plans_answer

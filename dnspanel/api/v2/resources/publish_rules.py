@@ -9,10 +9,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actor_form import person_form
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actor_form import person_form
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Role, Team
-from dnspanel.accounts.tokens import tokens_visible_to
+from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request

@@ -8,10 +8,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.quota_amounts import MOST, Kind
-from dnspanel.accounts.quota_edit import set_quotas
-from dnspanel.accounts.quotas import Holder, holder_of
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.quotas.quota_amounts import MOST, Kind
+from dnspanel.accounts.quotas.quota_edit import set_quotas
+from dnspanel.accounts.quotas.quotas import Holder, holder_of
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.view import V2View

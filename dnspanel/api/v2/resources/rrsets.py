@@ -7,7 +7,7 @@ from django.http import HttpResponse
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.etag import Condition, condition_in, fresh_enough, require_rrset, rrset_tag

@@ -8,11 +8,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import ProviderKind, SignInProvider
 from dnspanel.accounts.providers import rows
 from dnspanel.accounts.providers.saml import rows as saml
 from dnspanel.accounts.providers.saml.metadata import LONGEST_METADATA
-from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import tagged
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request

@@ -10,12 +10,12 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import ScimDirectory
+from dnspanel.accounts.people.teams import MEMBER_ROLES
 from dnspanel.accounts.providers.identity import MOST_RULES, Rule
-from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.scim import directories as verbs
-from dnspanel.accounts.teams import MEMBER_ROLES
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request

@@ -8,7 +8,7 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.pages import PageRequest, page_answer, page_request
 from dnspanel.api.v2.http.problems import Problem, bad_parameter

@@ -8,10 +8,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts import second_factor_rules as verbs
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import OwnRole, Role, Team
-from dnspanel.accounts.own_roles import MOST_ROLES
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.rights.own_roles import MOST_ROLES
+from dnspanel.accounts.sign_in import second_factor_rules as verbs
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.problems import bad_value

@@ -11,10 +11,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts import second_factor, sessions
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.password_links import make_password_link
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.sessions import sessions
+from dnspanel.accounts.sign_in import second_factor
+from dnspanel.accounts.sign_in.password_links import make_password_link
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.secret_once import OneSecretView, once

@@ -9,11 +9,11 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts import people, teams
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import TeamUnknown
 from dnspanel.accounts.models import Membership, Team
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.people import people, teams
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import each_as, page_by_id, page_request

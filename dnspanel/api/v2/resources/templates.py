@@ -10,10 +10,10 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actor_form import person_form
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actor_form import person_form
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
-from dnspanel.accounts.roles import Permission
 from dnspanel.api.v2.http.accepted import written
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged

@@ -10,16 +10,16 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts import tokens as verbs
-from dnspanel.accounts.actor_form import person_form
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actor_form import person_form
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.grants import Grant
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import TokenDead, TokenUnknown
-from dnspanel.accounts.grant_edit import MOST_GRANTS
-from dnspanel.accounts.grants import Grant
 from dnspanel.accounts.models import Token, TokenKind, User
-from dnspanel.accounts.people import person_by_id
-from dnspanel.accounts.presets import default_end
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.people.people import person_by_id
+from dnspanel.accounts.rights.grant_edit import MOST_GRANTS
+from dnspanel.accounts.tokens import tokens as verbs
+from dnspanel.accounts.tokens.presets import default_end
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import page_by_id, page_request

@@ -11,10 +11,10 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts import tokens as verbs
-from dnspanel.accounts import tsig
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Token, TokenKind
+from dnspanel.accounts.tokens import tokens as verbs
+from dnspanel.accounts.tokens import tsig
 from dnspanel.api.v2.http.answers import actor_in, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import page_by_id, page_request

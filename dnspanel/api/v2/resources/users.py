@@ -11,16 +11,17 @@ from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts import explain_rights, invite, people
-from dnspanel.accounts.actor_form import actor_form
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors import explain_rights
+from dnspanel.accounts.actors.actor_form import actor_form
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import AccountRefused, PersonUnknown
-from dnspanel.accounts.grants import Right
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.own_roles import role_by_id
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.same_person import set_same_person
-from dnspanel.accounts.service_accounts import create_service_account
+from dnspanel.accounts.people import invite, people
+from dnspanel.accounts.people.same_person import set_same_person
+from dnspanel.accounts.rights.own_roles import role_by_id
+from dnspanel.accounts.tokens.service_accounts import create_service_account
 from dnspanel.api.v2.http.answers import actor_in, answer
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import cut, page_answer, page_request

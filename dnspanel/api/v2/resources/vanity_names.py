@@ -8,8 +8,8 @@ from drf_spectacular.utils import extend_schema
 from rest_framework import serializers
 from rest_framework.request import Request
 
-from dnspanel.accounts.actor_form import person_form
-from dnspanel.accounts.roles import Permission
+from dnspanel.accounts.actors.actor_form import person_form
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.api.v2.http.answers import actor_in, answer, done
 from dnspanel.api.v2.http.conditional_write import conditional_write, tagged
 from dnspanel.api.v2.http.pages import page_answer

@@ -11,9 +11,9 @@ from django.utils import timezone
 from drf_spectacular.utils import OpenApiParameter, extend_schema
 from rest_framework.request import Request
 
-from dnspanel.accounts.actor_form import actor_form
-from dnspanel.accounts.actors import Actor
-from dnspanel.accounts.grants import Right
+from dnspanel.accounts.actors.actor_form import actor_form
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.api.v2.http.accepted import accepted, moved_by
 from dnspanel.api.v2.http.answers import actor_in, answer

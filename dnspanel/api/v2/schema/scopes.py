@@ -6,8 +6,8 @@ from typing import Any
 from rest_framework import serializers
 from rest_framework.exceptions import ErrorDetail
 
-from dnspanel.accounts.actors import Actor
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.api.v2.schema.fields import LARGEST_ID, Choice, Flag, Integer, RecordType, Shape, Text, ZoneName
 from dnspanel.zones.rights import access
 

@@ -6,7 +6,7 @@ from typing import Any
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from dnspanel.accounts.master_keys import own_keys
+from dnspanel.accounts.secrets.master_keys import own_keys
 from dnspanel.backup.lost_key import clear, lost_secrets, zones_without_keys
 
 

@@ -6,8 +6,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand
 from django.utils import timezone
 
-from dnspanel.accounts.invite import make_invitation
 from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.people.invite import make_invitation
 
 
 class Command(BaseCommand):

@@ -11,7 +11,7 @@ from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 from tqdm import tqdm
 
-from dnspanel.accounts import audit
+from dnspanel.accounts.audit import audit
 from dnspanel.transfer.errors import PassphraseRefused
 from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.exports.file import Tally

@@ -4,10 +4,10 @@ from typing import Any
 
 import pytest
 
+from dnspanel.accounts.actors.roles import is_below
 from dnspanel.accounts.errors import SignInRefused
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.providers.identity import Identity, Rule, highest, identity_of, outcome_of
-from dnspanel.accounts.roles import is_below
 
 
 def identity(group_claim: str = "groups", trusts_mail: bool = False, **claims: Any) -> Identity:

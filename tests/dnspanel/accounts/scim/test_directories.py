@@ -1,19 +1,20 @@
-"""Directories: who makes them, their secret, and that nothing they gave outlives them. Also `accounts.given`."""
+"""Directories: who makes them, their secret, and that nothing they gave outlives them. Also `providers.rule_grants`."""
 
 import pytest
 
-from dnspanel.accounts import people, tokens
-from dnspanel.accounts.actors import Actor
+from dnspanel.accounts.actors.actors import Actor
+from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import BadToken, DirectoryRefused, DirectoryUnknown, GrantRefused, TokenRefused
-from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, Membership, Role, ScimDirectory, Token, TokenKind, User
+from dnspanel.accounts.people import people
 from dnspanel.accounts.providers.identity import Rule
-from dnspanel.accounts.roles import Permission
 from dnspanel.accounts.scim import directories as verbs
 from dnspanel.accounts.scim.directories import DirectoryTerms
 from dnspanel.accounts.scim.groups import GroupTerms, create_group
 from dnspanel.accounts.scim.people import PersonTerms, create_person
-from dnspanel.accounts.tokens import TokenTerms
+from dnspanel.accounts.tokens import tokens
+from dnspanel.accounts.tokens.tokens import TokenTerms
 from tests.people import NOW
 
 

@@ -5,8 +5,8 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 from pytest_django import DjangoAssertNumQueries
 
-from dnspanel.accounts import people, teams
 from dnspanel.accounts.models import AuditEntry, Membership, OwnRole, Role, ScimGroup, Team, User
+from dnspanel.accounts.people import people, teams
 from dnspanel.accounts.providers.identity import Rule
 from dnspanel.accounts.scim import groups as verbs
 from dnspanel.accounts.scim.directories import DirectoryTerms, change_directory, delete_directory

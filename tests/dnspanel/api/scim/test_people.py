@@ -11,15 +11,16 @@ from allauth.mfa.models import Authenticator
 from django.test import Client
 from pytest_django import DjangoAssertNumQueries
 
-from dnspanel.accounts import people, teams, tokens
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.errors import BadToken
-from dnspanel.accounts.grant_edit import give_grant
-from dnspanel.accounts.grants import Grant, Right
 from dnspanel.accounts.models import BY_LDAP, AuditEntry, OwnRole, Role, ScimPerson, Token, User
-from dnspanel.accounts.presets import ci_terms
+from dnspanel.accounts.people import people, teams
 from dnspanel.accounts.providers.identity import Rule
+from dnspanel.accounts.rights.grant_edit import give_grant
 from dnspanel.accounts.scim import people as verbs
-from dnspanel.accounts.tokens import create_token
+from dnspanel.accounts.tokens import tokens
+from dnspanel.accounts.tokens.presets import ci_terms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.api.scim.view import MOST_BYTES
 from tests.dnspanel.api.callers import Api
 from tests.dnspanel.api.scim.conftest import USER, AtDirectory, MakeDirectory

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import AuditEntry, Role, User
-from dnspanel.accounts.people import change_role
+from dnspanel.accounts.people.people import change_role
 from dnspanel.accounts.scim import directories
 from dnspanel.accounts.scim.refusals import NOBODY, is_listed
 from dnspanel.api import throttle

@@ -8,10 +8,10 @@ from typing import Any
 from django.http import HttpResponse
 from django.test import Client
 
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Token, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
 from replication.dns import rdata

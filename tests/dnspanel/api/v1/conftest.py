@@ -10,9 +10,9 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.zones.models import Zone
 from tests.dnspanel.zones.conftest import MakeZone as MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone

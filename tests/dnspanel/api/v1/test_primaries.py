@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
 from dnspanel.catalogs.models import Catalog, Listing, State
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.zones.models import Zone

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.nodes import enroll
 from tests.dnspanel.api.v1.calls import Caller, caller

@@ -2,10 +2,10 @@
 
 import pytest
 
-from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, Token, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import tsig_secret
+from dnspanel.accounts.tokens.tokens import tsig_secret
 from tests.dnspanel.api.v1.calls import Caller, caller
 
 SECRET = "c2l4dGVlbiBieXRlcyBub3c="

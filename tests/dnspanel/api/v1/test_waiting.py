@@ -8,8 +8,8 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
 from dnspanel.fleet.models import Ack, Node, NodeState
 from dnspanel.secondaries import set_up
 from dnspanel.secondaries.models import Member, Secondary

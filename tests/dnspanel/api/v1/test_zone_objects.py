@@ -4,7 +4,7 @@ import json
 
 import pytest
 
-from dnspanel.accounts.actors import actor_of
+from dnspanel.accounts.actors.actors import actor_of
 from dnspanel.accounts.models import User
 from dnspanel.api.v1.attributes import keep_attributes
 from dnspanel.api.v1.zone_objects import stored_rows, zone_list, zone_object

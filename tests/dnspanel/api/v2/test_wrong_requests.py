@@ -17,9 +17,9 @@ from django.http import HttpResponse
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import Token, User
-from dnspanel.accounts.tokens import revoke_token
+from dnspanel.accounts.tokens.tokens import revoke_token
 from dnspanel.zones.models import Zone
 from tests.dnspanel.api.v2.conftest import ROOT, Caller, MakeCaller, MakeZone, content, replace
 

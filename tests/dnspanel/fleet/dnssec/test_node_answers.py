@@ -13,7 +13,7 @@ import dns.rcode
 import dns.rdatatype
 import pytest
 
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.dnssec.node_answers import NodeAnswer, Verdict, ask_nodes
 from dnspanel.fleet.models import Node, NodeState

@@ -13,9 +13,9 @@ import pytest
 from django.db import IntegrityError
 from django.utils import timezone
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.advisory_locks import Lock
 from dnspanel.transfer import rights

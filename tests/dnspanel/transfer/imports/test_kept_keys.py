@@ -13,7 +13,7 @@ import pytest
 from django.db import connection
 
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.transfer.documents import Options
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.selection import EVERYTHING

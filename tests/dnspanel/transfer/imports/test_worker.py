@@ -10,9 +10,9 @@ from typing import Any
 import pytest
 from django.db import IntegrityError, connection
 
-from dnspanel.accounts import audit
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.publish.models import PreparedRows
 from dnspanel.texts import Text
 from dnspanel.transfer import rights

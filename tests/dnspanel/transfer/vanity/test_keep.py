@@ -4,8 +4,8 @@ from datetime import timedelta
 
 import pytest
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import enroll

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dnspanel.accounts import teams
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, Team, User
+from dnspanel.accounts.people import teams
 from dnspanel.transfer.zone_templates import access, edit, use
 from dnspanel.transfer.zone_templates.content import variables_stored, version_of
 from dnspanel.transfer.zone_templates.edit import Head, Text

@@ -6,9 +6,9 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts import teams
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
+from dnspanel.accounts.people import teams
 from dnspanel.transfer.tasks import drive_transfers, run_template
 from dnspanel.transfer.zone_templates import edit, runs, use
 from dnspanel.transfer.zone_templates.edit import Text

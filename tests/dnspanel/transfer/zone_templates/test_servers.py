@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Membership, Role, Team, User
 from dnspanel.transfer.zone_templates import edit, runs, servers, use
 from dnspanel.transfer.zone_templates.edit import Head, Text

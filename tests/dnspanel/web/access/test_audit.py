@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from dnspanel.accounts import audit
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.web.access.audit import MOST_ENTRIES, filters_of
 from dnspanel.zones.audit import audit_links

@@ -5,9 +5,9 @@ import re
 from django.urls import reverse
 from django.utils import timezone
 
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import Invitation, Role, Token, User
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from tests.dnspanel.web.conftest import YES, Browser, forget_password
 from tests.people import PASSWORD
 

@@ -4,8 +4,8 @@ import pytest
 from django.urls import reverse
 
 from dnspanel.accounts.models import Membership, Team, User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quota_edit import set_quotas
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.transfer import quotas as quotas_of_transfer
 from dnspanel.web.access import quotas as pages
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone

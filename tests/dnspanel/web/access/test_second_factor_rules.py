@@ -9,7 +9,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dnspanel.accounts.models import Membership, Role, Team, User
-from dnspanel.accounts.second_factor_rules import rules, set_rules
+from dnspanel.accounts.sign_in.second_factor_rules import rules, set_rules
 from tests.dnspanel.web.conftest import HTMX, Browser
 from tests.people import NOW, PASSWORD
 from tests.second_factors import App, set_up

@@ -3,9 +3,9 @@
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
-from dnspanel.accounts.presets import Preset
+from dnspanel.accounts.tokens.presets import Preset
 from dnspanel.web.access.token_forms import OFFERS, AcmeForm, CustomForm, MonitoringForm, closest_zone
 from dnspanel.zones.models import Zone
 from tests.dnspanel.web.conftest import MakeZone

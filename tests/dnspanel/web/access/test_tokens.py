@@ -8,10 +8,10 @@ import pytest
 from django.test import Client
 from django.utils import timezone
 
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, Token, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, actor_by_secret, create_token, revoke_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, actor_by_secret, create_token, revoke_token
 from dnspanel.web.access.tokens import state_of
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

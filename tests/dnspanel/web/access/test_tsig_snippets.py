@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.presets import Preset
+from dnspanel.accounts.tokens.presets import Preset
 from dnspanel.web.access.tsig_snippets import tsig_snippets
 
 KEY = {"key_name": "k.test.", "algorithm": "hmac-sha256", "secret": "c2VjcmV0", "server": "panel.test", "port": 5340}

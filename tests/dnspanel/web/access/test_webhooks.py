@@ -7,7 +7,7 @@ import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.web.access.webhooks import WebhookForm
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.errors import AddressRefused

@@ -10,9 +10,9 @@ from uuid import uuid4
 import pytest
 from django.test import Client
 
-from dnspanel.accounts.grant_edit import give_grant
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, Team, User
+from dnspanel.accounts.rights.grant_edit import give_grant
 from dnspanel.zones.dnssec import policy_queries, queries
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.models import DnssecPolicy, PolicyRun, Zone, ZoneKey

@@ -5,9 +5,9 @@ import shlex
 
 from django.test import Client
 
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.web.editor.review_call import MOST_CHANGES, call_of
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import RRset, Zone

@@ -13,8 +13,8 @@ import dns.rcode
 import dns.rrset
 import pytest
 
+from dnspanel.accounts.actors.roles import Role
 from dnspanel.accounts.models import Membership, Team, User
-from dnspanel.accounts.roles import Role
 from dnspanel.fleet.dnssec import exchange
 from dnspanel.fleet.lookups import targets
 from dnspanel.fleet.lookups.delegations import look_up_delegations

@@ -8,8 +8,8 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quota_edit import set_quotas
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.transfer import zone_text
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import queries

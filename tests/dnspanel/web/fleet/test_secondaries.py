@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.fleet.models import Authority
 from dnspanel.secondaries import set_up
 from dnspanel.secondaries.configuration import NO_SECRET

@@ -8,7 +8,7 @@ from uuid import uuid4
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.accounts.vault import decrypt_secret
+from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.models import ImportJob, ImportZone, State
 from dnspanel.web.imports.source import SOURCES

@@ -6,9 +6,9 @@ import pytest
 from django.urls import reverse
 from django.utils import timezone
 
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Team, User
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.zones.models import ApprovalRule, Freeze, Zone
 from replication.dns import rdtypes
 from tests.dnspanel.web.conftest import Browser, MakeZone

@@ -7,10 +7,10 @@ from django.test import Client
 from django.utils import timezone
 from pytest_django.fixtures import DjangoAssertNumQueries
 
-from dnspanel.accounts import people
-from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, User
-from dnspanel.accounts.tokens import TokenTerms, create_token, create_tsig_key
+from dnspanel.accounts.people import people
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, create_tsig_key
 from dnspanel.web.zone_tabs import who_may
 from dnspanel.zones.models import TsigAct, Zone
 from dnspanel.zones.rights.tsig_permissions import replace_key_names

@@ -8,7 +8,7 @@ from django.test import Client
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import Role, Team, User
-from dnspanel.accounts.teams import create_team, set_member
+from dnspanel.accounts.people.teams import create_team, set_member
 from dnspanel.transfer.zone_templates import edit
 from dnspanel.transfer.zone_templates.edit import Text
 from dnspanel.transfer.zone_templates.queries import linked_page

@@ -15,7 +15,7 @@ from django.core.management import CommandError, call_command
 from django.db import connection, connections, transaction
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts import audit
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.advisory_locks import Lock, take
 from dnspanel.zones.audit import audit_links

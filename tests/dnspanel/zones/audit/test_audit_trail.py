@@ -4,11 +4,11 @@ from datetime import timedelta
 
 import pytest
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.actors import Actor, actor_of, actor_of_token
+from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.zones.audit import audit_links, audit_trail
 from dnspanel.zones.audit.audit_trail import Act, Filters, Place, ValueChange, act_of, acts_page, rrset_changes
 from dnspanel.zones.settings.settings_of_zone import change_settings

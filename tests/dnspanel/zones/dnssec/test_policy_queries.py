@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
-from dnspanel.accounts import teams
-from dnspanel.accounts.actors import actor_of, actor_of_token
-from dnspanel.accounts.grant_edit import give_grant
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.actors import actor_of, actor_of_token
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import Role, Team, User
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.people import teams
+from dnspanel.accounts.rights.grant_edit import give_grant
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import policies_visible_to, policy_for
 from dnspanel.zones.errors import PolicyUnknown

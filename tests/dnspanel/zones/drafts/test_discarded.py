@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quota_edit import set_quotas
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.zones.drafts import draft, named_drafts
 from dnspanel.zones.drafts.discarded import KEPT, MOST_KEPT, discard, discarded_by, forget_discarded, take_back
 from dnspanel.zones.errors import DraftRefused, DraftUnknown

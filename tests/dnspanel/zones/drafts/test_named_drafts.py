@@ -7,12 +7,12 @@ import pytest
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors import Actor, actor_of_token
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import Actor, actor_of_token
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, Membership, Role, Team, User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quota_edit import set_quotas
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quota_edit import set_quotas
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts import named_drafts as named
 from dnspanel.zones.drafts.discarded import discard

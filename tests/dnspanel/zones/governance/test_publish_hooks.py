@@ -4,9 +4,9 @@ from datetime import timedelta
 
 import pytest
 
-from dnspanel.accounts.actors import SystemRight
+from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.accounts.models import User
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.zones.errors import HookRefused, HookUnasked
 from dnspanel.zones.governance import publish_hooks
 from dnspanel.zones.governance.publish_hooks import MOST_ROUNDS, after_hooks

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dnspanel.accounts.list_looks import ListLook, ListName
 from dnspanel.accounts.models import AuditEntry, Membership, Role, Team, User
+from dnspanel.accounts.people.list_looks import ListLook, ListName
 from dnspanel.zones.errors import ViewRefused, ViewUnknown
 from dnspanel.zones.lists import saved_views
 from dnspanel.zones.lists.saved_views import change_view, delete_view, look_of_view, save_view, view_for, visible_views

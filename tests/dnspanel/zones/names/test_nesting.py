@@ -9,10 +9,10 @@ import pytest
 from django.db import connection, connections
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors import Actor, actor_of, actor_of_token
-from dnspanel.accounts.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.zones.dnssec.queries import keys_of
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import (

@@ -4,8 +4,8 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
+from dnspanel.accounts.actors.roles import Role
 from dnspanel.accounts.models import Membership, Team, User
-from dnspanel.accounts.roles import Role
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Channel, Zone

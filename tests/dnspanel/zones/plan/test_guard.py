@@ -6,11 +6,11 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors import Author, actor_of_token
+from dnspanel.accounts.actors.actors import Author, actor_of_token
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.errors import TokenRefused
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import Token, User
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.zones.errors import MassDeletion, RevisionMoved
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.plan import guard

@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.accounts.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.zones.dnssec.queries import keys_of
 from dnspanel.zones.drafts import draft

@@ -5,10 +5,10 @@ from datetime import datetime, timedelta
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.actors import actor_of_token
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import actor_of_token
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.zones.errors import ExpiryRefused, RightMissing, Unknown
 from dnspanel.zones.log import hold
 from dnspanel.zones.models import Channel, Expiry, LogHead, Publication, RRset, Zone

@@ -2,9 +2,9 @@
 
 import pytest
 
-from dnspanel.accounts import teams
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.accounts.people import teams
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.signing_state import KeyRole

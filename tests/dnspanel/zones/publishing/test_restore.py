@@ -10,12 +10,12 @@ import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors import actor_of_token
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.actors import actor_of_token
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import Membership, Role, Team, User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quota_edit import set_quotas
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quota_edit import set_quotas
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.publish.gone_zones import delete_for_good
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.errors import Forbidden, PublishingOnHold

@@ -7,8 +7,8 @@ from uuid import uuid4
 import pytest
 from django.db import connection
 
-from dnspanel.accounts.actors import Actor, actor_of_token
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import Actor, actor_of_token
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import Token, User
 from dnspanel.zones.errors import GuardHolds, RevisionMoved, RightMissing, RuleViolations, Unknown
 from dnspanel.zones.models import Change, Channel, Publication, RRset, Zone

@@ -5,13 +5,13 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors import Actor, SystemRight, actor_of_token
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import Actor, SystemRight, actor_of_token
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
 from dnspanel.accounts.models import AuditEntry, Membership, Role, Team, User
-from dnspanel.accounts.roles import PERMISSIONS, Permission
-from dnspanel.accounts.same_person import set_same_person
-from dnspanel.accounts.service_accounts import create_service_account
-from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token
+from dnspanel.accounts.people.same_person import set_same_person
+from dnspanel.accounts.tokens.service_accounts import create_service_account
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token
 from dnspanel.zones.drafts import draft, named_drafts
 from dnspanel.zones.errors import (
     ApprovalNeeded,

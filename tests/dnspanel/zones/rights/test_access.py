@@ -7,8 +7,8 @@ from django.contrib.auth.models import AnonymousUser
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts.actors import actor_of_token
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import actor_of_token
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, User
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Zone

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dnspanel.accounts.actors import Actor, SystemRight, actor_of_token
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.actors import Actor, SystemRight, actor_of_token
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.accounts.tokens import TokenTerms, create_token, revoke_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Locked, LockRefused, LockUnknown, RightMissing, Unknown
 from dnspanel.zones.models import Channel, Lock, Publication, RRset, Zone

@@ -6,10 +6,11 @@ from datetime import timedelta
 import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
 
-from dnspanel.accounts import grant_edit, own_roles, people, teams
-from dnspanel.accounts.actors import actor_of
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.actors import actor_of
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import Role, Team, User
+from dnspanel.accounts.people import people, teams
+from dnspanel.accounts.rights import grant_edit, own_roles
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import rights_history
 from dnspanel.zones.rights.rights_history import MOST, Since, rights_since

@@ -9,9 +9,9 @@ from django.db import OperationalError, connection
 from django.dispatch import Signal
 from django.test.utils import CaptureQueriesContext
 
-from dnspanel.accounts import teams
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Token, User
+from dnspanel.accounts.people import teams
 from dnspanel.zones.dnssec import policy_queries, queries
 from dnspanel.zones.dnssec.policy import Act, Terms
 from dnspanel.zones.dnssec.rollover import Kind

@@ -2,10 +2,10 @@
 
 import pytest
 
-from dnspanel.accounts import teams
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, User
+from dnspanel.accounts.people import teams
 from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.errors import Forbidden, PolicyRefused, PolicyUnknown, RightMissing

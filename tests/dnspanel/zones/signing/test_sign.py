@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from dnspanel.accounts.actors import Author
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.signing_state import KeyRole

@@ -10,16 +10,16 @@ from django.contrib.messages.storage.fallback import FallbackStorage
 from django.test import Client, RequestFactory
 from django.utils import timezone
 
-from dnspanel.accounts.adapter import PanelAccountAdapter
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, Membership, ProviderLink, Role, SignInProvider, Team, Token, User
-from dnspanel.accounts.people import deactivate
+from dnspanel.accounts.people.people import deactivate
 from dnspanel.accounts.providers.ldap.backend import identity_by_password
 from dnspanel.accounts.providers.ldap.look import LOOK_EVERY, look_at_everybody, look_at_one
 from dnspanel.accounts.providers.links import link_own_account
-from dnspanel.accounts.session_store import SessionStore
+from dnspanel.accounts.sessions.session_store import SessionStore
+from dnspanel.accounts.sign_in.adapter import PanelAccountAdapter
 from dnspanel.accounts.tasks import look_at_ldap_people
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from tests.dnspanel.accounts.providers.ldap.server import PASSWORD, AtLdap, is_signed_in, ldap_added, signs_in
 from tests.people import NOW, make_person
 

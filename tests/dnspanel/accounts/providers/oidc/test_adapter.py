@@ -9,12 +9,12 @@ from django.test import Client
 from django.utils import timezone
 
 from dnspanel.accounts.models import AuditEntry, Membership, OwnRole, ProviderLink, Role, Team, User
-from dnspanel.accounts.people import deactivate, reactivate
+from dnspanel.accounts.people.people import deactivate, reactivate
 from dnspanel.accounts.providers.identity import Rule
 from dnspanel.accounts.providers.links import unlink
 from dnspanel.accounts.providers.oidc import discovery
 from dnspanel.accounts.providers.rows import delete_provider, switch_provider
-from dnspanel.accounts.vault import encrypt_secret
+from dnspanel.accounts.secrets.vault import encrypt_secret
 from tests.dnspanel.accounts.providers.conftest import answer_url
 from tests.dnspanel.accounts.providers.oidc.provider import (
     AtProvider,

@@ -17,7 +17,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import AuditEntry, SignInProvider, User
 from dnspanel.accounts.providers.identity import Rule
 from dnspanel.accounts.providers.oidc.logout import session_key
-from dnspanel.accounts.session_store import AT_PROVIDER
+from dnspanel.accounts.sessions.session_store import AT_PROVIDER
 from tests.dnspanel.accounts.providers.oidc.provider import AtProvider, Somebody, added, comes, is_signed_in
 from tests.people import PASSWORD
 

@@ -2,8 +2,8 @@
 
 import pytest
 
-from dnspanel.accounts import teams
 from dnspanel.accounts.models import Team
+from dnspanel.accounts.people import teams
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import PolicyRun, Zone
 from dnspanel.zones.runs import policy_runs

@@ -5,9 +5,9 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.evidence.deliver import deliver_next, target_of
 from dnspanel.evidence.models import Destination
 from dnspanel.zones.audit.audit_links import link_new_acts

@@ -6,9 +6,9 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.roles import Permission
 from dnspanel.zones.models import Zone
 from dnspanel.zones.requests.publish_requests import publish_due
 from tests.dnspanel.api.v2.conftest import Caller, MakeCaller, content

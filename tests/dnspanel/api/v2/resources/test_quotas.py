@@ -3,8 +3,8 @@
 import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.accounts.quota_amounts import Kind
-from dnspanel.accounts.quota_edit import set_quotas
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quota_edit import set_quotas
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW

@@ -5,8 +5,8 @@ from datetime import timedelta
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts import audit
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.audit import audit
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
 from dnspanel.zones.publishing import bulk, edit, restore
 from dnspanel.zones.publishing.restore import GONE

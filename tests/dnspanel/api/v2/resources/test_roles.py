@@ -1,9 +1,9 @@
 """Roles of one's own over the API, service accounts, and what is handed over to them."""
 
-from dnspanel.accounts import tokens
-from dnspanel.accounts.grants import EVERY_RIGHT, Grant
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import OwnRole, Token, User
-from dnspanel.accounts.tokens import TokenTerms
+from dnspanel.accounts.tokens import tokens
+from dnspanel.accounts.tokens.tokens import TokenTerms
 from tests.dnspanel.api.callers import MakeApi
 from tests.people import NOW
 

@@ -1,8 +1,8 @@
 """Rules of second factors over the API: all of them at once, and not for a token that may less than its owner."""
 
+from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, OwnRole, Team, User
-from dnspanel.accounts.roles import Permission
-from dnspanel.accounts.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from tests.dnspanel.api.callers import Api, MakeApi
 from tests.people import NOW
 

@@ -1,7 +1,7 @@
 """People over the API: roles, closed accounts, invitations, and why somebody may do something."""
 
-from dnspanel.accounts import people
 from dnspanel.accounts.models import Invitation, Role, User
+from dnspanel.accounts.people import people
 from dnspanel.api.models import RememberedAnswer
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.zones.conftest import MakeZone

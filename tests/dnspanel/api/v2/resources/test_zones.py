@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from django.utils import timezone
 
-from dnspanel.accounts.grants import Grant, Right
+from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.plan import guard

@@ -1,0 +1,191 @@
+"""Who acts, and what that actor may do: a person, or a token on behalf of a person.
+
+What a person may do is what the role says, besides what teams and grants
+give. A token never may more than its owner does at that moment, and of that
+only what its scope lets through.
+"""
+
+from collections.abc import Collection, Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from django.contrib.auth.models import AnonymousUser
+
+from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
+from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
+from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, User
+
+ROLE_RIGHTS = {
+    Role.READER: frozenset({Right.READ}),
+    Role.EDITOR: EVERY_RIGHT,
+    Role.ADMINISTRATOR: frozenset(Right),
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Actor:
+    """A person with what they may do, and the token if they act by one; `scope` is None without a token.
+
+    `teams` are those that give something to a person who does not have it by the role.
+    """
+
+    user: User
+    permissions: frozenset[Permission]
+    grants: tuple[Grant, ...]
+    token: Token | None = None
+    scope: tuple[Grant, ...] | None = None
+    teams: tuple[Team, ...] = ()
+
+    @property
+    def layers(self) -> tuple[tuple[Grant, ...], ...]:
+        """Each of these must allow a thing: what the person has, and what the token lets through."""
+        return (self.grants,) if self.scope is None else (self.grants, self.scope)
+
+    def may(self, right: Right, *, zone_id: int, tags: Collection[str], team_id: int | None) -> bool:
+        """Whether the right is had over this zone, at some name and type at least."""
+        return all(
+            any(right in grant.rights and grant.covers_zone(zone_id, tags, team_id) for grant in layer)
+            for layer in self.layers
+        )
+
+    def may_everywhere(self, right: Right) -> bool:
+        """Whether the right is had over all zones, without limits by name or type."""
+        return all(
+            any(right in grant.rights and grant.everywhere and not grant.is_limited for grant in layer)
+            for layer in self.layers
+        )
+
+    def may_somewhere(self, right: Right) -> bool:
+        """Whether there may be a zone over which the right is had."""
+        return all(any(right in grant.rights for grant in layer) for layer in self.layers)
+
+
+# Whoever asks a door: a person with or without a session, or a token.
+Person = User | AnonymousUser | Actor
+# Whoever a publication is recorded for; None is nobody: it has every right over records, but passes no rule of
+# approval, freeze, lock or publish hook unless it says under which `SystemRight` it acts.
+Author = User | Actor | None
+
+
+class SystemRight(StrEnum):
+    """What the panel does without a person deciding it, or besides what rules are about; each passes rules by name.
+
+    CATALOG is the exception: what somebody's catalog names is asked of all rules, as a person's act is.
+    """
+
+    SIGNING = "signing"  # keys, signatures and rollovers: they change no content, and must not wait
+    SIGNALLING = "signalling"  # records by which parents find the keys (RFC 9615)
+    TRANSFER = "transfer"  # what a primary sends, once a person who passed the rules said that it decides
+    EXPIRY = "expiry"  # a zone of which no primary answers leaves the nodes, as its SOA says
+    MEMBERS = "members"  # what a catalog of ours says of its members, which passed the rules themselves
+    REPAIR = "repair"  # what failed at the nodes is taken back, and a history is decided about
+    SAMPLES = "samples"  # the zones of a demonstration
+    CATALOG = "catalog"  # zones that a catalog of others names come and go
+
+    @property
+    def passes_rules(self) -> bool:
+        """Whether rules of approval, freezes, locks and publish hooks are not asked."""
+        return self is not SystemRight.CATALOG
+
+
+def passes_rules(under: SystemRight | None) -> bool:
+    """Return True for an act under a system right that rules are not asked about."""
+    return under is not None and under.passes_rules
+
+
+def actor_of(person: Person) -> Actor | None:
+    """The actor that this person is; None for nobody and for closed accounts. One query for each `User` object."""
+    if isinstance(person, Actor):
+        return person
+    if not isinstance(person, User) or not person.is_active:
+        return None
+    role, known = getattr(person, "_actor", ("", None))
+    if known is None or role != (person.role, person.own_role_id):
+        known = _actor(person)
+        person._actor = (person.role, person.own_role_id), known  # type: ignore[attr-defined]
+    return known
+
+
+def as_if_open(user: User) -> Actor:
+    """Return the actor that this person is, or would be if their account were open."""
+    return _actor(user)
+
+
+def actor_of_token(token: Token) -> Actor | None:
+    """The actor that a token is; None when its owner's account is closed. Does not look whether the token is alive."""
+    person = actor_of(token.owner)
+    if person is None:
+        return None
+    allowed = person.permissions & frozenset(map(Permission, token.permissions))
+    scope = tuple(Grant.from_json(each) for each in token.scope)
+    if any(Right.READ in grant.rights for grant in scope):
+        allowed |= person.permissions & {Permission.READ}
+    if any(grant.rights - {Right.READ} for grant in scope):
+        allowed |= person.permissions & {Permission.EDIT}
+    return Actor(token.owner, allowed, person.grants, token, scope, person.teams)
+
+
+def can(person: Person, permission: Permission) -> bool:
+    """Whether this person may do this; nobody without an active account may do anything."""
+    actor = actor_of(person)
+    return actor is not None and permission in actor.permissions
+
+
+def user_of(author: Author) -> User | None:
+    """The person behind an author."""
+    return author.user if isinstance(author, Actor) else author
+
+
+def token_of(author: Author) -> Token | None:
+    """The token that an author acts by, if any."""
+    return author.token if isinstance(author, Actor) else None
+
+
+def _actor(user: User) -> Actor:
+    memberships = _memberships(user)
+    grants = [*_by_role(user), *map(_by_team, memberships), *_by_grant(user)]
+    permissions = permissions_by_role(user)
+    rights = frozenset[Right]().union(*(grant.rights for grant in grants))
+    if Right.READ in rights:  # a rule may name them as an approver, so their tokens can be given it
+        permissions |= {Permission.READ, Permission.APPROVE}
+    if rights - {Right.READ}:
+        permissions |= {Permission.EDIT}
+    if Right.SETTINGS in rights:  # who may have TSIG keys at all
+        permissions |= {Permission.SECRETS}
+    return Actor(user, permissions, tuple(grants), teams=tuple(membership.team for membership in memberships))
+
+
+def permissions_by_role(user: User) -> frozenset[Permission]:
+    """What the person's role gives besides rights over zones."""
+    own = user.own_role
+    return PERMISSIONS[user.role] | (frozenset(map(Permission, own.permissions)) if own is not None else frozenset())
+
+
+def rights_by_role(user: User) -> frozenset[Right]:
+    """The rights over every zone that the person's role gives."""
+    own = user.own_role
+    return ROLE_RIGHTS.get(Role(user.role), frozenset()) | (
+        frozenset(map(Right, own.rights)) if own is not None else frozenset()
+    )
+
+
+def _by_role(user: User) -> Iterable[Grant]:
+    rights = rights_by_role(user)
+    return (Grant(rights, everywhere=True),) if rights else ()
+
+
+def _memberships(user: User) -> list[Membership]:
+    if user.role in {Role.EDITOR, Role.ADMINISTRATOR}:  # they have it all; spare the query
+        return []
+    return list(Membership.objects.filter(user=user).select_related("team").order_by("team_id"))
+
+
+def _by_team(membership: Membership) -> Grant:
+    return Grant(ROLE_RIGHTS[Role(membership.role)], teams=frozenset({membership.team_id}))
+
+
+def _by_grant(user: User) -> Iterable[Grant]:
+    if user.role in {Role.EDITOR, Role.ADMINISTRATOR}:
+        return
+    rows = GrantRow.objects.filter(user=user) | GrantRow.objects.filter(team__memberships__user=user)
+    yield from (Grant.from_json(row.grant) for row in rows.distinct())

@@ -1,0 +1,65 @@
+"""Accounts by what somebody typed or another system says: a user name, a mail address.
+
+Both are compared by their canonical spelling, which is stored. An account without one, because another has the same
+or because there is none, is found by exactly what stands in it.
+"""
+
+from django.db.models import Q
+
+from dnspanel.accounts.models import User
+from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
+
+
+def named(text: str, prefix: str = "") -> Q:
+    """Return the condition that an account has this user name; `prefix` leads to the account, as `author__`."""
+    return _spelled(text, canonical_username(text), f"{prefix}username", f"{prefix}name_key")
+
+
+def addressed(text: str, prefix: str = "") -> Q:
+    """Return the condition that an account has this mail address."""
+    return _spelled(text, canonical_mail(text), f"{prefix}email", f"{prefix}mail_key")
+
+
+def account_named(typed: str) -> User | None:
+    """Return the account of this name or mail address, as the form of the sign-in takes either. One query."""
+    found = User.objects.filter(named(typed) | addressed(typed)) if typed else User.objects.none()
+    return min(found, key=lambda user: (user.username != typed, user.pk), default=None)
+
+
+def name_is_taken(username: str, but: int = 0) -> bool:
+    """Return whether an account other than `but` has this user name in any spelling."""
+    others = User.objects.exclude(pk=but)
+    if others.filter(named(username) | Q(username=username)).exists():
+        return True
+    key = canonical_username(username)
+    unkeyed = others.filter(name_key=None).values_list("username", flat=True)
+    return key is not None and any(canonical_username(each) == key for each in unkeyed)
+
+
+def mail_is_taken(email: str, but: int = 0) -> bool:
+    """Return whether an account other than `but` has this mail address in any spelling."""
+    others = User.objects.exclude(pk=but)
+    if others.filter(addressed(email) | Q(email=email)).exists():
+        return True
+    key = canonical_mail(email)
+    unkeyed = others.filter(mail_key=None).exclude(email=None).values_list("email", flat=True)
+    return key is not None and any(canonical_mail(each or "") == key for each in unkeyed)
+
+
+def free_name(stem: str) -> str:
+    """Return this user name, with a number where somebody has it."""
+    key = canonical_username(stem) or stem
+    begun = User.objects.filter(Q(name_key__startswith=key) | Q(name_key=None)).values_list("username", flat=True)
+    taken = {canonical_username(each) or each for each in begun[:10_000]}
+    number, found = 1, stem
+    while (canonical_username(found) or found) in taken:
+        number += 1
+        found = f"{stem}-{number}"
+    return found
+
+
+def _spelled(text: str, key: str | None, column: str, key_column: str) -> Q:
+    if "\0" in text:
+        return Q(pk__in=())
+    exactly = Q(**{key_column: None, column: text})
+    return exactly if key is None else exactly | Q(**{key_column: key})

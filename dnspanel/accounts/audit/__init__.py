@@ -1,0 +1,1 @@
+"""The audit log of acts that are not publications."""

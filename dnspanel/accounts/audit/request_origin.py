@@ -1,0 +1,72 @@
+"""From where each request comes: for tokens that are bound to networks, the audit log and `X-Request-ID`."""
+
+from collections.abc import Callable
+from functools import cached_property
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from urllib.parse import urlsplit
+from uuid import uuid4
+
+from django.conf import settings
+from django.core.exceptions import DisallowedHost
+from django.http import HttpRequest, HttpResponse
+
+from dnspanel.accounts.audit import audit
+
+# In PANEL_TRUSTED_PROXIES: whoever may open the UNIX socket that the web processes listen on.
+UNIX_SOCKET = "unix"
+
+
+class RequestOriginMiddleware:
+    """Every request has an id, `REMOTE_ADDR` is its sender's address, and `audit.origin()` knows both.
+
+    A sender behind reverse proxies is the last one in X-Forwarded-For that is
+    not such a proxy itself; what others write there is not believed. Whoever
+    connects through a UNIX socket has no address, and is a proxy if
+    PANEL_TRUSTED_PROXIES names `unix`: the socket's directory says who may.
+    """
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if settings.TRUSTED_PROXIES and (forwarded := request.META.get("HTTP_X_FORWARDED_FOR")):
+            request.META["REMOTE_ADDR"] = self._sender(request.META["REMOTE_ADDR"], forwarded)
+        _name_host(request)
+        origin = audit.Origin(request.META.get("REMOTE_ADDR") or None, str(uuid4()))
+        with audit.coming_from(origin):
+            response = self.get_response(request)
+        response["X-Request-ID"] = origin.request_id
+        return response
+
+    @cached_property
+    def _proxies(self) -> list[IPv4Network | IPv6Network]:
+        return [ip_network(network) for network in settings.TRUSTED_PROXIES if network != UNIX_SOCKET]
+
+    def _is_proxy(self, sender: str) -> bool:
+        if not sender:
+            return UNIX_SOCKET in settings.TRUSTED_PROXIES
+        return any(ip_address(sender) in proxy for proxy in self._proxies)
+
+    def _sender(self, connected: str, forwarded: str) -> str:
+        sender = connected
+        for before in reversed(forwarded.split(",")):
+            if not self._is_proxy(sender):
+                break
+            try:
+                sender = str(ip_address(before.strip()))
+            except ValueError:  # not an address: whoever wrote it is the last one that we know
+                break
+        return sender
+
+
+def _name_host(request: HttpRequest) -> None:
+    """Give a request without a Host header the panel's own: HTTP/1.0, which some routers talk, needs none.
+
+    Without the header, the host would be the address or the socket that the web processes listen on.
+    """
+    if request.META.get("HTTP_HOST"):
+        return
+    try:
+        request.get_host()
+    except DisallowedHost:
+        request.META["HTTP_HOST"] = urlsplit(settings.PANEL_URL).netloc

@@ -1,0 +1,1 @@
+"""People and teams: invited, changed, and what they set for themselves."""

@@ -1,0 +1,50 @@
+"""Fills the canonical spellings of accounts that have none, and says which cannot have one. Verbs."""
+
+from collections import defaultdict
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
+
+
+def fill_keys(people: Any) -> list[str]:
+    """Store the canonical user name and mail address of each account that has none; return what cannot be, in English.
+
+    `people` is the manager of accounts, of whichever migration. Of several accounts with one spelling, the only open
+    one gets it; otherwise none does, and each is found by exactly what stands in it alone.
+    """
+    return [
+        *_fill(people, "username", "name_key", canonical_username),
+        *_fill(people, "email", "mail_key", canonical_mail),
+    ]
+
+
+def _fill(people: Any, column: str, key_column: str, canonical: Callable[[str], str | None]) -> Iterator[str]:
+    what = {"username": "user name", "email": "mail address"}[column]
+    holders = set(people.exclude(**{key_column: None}).values_list(key_column, flat=True))
+    rows = people.filter(**{key_column: None}).exclude(**{column: None}).order_by("pk")
+    alike: dict[str, list[Any]] = defaultdict(list)
+    for row in rows.only("pk", "username", "email", "is_active"):
+        key = canonical(getattr(row, column))
+        if key is None:
+            yield (
+                f"{_called(row)}: the {what} has no canonical spelling. "
+                f"It works only as it is written, and no sign-in provider opens the account by it."
+            )
+        else:
+            alike[key].append(row)
+    for key, found in alike.items():
+        open_ones = [row for row in found if row.is_active]
+        owner = found[0] if len(found) == 1 else open_ones[0] if len(open_ones) == 1 else None
+        if owner is not None and key not in holders:
+            people.filter(pk=owner.pk).update(**{key_column: key})
+            found = [row for row in found if row is not owner]
+        for row in found:
+            yield (
+                f"{_called(row)}: another account has the same {what} in another spelling ({key}). "
+                f"It works only as it is written, and no sign-in provider opens the account by it."
+            )
+
+
+def _called(row: Any) -> str:
+    return f"Account {row.pk} ({row.username!a}{f', {row.email!a}' if row.email else ''})"

@@ -1,0 +1,167 @@
+"""Roles of people, and who may no longer sign in. Verbs.
+
+A token that may less than its owner changes nobody at or above the owner: AboveYou.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import transaction
+from django.db.models import F, QuerySet
+
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.errors import LastAdministrator, PersonUnknown
+from dnspanel.accounts.models import Invitation, OwnRole, Role, Token, User
+from dnspanel.accounts.rights.grant_edit import refuse_at_or_above, refuse_higher_role, refuse_to_open
+from dnspanel.accounts.rights.own_roles import refuse_to_give
+from dnspanel.accounts.tokens.tokens import end_token
+
+
+def person_by_id(pk: int) -> User:
+    """The person with this id, also one whose account is closed; raises PersonUnknown."""
+    person = User.objects.filter(pk=pk).first()
+    if person is None:
+        raise PersonUnknown
+    return person
+
+
+def change_role(*, user: User, role: str, by: Author, now: datetime, own_role: OwnRole | None = None) -> None:
+    """Give the person this role; who does not manage people any more leaves no invitation behind.
+
+    With `own_role` it is that one, and `role` is member. Raises LastAdministrator when nobody else would be left to
+    administer, GrantRefused for a role that may more than a token, AboveYou.
+    """
+    role = Role(role)
+    assert own_role is None or role == Role.MEMBER
+    refuse_at_or_above(by, user)
+    refuse_higher_role(by, role)
+    if own_role is not None:
+        refuse_to_give(by, own_role)
+    with transaction.atomic(durable=True):
+        set_role(user=user, role=role, own_role=own_role, by=by, now=now)
+    user.role, user.own_role = role, own_role
+
+
+def set_role(
+    *, user: User, role: Role, by: Author, now: datetime, own_role: OwnRole | None = None, **details: str
+) -> None:
+    """The same within the caller's transaction, for whom it is no question who asks. Raises LastAdministrator."""
+    if set_roles(changes=[RoleChange(user, role, own_role)], by=by, now=now, **details):
+        raise LastAdministrator(user.username)
+
+
+@dataclass(frozen=True, slots=True)
+class RoleChange:
+    """The role that a person shall have."""
+
+    user: User
+    role: Role
+    own_role: OwnRole | None = None
+
+
+def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **details: str) -> list[User]:
+    """These people have these roles, each written down, in as many queries for thousands as for two.
+
+    Within the caller's transaction, for whom it is no question who asks. Nobody is left without an administrator: the
+    last of these who would not be one any more stays as they are, and is returned.
+    """
+    wanted = {change.user.pk: change for change in changes}
+    # The administrators first, as `_keep_an_administrator` does, so that writers of roles wait for each other there.
+    administrators = set(locked_administrators().values_list("pk", flat=True))
+    rows = User.objects.select_for_update(no_key=True, of=("self",)).select_related("own_role")
+    found = {user.pk: user for user in rows.filter(pk__in=wanted).order_by("pk")}
+    kept = _who_stays(administrators, [change for pk, change in wanted.items() if pk in found], found)
+    real = [
+        (before, wanted[pk])
+        for pk, before in found.items()
+        if pk not in kept and (before.role, before.own_role) != (wanted[pk].role, wanted[pk].own_role)
+    ]
+    alike: dict[tuple[Role, OwnRole | None], list[int]] = {}
+    for before, change in real:
+        alike.setdefault((change.role, change.own_role), []).append(before.pk)
+    for (role, own_role), ids in alike.items():
+        User.objects.filter(pk__in=ids).update(role=role, own_role=own_role)
+    audit.record_all(
+        action="person.role",
+        by=by,
+        now=now,
+        entries=[(change.user.username, {**_role_names(before, change), **details}) for before, change in real],
+    )
+    if unmade := [before.pk for before, _ in real if before.role == Role.ADMINISTRATOR]:
+        _end_invitations(unmade, now)
+    return [wanted[pk].user for pk in kept]
+
+
+def deactivate(*, user: User, by: Author, now: datetime) -> None:
+    """The person cannot sign in; sessions, tokens, keys and invitations of theirs end for good.
+
+    What they published stays theirs. Raises LastAdministrator, AboveYou.
+    """
+    refuse_at_or_above(by, user)
+    with transaction.atomic(durable=True):
+        close_account(user=user, by=by, now=now)
+    user.is_active = False
+
+
+def close_account(*, user: User, by: Author, now: datetime, **details: str) -> None:
+    """The same within the caller's transaction, for whom it is no question who asks. Raises LastAdministrator."""
+    _keep_an_administrator(without=user)
+    closing = User.objects.filter(pk=user.pk, is_active=True)
+    if closing.update(is_active=False, sessions_ended=F("sessions_ended") + 1):
+        audit.record(action="person.close", by=by, now=now, target=user.username, **details)
+        _end_invitations([user.pk], now)
+        for token in Token.objects.filter(owner=user, revoked_at=None).order_by("pk"):
+            end_token(token=token, by=by, now=now)
+
+
+def reactivate(*, user: User, by: Author, now: datetime) -> None:
+    """The person may sign in again; no session and no token of before comes back. Raises AboveYou."""
+    refuse_to_open(by, user)
+    with transaction.atomic(durable=True):
+        open_account(user=user, by=by, now=now)
+    user.is_active = True
+
+
+def open_account(*, user: User, by: Author, now: datetime, **details: str) -> None:
+    """The same within the caller's transaction, for whom it is no question who asks."""
+    if User.objects.filter(pk=user.pk, is_active=False).update(is_active=True):
+        audit.record(action="person.open", by=by, now=now, target=user.username, **details)
+
+
+def locked_administrators() -> "QuerySet[User]":
+    """The administrators whose accounts are open; once read, nobody changes them until the transaction ends."""
+    administrators = User.objects.filter(role=Role.ADMINISTRATOR, is_active=True)
+    return administrators.select_for_update(no_key=True).order_by("pk")
+
+
+def _role_names(before: User, change: RoleChange) -> dict[str, str]:
+    """The role of now and that of before, as the audit log names them."""
+    return {
+        "role": change.own_role.name if change.own_role else change.role,
+        "before": str(before.own_role or before.role),
+    }
+
+
+def _who_stays(
+    administrators: Collection[int], changes: Sequence[RoleChange], found: Mapping[int, User]
+) -> frozenset[int]:
+    """The id of the one who has to stay an administrator, where these changes would leave none."""
+    after = {change.user.pk: change.role == Role.ADMINISTRATOR for change in changes}
+    leaving = [pk for pk, stays in after.items() if pk in administrators and not stays]
+    stay = set(administrators) - set(leaving)
+    come = {pk for pk, stays in after.items() if stays and found[pk].is_active}
+    return frozenset(leaving[-1:]) if leaving and not stay and not come else frozenset()
+
+
+def _end_invitations(user_ids: Collection[int], now: datetime) -> None:
+    """Links that these people made, and nobody has used, make no account any more."""
+    open_ones = Invitation.objects.filter(created_by__in=user_ids, used_at=None, expires_at__gt=now)
+    open_ones.update(expires_at=now)
+
+
+def _keep_an_administrator(*, without: User) -> None:
+    """Lock the administrators, so that two of them cannot remove each other at the same moment."""
+    if list(locked_administrators().values_list("pk", flat=True)) == [without.pk]:
+        raise LastAdministrator(without.username)

@@ -1,0 +1,58 @@
+"""Who has rights over one zone, out of all people and tokens; `explain_rights` says which rights, and why."""
+
+from datetime import datetime
+from functools import reduce
+from operator import or_
+from typing import Any
+
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from dnspanel.accounts.actors.actors import ROLE_RIGHTS, Actor
+from dnspanel.accounts.actors.explain_rights import Subject
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.models import GrantRow, Membership, Token, User
+from dnspanel.accounts.tokens.tokens import alive_tokens, tokens_visible_to
+
+
+def people_visible_to(actor: Actor) -> QuerySet[User]:
+    """Whom this actor may know: everybody for who manages people, else themselves and who shares a team with them."""
+    if Permission.PEOPLE in actor.permissions:
+        return User.objects.all()
+    teams = Membership.objects.filter(user=actor.user).values("team")
+    mates = Membership.objects.filter(team__in=teams, user=OuterRef("pk"))
+    return User.objects.filter(Q(pk=actor.user.pk) | Q(Exists(mates)))
+
+
+def people_with_rights(actor: Actor, subject: Subject) -> QuerySet[User]:
+    """The people with any right over the zone, by name; without those whom the actor may not know."""
+    giving = GrantRow.objects.filter(reduce(or_, (Q(grant__contains=place) for place in _places(subject))))
+    of_person = giving.filter(user=OuterRef("pk"))
+    of_team = giving.filter(team__memberships__user=OuterRef("pk"))
+    in_team = Membership.objects.filter(team=subject.team_id, user=OuterRef("pk"))
+    having = (
+        Q(role__in=ROLE_RIGHTS)
+        | Q(own_role__rights__len__gt=0)
+        | Q(Exists(of_person))
+        | Q(Exists(of_team))
+        | Q(Exists(in_team))
+    )
+    return people_visible_to(actor).filter(having, is_active=True).order_by("username")
+
+
+def tokens_with_rights(actor: Actor, subject: Subject, now: datetime) -> QuerySet[Token]:
+    """The living tokens whose scope reaches the zone, newest first; without those that the actor may not know.
+
+    Whether the owner may still do what the scope says is for `explain_rights`.
+    """
+    reaching = reduce(or_, (Q(scope__contains=[place]) for place in _places(subject)))
+    alive = alive_tokens(now).filter(owner__is_active=True)
+    return tokens_visible_to(actor).filter(reaching, pk__in=alive.values("pk")).order_by("-pk")
+
+
+def _places(subject: Subject) -> list[dict[str, Any]]:
+    """What a stored grant contains if it is about the zone: one of these."""
+    places: list[dict[str, Any]] = [{"everywhere": True}, {"zones": [subject.zone_id]}]
+    places += [{"tags": [tag]} for tag in subject.tags]
+    if subject.team_id is not None:
+        places.append({"teams": [subject.team_id]})
+    return places

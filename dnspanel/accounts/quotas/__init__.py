@@ -1,0 +1,1 @@
+"""Quotas of people and teams."""

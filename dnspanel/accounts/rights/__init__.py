@@ -1,0 +1,1 @@
+"""Grants and roles are given and taken back."""

@@ -1,0 +1,208 @@
+"""Grants are given to people and teams, and taken back. Verbs.
+
+Whoever may manage people may give anything they have themselves; a token that
+may manage people gives no more than its scope lets through.
+"""
+
+from collections.abc import Collection, Iterable, Sequence
+from datetime import datetime
+
+from django.db import transaction
+
+from dnspanel.accounts.actors import name_patterns
+from dnspanel.accounts.actors.actors import ROLE_RIGHTS, Actor, Author, as_if_open, user_of
+from dnspanel.accounts.actors.grants import Grant, is_part
+from dnspanel.accounts.actors.roles import Permission, is_below, powers_of
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.errors import AboveYou, GrantRefused, GrantUnknown, OpensMore
+from dnspanel.accounts.models import GrantRow, Role, Team, User
+from dnspanel.texts import gettext
+from replication.dns import rdtypes
+
+LONGEST_TAG = 64
+MOST_ENTRIES = 1_000  # zones, tags, patterns of one grant
+MOST_GRANTS = 100  # of one token
+# Patterns with stars, of one grant and of one token: each RRset that changes is compared with all of them.
+MOST_STARRED = 100
+_LARGEST_ID = 2**31 - 1
+
+
+def grant_by_id(pk: int) -> GrantRow:
+    """The grant with this id; raises GrantUnknown."""
+    row = GrantRow.objects.select_related("user", "team", "created_by").filter(pk=pk).first()
+    if row is None:
+        raise GrantUnknown
+    return row
+
+
+def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> GrantRow:
+    """The person, or every member of the team, has the grant from now on.
+
+    Raises GrantRefused with the fields at fault, AboveYou to a token. That the
+    zones exist is checked where their ids come from.
+    """
+    refuse_bad_grant(grant)
+    if isinstance(to, User):
+        refuse_at_or_above(by, to)
+    refuse_more_than_own(by, grant)
+    person, team = (to, None) if isinstance(to, User) else (None, to)
+    with transaction.atomic():
+        row = GrantRow.objects.create(
+            user=person, team=team, grant=grant.to_json(), created_by=user_of(by), created_at=now
+        )
+        audit.record(action="grant.give", by=by, now=now, target=receiver(row), grant=row.pk, **grant.to_json())
+    return row
+
+
+def take_grant(*, row: GrantRow, by: Author, now: datetime) -> None:
+    """Nobody has anything by this grant any more; taking it twice changes nothing. Raises AboveYou to a token."""
+    if row.user is not None:
+        refuse_at_or_above(by, row.user)
+    with transaction.atomic():
+        if GrantRow.objects.filter(pk=row.pk).delete()[0]:
+            audit.record(action="grant.take", by=by, now=now, target=receiver(row), grant=row.pk, **row.grant)
+
+
+def receiver(row: GrantRow) -> str:
+    """Who has the grant, in words."""
+    if row.team is not None:
+        return gettext("team {team}").format(team=row.team.name)
+    return row.user.username if row.user else ""
+
+
+def refuse_bad_grant(grant: Grant) -> None:
+    """Raise GrantRefused with each field at fault."""
+    faults: dict[str, list[str]] = {}
+    if not grant.rights:
+        faults["rights"] = [gettext("Say what may be done.")]
+    if not (grant.everywhere or grant.zones or grant.tags or grant.teams):
+        faults["zones"] = [gettext("Say which zones: all, or some by name, tag or team.")]
+    if any(not 0 < zone_id <= _LARGEST_ID for zone_id in grant.zones):
+        faults["zones"] = [gettext("There is no such zone.")]
+    if missing := _missing_teams(grant.teams):
+        faults["teams"] = [gettext("There is no team with the id {pk}.").format(pk=pk) for pk in missing]
+    if reasons := [reason for tag in sorted(grant.tags) if (reason := _fault_of_tag(tag))]:
+        faults["tags"] = reasons
+    if reasons := [reason for pattern in grant.names if (reason := name_patterns.fault(pattern))]:
+        faults["names"] = reasons
+    elif _starred([grant]) > MOST_STARRED:
+        faults["names"] = [gettext("At most {most_starred} patterns with a star.").format(most_starred=MOST_STARRED)]
+    if reasons := [reason for type_ in sorted(grant.types) if (reason := _fault_of_type(type_))]:
+        faults["types"] = reasons
+    for field, entries in (("zones", grant.zones), ("tags", grant.tags), ("names", grant.names)):
+        if len(entries) > MOST_ENTRIES:
+            faults[field] = [gettext("At most {most_entries:,}.").format(most_entries=MOST_ENTRIES)]
+    if faults:
+        raise GrantRefused(faults)
+
+
+def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
+    """Why a token cannot have this scope, each reason with its grant and field; empty if it can."""
+    if len(scope) > MOST_GRANTS:
+        return [gettext("At most {most_grants} grants.").format(most_grants=MOST_GRANTS)]
+    faults: list[str] = []
+    for number, grant in enumerate(scope, 1):
+        try:
+            refuse_bad_grant(grant)
+        except GrantRefused as exc:
+            message = gettext("{field}: {reason}")
+            if len(scope) > 1:
+                message = gettext("grant {number}, {field}: {reason}")
+            faults += [
+                message.format(number=number, field=field, reason=reason)
+                for field, reasons in exc.fields.items()
+                for reason in reasons
+            ]
+    if not faults and _starred(scope) > MOST_STARRED:
+        faults = [
+            gettext("At most {most_starred} patterns with a star in all grants together.").format(
+                most_starred=MOST_STARRED
+            )
+        ]
+    return faults
+
+
+def refuse_more_than_own(by: Author, grant: Grant) -> None:
+    """Raise GrantRefused when an actor would give what it does not have, as far as the grants' forms tell."""
+    if isinstance(by, Actor) and not all(any(is_part(grant, mine) for mine in layer) for layer in by.layers):
+        raise GrantRefused({"rights": [gettext("You cannot give what you do not have.")]})
+
+
+def refuse_at_or_above(by: Author, user: User) -> None:
+    """Raise AboveYou when a token that may less than its owner would change the owner, or somebody at or above them.
+
+    Whoever finds a token that only manages people could else take the panel from its administrators with it.
+    """
+    if not isinstance(by, Actor) or by.token is None or _may_all_that_its_owner_may(by):
+        return
+    if not is_below(user.role, by.user.role):
+        raise AboveYou(user.username)
+
+
+def refuse_to_open(by: Author, user: User) -> None:
+    """Raise OpensMore when a token would decide who signs in to an account that can do more than the token.
+
+    Raise AboveYou as `refuse_at_or_above` does. Whoever has a password, a second factor or the tokens of an account is
+    that account.
+    """
+    refuse_at_or_above(by, user)
+    if not isinstance(by, Actor) or by.token is None:
+        return
+    theirs = as_if_open(user)
+    rights = all(any(is_part(grant, mine) for mine in layer) for layer in by.layers for grant in theirs.grants)
+    if not rights or not theirs.permissions - {Permission.SECRETS} <= by.permissions:
+        raise OpensMore(user.username)
+
+
+def refuse_partial_token(by: Author, user: User) -> None:
+    """Raise OpensMore when a token that may less than its owner would say whose account this is."""
+    if isinstance(by, Actor) and by.token is not None and not _may_all_that_its_owner_may(by):
+        raise OpensMore(user.username)
+
+
+def _may_all_that_its_owner_may(by: Actor) -> bool:
+    everywhere = Grant(ROLE_RIGHTS.get(Role(by.user.role), frozenset()), everywhere=True)
+    return powers_of(by.user.role) <= by.permissions and any(is_part(everywhere, mine) for mine in by.scope or ())
+
+
+def refuse_more_permissions(by: Author, permissions: Collection[Permission]) -> None:
+    """Raise GrantRefused when an actor would give a role with permissions that it does not have."""
+    if isinstance(by, Actor) and not set(permissions) - {Permission.SECRETS} <= by.permissions:
+        raise GrantRefused({"role": [gettext("You cannot give a role that may do more than you.")]})
+
+
+def refuse_higher_role(by: Author, role: str) -> None:
+    """Raise GrantRefused when the role may do more than whoever gives it."""
+    if not isinstance(by, Actor):
+        return
+    refuse_more_permissions(by, powers_of(role))
+    rights = ROLE_RIGHTS.get(Role(role))
+    if rights is not None:
+        refuse_more_than_own(by, Grant(rights, everywhere=True))
+
+
+def _missing_teams(team_ids: Iterable[int]) -> list[int]:
+    team_ids = set(team_ids)
+    possible = [pk for pk in team_ids if 0 < pk <= _LARGEST_ID]
+    known = set(Team.objects.filter(pk__in=possible).values_list("pk", flat=True))
+    return sorted(team_ids - known)
+
+
+def _starred(scope: Iterable[Grant]) -> int:
+    return sum(bool(name_patterns.stars(pattern)) for grant in scope for pattern in grant.names)
+
+
+def _fault_of_tag(tag: str) -> str:
+    if not tag or tag != tag.strip().lower() or not tag.isprintable():
+        return gettext("{tag!a} is not a tag: small letters, no spaces around them.").format(tag=tag)
+    return (
+        ""
+        if len(tag) <= LONGEST_TAG
+        else gettext("A tag has at most {longest_tag} characters.").format(longest_tag=LONGEST_TAG)
+    )
+
+
+def _fault_of_type(type: int) -> str:
+    if not 0 < type <= 0xFFFF:
+        return gettext("{type} is not the number of a record type.").format(type=type)
+    return rdtypes.refusal(type) or ""

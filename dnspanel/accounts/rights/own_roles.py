@@ -1,0 +1,136 @@
+"""Roles that administrators make, of permissions and of rights over all zones, beside the built-in ones. Verbs.
+
+Whoever manages people can give any role, so that permission stays with administrators, and no role here has it.
+"""
+
+from collections.abc import Collection, Iterator
+from contextlib import contextmanager
+from datetime import datetime
+
+from django.db import IntegrityError, transaction
+
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.errors import RoleRefused, RoleUnknown
+from dnspanel.accounts.models import OwnRole, Role, User
+from dnspanel.accounts.rights.grant_edit import refuse_more_permissions, refuse_more_than_own
+from dnspanel.texts import gettext, ngettext
+
+LONGEST_NAME = 40
+MOST_ROLES = 100
+# Who sees zones can give a token what approves, by whatever role.
+GIVEABLE = frozenset(Permission) - {Permission.PEOPLE, Permission.APPROVE}
+
+
+def role_by_id(pk: int) -> OwnRole:
+    """The role with this id; raises RoleUnknown."""
+    role = OwnRole.objects.filter(pk=pk).first()
+    if role is None:
+        raise RoleUnknown
+    return role
+
+
+def create_role(
+    *, name: str, permissions: Collection[str], rights: Collection[str], by: Author, now: datetime
+) -> OwnRole:
+    """The role exists, and nobody has it. Raises RoleRefused; GrantRefused for one that may more than a token."""
+    columns = _columns(name, permissions, rights, by)
+    with _one_of_a_name(name), transaction.atomic():
+        if OwnRole.objects.count() >= MOST_ROLES:
+            raise RoleRefused(
+                {"name": [gettext("There are {most_roles} roles, and that is the most.").format(most_roles=MOST_ROLES)]}
+            )
+        role = OwnRole.objects.create(**columns, created_at=now)
+        audit.record(action="role.create", by=by, now=now, target=role.name, role=role.pk, **_powers(role))
+    return role
+
+
+def change_role(
+    *, role: OwnRole, name: str, permissions: Collection[str], rights: Collection[str], by: Author, now: datetime
+) -> None:
+    """Everybody who has the role may this from now on. Raises as `create_role` does, and RoleUnknown."""
+    columns = _columns(name, permissions, rights, by)
+    with _one_of_a_name(name), transaction.atomic():
+        locked = _locked(role)
+        before = {"name": locked.name, **_powers(locked)}
+        for column, value in columns.items():
+            setattr(locked, column, value)
+            setattr(role, column, value)
+        after = {"name": locked.name, **_powers(locked)}
+        if after != before:
+            locked.save()
+            audit.record(
+                action="role.change", by=by, now=now, target=role.name, role=role.pk, before=before, after=after
+            )
+
+
+def delete_role(*, role: OwnRole, by: Author, now: datetime) -> None:
+    """The role is gone. Raises RoleRefused while somebody has it, RoleUnknown."""
+    with transaction.atomic():
+        locked = _locked(role)
+        if count := User.objects.filter(own_role=role).count():
+            raise RoleRefused(
+                {
+                    "name": [
+                        ngettext("{count} account has this role.", "{count} accounts have this role.", count).format(
+                            count=count
+                        )
+                    ]
+                }
+            )
+        OwnRole.objects.filter(pk=role.pk).delete()
+        audit.record(action="role.delete", by=by, now=now, target=locked.name, role=role.pk, **_powers(locked))
+
+
+def refuse_to_give(by: Author, role: OwnRole) -> None:
+    """Raise GrantRefused when the role may do more than whoever gives it."""
+    refuse_more_permissions(by, frozenset(map(Permission, role.permissions)))
+    if role.rights:
+        refuse_more_than_own(by, Grant(frozenset(map(Right, role.rights)), everywhere=True))
+
+
+def _columns(name: str, permissions: Collection[str], rights: Collection[str], by: Author) -> dict[str, object]:
+    name = " ".join(name.split())
+    faults: dict[str, list[str]] = {}
+    if not name or len(name) > LONGEST_NAME or not name.isprintable():
+        faults["name"] = [
+            gettext("From 1 to {longest_name} characters, all of which can be printed.").format(
+                longest_name=LONGEST_NAME
+            )
+        ]
+    elif name.lower() in {str(label).lower() for label in Role.labels}:
+        faults["name"] = [gettext("A built-in role has this name.")]
+    if unknown := set(permissions) - GIVEABLE:
+        faults["permissions"] = [
+            gettext("No role has this permission: {permission}.").format(permission=each) for each in sorted(unknown)
+        ]
+    if unknown := set(rights) - set(Right):
+        faults["rights"] = [gettext("There is no right {right}.").format(right=each) for each in sorted(unknown)]
+    if not permissions and not rights:
+        faults["rights"] = [gettext("Say what may be done.")]
+    if faults:
+        raise RoleRefused(faults)
+    role = OwnRole(name=name, permissions=sorted(set(permissions)), rights=sorted(set(rights)))
+    refuse_to_give(by, role)
+    return {"name": role.name, "permissions": role.permissions, "rights": role.rights}
+
+
+@contextmanager
+def _one_of_a_name(name: str) -> Iterator[None]:
+    try:
+        yield
+    except IntegrityError as exc:
+        raise RoleRefused({"name": [gettext("There is a role {name} already.").format(name=name)]}) from exc
+
+
+def _powers(role: OwnRole) -> dict[str, list[str]]:
+    return {"permissions": role.permissions, "rights": role.rights}
+
+
+def _locked(role: OwnRole) -> OwnRole:
+    locked = OwnRole.objects.select_for_update().filter(pk=role.pk).first()
+    if locked is None:
+        raise RoleUnknown
+    return locked

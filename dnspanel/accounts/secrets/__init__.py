@@ -1,0 +1,1 @@
+"""Secrets in the database, and the master keys that encrypt them."""

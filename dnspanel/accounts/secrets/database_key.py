@@ -1,0 +1,139 @@
+"""Which master key the database's secrets are encrypted with. Verbs.
+
+The table `accounts_masterkey` has one row with the key's fingerprint. A process that doesn't have this key stops, and
+encrypts nothing: otherwise some secrets would be under one key and some under another, which no backup could repair.
+"""
+
+import time
+from dataclasses import dataclass
+
+from django.db import DatabaseError, connection, transaction
+
+from dnspanel.accounts.secret_places import secret_places
+from dnspanel.accounts.secrets.master_keys import WrongMasterKey, decrypts, fernet, own_keys
+
+# A process looks at the row this often while it encrypts. A rotation waits for so long before it rewrites anything.
+FRESH_SECONDS = 5.0
+# So many tokens of each place are tried when a database has secrets and no row: an upgrade from before there was one.
+_SAMPLES = 5
+
+RUNBOOK = "docs/operate/runbooks/lost-master-key.md"
+
+_seen: tuple[str, float] = ("", 0.0)  # fingerprint of the database's key, and the monotonic time of the look
+
+
+@dataclass(frozen=True, slots=True)
+class DatabaseKey:
+    """What the database says about its key."""
+
+    fingerprint: str  # of the key that encrypts
+    former: str  # of the key that a rotation is replacing; empty: no rotation is under way
+
+
+def database_key() -> DatabaseKey | None:
+    """Return what the database says; None if it has never had a secret."""
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT fingerprint, former FROM accounts_masterkey")
+        row = cursor.fetchone()
+    return DatabaseKey(*row) if row else None
+
+
+def key_for_encrypting() -> str:
+    """Return the master key of the database, which adopts PANEL_MASTER_KEY with its first secret.
+
+    Raise WrongMasterKey if this process doesn't have the database's key.
+    """
+    global _seen
+    found, at = _seen
+    keys = own_keys()
+    if found not in keys or time.monotonic() - at > FRESH_SECONDS:
+        fernet(next(iter(keys.values())))  # something that isn't a key gets no row
+        found = (database_key() or _adopt()).fingerprint
+        if found not in keys:
+            raise WrongMasterKey(_reason(found))
+        _seen = found, time.monotonic()
+    return keys[found]
+
+
+def refuse_another_key() -> None:
+    """Raise WrongMasterKey if this process doesn't have every key that the database's secrets need.
+
+    The database adopts PANEL_MASTER_KEY if it has no secrets yet, or if that key decrypts them. Return without a
+    result if PostgreSQL doesn't answer or has no tables yet: the question comes again with the next secret.
+    """
+    if problem := problem_with_key():
+        raise WrongMasterKey(problem)
+
+
+def problem_with_key() -> str:
+    """Return why `refuse_another_key` would refuse, or an empty text."""
+    try:
+        with transaction.atomic():
+            found = database_key() or _adopt()
+    except WrongMasterKey as exc:
+        return str(exc)
+    except DatabaseError:
+        return ""
+    missing = [each for each in (found.fingerprint, found.former) if each and each not in own_keys()]
+    if not missing:
+        return ""
+    return _reason(missing[0]) if missing[0] == found.fingerprint else _unfinished(found)
+
+
+def forget_what_was_seen() -> None:
+    """Make the next encryption look at the database again."""
+    global _seen
+    _seen = ("", 0.0)
+
+
+def _adopt() -> DatabaseKey:
+    """Give a database without a row the key that decrypts its secrets, or PANEL_MASTER_KEY if it has none."""
+    found = _key_of_secrets()
+    with connection.cursor() as cursor:
+        cursor.execute(
+            "INSERT INTO accounts_masterkey (id, fingerprint, former, changed_at) VALUES (1, %s, '', now())"
+            " ON CONFLICT DO NOTHING",
+            [found],
+        )
+    return database_key() or DatabaseKey(found, "")
+
+
+def _key_of_secrets() -> str:
+    """Return the fingerprint of our key that decrypts a secret of this database. Raise WrongMasterKey if none does."""
+    keys = own_keys()
+    tokens: list[bytes] = []
+    with connection.cursor() as cursor:
+        for place in secret_places():
+            rows = next(place.batches(cursor), [])
+            tokens += [token for _, value in rows[:_SAMPLES] for token in place.tokens(value)]
+    for mark, key in keys.items():
+        if any(decrypts(key, token) for token in tokens):
+            return mark
+    if tokens:
+        raise WrongMasterKey(
+            f"PANEL_MASTER_KEY (fingerprint {next(iter(keys))}) decrypts no secret of this database. {_WAYS_OUT}"
+        )
+    return next(iter(keys))
+
+
+_WAYS_OUT = (
+    "Nothing was changed. Set the PANEL_MASTER_KEY that this database had. If the database was restored from another"
+    " panel's backup, that is the key of that panel. If you wanted to change the key, set the former one as"
+    f" PANEL_MASTER_KEY_OLD and run manage.py rotate_master_key. If the key is lost, read {RUNBOOK}."
+)
+
+
+def _reason(needed: str) -> str:
+    ours = next(iter(own_keys()))
+    return (
+        f"PANEL_MASTER_KEY is not the key of this database: its fingerprint is {ours}, and the database's secrets are"
+        f" encrypted with the key of fingerprint {needed}. {_WAYS_OUT}"
+    )
+
+
+def _unfinished(found: DatabaseKey) -> str:
+    return (
+        f"A rotation of the master key has not ended: some secrets are still encrypted with the key of fingerprint"
+        f" {found.former}. Set that key as PANEL_MASTER_KEY_OLD and run manage.py rotate_master_key. If that key is"
+        f" lost, read {RUNBOOK}."
+    )

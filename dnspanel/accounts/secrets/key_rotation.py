@@ -1,0 +1,133 @@
+"""From one master key to another while the panel runs. Verbs.
+
+1. `begin_rotation`: the database names the new key, so all processes encrypt with it; both keys are readable.
+2. `wait_for_writers`: every process that may still encrypt with the former key has ended.
+3. `rewrite`: what is under the former key is encrypted again, row by row, unless another process wrote the row first.
+4. `end_rotation`: the database no longer needs the former key.
+
+A rotation that is killed goes on when it is run again: what is under the new key already is left as it is.
+"""
+
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.db import connection, transaction
+
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.errors import RotationRefused
+from dnspanel.accounts.models import MasterKey
+from dnspanel.accounts.secret_places import SecretPlace, secret_places
+from dnspanel.accounts.secrets.database_key import FRESH_SECONDS, DatabaseKey, forget_what_was_seen
+from dnspanel.accounts.secrets.master_keys import decrypt, decrypts, fernet, is_readable, own_keys
+
+_OLDER = """
+SELECT pid, coalesce(nullif(application_name, ''), usename) FROM pg_stat_activity
+WHERE datname = current_database() AND pid <> pg_backend_pid() AND backend_type = 'client backend' AND xact_start < %s
+ORDER BY xact_start LIMIT 1"""
+
+
+@dataclass(frozen=True, slots=True)
+class Rewritten:
+    """What became of one place."""
+
+    place: SecretPlace
+    found: int  # secrets there
+    rewritten: int
+    lost: int  # secrets that none of our keys decrypts
+
+
+def begin_rotation(*, now: datetime) -> DatabaseKey:
+    """Let the database name PANEL_MASTER_KEY as its key, and the former one. Idempotent; one transaction.
+
+    Raise RotationRefused if the former key isn't in PANEL_MASTER_KEY_OLD, or if another rotation has not ended.
+    """
+    new = next(iter(own_keys()))
+    with transaction.atomic(durable=True):
+        row = MasterKey.objects.select_for_update().first()
+        if row is None:
+            raise RotationRefused("This database has no key yet: PANEL_MASTER_KEY counts from the first secret on.")
+        needed = [each for each in (row.fingerprint, row.former) if each]
+        if missing := [each for each in needed if each not in own_keys()]:
+            raise RotationRefused(f"Set the key with the fingerprint {missing[0]} as PANEL_MASTER_KEY_OLD.")
+        if row.fingerprint != new:
+            if row.former:
+                raise RotationRefused(
+                    f"The rotation to the key with the fingerprint {row.fingerprint} has not ended: set that key as"
+                    " PANEL_MASTER_KEY and run this command first."
+                )
+            row.former, row.fingerprint, row.changed_at = row.fingerprint, new, now
+            row.save()
+            audit.record(action="master-key.rotate", by=None, now=now, target=row.fingerprint, former=row.former)
+    forget_what_was_seen()
+    return DatabaseKey(row.fingerprint, row.former)
+
+
+def wait_for_writers(*, patience: float = 60.0) -> None:
+    """Return when every process has seen the new key, and every transaction that began before has ended.
+
+    Raise RotationRefused if one lasts longer than `patience` seconds.
+    """
+    time.sleep(FRESH_SECONDS)
+    deadline = time.monotonic() + patience
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT clock_timestamp()")
+        (since,) = cursor.fetchone()
+        while True:
+            cursor.execute(_OLDER, [since])
+            oldest = cursor.fetchone()
+            if oldest is None:
+                return
+            if time.monotonic() > deadline:
+                pid, name = oldest
+                raise RotationRefused(
+                    f"A transaction of {name} (process {pid} of PostgreSQL) does not end, and may still use the former"
+                    " key. Nothing is lost: run this command again later."
+                )
+            time.sleep(0.2)
+
+
+def rewrite() -> Iterator[Rewritten]:
+    """Encrypt again with the database's key what is under another one of ours; yield each place when it is done.
+
+    Each batch is one short transaction. Rows that change at the same time are left to the next call.
+    """
+    new = next(iter(own_keys().values()))
+    for place in secret_places():
+        found = rewritten = lost = 0
+        with connection.cursor() as cursor:
+            for rows in place.batches(cursor):
+                with transaction.atomic(durable=True):
+                    for key, value in rows:
+                        tokens = place.tokens(value)
+                        old = [token for token in tokens if not decrypts(new, token)]
+                        dead = [token for token in old if not is_readable(token)]
+                        found, lost = found + len(tokens), lost + len(dead)
+                        if len(old) > len(dead):
+                            rewritten += place.replace(cursor, key, value, place.changed(value, _under(new)))
+        yield Rewritten(place, found, rewritten, lost)
+
+
+def end_rotation(*, now: datetime, secrets: int) -> str:
+    """Let the database forget the former key; return its fingerprint, empty if no rotation was under way."""
+    with transaction.atomic(durable=True):
+        row = MasterKey.objects.select_for_update().get()
+        former, row.former, row.changed_at = row.former, "", now
+        row.save()
+        if former:
+            audit.record(
+                action="master-key.rotated", by=None, now=now, target=row.fingerprint, former=former, secrets=secrets
+            )
+    return former
+
+
+def _under(key: str) -> Callable[[bytes], bytes]:
+    """Return what encrypts a token again with this key; a token that cannot be read stays as it is."""
+
+    def change(token: bytes) -> bytes:
+        if decrypts(key, token) or not is_readable(token):
+            return token
+        return fernet(key).encrypt(decrypt(token))
+
+    return change

@@ -1,0 +1,62 @@
+"""Where sessions are kept: Django's table, with columns of what a session's own data say, for who lists and ends them.
+
+Django's documentation calls this "extending database-backed session engines".
+A session that somebody ended cannot come back: a request that was under way
+finds no row to save into, and is answered 400.
+"""
+
+from datetime import UTC, datetime
+from typing import Any
+
+from django.contrib.auth import SESSION_KEY
+from django.contrib.sessions.backends import db
+from django.http import HttpRequest
+
+from dnspanel.accounts.models import Session
+
+BEGAN, SEEN, ADDRESS, BROWSER = "began", "seen", "address", "browser"
+AT_PROVIDER = "at-provider"  # which session there it came from
+LONGEST_BROWSER = 200
+# In the session of who has to set up a second factor before all else.
+MUST_SET_UP = "must-set-up"
+# In the session of who came from a provider: when it ends, in seconds since 1970.
+SESSION_ENDS = "session-ends"
+
+
+class SessionStore(db.SessionStore):
+    """A session whose row says whose it is, since when, and where it was seen last."""
+
+    @classmethod
+    def get_model_class(cls) -> Any:
+        return Session
+
+    def create_model_instance(self, data: dict[str, Any]) -> Any:
+        row: Any = super().create_model_instance(data)
+        row.user_id = int(data[SESSION_KEY]) if SESSION_KEY in data else None
+        row.began_at, row.seen_at = _time(data.get(BEGAN)), _time(data.get(SEEN))
+        row.address, row.browser = data.get(ADDRESS), data.get(BROWSER, "")
+        row.at_provider = data.get(AT_PROVIDER, "")
+        return row
+
+
+def note_sign_in(request: HttpRequest, now: float) -> None:
+    """The session says that it began now (seconds of Unix), in this browser."""
+    request.session[BEGAN] = int(now)
+    request.session[BROWSER] = request.headers.get("User-Agent", "")[:LONGEST_BROWSER].replace("\0", "")
+    note_seen(request, now)
+
+
+def end_in_hours(request: HttpRequest, hours: int, now: float) -> None:
+    """The session ends so many hours after now (seconds of Unix), if it does not before."""
+    ends = int(now) + hours * 3600
+    request.session[SESSION_ENDS] = min(ends, request.session.get(SESSION_ENDS, ends))
+
+
+def note_seen(request: HttpRequest, now: float) -> None:
+    """The session says that somebody was there now (seconds of Unix), and at which address."""
+    request.session[SEEN] = int(now)
+    request.session[ADDRESS] = request.META.get("REMOTE_ADDR") or None
+
+
+def _time(seconds: int | None) -> datetime | None:
+    return None if seconds is None else datetime.fromtimestamp(seconds, UTC)

@@ -1,0 +1,75 @@
+"""The sessions of a person: where they are signed in, and how that ends. Verbs."""
+
+from collections.abc import Iterable
+from datetime import datetime, timedelta
+
+from django.conf import settings
+from django.contrib.auth import HASH_SESSION_KEY
+from django.db import transaction
+from django.db.models import F
+from django.utils.crypto import constant_time_compare
+
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.errors import SessionUnknown
+from dnspanel.accounts.models import Session, User
+from dnspanel.accounts.rights.grant_edit import refuse_to_open
+
+MOST_LISTED = 100
+
+
+def sessions_of(user: User, now: datetime) -> list[Session]:
+    """The person's sessions that open something now, the one seen last first; at most MOST_LISTED. One query."""
+    rows = Session.objects.filter(user=user, expire_date__gt=now).order_by(F("seen_at").desc(nulls_last=True))
+    hashed = user.get_session_auth_hash()
+    idle_since = now - timedelta(minutes=settings.SESSION_IDLE_MINUTES)
+    return [
+        row
+        for row in rows[:MOST_LISTED]
+        if (row.seen_at is None or row.seen_at > idle_since)
+        and constant_time_compare(row.get_decoded().get(HASH_SESSION_KEY, ""), hashed)
+    ]
+
+
+def end_session(*, user: User, public_id: str, now: datetime) -> None:
+    """One's own session of this id opens nothing any more. Raises SessionUnknown."""
+    found = [row for row in sessions_of(user, now) if constant_time_compare(row.public_id, public_id)]
+    if not found:
+        raise SessionUnknown
+    _end(found, user, by=user, now=now)
+
+
+def end_other_sessions(*, user: User, keep: str | None, now: datetime) -> int:
+    """One's own sessions open nothing any more, but the one with the key `keep`; returns how many those were."""
+    return _end([row for row in sessions_of(user, now) if row.session_key != keep], user, by=user, now=now)
+
+
+def end_all_sessions(*, user: User, by: Author, now: datetime) -> int:
+    """No session of the person opens anything, nor does a sign-in that waits for its second factor; returns how many.
+
+    Raises AboveYou to a token.
+    """
+    refuse_to_open(by, user)
+    found = sessions_of(user, now)
+    with transaction.atomic(durable=True):
+        User.objects.filter(pk=user.pk).update(sessions_ended=F("sessions_ended") + 1)
+        Session.objects.filter(user=user).delete()
+        audit.record(action="session.end-all", by=by, now=now, target=user.username, sessions=len(found))
+    return len(found)
+
+
+def forget_dead_sessions(*, user: User, now: datetime) -> None:
+    """Rows of sessions that have expired are gone."""
+    Session.objects.filter(user=user, expire_date__lte=now).delete()
+
+
+def _end(rows: Iterable[Session], user: User, *, by: Author, now: datetime) -> int:
+    with transaction.atomic(durable=True):
+        ended = 0
+        for row in rows:
+            if Session.objects.filter(pk=row.session_key).delete()[0]:
+                ended += 1
+                audit.record(
+                    action="session.end", by=by, now=now, target=user.username, at=row.address, browser=row.browser
+                )
+    return ended

@@ -1,0 +1,1 @@
+"""The ways to sign in here: passwords, second factors, passkeys."""

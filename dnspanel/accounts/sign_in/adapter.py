@@ -1,0 +1,82 @@
+"""How django-allauth behaves here."""
+
+import time
+from typing import Any
+
+from allauth.account.adapter import DefaultAccountAdapter
+from allauth.account.internal.stagekit import clear_login
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+
+from dnspanel.accounts.errors import SignInRefused
+from dnspanel.accounts.models import User
+from dnspanel.accounts.providers.ldap.backend import PATH, message_of
+from dnspanel.accounts.providers.ldap.look import look_at_one
+from dnspanel.accounts.providers.links import session_hours_of
+from dnspanel.accounts.sessions.session_store import end_in_hours
+from dnspanel.accounts.sign_in.sign_ins import record_refusal, tries_key
+from dnspanel.texts import gettext_lazy
+
+
+class PanelAccountAdapter(DefaultAccountAdapter):
+    """Accounts are made by invitation only, and who guesses too often waits, and stands in the audit log."""
+
+    error_messages = DefaultAccountAdapter.error_messages | {
+        "too_many_login_attempts": gettext_lazy(
+            "There were too many wrong passwords. Wait a few minutes; where you have signed in before, others’ tries "
+            "do not count."
+        )
+    }
+
+    def is_open_for_signup(self, request: HttpRequest) -> bool:
+        return False
+
+    def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
+        """Not allauth's, which is the typed name alone: five wrong passwords of a stranger kept its owner out."""
+        return tries_key(credentials, self.get_client_ip(request), timezone.now())
+
+    def get_login_stages(self) -> list[str]:
+        ours = {"allauth.mfa.stages.AuthenticateStage": "dnspanel.accounts.sign_in.sign_in_stage.SecondFactorStage"}
+        return [ours.get(stage, stage) for stage in super().get_login_stages()]
+
+    def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
+        """Who this is; with words of its own where an LDAP server did not answer, or lets the person in nowhere."""
+        user: User | None = super().authenticate(request, **credentials)
+        if user is None and (message := message_of(request)):
+            raise ValidationError(message)
+        return user
+
+    def pre_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse | None:
+        """Who comes by a passkey or a provider is not let past the LDAP server that has closed their account.
+
+        Nobody signs in as a service account, whatever password a database has for it.
+        """
+        if user.is_service:
+            clear_login(request)
+            answer = self.respond_user_inactive(request, user)
+            assert isinstance(answer, HttpResponse)
+            return answer
+        if user.signs_in_by_ldap and getattr(user, "backend", "") != PATH:
+            try:
+                look_at_one(user=user, now=timezone.now())
+            except SignInRefused as exc:
+                messages.error(request, str(exc))
+                return redirect("account_login")
+        response: HttpResponse | None = super().pre_login(request, user, **kwargs)
+        return response
+
+    def login(self, request: HttpRequest, user: User) -> None:
+        """The session of who has an LDAP server's password ends after its hours, whatever happens in it."""
+        super().login(request, user)
+        if user.signs_in_by_ldap:
+            end_in_hours(request, session_hours_of(user), time.time())
+
+    def pre_authenticate(self, request: HttpRequest, **credentials: Any) -> None:
+        try:
+            super().pre_authenticate(request, **credentials)
+        except ValidationError:
+            record_refusal(credentials)
+            raise

@@ -1,0 +1,37 @@
+"""How django-allauth's second factors behave here: what it keeps is encrypted."""
+
+from urllib.parse import urlsplit
+
+from allauth.mfa.adapter import DefaultMFAAdapter
+from django.conf import settings
+
+from dnspanel.accounts.models import User
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
+
+
+class PanelMFAAdapter(DefaultMFAAdapter):
+    """Secrets are encrypted with PANEL_MASTER_KEY; apps and browsers call the panel by the host of PANEL_URL."""
+
+    def encrypt(self, text: str) -> str:
+        return encrypt_secret(text.encode()).decode()
+
+    def decrypt(self, encrypted_text: str) -> str:
+        return decrypt_secret(encrypted_text.encode()).decode()
+
+    def _get_user_identifier(self, user: User) -> str:
+        """Not allauth's, which is the mail address: that may change."""
+        return user.username
+
+    def get_totp_issuer(self) -> str:
+        return self._get_site_name()
+
+    def _get_site_name(self) -> str:
+        return f"dnspanel {_host()}"
+
+    def get_public_key_credential_rp_entity(self) -> dict[str, str]:
+        """Not by the Host header, which a sender chooses: passkeys belong to the address that people open."""
+        return {"id": _host(), "name": self._get_site_name()}
+
+
+def _host() -> str:
+    return urlsplit(settings.PANEL_URL).hostname or ""

@@ -1,0 +1,142 @@
+"""Passkeys (WebAuthn): keys of a phone, a computer or a stick, as a second factor or in place of the password. Verbs.
+
+The ceremony is django-allauth's and python-fido2's; what a browser sends is
+read here as what it is, a stranger's text. The challenge of a ceremony is in
+the session, and is gone with the first answer that is right.
+"""
+
+import struct
+from collections.abc import Iterator
+from contextlib import contextmanager
+from datetime import datetime
+from ipaddress import ip_address
+from typing import Any
+from urllib.parse import urlsplit
+
+from allauth.mfa.models import Authenticator
+from allauth.mfa.webauthn.internal import auth
+from django.conf import settings
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from fido2.webauthn import UserVerificationRequirement
+
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.errors import PasskeyRefused, PasskeyUnknown
+from dnspanel.accounts.models import User
+from dnspanel.accounts.sign_in.second_factor import Type, drop_lonely_codes, first_codes
+from dnspanel.texts import gettext
+
+MOST_PASSKEYS = 20
+# Characters of JSON that a browser sends: keys take hundreds, certificates that came along some thousands.
+LONGEST_CREDENTIAL = 20_000
+LONGEST_NAME = 60
+# What allauth and python-fido2 raise at JSON, Base64 and CBOR that mean nothing.
+_FAULTS = (
+    *(LookupError, TypeError, ValueError, AttributeError, AssertionError, NotImplementedError),
+    *(RecursionError, struct.error, ValidationError),
+)
+
+
+def are_possible() -> bool:
+    """Whether browsers allow passkeys at PANEL_URL: a name rather than an address, and https, but for localhost."""
+    url = urlsplit(settings.PANEL_URL)
+    host = url.hostname or ""
+    try:
+        ip_address(host)
+    except ValueError:
+        return bool(host) and (url.scheme == "https" or host == "localhost" or host.endswith(".localhost"))
+    return False
+
+
+def begin_adding(user: User) -> dict[str, Any]:
+    """What the browser needs to make a passkey; the session has the challenge."""
+    return dict(auth.begin_registration(user, False))
+
+
+def begin_using(user: User | None) -> dict[str, Any]:
+    """What the browser needs to answer by one of the person's passkeys; of anybody's, who then says who they are."""
+    return dict(auth.begin_authentication(user))
+
+
+def add_passkey(*, user: User, name: str, credential: Any, alone: bool, now: datetime) -> list[str]:
+    """The person's sign-ins may be finished by this passkey; returns recovery codes, if they had none before.
+
+    With `alone` it has to have checked who holds it, as is needed to sign in
+    without a password. Raises PasskeyRefused.
+    """
+    with _read_as_outside_text():
+        registered = auth.complete_registration(credential)
+        auth.parse_registration_response(credential)
+        if alone and not registered.is_user_verified():
+            raise PasskeyRefused
+        if auth.get_authenticator_by_credential_id(user, registered.credential_data.credential_id) is not None:
+            raise PasskeyRefused
+    with transaction.atomic(durable=True):
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        if Authenticator.objects.filter(user=user, type=Type.WEBAUTHN).count() >= MOST_PASSKEYS:
+            raise PasskeyRefused(gettext("At most {most_passkeys} passkeys.").format(most_passkeys=MOST_PASSKEYS))
+        Authenticator.objects.create(
+            user=user, type=Type.WEBAUTHN, data={"name": name[:LONGEST_NAME], "credential": credential}, created_at=now
+        )
+        codes = first_codes(user, now)
+        audit.record(action="second-factor.set-up", by=user, now=now, target=user.username, kind="passkey", name=name)
+    return codes
+
+
+def remove_passkey(*, user: User, pk: int, now: datetime) -> None:
+    """One's own passkey opens nothing any more. Raises PasskeyUnknown."""
+    with transaction.atomic(durable=True):
+        row = Authenticator.objects.filter(user=user, type=Type.WEBAUTHN, pk=pk).first()
+        if row is None:
+            raise PasskeyUnknown
+        row.delete()
+        drop_lonely_codes(user)
+        audit.record(
+            action="second-factor.remove", by=user, now=now, target=user.username, kind="passkey", name=row.wrap().name
+        )
+
+
+def check_passkey(*, user: User, credential: Any, now: datetime) -> Authenticator:
+    """The person's passkey that answered this session's challenge. Raises PasskeyRefused, which is written down."""
+    try:
+        with _read_as_outside_text():
+            auth.parse_authentication_response(credential)
+            row: Authenticator = auth.complete_authentication(user, credential)
+    except PasskeyRefused:
+        audit.record(action="second-factor.failed", by=None, now=now, target=user.username, kind="passkey")
+        raise
+    row.user = user
+    return row
+
+
+def sign_in_by_passkey(*, credential: Any, now: datetime) -> Authenticator:
+    """Whose passkey answered the challenge of `begin_using(None)`, and has checked who holds it.
+
+    Raises PasskeyRefused.
+    """
+    state = auth.get_state() or {}
+    # A challenge of a second factor may be answered by a key that anybody may touch.
+    if state.get("user_verification") != UserVerificationRequirement.REQUIRED:
+        raise PasskeyRefused
+    with _read_as_outside_text():
+        auth.parse_authentication_response(credential)
+        user = auth.extract_user_from_response(credential)
+    if not user.is_active or user.is_service:
+        raise PasskeyRefused
+    try:
+        with _read_as_outside_text():
+            row: Authenticator = auth.complete_authentication(user, credential)
+    except PasskeyRefused:
+        audit.record(action="sign-in.failed", by=None, now=now, target=user.username, kind="passkey")
+        raise
+    row.user = user
+    return row
+
+
+@contextmanager
+def _read_as_outside_text() -> Iterator[None]:
+    """Within, whatever is wrong with what a browser sent is a PasskeyRefused."""
+    try:
+        yield
+    except _FAULTS as exc:
+        raise PasskeyRefused from exc

@@ -1,0 +1,18 @@
+"""The password form of the sign-in, for whose password is kept here: accounts are found by canonical spellings."""
+
+from typing import Any
+
+from allauth.account.auth_backends import AuthenticationBackend
+from django.http import HttpRequest
+
+from dnspanel.accounts.actors.find_people import account_named
+from dnspanel.accounts.models import User
+
+
+class PasswordBackend(AuthenticationBackend):  # type: ignore[misc]  # allauth has no types
+    """Signs in by user name or mail address; django-allauth's own look-ups fold letters of other scripts to ASCII."""
+
+    def _authenticate(self, request: HttpRequest | None, **credentials: Any) -> User | None:
+        typed = str(credentials.get("username") or credentials.get("email") or "")
+        user: User | None = self._check_password(account_named(typed), credentials.get("password") or "")
+        return user

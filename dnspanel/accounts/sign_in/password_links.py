@@ -1,0 +1,93 @@
+"""Links that set a password, once: by mail for who forgot it, and from an administrator. Verbs.
+
+Nothing is stored: a link is signed over what its use changes, as Django's are,
+and over what ends sessions, so that an account that was closed meanwhile is
+not opened by an old link.
+"""
+
+from datetime import datetime
+
+from django.contrib.auth import password_validation
+from django.contrib.auth.tokens import PasswordResetTokenGenerator
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils.http import base36_to_int, int_to_base36
+
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.errors import AccountRefused, LinkDead, PersonUnknown
+from dnspanel.accounts.models import Session, User
+from dnspanel.accounts.rights.grant_edit import refuse_to_open
+from dnspanel.texts import gettext
+
+_LONGEST_ID = 13  # digits to the base of 36 that an id may have
+
+
+class _Links(PasswordResetTokenGenerator):
+    key_salt = "dnspanel.accounts.sign_in.password_links"
+
+    def _make_hash_value(self, user: User, timestamp: int) -> str:
+        return f"{super()._make_hash_value(user, timestamp)}{user.sessions_ended}{user.is_active}"
+
+
+_links = _Links()
+
+
+def make_password_link(*, user: User, by: Author, now: datetime) -> str:
+    """What comes after `/password/` in a link that sets this person's password within a day; written down.
+
+    It is dead once it was used, or the person signs in, or their sessions are
+    ended. `by` is None when the person asked for it by mail. Raises AboveYou
+    to a token, PersonUnknown for a service account, with which nobody signs in,
+    AccountRefused for who has the password of an LDAP server.
+    """
+    refuse_to_open(by, user)
+    if user.signs_in_by_ldap:
+        raise AccountRefused(
+            {
+                "password": [
+                    gettext("{username} has the password of an LDAP server. It is set there.").format(
+                        username=user.username
+                    )
+                ]
+            }
+        )
+    if user.is_service:
+        raise PersonUnknown
+    audit.record(action="person.password-link", by=by, now=now, target=user.username)
+    return f"{int_to_base36(user.pk)}-{_links.make_token(user)}"
+
+
+def person_of_link(link: str) -> User:
+    """Whose password the link sets. Raises LinkDead."""
+    pk, _, token = link.partition("-")
+    people = User.objects.filter(is_active=True, is_service=False)
+    try:
+        user = people.filter(pk=base36_to_int(pk)).first() if len(pk) <= _LONGEST_ID else None
+    except (ValueError, OverflowError):
+        user = None
+    if user is None or not _links.check_token(user, token):
+        raise LinkDead
+    return user
+
+
+def set_password_by_link(*, link: str, password: str, now: datetime) -> User:
+    """The person has this password, and no session of theirs opens anything any more.
+
+    Of two who use the link at once, one is refused. Raises LinkDead,
+    AccountRefused for a password that is too weak; then the link is still good.
+    """
+    user = person_of_link(link)
+    try:
+        password_validation.validate_password(password, user)
+    except ValidationError as exc:
+        raise AccountRefused({"password": list(exc.messages)}) from exc
+    with transaction.atomic(durable=True):
+        locked = User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        if not locked.is_active or not _links.check_token(locked, link.partition("-")[2]):
+            raise LinkDead
+        locked.set_password(password)
+        locked.save(update_fields=["password"])
+        Session.objects.filter(user=locked).delete()
+        audit.record(action="person.password", by=locked, now=now, target=locked.username, by_link=True)
+    return locked

@@ -1,0 +1,41 @@
+"""The mail that brings a link which sets a password."""
+
+import logging
+import smtplib
+from datetime import datetime
+
+from django.conf import settings
+from django.core.mail import send_mail
+
+from dnspanel.accounts.models import User
+from dnspanel.accounts.people.own_language import mail_language
+from dnspanel.accounts.sign_in.password_links import make_password_link
+from dnspanel.texts import gettext, gettext_noop, speaking
+
+logger = logging.getLogger(__name__)
+
+TEXT = gettext_noop("""Somebody, you perhaps, wants a new password for {name} at {panel}.
+
+{link}
+
+The link works once, within a day. Whoever did not ask for it need not do anything.
+""")
+
+
+def mail_password_link(*, user_id: int, now: datetime) -> None:
+    """The mail server has taken a mail with a link to who has this account, if it is open; else that is logged.
+
+    Who has no password signs in by a provider, and not past it by a mail: an
+    administrator's link can give them one.
+    """
+    user = User.objects.filter(pk=user_id, is_active=True).first()
+    if user is None or user.email is None or not user.has_usable_password() or not settings.EMAIL_HOST:
+        return
+    link = f"{settings.PANEL_URL}/password/{make_password_link(user=user, by=None, now=now)}/"
+    with speaking(mail_language(user)):
+        subject = "[dnspanel] " + gettext("A new password")
+        text = gettext(TEXT).format(name=user.username, panel=settings.PANEL_URL, link=link)
+    try:
+        send_mail(subject, text, None, [user.email])
+    except (OSError, smtplib.SMTPException) as exc:
+        logger.warning("cannot send a password link to=%s: %s", user.username, exc)

@@ -1,0 +1,218 @@
+"""The second factor of a sign-in: codes of an authenticator app (TOTP, RFC 6238) and recovery codes. Verbs.
+
+The rows are django-allauth's, and so are its sums. What it keeps in its cache
+is kept here in the row, under a lock: the step of the last code that was
+taken, so that none is taken twice, and the wrong codes, which nobody can push
+out by filling the cache.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from allauth.core.internal.cryptokit import compare_user_code
+from allauth.mfa import app_settings
+from allauth.mfa.models import Authenticator
+from allauth.mfa.recovery_codes.internal.auth import RecoveryCodes
+from allauth.mfa.totp.internal.auth import format_hotp_value, generate_totp_secret, hotp_value
+from allauth.mfa.utils import decrypt, encrypt
+from django.contrib.sessions.backends.base import SessionBase
+from django.db import transaction
+from django.db.models import F
+
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.errors import CodeUsed, CodeWrong, SecondFactorMissing, SecondFactorSetUp, TooManyCodes
+from dnspanel.accounts.models import User
+from dnspanel.accounts.rights.grant_edit import refuse_to_open
+from dnspanel.accounts.sign_in.sign_ins import tries_key
+
+Type = Authenticator.Type
+
+# How many wrong codes of one place, or of all unknown places together, before even a right one has to wait.
+_WRONG_CODES = ((timedelta(minutes=5), 5), (timedelta(days=1), 20))
+_MOST_COUNTED = 200  # wrong codes that a row keeps
+_STEP, _WRONG = "step", "wrong"  # beside what allauth keeps in a row's data
+_NEW_SECRET = "second-factor-secret"
+
+
+@dataclass(frozen=True, slots=True)
+class SecondFactors:
+    """What a person can finish a sign-in with."""
+
+    app: Authenticator | None = None
+    codes: Authenticator | None = None
+    passkeys: Sequence[Authenticator] = ()
+
+    def __bool__(self) -> bool:
+        """Whether a sign-in asks for one; recovery codes alone are none."""
+        return bool(self.app or self.passkeys)
+
+    @property
+    def codes_left(self) -> int:
+        return len(self.codes.wrap().get_unused_codes()) if self.codes else 0
+
+
+def second_factors_of(user: User) -> SecondFactors:
+    """What the person has set up, in one query."""
+    rows = list(Authenticator.objects.filter(user=user).order_by("pk"))
+    of_type = {row.type: row for row in rows}
+    passkeys = tuple(row for row in rows if row.type == Type.WEBAUTHN)
+    return SecondFactors(of_type.get(Type.TOTP), of_type.get(Type.RECOVERY_CODES), passkeys)
+
+
+def begin_set_up(session: SessionBase) -> str:
+    """A new secret (Base32), which the session keeps encrypted until a code shows that the app has it."""
+    secret = generate_totp_secret()
+    session[_NEW_SECRET] = encrypt(secret)
+    return str(secret)
+
+
+def secret_being_set_up(session: SessionBase) -> str:
+    """The secret of `begin_set_up`; "" if there is none."""
+    kept = session.get(_NEW_SECRET)
+    return str(decrypt(kept)) if kept else ""
+
+
+def set_up_app(*, user: User, session: SessionBase, code: str, now: datetime) -> list[str]:
+    """A sign-in asks for codes of this app from now on; returns recovery codes, if the person had none before.
+
+    Raises CodeWrong unless the code is one of the secret's that the session
+    keeps, SecondFactorSetUp when there is an app already.
+    """
+    secret = secret_being_set_up(session)
+    step = _step_of(secret, code, now) if secret else None
+    if step is None:
+        raise CodeWrong
+    with transaction.atomic(durable=True):
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        if Authenticator.objects.filter(user=user, type=Type.TOTP).exists():
+            raise SecondFactorSetUp
+        data = {"secret": encrypt(secret), _STEP: step}
+        Authenticator.objects.create(user=user, type=Type.TOTP, data=data, created_at=now)
+        codes = first_codes(user, now)
+        audit.record(action="second-factor.set-up", by=user, now=now, target=user.username, kind="app")
+    session.pop(_NEW_SECRET, None)
+    return codes
+
+
+def make_recovery_codes(*, user: User, now: datetime) -> list[str]:
+    """New recovery codes in place of all old ones. Raises SecondFactorMissing without anything they could replace."""
+    with transaction.atomic(durable=True):
+        User.objects.select_for_update(no_key=True).get(pk=user.pk)
+        rows = _locked(user)
+        if all(row.type == Type.RECOVERY_CODES for row in rows):
+            raise SecondFactorMissing
+        Authenticator.objects.filter(user=user, type=Type.RECOVERY_CODES).delete()
+        codes = first_codes(user, now)
+        audit.record(action="second-factor.codes", by=user, now=now, target=user.username)
+    return codes
+
+
+def remove_app(*, user: User, now: datetime) -> None:
+    """No sign-in asks for codes of the app; recovery codes go with the last thing that they stood in for."""
+    with transaction.atomic(durable=True):
+        if Authenticator.objects.filter(user=user, type=Type.TOTP).delete()[0]:
+            drop_lonely_codes(user)
+            audit.record(action="second-factor.remove", by=user, now=now, target=user.username, kind="app")
+
+
+def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
+    """The person signs in with the password alone, and sets up another second factor; all their sessions end.
+
+    `by` is None on the console. Raises AboveYou to a token.
+    """
+    refuse_to_open(by, user)
+    with transaction.atomic(durable=True):
+        kinds = sorted({row.type for row in _locked(user)})
+        if kinds:
+            Authenticator.objects.filter(user=user).delete()
+            User.objects.filter(pk=user.pk).update(sessions_ended=F("sessions_ended") + 1)
+            audit.record(action="second-factor.reset", by=by, now=now, target=user.username, kinds=kinds)
+
+
+def use_code(*, user: User, code: str, address: str, now: datetime) -> Authenticator:
+    """Take a code of the app or a recovery code, which nobody can use again; returns what it was a code of.
+
+    Of two who send the same at once, one is refused. Raises CodeWrong,
+    CodeUsed, or TooManyCodes, which looks at no code at all: a right one
+    among too many wrong ones is a guess.
+    """
+    key = tries_key({"username": user.username}, address, now)
+    with transaction.atomic(durable=True):
+        rows = _locked(user)
+        refusal = _refusal(user, rows, key, code, now)
+        if isinstance(refusal, Authenticator):
+            return refusal
+    raise refusal
+
+
+def _refusal(
+    user: User, rows: list[Authenticator], key: str, code: str, now: datetime
+) -> Authenticator | CodeWrong | CodeUsed | TooManyCodes:
+    """What the code is of, once it is marked as used; or why it is not taken, which is counted and written down."""
+    if not rows:
+        return CodeWrong()
+    counted = _wrong_codes(rows[0], now)
+    if any(sum(at > now - window and whose == key for at, whose in counted) >= most for window, most in _WRONG_CODES):
+        audit.record(action="second-factor.locked", by=None, now=now, target=user.username)
+        return TooManyCodes()
+    refusal: CodeWrong | CodeUsed = CodeWrong()
+    for row in rows:
+        if row.type == Type.TOTP:
+            step = _step_of(decrypt(row.data["secret"]), code, now)
+            if step is not None and step > row.data.get(_STEP, 0):
+                row.data[_STEP] = step
+                row.save(update_fields=["data"])
+                return row
+            refusal = CodeUsed() if step is not None else refusal
+        elif row.type == Type.RECOVERY_CODES and row.wrap().validate_code(code):
+            left = len(RecoveryCodes(Authenticator.objects.get(pk=row.pk)).get_unused_codes())
+            audit.record(action="second-factor.recovery", by=user, now=now, target=user.username, left=left)
+            return row
+    wrong = [*counted, (now, key)][-_MOST_COUNTED:]
+    rows[0].data[_WRONG] = [[at.timestamp(), whose] for at, whose in wrong]
+    rows[0].save(update_fields=["data"])
+    action = "second-factor.replayed" if isinstance(refusal, CodeUsed) else "second-factor.failed"
+    audit.record(action=action, by=None, now=now, target=user.username)
+    return refusal
+
+
+def _locked(user: User) -> list[Authenticator]:
+    """The rows whose codes a person types, the app's first, locked until the transaction ends."""
+    rows = Authenticator.objects.select_for_update().filter(user=user).order_by("pk")
+    return sorted(rows, key=lambda row: row.type != Type.TOTP)
+
+
+def _wrong_codes(row: Authenticator, now: datetime) -> list[tuple[datetime, str]]:
+    """When somebody sent a wrong code lately, and how `tries_key` counts them."""
+    kept: list[Any] = row.data.get(_WRONG, [])
+    found = [(datetime.fromtimestamp(at, now.tzinfo), str(key)) for at, key in kept]
+    return [(at, key) for at, key in found if at > now - max(window for window, _ in _WRONG_CODES)]
+
+
+def _step_of(secret: str, code: str, now: datetime) -> int | None:
+    """The newest step of time near now whose code this is (RFC 6238, section 4.2); None if it is of none."""
+    current, near = int(now.timestamp()) // app_settings.TOTP_PERIOD, app_settings.TOTP_TOLERANCE
+    for step in range(current + near, current - near - 1, -1):
+        if compare_user_code(actual=code, expected=format_hotp_value(hotp_value(secret, step))):
+            return step
+    return None
+
+
+def first_codes(user: User, now: datetime) -> list[str]:
+    """Recovery codes for who has none; they are shown now, and never again."""
+    if Authenticator.objects.filter(user=user, type=Type.RECOVERY_CODES).exists():
+        return []
+    codes = RecoveryCodes.activate(user)
+    codes.instance.data["viewed_at"] = now.timestamp()
+    codes.instance.save(update_fields=["data"])
+    return list(codes.get_unused_codes())
+
+
+def drop_lonely_codes(user: User) -> None:
+    """Recovery codes that stand in for nothing are gone. Belongs into the transaction that removed what they did."""
+    rows = Authenticator.objects.filter(user=user)
+    if not rows.exclude(type=Type.RECOVERY_CODES).exists():
+        rows.delete()

@@ -1,0 +1,126 @@
+"""Who has to have a second factor: everybody with a role, everybody in a team. Verbs.
+
+Somebody new has the days of grace from the day of their account, everybody
+else from the day of the rule: who comes under it later has no more.
+"""
+
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from allauth.mfa.models import Authenticator
+from django.db import transaction
+from django.db.models import Exists, OuterRef, Q, QuerySet
+
+from dnspanel.accounts.actors.actors import Author
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.models import Membership, OwnRole, Role, SecondFactorRule, Team, User
+from dnspanel.accounts.rights.grant_edit import refuse_higher_role
+
+MOST_GRACE = 90  # days
+MOST_LISTED = 100
+_OWN = "own:"  # in `User.role_key`
+
+
+@dataclass(frozen=True, slots=True)
+class Late:
+    """Somebody who has to have a second factor, and has none."""
+
+    person: User
+    due: datetime
+
+
+def rules() -> list[SecondFactorRule]:
+    """All that there are, in one query."""
+    return list(SecondFactorRule.objects.select_related("team").order_by("team__name", "role"))
+
+
+def second_factor_due(user: User) -> datetime | None:
+    """When the person has to have a second factor; None if they have one, or need none. One query where no rule is."""
+    found = rules()
+    if not found or user.is_service:
+        return None
+    teams: set[int] = set()
+    if any(rule.team_id for rule in found):
+        teams = set(Membership.objects.filter(user=user).values_list("team_id", flat=True))
+    due = _due(user, teams, found)
+    if due is None or _authenticators().filter(user=user).exists():
+        return None
+    return due
+
+
+def people_without(found: Collection[SecondFactorRule]) -> list[Late]:
+    """Whom these rules wait for, whose time ends first first; at most MOST_LISTED."""
+    keys = [rule.role for rule in found if rule.role]
+    own = [int(key.removeprefix(_OWN)) for key in keys if key.startswith(_OWN)]
+    teams = [rule.team_id for rule in found if rule.team_id]
+    people = (
+        User.objects.filter(is_active=True, is_service=False)
+        .filter(Q(role__in=keys, own_role=None) | Q(own_role__in=own) | Q(memberships__team__in=teams))
+        .filter(~Exists(_authenticators().filter(user=OuterRef("pk"))))
+        .prefetch_related("memberships")
+        .order_by("pk")
+        .distinct()[:MOST_LISTED]
+    )
+    late = []
+    for person in people:
+        due = _due(person, {membership.team_id for membership in person.memberships.all()}, found)
+        if due is not None:
+            late.append(Late(person, due))
+    return sorted(late, key=lambda each: each.due)
+
+
+def set_rules(*, roles: Collection[str], teams: Collection[Team], grace: int, by: Author, now: datetime) -> None:
+    """Who has one of these roles (each a `User.role_key`), or is in one of these teams, has to have a second factor.
+
+    After so many days of grace. Rules that stay keep the day from which they hold; each change is written down.
+    Raises GrantRefused to a token that may not everything: else one for people alone could free administrators of it.
+    """
+    refuse_higher_role(by, Role.ADMINISTRATOR)
+    with transaction.atomic(durable=True):
+        before = {
+            (rule.role, rule.team_id): rule for rule in SecondFactorRule.objects.select_for_update().order_by("pk")
+        }
+        names = {team.pk: team.name for team in teams}
+        own = {f"{_OWN}{role.pk}": role.name for role in OwnRole.objects.all()}
+        chosen: list[tuple[str | None, int | None]] = [(role, None) for role in roles]
+        chosen += [(None, team.pk) for team in teams]
+        for (role, team_id), rule in before.items():
+            if (role, team_id) not in chosen:
+                target = _target(own.get(role or "", role), rule.team.name if rule.team else "")
+                rule.delete()
+                audit.record(action="second-factor.rule-end", by=by, now=now, target=target)
+        for role, team_id in chosen:
+            old = before.get((role, team_id))
+            if old is not None and old.grace_days == grace:
+                continue
+            target = _target(own.get(role or "", role), names.get(team_id or 0, ""))
+            if old is None:
+                SecondFactorRule.objects.create(role=role, team_id=team_id, since=now, grace_days=grace)
+                audit.record(action="second-factor.rule", by=by, now=now, target=target, grace_days=grace)
+            else:
+                SecondFactorRule.objects.filter(pk=old.pk).update(grace_days=grace)
+                audit.record(
+                    action="second-factor.rule",
+                    by=by,
+                    now=now,
+                    target=target,
+                    grace_days=grace,
+                    grace_days_before=old.grace_days,
+                )
+
+
+def _target(role: str | None, team: str) -> str:
+    return f"role {role}" if role else f"team {team}"
+
+
+def _due(user: User, teams: Collection[int], found: Collection[SecondFactorRule]) -> datetime | None:
+    """The first time at which one of the rules that are about the person wants it."""
+    about = [rule for rule in found if rule.role == user.role_key or rule.team_id in teams]
+    times = [max(rule.since, user.date_joined) + timedelta(days=rule.grace_days) for rule in about]
+    return min(times, default=None)
+
+
+def _authenticators() -> "QuerySet[Authenticator]":
+    found: QuerySet[Authenticator] = Authenticator.objects.exclude(type=Authenticator.Type.RECOVERY_CODES)
+    return found

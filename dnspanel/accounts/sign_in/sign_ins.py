@@ -1,0 +1,97 @@
+"""Signing in and out stand in the audit log: Django and django-allauth say that it happened, this writes it down.
+
+What somebody types as a name may be a password in the wrong field, so it is
+only written when it is the name of an account.
+"""
+
+from collections.abc import Mapping
+from datetime import datetime, timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any
+
+from allauth.account.signals import password_changed
+from django.contrib.auth.signals import user_logged_in, user_logged_out, user_login_failed
+from django.utils import timezone
+
+from dnspanel.accounts.actors.find_people import account_named
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.accounts.sessions.sessions import forget_dead_sessions
+
+UNKNOWN = "an unknown name"
+# For so long, an address from which an account was signed in to is one that it knows.
+PLACES_KNOWN_FOR = timedelta(days=90)
+_MOST_SIGN_INS = 500
+_IPV6_PREFIX = 64  # what one place has of IPv6, where hosts change their addresses
+
+
+def record_refusal(credentials: Mapping[str, Any]) -> None:
+    """Somebody tried too often and was not let try again."""
+    audit.record(action="sign-in.locked", by=None, now=timezone.now(), target=_account_named(credentials))
+
+
+def tries_key(credentials: Mapping[str, Any], address: str, now: datetime) -> str:
+    """What wrong passwords are counted by.
+
+    For an account at a place that it knows, by both; from everywhere else by
+    the account, so that strangers use up each other's tries and not its
+    owner's. Where there is no account, by what was typed.
+    """
+    account = _account(credentials)
+    if account is None:
+        return f"typed:{_typed(credentials).lower()}"
+    place = _place(address)
+    recent = AuditEntry.objects.filter(user=account, action="sign-in", at__gt=now - PLACES_KNOWN_FOR)
+    addresses = recent.order_by("-pk").values_list("address", flat=True)[:_MOST_SIGN_INS]
+    is_known = place is not None and place in {_place(each) for each in addresses}
+    return f"account:{account.pk}:{place}" if is_known else f"account:{account.pk}"
+
+
+def connect() -> None:
+    """From now on, every sign-in is written down."""
+    user_logged_in.connect(_signed_in, dispatch_uid="audit-signed-in")
+    user_logged_out.connect(_signed_out, dispatch_uid="audit-signed-out")
+    user_login_failed.connect(_failed, dispatch_uid="audit-sign-in-failed")
+    password_changed.connect(_password_changed, dispatch_uid="audit-password-changed")
+
+
+def _signed_in(*, user: User, **signal: Any) -> None:
+    now = timezone.now()
+    audit.record(action="sign-in", by=user, now=now, target=user.username)
+    forget_dead_sessions(user=user, now=now)
+
+
+def _signed_out(*, user: User | None, **signal: Any) -> None:
+    if user is not None:  # else a session that had ended before
+        audit.record(action="sign-out", by=user, now=timezone.now(), target=user.username)
+
+
+def _failed(*, credentials: Mapping[str, Any], **signal: Any) -> None:
+    audit.record(action="sign-in.failed", by=None, now=timezone.now(), target=_account_named(credentials))
+
+
+def _password_changed(*, user: User, **signal: Any) -> None:
+    audit.record(action="person.password", by=user, now=timezone.now(), target=user.username)
+
+
+def _account_named(credentials: Mapping[str, Any]) -> str:
+    """The name of the account that was asked for, if there is one."""
+    found = _account(credentials)
+    return UNKNOWN if found is None else found.username
+
+
+def _account(credentials: Mapping[str, Any]) -> User | None:
+    return account_named(_typed(credentials))
+
+
+def _typed(credentials: Mapping[str, Any]) -> str:
+    return str(credentials.get("username") or credentials.get("email") or "").replace("\0", "")
+
+
+def _place(address: str | None) -> IPv4Network | IPv6Network | None:
+    """The network of one place: an IPv4 address, or what a site has of IPv6."""
+    try:
+        parsed = ip_address(address or "")
+    except ValueError:
+        return None
+    return ip_network((parsed, 32 if parsed.version == 4 else _IPV6_PREFIX), strict=False)

@@ -1,0 +1,1 @@
+"""Spellings of names and addresses, from values to values."""

@@ -1,0 +1,107 @@
+"""Terms of tokens for the tasks that most tokens are made for; `tokens.create_token` makes a token of them. Pure.
+
+Each gives as little as the task needs, because these tokens end up in files
+on machines that somebody else looks after.
+"""
+
+from datetime import datetime, timedelta
+from enum import StrEnum
+
+from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.tokens.tokens import LIFETIME, TokenTerms
+from replication.dns import names, rdtypes
+
+UNUSED_DAYS = 90
+ACME_LABEL = "_acme-challenge"
+_EDIT = RECORD_RIGHTS | {Right.READ}
+
+
+class Preset(StrEnum):
+    """What a token is made for; the value is how pages and the API name it."""
+
+    ACME = "acme"
+    DYNDNS = "dyndns"
+    CI = "ci"
+    MONITORING = "monitoring"
+    CUSTOM = "custom"
+
+    @property
+    def label(self) -> str:
+        """As a page says it."""
+        return _LABELS[self]
+
+
+_LABELS = {
+    Preset.ACME: "ACME for one name",
+    Preset.DYNDNS: "dyndns for one host",
+    Preset.CI: "CI for one zone",
+    Preset.MONITORING: "read-only monitoring",
+    Preset.CUSTOM: "custom",
+}
+
+
+def acme_name(name: str) -> str:
+    """Where the proof for a certificate of `name` (canonical) is looked for; `*.x` is proved at the same place as `x`.
+
+    Raises BadName when that would be too long for a name.
+    """
+    return names.parse(f"{ACME_LABEL}.{name.removeprefix('*.')}")
+
+
+def acme_terms(*, zone_id: int, name: str, now: datetime, purpose: str = "") -> TokenTerms:
+    """For a certificate client: TXT at `_acme-challenge` of this name, in this zone, and nothing else."""
+    challenge = acme_name(name)
+    grant = Grant(_EDIT, zones=frozenset({zone_id}), names=(exactly(challenge),), types=frozenset({rdtypes.TXT}))
+    return _terms(purpose or f"ACME for {_spoken(name)}", now, grant, unused_days=UNUSED_DAYS)
+
+
+def dyndns_terms(*, zone_id: int, name: str, now: datetime, purpose: str = "") -> TokenTerms:
+    """For a router: the addresses of one host."""
+    types = frozenset({rdtypes.A, rdtypes.AAAA})
+    grant = Grant(_EDIT, zones=frozenset({zone_id}), names=(exactly(name),), types=types)
+    return _terms(purpose or f"dyndns for {_spoken(name)}", now, grant, unused_days=UNUSED_DAYS)
+
+
+def ci_terms(*, zone_id: int, zone_name: str, now: datetime, purpose: str = "") -> TokenTerms:
+    """For a pipeline: all records of one zone, but neither its settings nor its end."""
+    grant = Grant(_EDIT, zones=frozenset({zone_id}))
+    return _terms(purpose or f"CI for {_spoken(zone_name)}", now, grant)
+
+
+def monitoring_terms(*, now: datetime, purpose: str = "") -> TokenTerms:
+    """For a watcher: every zone and every node that its owner sees, and no change."""
+    grant = Grant(frozenset({Right.READ}), everywhere=True)
+    return _terms(purpose or "Monitoring", now, grant, permissions=frozenset({Permission.FLEET}))
+
+
+def exactly(name: str) -> str:
+    r"""The pattern that only this name fits; the star of a wildcard is meant as a star."""
+    return name.replace("*", "\\*")
+
+
+def default_end(now: datetime) -> datetime:
+    """When a token ends unless somebody says otherwise."""
+    return now + LIFETIME
+
+
+def _terms(
+    purpose: str,
+    now: datetime,
+    grant: Grant,
+    *,
+    permissions: frozenset[Permission] = frozenset(),
+    unused_days: int | None = None,
+    lifetime: timedelta = LIFETIME,
+) -> TokenTerms:
+    return TokenTerms(
+        purpose=purpose[:100],
+        scope=(grant,),
+        permissions=permissions,
+        expires_at=now + lifetime,
+        unused_days=unused_days,
+    )
+
+
+def _spoken(name: str) -> str:
+    return name.rstrip(".") or "."

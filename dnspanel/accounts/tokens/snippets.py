@@ -1,0 +1,204 @@
+"""Ready texts for the programs that most tokens are made for: panel URL, secret and name go in, text comes out. Pure.
+
+Programs for PowerDNS take the panel's URL alone: API v1 lies where theirs does.
+"""
+
+import json
+import shlex
+from collections.abc import Callable
+from dataclasses import dataclass
+from urllib.parse import quote
+
+from dnspanel.accounts.tokens.presets import Preset, acme_name
+from dnspanel.texts import gettext
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """What the texts are filled with; `zone` and `name` are canonical, and empty for a token without them."""
+
+    panel_url: str
+    secret: str
+    zone: str = ""
+    name: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Snippet:
+    """One text; `language` says how it is coloured, `note` what to know before using it."""
+
+    tool: str
+    language: str  # sh, ini, yaml, hcl
+    text: str
+    note: str = ""
+
+
+def snippets_for(preset: Preset, place: Place) -> tuple[Snippet, ...]:
+    """The texts that fit a token made by this preset, the likeliest first."""
+    return tuple(make(place) for make in _BY_PRESET[preset])
+
+
+def curl(place: Place) -> Snippet:
+    """Who am I: works with every token."""
+    return Snippet("curl", "sh", f"curl -H {_header(place)} {_quoted(place.panel_url + '/api/v2/me')}\n")
+
+
+def curl_zone(place: Place) -> Snippet:
+    """One zone as it is published."""
+    address = f"{place.panel_url}/api/v2/zones/{quote(place.zone, safe='')}"
+    return Snippet("curl", "sh", f"curl -H {_header(place)} {_quoted(address)}\n")
+
+
+def certbot(place: Place) -> Snippet:
+    """certbot with its PowerDNS plugin."""
+    host = _host(place.name)
+    text = (
+        "pip install certbot certbot-dns-powerdns\n"
+        "cat > dns.ini <<'END'\n"
+        f"dns_powerdns_api_url = {place.panel_url}\n"
+        f"dns_powerdns_api_key = {place.secret}\n"
+        "END\n"
+        "chmod 600 dns.ini\n"
+        f"certbot certonly --authenticator dns-powerdns --dns-powerdns-credentials dns.ini -d {_quoted(host)}\n"
+    )
+    return Snippet("certbot", "sh", text)
+
+
+def lego(place: Place) -> Snippet:
+    """lego; Traefik and others that are built on it take the same variables."""
+    text = (
+        f"export PDNS_API_URL={_quoted(place.panel_url)}\n"
+        f"export PDNS_API_KEY={_quoted(place.secret)}\n"
+        f"lego --accept-tos --email you@example.com --dns pdns --domains {_quoted(_host(place.name))} run\n"
+    )
+    return Snippet("lego", "sh", text, note=gettext("Traefik and Caddy's lego modules take the same two variables."))
+
+
+def cert_manager(place: Place) -> Snippet:
+    """cert-manager with its PowerDNS webhook."""
+    text = f"""apiVersion: v1
+kind: Secret
+metadata: {{name: dnspanel, namespace: cert-manager}}
+stringData:
+  api-key: {json.dumps(place.secret)}
+---
+apiVersion: cert-manager.io/v1
+kind: ClusterIssuer
+metadata: {{name: dnspanel}}
+spec:
+  acme:
+    server: https://acme-v02.api.letsencrypt.org/directory
+    email: you@example.com
+    privateKeySecretRef: {{name: dnspanel-account}}
+    solvers:
+      - dns01:
+          webhook:
+            groupName: acme.zacharyseguin.ca
+            solverName: pdns
+            config:
+              host: {json.dumps(place.panel_url)}
+              apiKeySecretRef: {{name: dnspanel, key: api-key}}
+"""
+    return Snippet(
+        "cert-manager", "yaml", text, note=gettext("Needs the webhook cert-manager-webhook-pdns in the cluster.")
+    )
+
+
+def external_dns(place: Place) -> Snippet:
+    """external-dns in Kubernetes."""
+    text = f"""args:
+  - --source=ingress
+  - --provider=pdns
+  - {json.dumps("--pdns-server=" + place.panel_url)}
+  - --pdns-server-id=localhost
+  - {json.dumps("--pdns-api-key=" + place.secret)}
+  - {json.dumps("--domain-filter=" + _host(place.zone))}
+  - --txt-owner-id=this-cluster
+"""
+    return Snippet("external-dns", "yaml", text)
+
+
+def terraform(place: Place) -> Snippet:
+    """Terraform or OpenTofu with the PowerDNS provider."""
+    text = f"""terraform {{
+  required_providers {{
+    powerdns = {{ source = "pan-net/powerdns" }}
+  }}
+}}
+
+provider "powerdns" {{
+  server_url = {_hcl(place.panel_url)}
+  api_key    = {_hcl(place.secret)}
+}}
+
+resource "powerdns_record" "www" {{
+  zone    = {_hcl(place.zone)}
+  name    = {_hcl("www." + place.zone)}
+  type    = "A"
+  ttl     = 300
+  records = ["192.0.2.1"]
+}}
+"""
+    return Snippet("Terraform", "hcl", text, note=gettext("Keep the key out of the file: TF_VAR_… or PDNS_API_KEY."))
+
+
+def dyndns_url(place: Place) -> Snippet:
+    """The update address that routers ask for; user name and password are fields of their own there."""
+    address = f"{place.panel_url}/nic/update?hostname={quote(_host(place.name), safe='')}&myip=<ipaddr>"
+    return Snippet(
+        "router",
+        "ini",
+        f"Update URL: {address}\nUser name:  {_host(place.name)}\nPassword:   {place.secret}\n",
+        note=gettext(
+            "The user name does not matter. <ipaddr> is what most routers replace by the address; without myip "
+            "the address that the request comes from is taken."
+        ),
+    )
+
+
+def dyndns_curl(place: Place) -> Snippet:
+    """The same by hand."""
+    address = f"{place.panel_url}/nic/update?hostname={quote(_host(place.name), safe='')}"
+    return Snippet("curl", "sh", f"curl -u {_quoted('host:' + place.secret)} {_quoted(address)}\n")
+
+
+def acme_curl(place: Place) -> Snippet:
+    """One challenge added and removed by hand, with API v1's EXTEND and PRUNE, which leave other values alone."""
+    name = acme_name(place.name)
+    address = f"{place.panel_url}/api/v1/servers/localhost/zones/{quote(place.zone, safe='')}"
+    records = [{"content": '"proof"'}]
+    bodies = [
+        {"rrsets": [{"name": name, "type": "TXT", "ttl": 60, "changetype": change, "records": records}]}
+        for change in ("EXTEND", "PRUNE")
+    ]
+    lines = [
+        f"curl -X PATCH -H {_header(place)} -H 'Content-Type: application/json' \\\n"
+        f"  -d {_quoted(json.dumps(body))} \\\n  {_quoted(address)}\n"
+        for body in bodies
+    ]
+    return Snippet("curl", "sh", "".join(lines))
+
+
+_BY_PRESET: dict[Preset, tuple[Callable[[Place], Snippet], ...]] = {
+    Preset.ACME: (certbot, lego, cert_manager, acme_curl),
+    Preset.DYNDNS: (dyndns_url, dyndns_curl),
+    Preset.CI: (curl_zone, terraform, external_dns),
+    Preset.MONITORING: (curl,),
+    Preset.CUSTOM: (curl,),
+}
+
+
+def _header(place: Place) -> str:
+    return _quoted(f"Authorization: Bearer {place.secret}")
+
+
+def _quoted(text: str) -> str:
+    return shlex.quote(text)
+
+
+def _hcl(text: str) -> str:
+    return json.dumps(text).replace("${", "$${").replace("%{", "%%{")
+
+
+def _host(name: str) -> str:
+    return name.rstrip(".")

@@ -1,0 +1,627 @@
+"""API tokens and TSIG keys: make, find, rotate, revoke. Verbs.
+
+The secret of an API token has 256 bits, is shown once, and only its SHA-256
+is stored: against a random secret a slow hash would add nothing. A TSIG key
+has to be known to check a signature, so it is stored encrypted.
+"""
+
+import base64
+import hashlib
+import json
+import secrets
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
+from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from typing import Any
+
+from django.conf import settings
+from django.db import IntegrityError, connection, transaction
+from django.db.models import Q, QuerySet
+
+from dnspanel.accounts.actors.actors import Actor, Author, actor_of, actor_of_token, token_of
+from dnspanel.accounts.actors.grants import Grant, Right, is_part
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.audit import audit
+from dnspanel.accounts.errors import (
+    TokenDead,
+    TokenElsewhere,
+    TokenQuotaExceeded,
+    TokenRefused,
+    TokenUnknown,
+    TsigNameTaken,
+)
+from dnspanel.accounts.models import Token, TokenKind, User
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quotas import Holder, holders_for, members_bound_by, refuse_beyond
+from dnspanel.accounts.rights import grant_edit
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
+from dnspanel.accounts.tokens import tsig
+from dnspanel.accounts.tokens.service_accounts import refuse_tokens_of_another
+from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.texts import gettext
+from replication.dns import names
+from replication.errors import BadName
+
+# So that a secret scanner, or a person who finds one in a file, knows what it is.
+SECRET_START = "dnsp_"
+PREFIX_LENGTH = len(SECRET_START) + 6
+LIFETIME = timedelta(days=90)
+LONGEST_OVERLAP = timedelta(days=30)
+# A token that is used all the time is written down once in this time, not at every request.
+USE_NOTED_EVERY = timedelta(seconds=60)
+
+
+@dataclass(frozen=True, slots=True)
+class TokenTerms:
+    """What a token is for and what it may do; made by a form, a preset or the API."""
+
+    purpose: str
+    scope: tuple[Grant, ...] = ()
+    permissions: frozenset[Permission] = frozenset()
+    networks: tuple[str, ...] = ()
+    expires_at: datetime | None = None
+    unused_days: int | None = None
+    needs_if_match: bool = False
+    deletes_many: bool = False
+    requests_per_minute: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NewToken:
+    """A token just made, and its secret, which nobody can be shown again."""
+
+    token: Token
+    secret: str
+
+
+def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -> NewToken:
+    """The token exists, and the audit log says so.
+
+    Raises TokenRefused with the fields at fault: a purpose is missing, a
+    network is none, the end is past, a right is given that the owner (or the
+    token that makes this one) does not have, a limit is wider than that one's.
+    Raises TokenDead when the token that makes it was revoked meanwhile, NotYours for an owner who is another person.
+    """
+    refuse_tokens_of_another(owner=owner, by=by)
+    terms = _inherited(terms, by)
+    _refuse_bad_terms(owner, terms, by, now)
+    secret = new_secret()
+    with transaction.atomic():
+        maker = _living_maker(by, now)
+        _refuse_too_many(owner, now)
+        token = Token.objects.create(
+            kind=TokenKind.API,
+            owner=owner,
+            **kept_of(secret),
+            created_at=now,
+            made_with=maker,
+            **_allowance_after(maker),
+            **_columns(terms),
+        )
+        audit.record(action="token.create", by=by, now=now, target=token.purpose, token=token.pk)
+    return NewToken(token, secret)
+
+
+def create_tsig_key(
+    *,
+    owner: User,
+    name: str,
+    terms: TokenTerms,
+    by: Author,
+    now: datetime,
+    algorithm: str = "hmac-sha256",
+    secret: str = "",
+    needs_permission: bool = False,
+) -> NewToken:
+    """The TSIG key exists; `secret` is its Base64, made here when empty.
+
+    With `needs_permission` its scope opens those zones only that name the key.
+
+    Raises as `create_token` does, TokenRefused also for a bad name, algorithm
+    or secret and to a token whose writes must carry If-Match, and TsigNameTaken.
+    """
+    refuse_tokens_of_another(owner=owner, by=by)
+    terms = _inherited(terms, by)
+    _refuse_bad_terms(owner, terms, by, now)
+    if (made_by := token_of(by)) and made_by.needs_if_match:
+        raise TokenRefused({"token": [gettext("Your token must send If-Match, which DNS UPDATE does not have.")]})
+    key_name, algorithm = _key_name(name), tsig.algorithm_of(algorithm)
+    if secret:
+        tsig.refuse_bad_secret(secret)
+    else:
+        tsig.refuse_new_of_old_algorithm(algorithm)
+        secret = base64.b64encode(secrets.token_bytes(32)).decode()
+    try:
+        with transaction.atomic():
+            maker = _living_maker(by, now)
+            _refuse_too_many(owner, now)
+            token = Token.objects.create(
+                kind=TokenKind.TSIG,
+                owner=owner,
+                tsig_name=key_name,
+                tsig_algorithm=algorithm,
+                tsig_secret=encrypt_secret(secret.encode()),
+                needs_permission=needs_permission,
+                created_at=now,
+                made_with=maker,
+                **_allowance_after(maker),
+                **_columns(terms),
+            )
+            audit.record(action="token.create", by=by, now=now, target=token.purpose, token=token.pk, tsig=key_name)
+    except IntegrityError as exc:
+        raise TsigNameTaken(key_name) from exc
+    return NewToken(token, secret)
+
+
+def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta = timedelta(days=1)) -> NewToken:
+    """A new API token has the same terms, ends when this one would have, and this one dies after `overlap`.
+
+    It draws on the same allowance of requests: a new secret is no new token.
+    Raises TokenDead for one that is dead already or was rotated before,
+    NotYours for another person's, TokenRefused to a token that may do less or
+    whose own limits are narrower.
+    """
+    _refuse_wider(by, token)
+    if token.kind == TokenKind.SCIM:
+        raise TokenRefused(
+            {"token": [gettext("A new secret of a directory’s token is made on the page of the directory.")]}
+        )
+    if token.kind != TokenKind.API:
+        raise TokenRefused(
+            {"token": [gettext("Make a new TSIG key beside this one instead: its name cannot be used twice.")]}
+        )
+    end = now + min(max(overlap, timedelta()), LONGEST_OVERLAP)
+    secret = new_secret()
+    with transaction.atomic():
+        maker = _living_maker(by, now)
+        locked = Token.objects.select_for_update().get(pk=token.pk)
+        refuse_dead(locked, now)
+        if locked.rotated_to_id is not None:
+            raise TokenDead(gettext("This token has been rotated already; rotate the newer one."))
+        _refuse_too_many(locked.owner, now, replaced=1)
+        new = Token.objects.create(
+            kind=TokenKind.API,
+            owner_id=locked.owner_id,
+            purpose=locked.purpose,
+            **kept_of(secret),
+            scope=locked.scope,
+            permissions=locked.permissions,
+            networks=locked.networks,
+            needs_if_match=locked.needs_if_match,
+            deletes_many=locked.deletes_many,
+            requests_per_minute=locked.requests_per_minute,
+            created_at=now,
+            expires_at=locked.expires_at,
+            unused_days=locked.unused_days,
+            # Who rotated another token knows the new secret, so their end is its end.
+            made_with_id=maker.pk if maker and maker.pk != locked.pk else locked.made_with_id,
+            **_allowance_after(locked),
+        )
+        locked.rotated_to = new
+        locked.expires_at = min(locked.expires_at, end) if locked.expires_at else end
+        locked.save(update_fields=["rotated_to", "expires_at"])
+        audit.record(action="token.rotate", by=by, now=now, target=locked.purpose, token=locked.pk, new=new.pk)
+    return NewToken(new, secret)
+
+
+def _refuse_wider(by: Author, token: Token) -> None:
+    """Nobody gets the secret of another person's token, nor a token that of a wider one; the panel itself may."""
+    refuse_tokens_of_another(owner=token.owner, by=by)
+    mine = by if isinstance(by, Actor) else None
+    if mine is None or mine.token is None or mine.token.pk == token.pk:
+        return
+    terms = TokenTerms(
+        token.purpose,
+        networks=tuple(token.networks),
+        expires_at=token.expires_at,
+        unused_days=token.unused_days,
+        needs_if_match=token.needs_if_match,
+        deletes_many=token.deletes_many,
+        requests_per_minute=requests_per_minute(token),
+    )
+    freer = _outliving(terms, by) or mine.token.needs_if_match > token.needs_if_match
+    if freer or not _is_within_scope(token, mine):
+        raise TokenRefused({"token": [gettext("You cannot rotate a token that may do more than yours.")]})
+
+
+def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
+    """Those tokens of these ids that are the person's and work are `to`'s, with what was rotated to them; their ids.
+
+    None may come to open more: each must be a part of what the person themselves may do now. Within a transaction.
+    Raises TokenRefused, TokenQuotaExceeded.
+    """
+    if not ids:
+        return []
+    alive = alive_tokens(now).filter(owner=person, rotated_to=None, pk__in=ids).exclude(kind=TokenKind.SCIM)
+    found = list(alive.select_for_update(of=("self",)).select_related("owner").order_by("pk"))
+    actor = actor_of(person)
+    for token in found:
+        if actor is None or not _is_part_of(token, actor.grants, actor.permissions):
+            raise TokenRefused(
+                {
+                    "tokens": [
+                        gettext("“{purpose}” may more than {username} now: make a new one instead.").format(
+                            purpose=token.purpose, username=person.username
+                        )
+                    ]
+                }
+            )
+        _refuse_too_many(to, now)
+        Token.objects.filter(pk__in=_earlier_forms([token.pk]) | {token.pk}).update(owner=to)
+        audit.record(action="token.give", by=by, now=now, target=token.purpose, token=token.pk, to=to.username)
+    return [token.pk for token in found]
+
+
+def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
+    """The token opens nothing from now on, nor what it became by rotation, nor any that was made with one of these.
+
+    What an earlier form of it made is its own too: rotating a token that
+    somebody found must not set free what they made. Revoking twice changes
+    nothing. Raises AboveYou to a token that may less.
+    """
+    _refuse_above(by, token)
+    with transaction.atomic():
+        end_token(token=token, by=by, now=now)
+    token.revoked_at = token.revoked_at or now
+
+
+def end_token(*, token: Token, by: Author, now: datetime) -> None:
+    """The same within the caller's transaction, for whom it is no question who asks."""
+    # First they end, then their own are looked for: `_living_maker` lets nobody in between make another.
+    for ending in _line_of(token):
+        for each in Token.objects.filter(pk__in=ending).order_by("pk"):
+            _end(each, by, now)
+
+
+def ending_with(token: Token) -> int:
+    """How many others, still alive, end when this token is revoked."""
+    line = {pk for ending in _line_of(token) for pk in ending} - {token.pk}
+    return Token.objects.filter(pk__in=line, revoked_at=None).count()
+
+
+def _refuse_above(by: Author, token: Token) -> None:
+    """Raise AboveYou when a token would revoke another one that is neither its own work nor a part of itself."""
+    mine = by if isinstance(by, Actor) and by.token is not None else None
+    if mine is None or mine.token is None or mine.token.pk in (token.pk, token.made_with_id):
+        return
+    is_own = token.owner_id == mine.user.pk and _is_within_scope(token, mine)
+    if not is_own:
+        grant_edit.refuse_at_or_above(by, token.owner)
+
+
+def _is_within_scope(token: Token, actor: Actor) -> bool:
+    """Whether the token gives no more than this actor's."""
+    return _is_part_of(token, actor.scope or (), actor.permissions)
+
+
+def _is_part_of(token: Token, grants: Collection[Grant], permissions: Collection[Permission]) -> bool:
+    within = all(any(is_part(grant, own) for own in grants) for grant in map(Grant.from_json, token.scope))
+    return within and set(map(Permission, token.permissions)) <= set(permissions)
+
+
+def _line_of(token: Token) -> Iterator[set[int]]:
+    """The token, then what it became and what any form of it made, then the same of these."""
+    seen, ending = set[int](), {token.pk}
+    while ending:
+        yield ending
+        seen |= ending
+        own = Q(rotated_from__in=ending) | Q(made_with__in=ending | _earlier_forms(ending))
+        ending = set(Token.objects.filter(own).values_list("pk", flat=True)) - seen
+
+
+def _end(token: Token, by: Author, now: datetime) -> None:
+    if Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
+        audit.record(action="token.revoke", by=by, now=now, target=token.purpose, token=token.pk)
+        if token.kind == TokenKind.TSIG:
+            # The name is free again; what it was stands in the audit log.
+            Token.objects.filter(pk=token.pk).update(tsig_name=f"{token.pk}.revoked.{token.tsig_name}")
+
+
+def _earlier_forms(tokens: Collection[int]) -> set[int]:
+    """The tokens that became these by rotation."""
+    found, later = set[int](), set(tokens)
+    while later:
+        later = set(Token.objects.filter(rotated_to__in=later).values_list("pk", flat=True)) - found
+        found |= later
+    return found
+
+
+def _living_maker(by: Author, now: datetime) -> Token | None:
+    """The token that makes another one, locked so that it is not revoked meanwhile. Raises TokenDead if it was.
+
+    Within a transaction.
+    """
+    maker = token_of(by)
+    if maker is None:
+        return None
+    locked = Token.objects.select_for_update().get(pk=maker.pk)
+    refuse_dead(locked, now)
+    return locked
+
+
+def _allowance_after(earlier: Token | None) -> dict[str, object]:
+    """What a token that comes from `earlier` draws on besides its own limit: that of the first limited one."""
+    if earlier is None:
+        return {}
+    if earlier.allowance_of_id is None and earlier.requests_per_minute is None:
+        return {}
+    if earlier.allowance_of_id is None:
+        return {"allowance_of": earlier, "allowance": earlier.requests_per_minute}
+    return {"allowance_of_id": earlier.allowance_of_id, "allowance": earlier.allowance}
+
+
+def actor_by_secret(*, secret: str, address: str | None, now: datetime, kind: TokenKind = TokenKind.API) -> Actor:
+    """The actor that this token is, used from this address. One query, and now and then one to note the use.
+
+    Raises TokenUnknown, TokenDead (revoked, expired, unused for too long, its
+    owner gone) or TokenElsewhere; who asks with a bad token must not be told which.
+    """
+    if not secret.startswith(SECRET_START):
+        raise TokenUnknown
+    token = _token_of(_sha256(secret))
+    if token.kind != kind:  # what keeps people opens no API, and no API token keeps people
+        raise TokenUnknown
+    return actor_by_token(token=token, address=address, now=now)
+
+
+_TOKEN_FIELDS = [field.attname for field in Token._meta.concrete_fields]
+_OWNER_FIELDS = [field.attname for field in User._meta.concrete_fields]
+_TOKEN_AND_OWNER = f"""
+SELECT {", ".join(f"t.{field.column}" for field in Token._meta.concrete_fields)},
+    {", ".join(f"u.{field.column}" for field in User._meta.concrete_fields)}
+FROM accounts_token t JOIN accounts_user u ON u.id = t.owner_id WHERE t.secret_sha256 = %s"""
+
+
+def _token_of(secret_sha256: bytes) -> Token:
+    """The API token and its owner. Every request asks this, and to compose it anew takes Django three times as long."""
+    with prepared_cursor() as cursor:
+        cursor.execute(_TOKEN_AND_OWNER, [secret_sha256])
+        row = cursor.fetchone()
+    if row is None:
+        raise TokenUnknown
+    token = Token.from_db(connection.alias, _TOKEN_FIELDS, row[: len(_TOKEN_FIELDS)])
+    token.scope = json.loads(token.scope)
+    token.owner = User.from_db(connection.alias, _OWNER_FIELDS, row[len(_TOKEN_FIELDS) :])
+    token.owner.quotas = json.loads(token.owner.quotas)
+    return token
+
+
+def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor:
+    """The actor of a token that has proved itself (TSIG); raises as `actor_by_secret` does."""
+    refuse_dead(token, now)
+    if token.networks and not _is_within(address, token.networks):
+        raise TokenElsewhere
+    actor = actor_of_token(token)
+    if actor is None:
+        raise TokenDead(gettext("The account of this token's owner is closed."))
+    _note_use(token, address, now)
+    return actor
+
+
+def tsig_secret(token: Token) -> bytes:
+    """The key of a TSIG key, decoded."""
+    assert token.tsig_secret is not None
+    return base64.b64decode(decrypt_secret(token.tsig_secret))
+
+
+def refuse_dead(token: Token, now: datetime) -> None:
+    """Raise TokenDead if the token may not be used any more."""
+    if token.revoked_at is not None:
+        raise TokenDead(gettext("This token was revoked on {revoked_at:%Y-%m-%d}.").format(revoked_at=token.revoked_at))
+    if token.expires_at is not None and token.expires_at <= now:
+        raise TokenDead(gettext("This token expired on {expires_at:%Y-%m-%d}.").format(expires_at=token.expires_at))
+    if token.unused_days is not None:
+        used = token.last_used_at or token.created_at
+        if used + timedelta(days=token.unused_days) <= now:
+            raise TokenDead(
+                gettext("This token was not used for {unused_days} days.").format(unused_days=token.unused_days)
+            )
+
+
+def tokens_visible_to(actor: Actor) -> QuerySet[Token]:
+    """A person's own tokens; for whoever may manage people, everybody's. A token sees those of its owner if it may."""
+    tokens = Token.objects.select_related("owner")
+    if Permission.PEOPLE in actor.permissions:
+        return tokens
+    # A narrow token must not see, or make, wider ones of its owner.
+    return tokens.filter(owner=actor.user) if actor.token is None else tokens.filter(pk=actor.token.pk)
+
+
+def token_for(actor: Actor, pk: int) -> Token:
+    """The token with this id; raises TokenUnknown for those that the actor may not know about."""
+    token = tokens_visible_to(actor).filter(pk=pk).first()
+    if token is None:
+        raise TokenUnknown
+    return token
+
+
+def alive_tokens(now: datetime) -> QuerySet[Token]:
+    """Tokens that were neither revoked nor have expired."""
+    return Token.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
+
+
+def token_count(holder: Holder, now: datetime, most: int) -> int:
+    """How many tokens that work a person, or the members of a team, have; counted up to `most`."""
+    alive = alive_tokens(now)
+    if holder.team:
+        people = User.objects.filter(**members_bound_by(holder.pk))
+        return alive.filter(owner__in=people.values("pk"))[:most].count()
+    return alive.filter(owner=holder.pk)[:most].count()
+
+
+def _refuse_too_many(owner: User, now: datetime, *, replaced: int = 0) -> None:
+    """Raise TokenQuotaExceeded if the owner, or a team of theirs, has all tokens that they may have.
+
+    A token that is `replaced` makes room for its successor, once: it works beside it for a while, and whoever rotates
+    one again and again has each of them.
+    """
+    refuse_beyond(
+        holders_for(owner),
+        Kind.TOKENS,
+        added=1 - replaced,
+        count=lambda holder, most: token_count(holder, now, most),
+        refusal=TokenQuotaExceeded,
+    )
+
+
+def _refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime) -> None:
+    faults: dict[str, list[str]] = {}
+    if not terms.purpose.strip():
+        faults["purpose"] = [gettext("Say what the token is for; the list and the history show it.")]
+    elif len(terms.purpose) > 100:
+        faults["purpose"] = [gettext("At most 100 characters.")]
+    for network in terms.networks:
+        try:
+            ip_network(network)
+        except ValueError:
+            faults.setdefault("networks", []).append(
+                gettext("{network} is not a network such as 192.0.2.0/24 or 2001:db8::1.").format(network=network)
+            )
+    if terms.expires_at is not None and terms.expires_at <= now:
+        faults["expires_at"] = [gettext("This time is past.")]
+    if terms.unused_days is not None and not 1 <= terms.unused_days <= 3650:
+        faults["unused_days"] = [gettext("From 1 to 3650 days.")]
+    if terms.requests_per_minute is not None and not 1 <= terms.requests_per_minute <= 1_000_000:
+        faults["requests_per_minute"] = [gettext("From 1 to 1,000,000.")]
+    if not terms.scope and not terms.permissions:
+        faults["scope"] = [gettext("A token needs at least one zone scope or permission.")]
+    elif wrong := grant_edit.faults_of_scope(terms.scope):
+        faults["scope"] = wrong
+    if "scope" not in faults and (lacking := _lacking(owner, terms, by)):
+        faults["scope"] = lacking
+    if faults := faults or _outliving(terms, by):
+        raise TokenRefused(faults)
+
+
+def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
+    """What the token would give that its owner, or the token that makes it, does not have."""
+    lacking: list[str] = []
+    for giver in (actor_of(owner), by if isinstance(by, Actor) and by.token else None):
+        if giver is None:
+            continue
+        rights: Collection[Right] = frozenset[Right]().union(*(grant.rights for grant in terms.scope))
+        lacking += [
+            gettext("You cannot give what you do not have: {permission}.").format(permission=r)
+            for r in sorted(rights)
+            if not giver.may_somewhere(r)
+        ]
+        lacking += [
+            gettext("You cannot give what you do not have: {permission}.").format(permission=p)
+            for p in sorted(terms.permissions - giver.permissions)
+        ]
+    by_token = by.scope if isinstance(by, Actor) else None
+    if by_token is not None and not all(any(is_part(grant, mine) for mine in by_token) for grant in terms.scope):
+        lacking.append(gettext("A token can only make tokens whose scope is part of its own."))
+    return list(dict.fromkeys(lacking))
+
+
+def _inherited(terms: TokenTerms, by: Author) -> TokenTerms:
+    """The terms with the limits of the token that makes it, where they say none."""
+    maker = token_of(by)
+    if maker is None:
+        return terms
+    return replace(
+        terms,
+        unused_days=terms.unused_days or maker.unused_days,
+        needs_if_match=terms.needs_if_match or maker.needs_if_match,
+        requests_per_minute=terms.requests_per_minute or maker.requests_per_minute,
+    )
+
+
+def _outliving(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
+    """Where a token made by a token would work longer, more often, or from elsewhere, than the one that makes it."""
+    maker = by.token if isinstance(by, Actor) else None
+    faults: dict[str, list[str]] = {}
+    if maker is None:
+        return faults
+    if maker.expires_at is not None and (terms.expires_at is None or terms.expires_at > maker.expires_at):
+        faults["expires_at"] = [gettext("A token can only make tokens that end with it, or before.")]
+    if maker.unused_days is not None and (terms.unused_days is None or terms.unused_days > maker.unused_days):
+        faults["unused_days"] = [
+            gettext("At most the {unused_days} days of the token that makes it.").format(unused_days=maker.unused_days)
+        ]
+    if terms.requests_per_minute is not None and terms.requests_per_minute > requests_per_minute(maker):
+        faults["requests_per_minute"] = [
+            gettext("At most the {requests:,} of the token that makes it.").format(requests=requests_per_minute(maker))
+        ]
+    if terms.deletes_many and not maker.deletes_many:
+        faults["deletes_many"] = [gettext("The token that makes it may not delete many zones either.")]
+    within = [ip_network(network) for network in maker.networks]
+    outside = [one for one in map(ip_network, terms.networks) if not any(_is_subnet(one, outer) for outer in within)]
+    if within and (outside or not terms.networks):
+        faults["networks"] = [gettext("A token can only make tokens for its own networks.")]
+    return faults
+
+
+def _is_subnet(one: IPv4Network | IPv6Network, outer: IPv4Network | IPv6Network) -> bool:
+    if isinstance(one, IPv4Network) and isinstance(outer, IPv4Network):
+        return one.subnet_of(outer)
+    return isinstance(one, IPv6Network) and isinstance(outer, IPv6Network) and one.subnet_of(outer)
+
+
+def _columns(terms: TokenTerms) -> dict[str, object]:
+    return {
+        "purpose": terms.purpose.strip(),
+        "scope": [grant.to_json() for grant in terms.scope],
+        "permissions": sorted(terms.permissions),
+        "networks": [str(ip_network(network)) for network in terms.networks],
+        "expires_at": terms.expires_at,
+        "unused_days": terms.unused_days,
+        "needs_if_match": terms.needs_if_match,
+        "deletes_many": terms.deletes_many,
+        "requests_per_minute": terms.requests_per_minute,
+    }
+
+
+def _key_name(name: str) -> str:
+    try:
+        key_name = names.parse(name)
+    except BadName as exc:
+        raise TokenRefused({"name": [str(exc)]}) from exc
+    tsig.refuse_reserved(key_name)
+    return key_name
+
+
+def _is_within(address: str | None, networks: Sequence[str]) -> bool:
+    if address is None:
+        return False
+    parsed = ip_address(address)
+    return any(parsed in ip_network(network) for network in networks)
+
+
+def _note_use(token: Token, address: str | None, now: datetime) -> None:
+    """Last use and address, written at most once in USE_NOTED_EVERY unless the address changes."""
+    recent = token.last_used_at is not None and token.last_used_at > now - USE_NOTED_EVERY
+    if recent and token.last_address == address:
+        return
+    stale = Q(last_used_at=None) | Q(last_used_at__lte=now - USE_NOTED_EVERY) | ~Q(last_address=address)
+    Token.objects.filter(stale, pk=token.pk).update(last_used_at=now, last_address=address)
+    token.last_used_at, token.last_address = now, address
+
+
+def requests_per_minute(token: Token) -> int:
+    """How many requests the token may make in a minute."""
+    return token.requests_per_minute or settings.API_REQUESTS_PER_MINUTE
+
+
+def request_limits(token: Token) -> dict[int, int]:
+    """How many requests in a minute a request of this token counts against: its own, and those it draws on, by id."""
+    limits = {token.pk: requests_per_minute(token)}
+    if token.allowance_of_id is not None and token.allowance is not None:
+        limits[token.allowance_of_id] = token.allowance
+    return limits
+
+
+def new_secret() -> str:
+    """A secret of an API token or a directory's, told once."""
+    return SECRET_START + secrets.token_urlsafe(32)
+
+
+def kept_of(secret: str) -> dict[str, Any]:
+    """The columns of a token by which the secret is known again."""
+    return {"prefix": secret[:PREFIX_LENGTH], "secret_sha256": _sha256(secret)}
+
+
+def _sha256(secret: str) -> bytes:
+    return hashlib.sha256(secret.encode()).digest()

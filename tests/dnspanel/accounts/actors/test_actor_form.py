@@ -1,0 +1,20 @@
+"""The form in which everything says who acted."""
+
+from dnspanel.accounts.actors.actor_form import actor_form, actor_form_of, person_form
+from dnspanel.accounts.actors.actors import actor_of_token
+from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.accounts.models import User
+from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from tests.people import NOW
+
+
+def test_a_person_a_token_the_panel_and_a_visitor_have_one_form(alice: User) -> None:
+    terms = TokenTerms("platform", (Grant(frozenset({Right.READ}), everywhere=True),))
+    token = create_token(owner=alice, terms=terms, by=alice, now=NOW).token
+    named = {"id": token.pk, "prefix": token.prefix, "purpose": "platform"}
+    assert actor_form("alice", token) == {"kind": "token", "user": "alice", "token": named}
+    assert actor_form_of(actor_of_token(token)) == actor_form("alice", token)
+    assert actor_form_of(alice) == person_form(alice) == {"kind": "user", "user": "alice", "token": None}
+    assert actor_form_of(None) == actor_form("") == {"kind": "system", "user": None, "token": None}
+    assert actor_form(None, is_anonymous=True) == {"kind": "anonymous", "user": None, "token": None}
+    assert person_form(None) is None

@@ -1,0 +1,16 @@
+"""A sign-in waits for its second factor in its own browser; `tests/dnspanel/web/test_second_factor.py` walks it."""
+
+from django.contrib.auth.models import AnonymousUser
+from django.contrib.sessions.backends.db import SessionStore
+from django.test import RequestFactory
+
+from dnspanel.accounts.models import User
+from dnspanel.accounts.sign_in.sign_in_stage import stage_of
+
+
+def test_no_sign_in_waits_where_none_began_or_somebody_is_signed_in(rf: RequestFactory, bob: User) -> None:
+    request = rf.get("/")
+    request.session = SessionStore()
+    for user in (AnonymousUser(), bob):
+        request.user = user
+        assert stage_of(request) is None
