@@ -3,6 +3,7 @@
 from datetime import datetime
 
 from dnspanel.accounts.actors.actors import Author
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import NothingToPublish
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan.merge import Changes
@@ -22,7 +23,7 @@ def change_rrsets(
     """These RRsets of the zone are published as given (None: deleted). Raises NothingToPublish if all is so already."""
     patch = zone_patches.Patch(zone, lambda current: changes, {name for name, _ in changes})
     outcome = zone_patches.publish_patches(
-        patches=[patch], author=author, channel=channel, now=now, reason=reason, confirmed=confirmed
+        patches=[patch], acting=Acting(author, channel, now, reason), confirmed=confirmed
     )
     if outcome.publication is None:
         raise NothingToPublish

@@ -40,6 +40,7 @@ from dnspanel.api.errors import ApiError
 from dnspanel.api.throttle import spend_of
 from dnspanel.database_away import finish, is_away
 from dnspanel.fleet.reads.canary import wait_for_canary
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import PublishingOnHold, RightMissing, RuleViolations, Unknown, ZoneError
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.plan.merge import Changes
@@ -195,7 +196,7 @@ def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) ->
     while zones:
         try:
             outcome = zone_patches.publish_patches(
-                patches=_patches(zones, intents), author=actor, channel=Channel.DYNAMIC_UPDATE, now=now
+                patches=_patches(zones, intents), acting=Acting(actor, Channel.DYNAMIC_UPDATE, now)
             )
             if outcome.publication is not None:  # `good` is the last that a router hears of it
                 wait_for_canary(outcome.publication)

@@ -18,6 +18,7 @@ from dnspanel.backup.archive import refuse_another_key
 from dnspanel.backup.archived_zone import ArchivedZone
 from dnspanel.backup.errors import ZoneNotRestorable
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.plan.merge import Changes
@@ -99,10 +100,7 @@ def restore_zone(
     if plan.changes:
         outcome = zone_patches.publish_patches(
             patches=[_patch(plan.zone, archived.rrsets)],
-            author=author,
-            channel=Channel.SYSTEM,
-            now=now,
-            reason=reason,
+            acting=Acting(author, Channel.SYSTEM, now, reason),
             confirmed=confirmed,
         )
         published += [outcome.publication] if outcome.publication is not None else []
@@ -140,10 +138,7 @@ def _create(archived: ArchivedZone, author: Author, now: datetime, reason: str, 
 
     publication = edit.create_zones(
         zones=[edit.NewZone(archived.name, _above(archived.rrsets, serial))],
-        author=author,
-        channel=Channel.IMPORT,  # a policy makes no new keys for it
-        now=now,
-        reason=reason,
+        acting=Acting(author, Channel.IMPORT, now, reason),  # by this channel, a policy makes no new keys for the zone
         team=Team.objects.filter(pk=archived.team_id).first() if archived.team_id is not None else None,
         alongside=alongside,
     )

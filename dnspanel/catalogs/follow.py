@@ -23,6 +23,7 @@ from dnspanel.primaries import set_up as primaries
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.texts import gettext, in_english, shortened
 from dnspanel.transfer.sources.catalog import BadCatalog, Member, Record, members
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import HookRefused, NameRefused, NamesRefused, ZoneError
 from dnspanel.zones.governance import publish_guards
 from dnspanel.zones.log import panel_reasons
@@ -291,10 +292,7 @@ def _make_all(turn: Turn, new: Sequence[str], rule: Rule | None, team: Team | No
 
     edit.create_zones(
         zones=[NewZone(name, None) for name in new],
-        author=None,
-        channel=Channel.TRANSFER,
-        now=turn.now,
-        reason=gettext("{catalog} names it").format(catalog=turn.name),
+        acting=Acting(None, Channel.TRANSFER, turn.now, gettext("{catalog} names it").format(catalog=turn.name)),
         team=team,
         alongside=alongside,
         awaits_transfer=True,

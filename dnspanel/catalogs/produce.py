@@ -11,7 +11,7 @@ Who locks several: zones, then their `Produced`, then their `Leaving`, then `Pro
 import logging
 import uuid
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -29,13 +29,14 @@ from dnspanel.catalogs.signals import produced
 from dnspanel.secondaries.catalog import GROUP_OF_TAGS, NOWHERE, TTL, VERSION, catalog_soa, member_owner, member_rrsets
 from dnspanel.secondaries.set_up import checked_group_tags
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import RightMissing, SettingsRefused, ZoneError
 from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.publishing import bulk, edit
 from dnspanel.zones.rights import access
 from dnspanel.zones.settings.settings_of_zone import canonical_tags
-from dnspanel.zones.values.soa import SoaEdit, first_serial
+from dnspanel.zones.values.soa import first_serial
 from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset, make
 from replication.errors import BadName
@@ -83,6 +84,9 @@ WHERE (expected.member, expected.tag, expected.coo, expected.ttl)
 ORDER BY label LIMIT %(most)s"""
 
 
+NO_APEX = edit.Apex()  # with a SOA and NS of our own
+
+
 @dataclass(frozen=True, slots=True)
 class Chosen:
     """Zones to be put into a catalog: by name, those with a tag, those of a team.
@@ -97,52 +101,40 @@ class Chosen:
 
 def create_producer(
     *,
-    name: str,
-    rrsets: Sequence[RRset],
-    nameservers: Sequence[str] | None,
-    soa_is_made: bool,
-    soa_edit: SoaEdit | None,
-    author: Author,
-    channel: str,
-    now: datetime,
+    zone: edit.NewZone,
+    acting: Acting,
+    apex: edit.Apex = NO_APEX,
     alongside: Callable[[], None] = lambda: None,
     team: Team | None = None,
     group_tags: Collection[str] = (),
-    form_id: UUID | None = None,
 ) -> Publication:
-    """The catalog is here, without members. `rrsets` are of its apex; without any NS it has one that leads nowhere.
+    """Create a catalog without members. The zone's RRsets are of its apex; without any NS, one leads nowhere.
 
     Raises as `edit.create_zone`, and CatalogRefused.
     """
-    groups = _checked_groups(group_tags)
-    zone_name = names.parse(name)
-    if any(rrset.name != zone_name or rrset.type not in {rdtypes.SOA, rdtypes.NS} for rrset in rrsets):
+    groups, rrsets = _checked_groups(group_tags), zone.rrsets or ()
+    name = names.parse(zone.name)
+    if any(rrset.name != name or rrset.type not in {rdtypes.SOA, rdtypes.NS} for rrset in rrsets):
         reason = gettext("A catalog has a SOA and NS of its own; all else in it is made of its members.")
         raise CatalogRefused({"rrsets": [reason]})
     if _producers().count() >= MOST:
         raise CatalogRefused({"name": [gettext("There are {most} catalogs, and that is the most.").format(most=MOST)]})
-    has_ns = nameservers or any(rrset.type == rdtypes.NS for rrset in rrsets)
+    has_ns = apex.nameservers or any(rrset.type == rdtypes.NS for rrset in rrsets)
 
     def begin() -> None:
-        made = Zone.objects.get(name=zone_name, deleted_at=None)
+        made = Zone.objects.get(name=name, deleted_at=None)
         Zone.objects.filter(pk=made.pk).update(is_catalog=True)
         Producer.objects.create(zone=made, group_tags=groups)
         alongside()
-        audit.record(action="catalog.produce", by=author, now=now, target=zone_name, group_tags=groups)
+        audit.record(action="catalog.produce", by=acting.author, now=acting.now, target=name, group_tags=groups)
 
     return edit.create_zone(
-        name=name,
-        rrsets=[*rrsets, make(f"version.{zone_name}", rdtypes.TXT, TTL, [f'"{VERSION}"'])],
-        nameservers=nameservers if has_ns else [NOWHERE],
-        soa_is_made=soa_is_made,
-        soa_edit=soa_edit,
-        author=author,
-        channel=channel,
-        now=now,
+        zone=edit.NewZone(zone.name, [*rrsets, make(f"version.{name}", rdtypes.TXT, TTL, [f'"{VERSION}"'])]),
+        apex=apex if has_ns else replace(apex, nameservers=[NOWHERE]),
+        acting=acting,
         alongside=begin,
         awaits_transfer=True,
         team=team,
-        form_id=form_id,
     )
 
 
@@ -162,17 +154,10 @@ def create_catalog(
     """
     zone_name = names.parse(name)
     create_producer(
-        name=zone_name,
-        rrsets=[catalog_soa(zone_name, first_serial(now).value)],
-        nameservers=None,
-        soa_is_made=False,
-        soa_edit=None,
-        author=author,
-        channel=channel,
-        now=now,
+        zone=edit.NewZone(zone_name, [catalog_soa(zone_name, first_serial(now).value)]),
+        acting=Acting(author, channel, now, form_id=form_id),
         team=team,
         group_tags=group_tags,
-        form_id=form_id,
     )
     return Zone.objects.get(name=zone_name, deleted_at=None)
 

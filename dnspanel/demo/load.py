@@ -5,6 +5,7 @@ from datetime import datetime
 
 from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.demo.sample import sample_zones
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication
 from dnspanel.zones.publishing.edit import NewZone, create_zones
 
@@ -21,7 +22,7 @@ def load_sample_zones(*, now: datetime) -> Publication | None:
         return None
     zones = [NewZone(name=zone.name, rrsets=zone.rrsets) for zone in sample_zones()]
     publication = create_zones(
-        zones=zones, author=None, channel=Channel.SYSTEM, now=now, reason="Sample zones", under=SystemRight.SAMPLES
+        zones=zones, acting=Acting(None, Channel.SYSTEM, now, "Sample zones"), under=SystemRight.SAMPLES
     )
     logger.info("loaded sample zones=%d sequence=%d", len(zones), publication.sequence)
     return publication

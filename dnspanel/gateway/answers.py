@@ -50,6 +50,7 @@ from dnspanel.gateway.tls import OverTls
 from dnspanel.gateway.update import name_of, read_update
 from dnspanel.secondaries import record
 from dnspanel.texts import gettext, gettext_noop
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import PublishingOnHold, TakenBack, Unknown, ZoneError, unserved_reason
 from dnspanel.zones.models import Channel, Publication, TsigAct
 from dnspanel.zones.publishing import zone_patches
@@ -199,10 +200,7 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
     zone = access.zone_for_editing(actor, update.zone_name)
     outcome = zone_patches.publish_patches(
         patches=[Patch(zone, update.decide, update.names)],
-        author=actor,
-        channel=Channel.DYNAMIC_UPDATE,
-        now=query.now,
-        form_id=id,
+        acting=Acting(actor, Channel.DYNAMIC_UPDATE, query.now, form_id=id),
     )
     if outcome.publication is not None:
         # RFC 2136 has no word for "saved, and not answered yet": NOERROR is the last that the client hears of it.

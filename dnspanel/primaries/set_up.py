@@ -24,6 +24,7 @@ from dnspanel.primaries.timers import LEAST_GAP
 from dnspanel.texts import gettext, listed
 from dnspanel.transfer import servers
 from dnspanel.transfer.errors import ServerRefused
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.errors import Unknown, producer_reason
 from dnspanel.zones.governance import publish_guards
@@ -115,12 +116,9 @@ def create_transferred_zone(
         wake_on_commit()
 
     return edit.create_zone(
-        name=name,
-        author=author,
-        channel=channel,
-        now=now,
+        zone=edit.NewZone(name),
+        acting=Acting(author, channel, now, form_id=form_id),
         team=team,
-        form_id=form_id,
         alongside=alongside,
         awaits_transfer=True,
     )

@@ -33,6 +33,7 @@ def create_zones(zones: int) -> list[str]:
     """Zones that have only the RRsets to change, besides what every zone has; their names."""
     from django.utils import timezone
 
+    from dnspanel.zones.acting import Acting
     from dnspanel.zones.models import Channel
     from dnspanel.zones.publishing import edit
     from replication.dns.rdtypes import A
@@ -43,7 +44,7 @@ def create_zones(zones: int) -> list[str]:
         edit.NewZone(name, [make(f"h{host}.{name}", A, TTL, [f"192.0.2.{host + 1}"]) for host in range(RRSETS_OF_ZONE)])
         for name in names
     ]
-    edit.create_zones(zones=new, author=None, channel=Channel.SYSTEM, now=timezone.now())
+    edit.create_zones(zones=new, acting=Acting(None, Channel.SYSTEM, timezone.now()))
     return names
 
 

@@ -97,6 +97,7 @@ def edits_in_each_way(stack: stacks.BenchStack, *, records: int, edits: int) -> 
 def _create_large_zone(records: int) -> int:
     from django.utils import timezone
 
+    from dnspanel.zones.acting import Acting
     from dnspanel.zones.models import Channel, Zone
     from dnspanel.zones.publishing import edit
 
@@ -106,7 +107,7 @@ def _create_large_zone(records: int) -> int:
         *(RRset(_name(number), rdtypes.A, estate.TTL, ("198.51.100.1",)) for number in range(records)),
     ]
     new = edit.NewZone(name=ZONE, rrsets=rrsets)
-    edit.create_zones(zones=[new], author=None, channel=Channel.IMPORT, now=timezone.now(), reason="benchmark")
+    edit.create_zones(zones=[new], acting=Acting(None, Channel.IMPORT, timezone.now(), "benchmark"))
     return Zone.objects.get(name=ZONE, deleted_at=None).pk
 
 
@@ -118,9 +119,9 @@ def _deny(zone_id: int, nsec3: Nsec3 | None) -> None:
     """The zone is signed, with this way of denial."""
     from django.utils import timezone
 
+    from dnspanel.zones.acting import Acting
     from dnspanel.zones.models import Channel, Zone
     from dnspanel.zones.signing import sign
-    from dnspanel.zones.signing.guarded import Acting
 
     zone = Zone.objects.get(pk=zone_id)
     acting = Acting(None, Channel.SYSTEM, timezone.now(), "benchmark")

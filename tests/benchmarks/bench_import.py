@@ -89,6 +89,7 @@ def make_edited_zones() -> list[tuple[int, str]]:
     """Zone id and owner name of an address in each of some zones that the import does not touch."""
     from django.utils import timezone
 
+    from dnspanel.zones.acting import Acting
     from dnspanel.zones.models import Channel, Zone
     from dnspanel.zones.publishing import edit
     from replication.dns.rdtypes import A
@@ -96,7 +97,7 @@ def make_edited_zones() -> list[tuple[int, str]]:
 
     names = [f"edited-{number}.test." for number in range(EDITED_ZONES)]
     new = [edit.NewZone(name, [make(f"www.{name}", A, 300, ["192.0.2.1"])]) for name in names]
-    edit.create_zones(zones=new, author=None, channel=Channel.SYSTEM, now=timezone.now())
+    edit.create_zones(zones=new, acting=Acting(None, Channel.SYSTEM, timezone.now()))
     ids = dict(Zone.objects.filter(name__in=names).values_list("name", "id"))
     return [(ids[name], f"www.{name}") for name in names]
 

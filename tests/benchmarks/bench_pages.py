@@ -163,6 +163,7 @@ def create_large_zone(records: int) -> None:
     """A zone of so many RRsets, all different."""
     from django.utils import timezone
 
+    from dnspanel.zones.acting import Acting
     from dnspanel.zones.models import Channel
     from dnspanel.zones.publishing import edit
 
@@ -174,7 +175,7 @@ def create_large_zone(records: int) -> None:
             for number in range(records - 2)
         ),
     ]
-    edit.create_zone(name=LARGE, author=None, channel=Channel.IMPORT, now=timezone.now(), rrsets=rrsets)
+    edit.create_zone(zone=edit.NewZone(LARGE, rrsets), acting=Acting(None, Channel.IMPORT, timezone.now()))
 
 
 def people() -> dict[str, Any]:

@@ -126,6 +126,7 @@ class Bench:
     def _create_large_zone(self, records: int) -> str:
         from django.utils import timezone
 
+        from dnspanel.zones.acting import Acting
         from dnspanel.zones.models import Channel
         from dnspanel.zones.publishing import edit
 
@@ -136,7 +137,7 @@ class Bench:
         ]
         began = time.monotonic()
         new = edit.NewZone(name=ZONE, rrsets=rrsets)
-        edit.create_zones(zones=[new], author=None, channel=Channel.IMPORT, now=timezone.now(), reason="benchmark")
+        edit.create_zones(zones=[new], acting=Acting(None, Channel.IMPORT, timezone.now(), "benchmark"))
         self._stack.wait_until_in_sync(timeout=1800)
         say(f"{ZONE} with {records:,} records is at all nodes after {time.monotonic() - began:.0f} s")
         return ZONE
@@ -175,10 +176,11 @@ class Bench:
     def notices(self, edits: int) -> dict[str, Any]:
         from django.utils import timezone
 
+        from dnspanel.zones.acting import Acting
         from dnspanel.zones.models import Channel
         from dnspanel.zones.publishing import edit
 
-        edit.create_zone(name=NOTIFIED, author=None, channel=Channel.WEB, now=timezone.now())
+        edit.create_zone(zone=edit.NewZone(NOTIFIED), acting=Acting(None, Channel.WEB, timezone.now()))
         ports = {kind: free_port() for kind in MAKERS}
         parts = {kind: self._secondary(kind, port, zones=[NOTIFIED])[0] for kind, port in ports.items()}
         found: dict[str, list[float]] = {kind: [] for kind in MAKERS}
@@ -202,13 +204,14 @@ class Bench:
     def catalog(self, members: int) -> dict[str, Any]:
         from django.utils import timezone
 
+        from dnspanel.zones.acting import Acting
         from dnspanel.zones.models import Channel, Zone
         from dnspanel.zones.publishing import edit
 
         zones = [f"m{number}.members.test." for number in range(members)]
         for start in range(0, members, 1000):
             new = [edit.NewZone(name=name, rrsets=None) for name in zones[start : start + 1000]]
-            edit.create_zones(zones=new, author=None, channel=Channel.IMPORT, now=timezone.now(), reason="benchmark")
+            edit.create_zones(zones=new, acting=Acting(None, Channel.IMPORT, timezone.now(), "benchmark"))
         Zone.objects.filter(name__endswith=".members.test.").update(tags=["members"])
         self._stack.wait_until_in_sync(timeout=PATIENCE)
         port = free_port()
@@ -230,13 +233,14 @@ class Bench:
         """The zone's serial after this one record was published."""
         from django.utils import timezone
 
+        from dnspanel.zones.acting import Acting
         from dnspanel.zones.models import Zone
         from dnspanel.zones.publishing import zone_patches
 
         zone = Zone.objects.get(name=zone_name)
         rrset = make(name, rdtypes.A, 300, [address])
         patch = zone_patches.Patch(zone, lambda current: {(name, rdtypes.A): rrset}, {name})
-        zone_patches.publish_patches(patches=[patch], author=None, channel="api", now=timezone.now())
+        zone_patches.publish_patches(patches=[patch], acting=Acting(None, "api", timezone.now()))
         zone.refresh_from_db()
         return zone.serial
 

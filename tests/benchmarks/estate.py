@@ -18,6 +18,7 @@ def fill(*, first: int, zones: int, of: int, records: int, say: Callable[[str], 
     """Create zones number `first` to `zones` of a seeded estate of `of` zones; return how many records they have."""
     from django.utils import timezone
 
+    from dnspanel.zones.acting import Acting
     from dnspanel.zones.models import Channel
     from dnspanel.zones.publishing import edit
 
@@ -27,10 +28,7 @@ def fill(*, first: int, zones: int, of: int, records: int, say: Callable[[str], 
     while batch := list(islice(estate, BATCH_ZONES)):
         edit.create_zones(
             zones=[edit.NewZone(name=name, rrsets=rrsets) for name, rrsets in batch],
-            author=None,
-            channel=Channel.IMPORT,
-            now=timezone.now(),
-            reason="benchmark",
+            acting=Acting(None, Channel.IMPORT, timezone.now(), "benchmark"),
         )
         made += sum(zonegen.count_records(rrsets) for _, rrsets in batch)
         done += len(batch)
@@ -71,14 +69,13 @@ def fill_storm_zone(*, names: int) -> int:
     """Create the zones of the storm; return the id of the one that changes."""
     from django.utils import timezone
 
+    from dnspanel.zones.acting import Acting
     from dnspanel.zones.models import Channel, Zone
     from dnspanel.zones.publishing import edit
 
     edit.create_zones(
         zones=[edit.NewZone(name=name, rrsets=rrsets) for name, rrsets in storm_zones(names)],
-        author=None,
-        channel=Channel.IMPORT,
-        now=timezone.now(),
+        acting=Acting(None, Channel.IMPORT, timezone.now()),
     )
     return Zone.objects.get(name=STORM_ZONE, deleted_at=None).pk
 

@@ -21,6 +21,7 @@ from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.primaries import set_up
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel, Expiry, Lock, Publication, Zone
@@ -28,7 +29,6 @@ from dnspanel.zones.publishing import bulk, clone, edit, restore, revision, tran
 from dnspanel.zones.publishing.bulk import BulkZone, ZoneChange
 from dnspanel.zones.publishing.expiry import expiry_of, remove_due, set_expiry
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.new_signatures import publish_new_signatures
 from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
@@ -63,7 +63,7 @@ class LeftAlone(Exception):
 
 def _add(zone: Zone, author: User | None, under: SystemRight | None = None) -> None:
     patch = zone_patches.patch_of_steps(zone, [((NEW.name, NEW.type), zone_patches.replaced(NEW))])
-    zone_patches.publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW, under=under)
+    zone_patches.publish_patches(patches=[patch], acting=Acting(author, Channel.API, NOW), under=under)
 
 
 def _publish_draft(zone: Zone, author: User) -> None:
@@ -103,11 +103,11 @@ def _restore_many(zone: Zone, author: User) -> None:
 
 
 def _create(zone: Zone, author: User) -> None:
-    edit.create_zone(name=BELOW, author=author, channel=Channel.API, now=NOW)
+    edit.create_zone(zone=edit.NewZone(BELOW), acting=Acting(author, Channel.API, NOW))
 
 
 def _clone(zone: Zone, author: User) -> None:
-    clone.clone_zone(source=zone, zone_names=[BELOW], author=author, channel=Channel.WEB, now=NOW)
+    clone.clone_zone(source=zone, zone_names=[BELOW], acting=Acting(author, Channel.WEB, NOW))
 
 
 def _import(zone: Zone, author: User) -> None:
@@ -116,9 +116,7 @@ def _import(zone: Zone, author: User) -> None:
     bulk.create_ready_zones(
         zones=[BulkZone(id, BELOW, 1, 1)],
         rows=lambda: [store_rrsets.rows_of_zone(id, BELOW, content)],
-        author=author,
-        channel=Channel.IMPORT,
-        now=NOW,
+        acting=Acting(author, Channel.IMPORT, NOW),
     )
 
 
@@ -209,9 +207,7 @@ def _leave_catalog(zone: Zone, author: User) -> None:
 def _name_in_catalog(zone: Zone, author: User) -> None:
     edit.create_zones(
         zones=[edit.NewZone(BELOW)],
-        author=None,
-        channel=Channel.TRANSFER,
-        now=NOW,
+        acting=Acting(None, Channel.TRANSFER, NOW),
         awaits_transfer=True,
         under=SystemRight.CATALOG,
     )
@@ -276,7 +272,7 @@ VERBS: dict[str, tuple[str, ...]] = {
 
 def _remove_www(zone: Zone, author: User) -> None:
     patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.removed)])
-    zone_patches.publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW)
+    zone_patches.publish_patches(patches=[patch], acting=Acting(author, Channel.API, NOW))
 
 
 @pytest.fixture
@@ -287,7 +283,7 @@ def author(db: None) -> User:
 @pytest.fixture
 def zone(author: User) -> Zone:
     content = [rr(f"{BELOW} 60 A 192.0.2.1"), rr("mail.example.test. 60 A 192.0.2.2")]
-    edit.create_zone(name=ZONE, author=author, channel=Channel.WEB, now=NOW, rrsets=content)
+    edit.create_zone(zone=edit.NewZone(ZONE, content), acting=Acting(author, Channel.WEB, NOW))
     return Zone.objects.get(name=ZONE)
 
 

@@ -36,13 +36,13 @@ from dnspanel.publish.prune import prune_log
 from dnspanel.publish.schemas import schemas_in_use
 from dnspanel.publish.snapshots import make_snapshot
 from dnspanel.publish.tasks import encode_log
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.log.hold import current_hold
 from dnspanel.zones.models import Channel, LogHead, Zone
 from dnspanel.zones.publishing import edit, zone_patches
 from dnspanel.zones.settings.settings_of_zone import change_settings
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.dns import names, rrset
 from replication.dns.rdtypes import type_from_text
 from replication.errors import ReplicationError
@@ -60,11 +60,9 @@ Values = dict[str, str | None]
 def create_zone(name: str, values: Values | None = None) -> dict[str, Any]:
     """A zone with these RRsets (keys as in `change`); returns its id and the sequence."""
     publication = edit.create_zone(
-        name=name,
-        author=None,
-        channel=Channel.SYSTEM,
-        now=timezone.now(),
-        nameservers=["ns1.example.net.", "ns2.example.net."],
+        zone=edit.NewZone(name),
+        acting=Acting(None, Channel.SYSTEM, timezone.now()),
+        apex=edit.Apex(nameservers=["ns1.example.net.", "ns2.example.net."]),
     )
     if values:
         publication_of_values = change(name, values)
@@ -75,7 +73,7 @@ def create_zone(name: str, values: Values | None = None) -> dict[str, Any]:
 def sign_zone(name: str, private_key: str | None = None) -> dict[str, Any]:
     """The zone is signed by a new key, or by that of this private-key text; returns its DNSKEY and its text."""
     zone, acting = _zone(name), Acting(None, Channel.SYSTEM, timezone.now())
-    key = sign.add_key(zone=zone, acting=acting, private_text=private_key)
+    key = sign.add_key(zone=zone, acting=acting, texts=sign.KeyTexts(private_key))
     assert key.private_encrypted is not None
     dnskey = key_material.dnskey_text(key.flags, key.algorithm, bytes(key.public))
     return {"dnskey": dnskey, "private_key": decrypt_secret(key.private_encrypted).decode()}
@@ -112,7 +110,7 @@ def create_many(prefix: str, count: int, owners: int) -> int:
         name = f"{prefix}{number}.test."
         rrsets = [rrset.make(f"h{n}.{name}", 1, TTL, ["192.0.2.1"]) for n in range(owners)]
         zones.append(edit.NewZone(name=name, rrsets=rrsets))
-    return edit.create_zones(zones=zones, author=None, channel=Channel.IMPORT, now=timezone.now(), reason="").sequence
+    return edit.create_zones(zones=zones, acting=Acting(None, Channel.IMPORT, timezone.now())).sequence
 
 
 def _zone(name: str) -> Zone:
@@ -255,7 +253,7 @@ def change_slowly(zone: str, stamp: str, seconds: float) -> dict[str, Any]:
         return patch.decide(there)
 
     outcome = zone_patches.publish_patches(
-        patches=[replace(patch, decide=decide)], author=None, channel=Channel.SYSTEM, now=timezone.now()
+        patches=[replace(patch, decide=decide)], acting=Acting(None, Channel.SYSTEM, timezone.now())
     )
     return {"sequence": outcome.publication.sequence}
 

@@ -18,6 +18,7 @@ PUBLISH = """
 import sys, django
 django.setup()
 from django.utils import timezone
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
@@ -26,7 +27,7 @@ for act in sys.argv[1:]:
     name, _, address = act[1:].partition("=")
     if act[0] == "+":
         rrsets = [make(name, rdtypes.A, 300, [address])]
-        edit.create_zone(name=name, author=None, channel="system", now=timezone.now(), rrsets=rrsets)
+        edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", timezone.now()))
     else:
         zone = Zone.objects.get(name=name, deleted_at=None)
         edit.delete_zone(zone=zone, author=None, channel="system", now=timezone.now())

@@ -66,10 +66,11 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.secondaries import set_up
 from dnspanel.secondaries.configuration import parts_for
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 owner, kind, port, name = User.objects.get(username="cata"), *sys.argv[1:]
-edit.create_zone(name=name, author=owner, channel="web", now=timezone.now())
+edit.create_zone(zone=edit.NewZone(name), acting=Acting(owner, "web", timezone.now()))
 Zone.objects.filter(name=name).update(tags=["gold"])
 found = []
 for tag in ("gold", "silver"):
@@ -123,13 +124,14 @@ from dnspanel.secondaries import keyless
 from dnspanel.secondaries.catalog import catalog_name
 from dnspanel.secondaries.configuration import parts_for
 from dnspanel.secondaries.models import Secondary
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 name, members, ports, keys = json.loads(sys.argv[1])
 owner, now = User.objects.get(username="cata"), timezone.now()
 made = produce.create_catalog(name=name, group_tags=["bronze"], author=owner, channel="web", now=now)
 for each in members:
-    edit.create_zone(name=each, author=owner, channel="web", now=now)
+    edit.create_zone(zone=edit.NewZone(each), acting=Acting(owner, "web", now))
 Zone.objects.filter(name__in=members[:1]).update(tags=["bronze"])
 produce.put_in(catalog=made, chosen=produce.Chosen(members), author=owner, now=now)
 keyless.notify_also(zone=made, addresses=[f"127.0.0.1:{port}" for port in ports.values()], by=owner, now=now)
@@ -203,14 +205,15 @@ import sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.models import Zone
 from replication.dns.rrset import make
 name, address = sys.argv[1:]
 rrset = make(f"www.{name}", 1, 60, [address])
 patch = zone_patches.Patch(Zone.objects.get(name=name), lambda current: {(rrset.name, 1): rrset}, {rrset.name})
-zone_patches.publish_patches(
-    patches=[patch], author=User.objects.get(username="cata"), channel="api", now=timezone.now(), confirmed=True)
+acting = Acting(User.objects.get(username="cata"), "api", timezone.now())
+zone_patches.publish_patches(patches=[patch], acting=acting, confirmed=True)
 """
 
 

@@ -19,10 +19,10 @@ import json, sys
 import django
 django.setup()
 from django.utils import timezone
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit, zone_patches
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdata
@@ -32,7 +32,7 @@ now = timezone.now()
 acting = Acting(author=None, channel="system", now=now)
 if act == "create":
     rrsets = [make(owner, rdata.type_from_text(type), 60, [text]) for owner, type, text in json.loads(rest[0])]
-    edit.create_zone(name=name, author=None, channel="system", now=now, rrsets=rrsets)
+    edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", now))
 zone = Zone.objects.get(name=name, deleted_at=None)
 if act == "sign":
     sign.sign(zones=[zone], acting=acting, split=rest[0] == "split", algorithm=int(rest[1]))
@@ -47,8 +47,8 @@ elif act == "denial":
 elif act == "edit":
     owner, text = rest
     step = zone_patches.replaced(make(owner, 1, 60, [text]))
-    zone_patches.publish_patches(patches=[zone_patches.patch_of_steps(zone, [((owner, 1), step)])], author=None,
-        channel="system", now=now)
+    patch = zone_patches.patch_of_steps(zone, [((owner, 1), step)])
+    zone_patches.publish_patches(patches=[patch], acting=Acting(None, "system", now))
 print(json.dumps([[key.dnskey, key.role, key.active] for key in queries.keys_of(zone)]))
 """
 

@@ -17,8 +17,9 @@ import sys
 import django
 django.setup()
 from django.utils import timezone
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
-edit.create_zone(name=sys.argv[1], author=None, channel="system", now=timezone.now())
+edit.create_zone(zone=edit.NewZone(sys.argv[1]), acting=Acting(None, "system", timezone.now()))
 """
 
 

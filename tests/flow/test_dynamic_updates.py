@@ -26,11 +26,12 @@ django.setup()
 from django.utils import timezone
 from dnspanel.accounts.tokens import presets, tokens
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 now = timezone.now()
 owner = User.objects.get(username="dynamo")
-zone = edit.create_zone(name="{ZONE}", author=owner, channel="web", now=now)
+zone = edit.create_zone(zone=edit.NewZone("{ZONE}"), acting=Acting(owner, "web", now))
 zone = Zone.objects.get(name="{ZONE}", deleted_at=None)
 ci = presets.ci_terms(zone_id=zone.pk, zone_name=zone.name, now=now)
 acme = presets.acme_terms(zone_id=zone.pk, name="www.{ZONE}", now=now)

@@ -22,8 +22,10 @@ import sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
-edit.create_zone(name=sys.argv[1], author=User.objects.get(username="fiona"), channel="web", now=timezone.now())
+acting = Acting(User.objects.get(username="fiona"), "web", timezone.now())
+edit.create_zone(zone=edit.NewZone(sys.argv[1]), acting=acting)
 """
 
 # Publish an address, wait for every node, and say which of them have it.
@@ -34,6 +36,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.api.waiting import wait_for_nodes
 from dnspanel.fleet.models import Ack
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
@@ -41,8 +44,8 @@ from replication.dns.rrset import make
 zone, address = Zone.objects.get(name=sys.argv[1], deleted_at=None), sys.argv[2]
 name = f"www.{zone.name}"
 patch = zone_patches.Patch(zone, lambda current: {(name, rdtypes.A): make(name, rdtypes.A, 300, [address])}, {name})
-outcome = zone_patches.publish_patches(patches=[patch], author=User.objects.get(username="fiona"), channel="api",
-    now=timezone.now(), confirmed=True)
+acting = Acting(User.objects.get(username="fiona"), "api", timezone.now())
+outcome = zone_patches.publish_patches(patches=[patch], acting=acting, confirmed=True)
 is_everywhere = wait_for_nodes(outcome.publication, float(sys.argv[3]))
 acks = Ack.objects.filter(epoch=outcome.publication.epoch, sequence__gte=outcome.publication.sequence)
 print(json.dumps([is_everywhere, sorted(set(acks.filter(node__is_ring0=False).values_list("node__name", flat=True)))]))

@@ -30,6 +30,7 @@ import sys
 import django
 django.setup()
 from django.utils import timezone
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
 from replication.dns.rrset import RRset, make
 name, records = sys.argv[1:]
@@ -37,7 +38,7 @@ rrsets = [make("www." + name, 1, 5, ["192.0.2.1"]), make("*.wild." + name, 16, 5
     make("alias." + name, 5, 5, ["www." + name]),
     make(name, 6, 5, [f"ns.elsewhere.test. hostmaster.elsewhere.test. 1 10800 3600 604800 5"])]
 rrsets += [RRset(f"n{number}.{name}", 1, 5, ("192.0.2.2",)) for number in range(int(records))]
-edit.create_zones(zones=[edit.NewZone(name, rrsets)], author=None, channel="import", now=timezone.now())
+edit.create_zones(zones=[edit.NewZone(name, rrsets)], acting=Acting(None, "import", timezone.now()))
 """
 
 

@@ -29,11 +29,12 @@ PUBLISH = """
 import sys, django
 django.setup()
 from django.utils import timezone
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
 from replication.dns.rrset import RRset
 name, address = sys.argv[1:]
 rrsets = [RRset("www." + name, 1, 300, (address,)), RRset(name, 2, 300, ("ns1.example.net.",))]
-edit.create_zone(name=name, author=None, channel="system", now=timezone.now(), rrsets=rrsets)
+edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", timezone.now()))
 """
 
 PAGE = """

@@ -35,11 +35,11 @@ import json, sys, time
 import django
 django.setup()
 from django.utils import timezone
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.rules.computed_types import SET_UP, reasons_against
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 from replication.dns import rdata
 from replication.dns.rrset import make
@@ -49,7 +49,7 @@ while reasons_against(SET_UP - {65401, 65402}):  # until every node has said wha
 now = timezone.now()
 acting = Acting(author=None, channel="system", now=now)
 rrsets = [make(label + name, rdata.type_from_text(type), 2, [text]) for label, type, text in json.loads(content)]
-edit.create_zone(name=name, author=None, channel="system", now=now, rrsets=rrsets)
+edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", now))
 zone = Zone.objects.get(name=name, deleted_at=None)
 sign.sign(zones=[zone], acting=acting)
 sign.set_cds(zone=zone, cds="2", cdnskey=True, acting=acting)
@@ -61,8 +61,8 @@ import sys
 import django
 django.setup()
 from django.utils import timezone
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.signing import other_signers
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 name, dnskey = sys.argv[1:]
 zone = Zone.objects.get(name=name, deleted_at=None)
@@ -77,9 +77,9 @@ import json, sys
 import django
 django.setup()
 from django.utils import timezone
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 name, step = sys.argv[1:]
 zone = Zone.objects.get(name=name, deleted_at=None)

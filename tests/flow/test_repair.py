@@ -48,13 +48,14 @@ EDIT = """
 import django
 django.setup()
 from django.utils import timezone
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.models import Channel, Zone
 from replication.dns import rdtypes, rrset
 zone = Zone.objects.get(name="test101.org.")
 met = rrset.make("met", rdtypes.A, 300, ["192.0.2.77"], origin=zone.name)
 patch = zone_patches.patch_of_steps(zone, [((met.name, met.type), zone_patches.replaced(met))])
-zone_patches.publish_patches(patches=[patch], author=None, channel=Channel.SYSTEM, now=timezone.now())
+zone_patches.publish_patches(patches=[patch], acting=Acting(None, Channel.SYSTEM, timezone.now()))
 """
 
 

@@ -59,8 +59,8 @@ import sys
 import django
 django.setup()
 from django.utils import timezone
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 acting = Acting(author=None, channel="system", now=timezone.now())
 sign.sign(zones=[Zone.objects.get(name=sys.argv[1], deleted_at=None)], acting=acting)
@@ -74,8 +74,8 @@ django.setup()
 from datetime import timedelta
 from django.utils import timezone
 from dnspanel.fleet.dnssec import drive
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.signing import rollovers
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Rollover, Zone
 act, name, speed, seconds = sys.argv[1:]

@@ -58,10 +58,10 @@ import json, sys
 import django
 django.setup()
 from django.utils import timezone
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit, zone_patches
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.models import Zone
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdata
@@ -74,7 +74,7 @@ def created(name, *more):
     soa = f"ns.{parent} hostmaster.{parent} 1 10800 3600 604800 {ttl}"
     rrsets = [("", "SOA", soa), ("", "NS", f"ns.{parent}"), *more]
     rrsets = [make((label + name), rdata.type_from_text(type), int(ttl), [text]) for label, type, text in rrsets]
-    edit.create_zone(name=name, author=None, channel="system", now=now, rrsets=rrsets)
+    edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", now))
     return Zone.objects.get(name=name, deleted_at=None)
 
 above = Zone.objects.filter(name=parent, deleted_at=None).first()
@@ -88,7 +88,7 @@ ds = [text for key in queries.keys_of(below) for text in key.ds[:1]]
 steps = [((child, type), zone_patches.replaced(make(child, type, int(ttl), texts)))
     for type, texts in ((2, [f"ns.{parent}"]), (43, ds))]
 patch = zone_patches.patch_of_steps(above, steps)
-zone_patches.publish_patches(patches=[patch], author=None, channel="system", now=now)
+zone_patches.publish_patches(patches=[patch], acting=Acting(None, "system", now))
 print(json.dumps([key.dnskey for key in queries.keys_of(above)]))
 """
 
@@ -100,10 +100,10 @@ django.setup()
 from django.db import connection
 from django.utils import timezone
 from dnspanel.fleet.dnssec import drive
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.signing import rollovers
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Zone
 from datetime import timedelta
@@ -141,7 +141,7 @@ while row.ended_at is None and time.monotonic() < until:
     owner = f"n{number % 5}.{name}"
     step = zone_patches.replaced(make(owner, 1, 2, [f"192.0.2.{number % 250 + 1}"]))
     patch = zone_patches.patch_of_steps(zone, [((owner, 1), step)])
-    zone_patches.publish_patches(patches=[patch], author=None, channel="system", now=timezone.now())
+    zone_patches.publish_patches(patches=[patch], acting=Acting(None, "system", timezone.now()))
     drive.drive_rollovers(clock=clock, look_every=timedelta())
     row.refresh_from_db()
     if row.step == steps[-1] == cancelled_at:
@@ -171,9 +171,9 @@ from dnspanel.accounts.rights import grant_edit
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
 from dnspanel.fleet.dnssec import drive
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.signing import rollovers
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Zone
 from replication.dns.rrset import make
@@ -202,7 +202,7 @@ def look_until(holds):
 def at_parent(ds):
     step = zone_patches.replaced(make(name, 43, int(ttl), ds))
     patch = zone_patches.patch_of_steps(above, [((name, 43), step)])
-    zone_patches.publish_patches(patches=[patch], author=None, channel="api", now=timezone.now())
+    zone_patches.publish_patches(patches=[patch], acting=Acting(None, "api", timezone.now()))
 
 look_until(lambda: row.step == "ds" and row.add_ds)
 old, new = row.old_ds[:1], row.new_ds[:1]

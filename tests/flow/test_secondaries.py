@@ -49,15 +49,16 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.secondaries import set_up
 from dnspanel.secondaries.configuration import parts_for
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 from replication.dns.rrset import make
 SOA, NS = 6, 2
 owner, ports, zones = User.objects.get(username="secunda"), json.loads(sys.argv[1]), json.loads(sys.argv[2])
 for name in zones:
-    short = {"rrsets": [make(name, SOA, 2, [f"ns.test. hostmaster.test. 1 10800 3600 604800 2"]),
-        make(name, NS, 2, ["ns.test."])]} if name.startswith("rolled") else {}
-    edit.create_zone(name=name, author=owner, channel="web", now=timezone.now(), **short)
+    short = [make(name, SOA, 2, [f"ns.test. hostmaster.test. 1 10800 3600 604800 2"]),
+        make(name, NS, 2, ["ns.test."])] if name.startswith("rolled") else None
+    edit.create_zone(zone=edit.NewZone(name, short), acting=Acting(owner, "web", timezone.now()))
 Zone.objects.filter(name__in=zones).update(tags=["foreign"])
 found = {}
 for kind, port in ports.items():
@@ -73,6 +74,7 @@ import json, random, sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.models import Zone
 from replication.dns import rdata
@@ -98,8 +100,7 @@ while published < count:
         rrset = make(name, number, chance.choice([60, 300]), sorted(texts), disabled) if texts else None
         changes[name, number] = rrset
     patch = zone_patches.Patch(zone, lambda current: changes, {name for name, _ in changes})
-    outcome = zone_patches.publish_patches(
-        patches=[patch], author=owner, channel="api", now=timezone.now(), confirmed=True)
+    outcome = zone_patches.publish_patches(patches=[patch], acting=Acting(owner, "api", timezone.now()), confirmed=True)
     published += outcome.publication is not None
 """
 
@@ -130,13 +131,14 @@ import sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 owner = User.objects.get(username="secunda")
 gone, come = sys.argv[1:]
 zone = Zone.objects.get(name=gone, deleted_at=None)
 edit.delete_zone(zone=zone, author=owner, channel="web", now=timezone.now())
-edit.create_zone(name=come, author=owner, channel="web", now=timezone.now())
+edit.create_zone(zone=edit.NewZone(come), acting=Acting(owner, "web", timezone.now()))
 Zone.objects.filter(name=come, deleted_at=None).update(tags=["foreign"])
 """
 
@@ -148,9 +150,9 @@ from datetime import timedelta
 from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.secondaries import signed
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.signing import rollovers, sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Zone
 from replication.codec.dnssec import Nsec3
@@ -163,7 +165,7 @@ for name in names:
     if step in {"sign", "split"}:
         rrset = make(f"www.{name}", 1, 2, ["192.0.2.1"])
         patch = zone_patches.Patch(zone, lambda current: {(rrset.name, 1): rrset}, {rrset.name})
-        zone_patches.publish_patches(patches=[patch], author=owner, channel="api", now=timezone.now())
+        zone_patches.publish_patches(patches=[patch], acting=Acting(owner, "api", timezone.now()))
         zone.refresh_from_db()
         nsec3 = Nsec3(0, b"", False, False) if name.startswith("nsec3") else None
         sign.sign(zones=[zone], nsec3=nsec3, acting=acting, split=step == "split")
@@ -185,8 +187,8 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.dnssec import drive
 from dnspanel.secondaries import set_up
 from dnspanel.secondaries.models import Secondary
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.signing import rollovers
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Rollover, Zone
 step, name = sys.argv[1:]

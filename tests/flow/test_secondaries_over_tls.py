@@ -34,11 +34,12 @@ from dnspanel.accounts.models import User
 from dnspanel.secondaries import set_up
 from dnspanel.secondaries.configuration import parts_for
 from dnspanel.secondaries.server_certificate import tls_endpoint
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 owner, ports, tls_ports, zones, certificate = User.objects.get(username="secundus"), *json.loads(sys.argv[1])
 for name in zones:
-    edit.create_zone(name=name, author=owner, channel="web", now=timezone.now())
+    edit.create_zone(zone=edit.NewZone(name), acting=Acting(owner, "web", timezone.now()))
 found = {}
 for kind, port in ports.items():
     terms = set_up.Terms(f"{kind}-tls", [f"127.0.0.1:{port}"], kind=kind.removeprefix("newer-"), zones=zones,

@@ -36,6 +36,7 @@ from dnspanel.fleet.rollout import deliver, groups
 from dnspanel.fleet.rollout.gates import read_gates
 from dnspanel.fleet.models import Ack, Delivery, Isolation, Node, NodeGroup
 from dnspanel.publish.models import Segment, Snapshot
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import bulk, edit
 from dnspanel.zones.models import LogHead, Publication, Zone
 from replication.dns import rdata, rrset
@@ -53,9 +54,8 @@ def create(zone, *more):
     rrsets = [rrset.make(f"www.{zone}", 1, 60, ["192.0.2.1"]),
               *[rrset.make(name, rdata.type_from_text(type), 60, [value]) for name, type, value in more]]
     # Whoever creates many zones has checked their values before.
-    return edit.create_zones(
-        zones=[edit.NewZone(zone, tuple(rrsets))], author=None, channel="system", now=timezone.now()
-    ).sequence
+    acting = Acting(None, "system", timezone.now())
+    return edit.create_zones(zones=[edit.NewZone(zone, tuple(rrsets))], acting=acting).sequence
 args = [json.loads(text) for text in sys.argv[1:]]
 """
 
@@ -334,12 +334,13 @@ def test_a_poison_among_many_rrsets_is_found_by_its_name_and_whoever_waits_hears
     # those who waited were told that every node answers with it.
     script = """
 from dnspanel.api.waiting import wait_for_nodes
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import TakenBack
 hosts = [rrset.make(f"h{number}.{args[0]}", 1, 60, ["192.0.2.9"]) for number in range(150)]
 bad = rrset.make(f"h77.{args[0]}", rdata.type_from_text(args[1]), 60, [args[2]])
 begun = timezone.now()
 zone = edit.NewZone(args[0], (*hosts, bad))
-publication = edit.create_zones(zones=[zone], author=None, channel="system", now=begun)
+publication = edit.create_zones(zones=[zone], acting=Acting(None, "system", begun))
 try:
     result = wait_for_nodes(publication, 50)
 except TakenBack as exc:
@@ -355,10 +356,10 @@ SIGNED = "signed.test."
 # What no verb does, but a fault of one would: a key that signs alone, and is in no DNSKEY RRset.
 MISSIGN = """
 from dataclasses import replace
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.log import signing_log
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.dnssec.key_material import KSK_FLAGS
 from dnspanel.zones.dnssec.signing_state import KeyState
 zone = Zone.objects.get(name=args[0], deleted_at=None)
@@ -367,17 +368,16 @@ def missigned(zone, state):
     hidden = sign._store(zone, KSK_FLAGS, key_material.generate(13), acting)
     keys = [replace(key, active=False) for key in state.keys]
     return replace(state, keys=(*keys, KeyState(hidden.pk, 13, KSK_FLAGS, True, False)))
-[publication] = signing_log.change_signing(
-    zones=[zone], decide=missigned, author=None, channel="system", now=now, action="dnssec.key_set")
+[publication] = signing_log.change_signing(zones=[zone], decide=missigned, acting=acting, action="dnssec.key_set")
 result = publication.sequence
 """
 
 
 # A new zone, which is signed; with its keys.
 SIGN_NEW = """
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 create(args[0])
 zone = Zone.objects.get(name=args[0], deleted_at=None)
 sign.sign(zones=[zone], acting=Acting(author=None, channel="system", now=now))

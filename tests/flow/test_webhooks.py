@@ -16,11 +16,12 @@ django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.webhooks import hooks
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
 owner, now = User.objects.get(username="wanda"), timezone.now()
 terms = hooks.WebhookTerms(url="https://localhost:8443/", events=["publication.saved", "publication.everywhere"])
 hooks.create_webhook(terms=terms, by=owner, now=now, resolve=lambda host, port: ["9.9.9.9"])
-edit.create_zone(name="hooked.test.", author=owner, channel="web", now=timezone.now())
+edit.create_zone(zone=edit.NewZone("hooked.test."), acting=Acting(owner, "web", timezone.now()))
 """
 DELIVERIES = """
 import json, django

@@ -9,6 +9,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.gateway import lookup
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.store import store_rrsets
@@ -86,7 +87,7 @@ def key(make_key: MakeKey, alice: User) -> Key:
     for name, text in texts().items():
         rrsets = rrsets_of(name, text)
         apex = [rrset for rrset in rrsets if rrset.name == name and rrset.type in (rdtypes.SOA, rdtypes.NS)]
-        edit.create_zone(name=name, author=alice, channel=Channel.WEB, now=NOW, rrsets=apex)
+        edit.create_zone(zone=edit.NewZone(name, apex), acting=Acting(alice, Channel.WEB, NOW))
         zone = Zone.objects.get(name=name)
         # Without the rules, which refuse some of what PowerDNS serves.
         store_rrsets.replace_rrsets((zone.pk, name, rrset) for rrset in rrsets)

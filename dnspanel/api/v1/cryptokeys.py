@@ -22,6 +22,7 @@ from dnspanel.api.v1.view import (
     zone_by_id,
 )
 from dnspanel.api.v1.waiting import requested_wait, wait_for_all
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.key_material import EVERY_DIGEST, KSK_FLAGS, ZSK_FLAGS
 from dnspanel.zones.dnssec.queries import KeyView
@@ -30,7 +31,6 @@ from dnspanel.zones.errors import BadKey, KeyUnknown
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 
 _FLAGS = {"ksk": KSK_FLAGS, "csk": KSK_FLAGS, "zsk": ZSK_FLAGS}
 # What PowerDNS calls algorithms, in whatever case.
@@ -79,7 +79,7 @@ class Cryptokeys(PowerdnsView):
                 flags=new.flags,
                 algorithm=new.algorithm,
                 bits=new.bits,
-                private_text=new.private_text,
+                texts=sign.KeyTexts(new.private_text),
                 active=new.active,
                 published=new.published,
             )

@@ -23,13 +23,13 @@ from dnspanel.api.v1.acting_metadata import ALLOW_AXFR_FROM, ALSO_NOTIFY, AXFR_M
 from dnspanel.primaries.keys import key_name_of
 from dnspanel.secondaries import access, keyless
 from dnspanel.secondaries.set_up import checked_addresses, checked_networks
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.dnssec.signing_state import PUBLISH_CDNSKEY, PUBLISH_CDS, SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned, Unknown
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.settings.settings_of_zone import change_soa_edit
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 
 # How PowerDNS's API sees kinds: those that it writes, and those that it shows only.
 WRITABLE = frozenset(

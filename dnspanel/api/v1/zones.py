@@ -31,6 +31,7 @@ from dnspanel.api.v1.view import (
 from dnspanel.api.v1.waiting import Wait, requested_wait, wait_for_all
 from dnspanel.api.v1.zone_objects import zone_list, zone_object
 from dnspanel.catalogs import produce
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.errors import NotSigned
 from dnspanel.zones.models import Channel, Publication, Zone
@@ -38,7 +39,6 @@ from dnspanel.zones.publishing import edit
 from dnspanel.zones.publishing.zone_patches import publish_patches
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.presigned import drop_signatures
 from dnspanel.zones.signing.sign import RequestedSigning
 from replication.dns import rdata
@@ -94,26 +94,16 @@ def _create(request: Request, new: NewZone) -> Publication:
     if new.attributes.get("kind") == primaries.PRODUCER:
         with primaries.named_refusals(), named_violations("another"):
             return produce.create_producer(
-                name=new.name,
-                rrsets=new.rrsets,
-                nameservers=new.nameservers or None,
-                soa_is_made=new.soa_is_made,
-                soa_edit=new.soa_edit,
-                author=actor,
-                channel=Channel.API,
-                now=now,
+                zone=edit.NewZone(new.name, new.rrsets),
+                apex=edit.Apex(nameservers=new.nameservers or None, soa_is_made=new.soa_is_made, soa_edit=new.soa_edit),
+                acting=Acting(actor, Channel.API, now),
                 alongside=keep_the_rest,
             )
     with primaries.named_refusals(), named_violations("another"):
         return edit.create_zone(
-            name=new.name,
-            rrsets=new.rrsets,
-            nameservers=new.nameservers or None,
-            soa_is_made=new.soa_is_made,
-            author=actor,
-            channel=Channel.API,
-            now=now,
-            soa_edit=new.soa_edit,
+            zone=edit.NewZone(new.name, new.rrsets),
+            apex=edit.Apex(nameservers=new.nameservers or None, soa_is_made=new.soa_is_made, soa_edit=new.soa_edit),
+            acting=Acting(actor, Channel.API, now),
             alongside=keep_the_rest,
             then=sign_it if new.signing.signed else None,
         )
@@ -187,7 +177,7 @@ def _publish(
 
     with named_violations():
         outcome = publish_patches(
-            patches=[content.patch], author=actor, channel=Channel.API, now=now, alongside=keep_the_rest
+            patches=[content.patch], acting=Acting(actor, Channel.API, now), alongside=keep_the_rest
         )
     wait_for_all(request, outcome.publication, wait)
     plan = outcome.plans[0]

@@ -15,6 +15,7 @@ from django.db import connection
 
 from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.fleet.models import ParentState
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.other_keys import in_one_piece
 from dnspanel.zones.dnssec.signing_state import DELETE, KeyRole, SigningState
@@ -88,10 +89,7 @@ def _reconcile_zone(zone: Zone, now: datetime, *, signals: bool) -> int:
     for at in range(0, len(steps), PIECE):
         zone_patches.publish_patches(
             patches=[zone_patches.patch_of_steps(zone, steps[at : at + PIECE])],
-            author=None,
-            channel=Channel.SYSTEM,
-            now=now,
-            reason=panel_reasons.SIGNALLING_NAMES,
+            acting=Acting(None, Channel.SYSTEM, now, panel_reasons.SIGNALLING_NAMES),
             under=SystemRight.SIGNALLING,
         )
     return len(steps)

@@ -18,6 +18,7 @@ from dnspanel.transfer import rights
 from dnspanel.transfer.imports import plan, scan, stage
 from dnspanel.transfer.imports.kept_keys import brought_signings, with_source_chains
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.errors import HookRefused, NamesRefused, NamesTaken
 from dnspanel.zones.log import panel_reasons
@@ -145,10 +146,7 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
     create_ready_zones(
         zones=[BulkZone(zone.zone_id, zone.name, zone.serial, zone.rrsets) for zone in zones],
         rows=lambda: (bytes(content[zone.rows_offset : zone.rows_offset + zone.rows_size]) for zone in zones),
-        author=author,
-        channel=Channel.IMPORT,
-        now=now,
-        reason=reason_of(job),
+        acting=Acting(author, Channel.IMPORT, now, reason_of(job)),
         team=rights.rights_of(job).team,
         beside=beside,
         signed=[name for name, signing in brought.items() if isinstance(signing, BroughtSigning)],

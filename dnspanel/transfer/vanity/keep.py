@@ -18,6 +18,7 @@ from dnspanel.accounts.actors.actors import Actor, Author, Person, actor_of, act
 from dnspanel.accounts.audit import audit
 from dnspanel.fleet.reads.public_addresses import public_addresses
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import PublishingOnHold, TemplateRefused, ZoneError
 from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, KeptAddresses, Zone, ZoneTemplate
@@ -171,10 +172,9 @@ def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: 
     try:
         outcome = publish_patches(
             patches=[Patch(kept.zone, decide, set(expected))],
-            author=_author_of(kept),
-            channel=Channel.SYSTEM,
-            now=now,
-            reason=panel_reasons.ADDRESSES.format(name=kept.template.name),
+            acting=Acting(
+                _author_of(kept), Channel.SYSTEM, now, panel_reasons.ADDRESSES.format(name=kept.template.name)
+            ),
             confirmed=False,
             alongside=refuse_stopped,
         )

@@ -22,6 +22,7 @@ from dnspanel.transfer.zone_templates.access import template_for, templates_visi
 from dnspanel.transfer.zone_templates.compare import Act, Outcome, RRsets, Step
 from dnspanel.transfer.zone_templates.content import Made, make_version, version_of
 from dnspanel.transfer.zone_templates.use import Values, bases_of, compare_made, keys_of, leave_other_sets, using
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import (
     Conflicts,
     Forbidden,
@@ -269,10 +270,7 @@ class _Batch:
         channel = Channel.API if self._run.by_token else Channel.WEB
         outcome = publish_patches(
             patches=patches,
-            author=self._author,
-            channel=channel,
-            now=self._now,
-            reason=self._reason,
+            acting=Acting(self._author, channel, self._now, self._reason),
             confirmed=self._changes_servers,
             alongside=lambda: self._advance(found),
         )

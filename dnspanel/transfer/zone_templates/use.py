@@ -3,8 +3,6 @@
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
-from uuid import UUID
 
 from django.db import transaction
 
@@ -15,6 +13,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates.compare import RRsets, Step, add_beside, compare
 from dnspanel.transfer.zone_templates.content import Made, make_version, version_of
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import RightMissing, TemplateRefused, TemplateUnknown
 from dnspanel.zones.lists import queries
@@ -124,16 +123,17 @@ def publish_steps(
     use: Using,
     zone: Zone,
     steps: Sequence[Step],
-    author: draft.Drafter,
-    now: datetime,
+    acting: Acting,
     keep: bool | None = None,
-    terms: Mapping[str, Any],
+    accept_warnings: bool = True,
+    confirmed: bool = True,
 ) -> zone_patches.Outcome:
-    """The zone has these steps, which were proposed for its revision, in a publication of its own.
+    """Publish these steps, which were proposed for the zone's revision, in a publication of its own.
 
-    `keep` is as for `draft_steps`; the link is changed in the same transaction. `terms` and what is raised are those of
-    `zone_patches.publish_patches`; Forbidden for who may not change the zone.
+    `keep` is as for `draft_steps`; the link is changed in the same transaction. Raises as
+    `zone_patches.publish_patches`, and Forbidden for who may not change the zone.
     """
+    author, now = acting.author, acting.now
     access.require_editor(author, zone)
     changes = {step.change.key: step.change.after for step in steps if step.changes}
 
@@ -144,7 +144,13 @@ def publish_steps(
             _link_published(use, zone, author, now)
 
     patch = zone_patches.Patch(zone, lambda current: changes, {name for name, _ in changes}, zone.revision)
-    return zone_patches.publish_patches(patches=[patch], author=author, now=now, alongside=alongside, **terms)
+    return zone_patches.publish_patches(
+        patches=[patch],
+        acting=acting,
+        accept_warnings=accept_warnings,
+        confirmed=confirmed,
+        alongside=alongside,
+    )
 
 
 def _link_published(use: Using, zone: Zone, author: Author, now: datetime) -> None:
@@ -163,11 +169,7 @@ def create_zones_from(
     use: Using,
     zones: Sequence[NewZone],
     keep: bool,
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str = "",
-    form_id: UUID | None = None,
+    acting: Acting,
     team: Team | None = None,
     server_set: ServerSet | None = None,
 ) -> Publication:
@@ -182,13 +184,13 @@ def create_zones_from(
                 template_id=use.template.pk,
                 version=use.version.number,
                 zone_names=[zone.name for zone in zones],
-                now=now,
+                now=acting.now,
                 values=use.values,
             )
             audit.record(
                 action="template.link",
-                by=author,
-                now=now,
+                by=acting.author,
+                now=acting.now,
                 target=use.template.name,
                 version=use.version.number,
                 new_zones=len(zones),
@@ -196,11 +198,7 @@ def create_zones_from(
 
     return edit.create_zones(
         zones=zones,
-        author=author,
-        channel=channel,
-        now=now,
-        reason=reason,
-        form_id=form_id,
+        acting=acting,
         team=team,
         server_set=server_set,
         alongside=alongside,

@@ -42,8 +42,7 @@ def key_add(request: PanelRequest, zone_name: str) -> HttpResponse:
             flags=chosen["flags"],
             algorithm=chosen["algorithm"],
             bits=form.key_bits,
-            private_text=chosen["private_text"],
-            public_text=chosen["public_text"],
+            texts=sign.KeyTexts(chosen["private_text"], chosen["public_text"]),
             active=chosen["active"],
             published=chosen["published"],
         )

@@ -13,11 +13,11 @@ from dnspanel.web.confirm import Question, ask
 from dnspanel.web.dnssec.forms import OtherKeyForm
 from dnspanel.web.dnssec.pages import acting, answer, page
 from dnspanel.web.layout import PanelRequest
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Channel
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import other_signers
-from dnspanel.zones.signing.guarded import Acting
 
 
 @require_POST

@@ -48,6 +48,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.forms import PublishingForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.sync import sync_of
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import policy_queries, rollover_queries
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.describe import describe_polling
@@ -60,7 +61,6 @@ from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.presigned import ENDS_SOON, drop_signatures, signatures_end
 from dnspanel.zones.signing.safety import ParentHere, parent_here
 from dnspanel.zones.signing.signalling import has_signalling, set_signalling

@@ -204,7 +204,7 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
             zones=zones,
             of=of,
             form_id=form_id,
-            consenting=consenting,
+            consent=consenting,
         )
     except _NotAsSeen as exc:
         return review_page(request, zone, of=of, form=exc.form, plans=exc.plans, status=422)
@@ -266,10 +266,12 @@ def _ask(
         name=form.cleaned_data["name"] or f"{request.user.username}, {timezone.localtime(now):%Y-%m-%d %H:%M:%S}",
         named=of,
         zones=zones,
-        reason=form.cleaned_data["reason"],
-        accepted=form.accepted,
-        confirmed=form.is_confirmed,
-        publish_at=form.cleaned_data["publish_at"],
+        terms=publish_requests.Terms(
+            form.cleaned_data["reason"],
+            accepted=form.accepted,
+            confirmed=form.is_confirmed,
+            publish_at=form.cleaned_data["publish_at"],
+        ),
         now=now,
     )
     return redirect("draft-request", made.key)

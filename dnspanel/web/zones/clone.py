@@ -13,6 +13,7 @@ from dnspanel.web.forms import CloneZoneForm
 from dnspanel.web.layout import PanelRequest
 from dnspanel.web.near_quotas import near_quotas
 from dnspanel.web.zones.pages import created_or_refused, go_to_new_zones, refuse_names
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import CannotClone, RightMissing
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.publishing import clone
@@ -43,11 +44,7 @@ def zone_clone(request: PanelRequest, zone_name: str) -> HttpResponse:
         return clone.clone_zone(
             source=source,
             zone_names=form.cleaned_data["names"],
-            author=request.user,
-            channel=Channel.WEB,
-            now=timezone.now(),
-            reason=form.cleaned_data["reason"],
-            form_id=form.id,
+            acting=Acting(request.user, Channel.WEB, timezone.now(), form.cleaned_data["reason"], form.id),
             team=form.cleaned_data.get("team"),
             with_tags=form.cleaned_data["tags"],
         )

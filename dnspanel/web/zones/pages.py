@@ -39,6 +39,7 @@ from dnspanel.web.zones.from_template import (
     using_of,
     with_records,
 )
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import (
     HookRefused,
     KeptBack,
@@ -292,11 +293,7 @@ def _create(form: NewZoneForm, begins: Beginning, request: PanelRequest) -> Publ
         return None
     terms: dict[str, Any] = {
         "zones": zones,
-        "author": request.user,
-        "channel": Channel.WEB,
-        "now": timezone.now(),
-        "reason": form.cleaned_data["reason"],
-        "form_id": form.id,
+        "acting": Acting(request.user, Channel.WEB, timezone.now(), form.cleaned_data["reason"], form.id),
         "team": form.cleaned_data.get("team"),
         "server_set": form.cleaned_data["server_set"],
     }

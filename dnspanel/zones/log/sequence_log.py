@@ -2,7 +2,6 @@
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 from json.encoder import encode_basestring as quoted
 from typing import Any
 from uuid import UUID, uuid4
@@ -11,10 +10,11 @@ from django.db import connection, transaction
 from django.db.models import Q
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actors.actors import Author, SystemRight, passes_rules, token_of, user_of
+from dnspanel.accounts.actors.actors import SystemRight, passes_rules, token_of, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.texts import in_english
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import HookUnasked, PublishingOnHold
 from dnspanel.zones.governance import publish_guards, publish_hooks
 from dnspanel.zones.governance.parts import Part, types_changed
@@ -123,15 +123,11 @@ _COLUMNS = ("zone_id", "kind", "number", "serial", "rrset_count", "added", "chan
 def append_publication(
     *,
     revisions: Sequence[NewRevision],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str,
-    form_id: UUID | None,
+    acting: Acting,
     passage: Passage = NO_PASSAGE,
     under: SystemRight | None = None,
 ) -> Publication:
-    """The log is one sequence longer, each zone has its new revision, and workers are woken on commit.
+    """Append a publication to the log, give each zone its new revision, and wake workers on commit.
 
     Whatever publishes comes through here, so here rules of approval and freezes hold, by `passage`, and publish hooks,
     by what they answered (`publish_hooks`), but for what is done `under` a system right that passes them. Nobody (None)
@@ -141,26 +137,17 @@ def append_publication(
     other publisher waits. Raises IntegrityError when `form_id` has published before, and
     PublishingOnHold while publishing is on hold: the same statement sees it, and then writes nothing.
     """
-    user, token, origin = user_of(author), token_of(author), audit.origin()
-    parameters = {
-        "at": now,
-        "author": user.pk if user else None,
-        "token": token.pk if token else None,
-        "channel": channel,
-        "reason": in_english(reason),
-        "form_id": form_id,
-        "address": origin.address,
-        "request_id": origin.request_id,
-        **{name: _array([getattr(r, name) for r in revisions]) for name in _COLUMNS},
-        "changes": f"[{','.join([_row(r, change) for r in revisions for change in r.changes])}]",
-    }
+    author, now = acting.author, acting.now
+    parameters = _parameters(revisions, acting)
     is_free = passes_rules(under)
     parameters |= {"is_free": is_free, "hooks": "{}", "over": "{}", **_concern([] if is_free else revisions)}
     passed = NOTHING_PASSED
     appended = _append({**parameters, "is_checked": is_free}, len(revisions))
     if appended is None and not is_free:
         parts = [Part(r.zone_id, r.kind, r.changes) for r in revisions]
-        passed = publish_guards.refuse(parts, author=author, channel=channel, reason=reason, passage=passage, now=now)
+        passed = publish_guards.refuse(
+            parts, author=author, channel=acting.channel, reason=acting.reason, passage=passage, now=now
+        )
         known = {"is_checked": True, "hooks": _array(passed.hooks), "over": _array(passed.over)}
         appended = _append({**parameters, **known}, len(revisions))
     if appended is None:
@@ -169,24 +156,47 @@ def append_publication(
             raise HookUnasked((), author, now)
         raise PublishingOnHold(hold)
     rehearsal.note(*revisions)
-    sequence, epoch = appended
+    publication = _appended(*appended, acting)
+    if passage != NO_PASSAGE:
+        publish_guards.record_passage(passage, publication, [r.zone_id for r in revisions], passed.refusals, author)
+    target = f"publication {publication.sequence}"
+    publish_hooks.record_answers(passed.answers, target=target, author=author, now=now)
+    return publication
+
+
+def _parameters(revisions: Sequence[NewRevision], acting: Acting) -> dict[str, Any]:
+    """Return what the statement writes, but for what rules are about."""
+    user, token, origin = user_of(acting.author), token_of(acting.author), audit.origin()
+    return {
+        "at": acting.now,
+        "author": user.pk if user else None,
+        "token": token.pk if token else None,
+        "channel": acting.channel,
+        "reason": in_english(acting.reason),
+        "form_id": acting.form_id,
+        "address": origin.address,
+        "request_id": origin.request_id,
+        **{name: _array([getattr(r, name) for r in revisions]) for name in _COLUMNS},
+        "changes": f"[{','.join([_row(r, change) for r in revisions for change in r.changes])}]",
+    }
+
+
+def _appended(sequence: int, epoch: UUID, acting: Acting) -> Publication:
+    """Return the publication that was appended. Workers are woken on commit."""
     transaction.on_commit(lambda: _wake_workers(sequence), robust=True)
-    publication = Publication(
+    origin = audit.origin()
+    return Publication(
         sequence=sequence,
         epoch=epoch,
-        at=now,
-        author=user,
-        token=token,
-        channel=channel,
-        reason=reason,
-        form_id=form_id,
+        at=acting.now,
+        author=user_of(acting.author),
+        token=token_of(acting.author),
+        channel=acting.channel,
+        reason=acting.reason,
+        form_id=acting.form_id,
         address=origin.address,
         request_id=origin.request_id,
     )
-    if passage != NO_PASSAGE:
-        publish_guards.record_passage(passage, publication, [r.zone_id for r in revisions], passed.refusals, author)
-    publish_hooks.record_answers(passed.answers, target=f"publication {sequence}", author=author, now=now)
-    return publication
 
 
 def _concern(revisions: Sequence[NewRevision]) -> dict[str, Any]:

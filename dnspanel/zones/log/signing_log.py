@@ -15,6 +15,7 @@ from dnspanel.accounts.actors.actors import Author, SystemRight, user_of
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.secrets.vault import encrypt_secret
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.key_material import KeyPair, key_tag
 from dnspanel.zones.dnssec.other_keys import changes_in_step
 from dnspanel.zones.dnssec.queries import signing_of_zones
@@ -49,16 +50,12 @@ def change_signing(
     *,
     zones: Sequence[Zone],
     decide: Decide,
-    author: Author,
-    channel: str,
-    now: datetime,
+    acting: Acting,
     action: str,
-    reason: str = "",
     alongside: Alongside = nothing,
     decided: Decided = no_more,
-    form_id: UUID | None = None,
 ) -> list[Publication]:
-    """Each zone is signed as `decide` says, given the zone, locked, and how it is signed: published and audited.
+    """Sign each zone as `decide` says, given the zone, locked, and how it is signed: publish and audit that.
 
     `decide` may be asked more than once, and may create and delete keys. Returns the publications, none where nothing
     changes; of a form that was sent before, its last one. Several are parts of one write. `alongside` runs in the
@@ -73,43 +70,39 @@ def change_signing(
             with transaction.atomic(durable=True):
                 if not published:
                     alongside()
-                step = _Step(zones, decide, author, channel, now, reason)
+                step = _Step(zones, decide, acting)
                 is_last = step.is_last
                 decided(is_last)
                 # The last publication has the form's id: a form that stopped half-way goes on when it is sent again.
-                publication = step.publish("" if published else action, form_id if is_last else None)
+                publication = step.publish("" if published else action, acting.form_id if is_last else None)
                 if publication is None:
                     return published
                 if published or not is_last:
                     join_parts([*published, publication])
                 published.append(publication)
         except (IntegrityError, DnssecRefused) as refusal:
-            return [publication_of_form(form_id, otherwise=refusal)]
+            return [publication_of_form(acting.form_id, otherwise=refusal)]
     return published
 
 
-def sign_within(
-    *, zone: Zone, decide: Decide, author: Author, channel: str, now: datetime, action: str, reason: str = ""
-) -> Publication | None:
-    """The same for one zone, as the last step of the caller's transaction; raises as the above.
+def sign_within(*, zone: Zone, decide: Decide, acting: Acting, action: str) -> Publication | None:
+    """Do the same for one zone, as the last step of the caller's transaction; raise as `change_signing`.
 
-    From one NSEC3 chain to another it only goes half the way: to NSEC.
+    From one NSEC3 chain to another it only goes half the way: to NSEC. A form sent twice is not noticed.
     """
-    return _Step([zone], decide, author, channel, now, reason).publish(action)
+    return _Step([zone], decide, acting).publish(action)
 
 
 class _Step:
     """One publication on the way to what `decide` says; the zones are locked."""
 
-    def __init__(
-        self, zones: Sequence[Zone], decide: Decide, author: Author, channel: str, now: datetime, reason: str
-    ) -> None:
-        self._author, self._channel, self._now, self._reason = author, channel, now, reason
+    def __init__(self, zones: Sequence[Zone], decide: Decide, acting: Acting) -> None:
+        self._acting = acting
         self._locked = find_zones.locked([zone.pk for zone in zones])
         if missing := {zone.pk for zone in zones} - {zone.pk for zone in self._locked}:
             raise Unknown(next(zone.name for zone in zones if zone.pk in missing))
         for zone in self._locked:
-            access.require_right(author, zone, Right.DNSSEC)
+            access.require_right(acting.author, zone, Right.DNSSEC)
         self._before = signing_of_zones([zone.pk for zone in self._locked])
         self._result = {zone.pk: decide(zone, self._before.get(zone.pk, UNSIGNED)) for zone in self._locked}
         self._after = {
@@ -128,36 +121,20 @@ class _Step:
             return None
         if action:
             targets = {zone.name: _act(self._before.get(zone.pk, UNSIGNED), self._result[zone.pk]) for zone in changed}
-            audit.record_each(action=action, by=self._author, now=self._now, targets=targets)
-        return _publish(
-            changed, self._before, self._after, self._author, self._channel, self._now, self._reason, form_id
-        )
+            audit.record_each(action=action, by=self._acting.author, now=self._acting.now, targets=targets)
+        return _publish(changed, self._before, self._after, replace(self._acting, form_id=form_id))
 
 
 def _publish(
-    zones: Sequence[Zone],
-    before: Mapping[int, SigningState],
-    after: Mapping[int, SigningState],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str,
-    form_id: UUID | None,
+    zones: Sequence[Zone], before: Mapping[int, SigningState], after: Mapping[int, SigningState], acting: Acting
 ) -> Publication:
+    now = acting.now
     states = with_row_ids({zone.pk: after[zone.pk] for zone in zones})
     found = store_rrsets.rrsets_at_names({zone.pk: (zone.name, [zone.name]) for zone in zones})
     revisions = [_revision(zone, found[zone.pk], states[zone.pk], now) for zone in zones]
     store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
     record_states([(zone.pk, zone.revision + 1, before.get(zone.pk), states[zone.pk]) for zone in zones], now=now)
-    return append_publication(
-        revisions=revisions,
-        author=author,
-        channel=channel,
-        now=now,
-        reason=reason,
-        form_id=form_id,
-        under=SystemRight.SIGNING,
-    )
+    return append_publication(revisions=revisions, acting=acting, under=SystemRight.SIGNING)
 
 
 def _revision(zone: Zone, apex: Mapping[Key, RRset], state: SigningState, now: datetime) -> NewRevision:

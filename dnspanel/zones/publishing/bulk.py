@@ -17,6 +17,7 @@ from dnspanel.accounts.actors.actors import Author, SystemRight, passes_rules, u
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.advisory_locks import Lock, SqlLock, lock_until_commit
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.dnssec.trust import newly_broken
 from dnspanel.zones.errors import HookRefused, KeptBack, Locked, NameRefused, NameReserved, NamesRefused, NamesTaken
@@ -189,10 +190,7 @@ def create_ready_zones(
     *,
     zones: Sequence[BulkZone],
     rows: Callable[[], Iterable[bytes]],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str = "",
+    acting: Acting,
     team: Team | None = None,
     beside: Beside = nothing,
     signed: Collection[str] = (),
@@ -210,16 +208,14 @@ def create_ready_zones(
             # Two at once fight for the same pages of the indexes: both take longer than one after the other, and what
             # somebody edits meanwhile waits for both.
             lock_until_commit(Lock.CREATION)
-            refuse_new_zones(zones=zones, author=author, team=team)
-            new = insert_zones(zones=zones, rows=rows(), author=author, now=now, team=team)
+            refuse_new_zones(zones=zones, author=acting.author, team=team)
+            new = insert_zones(zones=zones, rows=rows(), author=acting.author, now=acting.now, team=team)
             own = [zone.id for zone in zones]
-            nesting.refuse_names(zone_names=[z.name for z in zones], own=own, author=author, signed=signed)
+            nesting.refuse_names(zone_names=[z.name for z in zones], own=own, author=acting.author, signed=signed)
             try:
-                publication = append_publication(
-                    revisions=creations(new), author=author, channel=channel, now=now, reason=reason, form_id=None
-                )
+                publication = append_publication(revisions=creations(new), acting=acting)
             except (KeptBack, Locked):
-                _refuse_over(zones, author, reason, now)
+                _refuse_over(zones, acting.author, acting.reason, acting.now)
                 raise
             beside(publication)
             nesting.refuse_broken(zone_names=signed)
@@ -383,13 +379,7 @@ def delete_zones(
             if found:
                 revisions = into_trash(zones=found.values(), now=now)
                 publication = append_publication(
-                    revisions=revisions,
-                    author=author,
-                    channel=channel,
-                    now=now,
-                    reason=reason,
-                    form_id=None,
-                    under=under,
+                    revisions=revisions, acting=Acting(author, channel, now, reason), under=under
                 )
                 beside(publication)
         return publication, [id for id in expected if id not in found]
@@ -584,9 +574,7 @@ def _carry_out(
     if coming := [move.zone.pk for move in moves if move.zone.waits_for_nodes]:
         Zone.objects.filter(pk__in=coming).update(is_served=True)
     store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
-    publication = append_publication(
-        revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=None, under=under
-    )
+    publication = append_publication(revisions=revisions, acting=Acting(author, channel, now, reason), under=under)
     beside(publication)
     return publication
 

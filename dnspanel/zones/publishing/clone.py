@@ -4,12 +4,12 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
 
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import CannotClone, RightMissing
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.publishing import edit
@@ -87,11 +87,7 @@ def clone_zone(
     *,
     source: Zone,
     zone_names: Sequence[str],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str = "",
-    form_id: UUID | None = None,
+    acting: Acting,
     team: Team | None = None,
     with_tags: bool = False,
 ) -> Publication:
@@ -103,21 +99,17 @@ def clone_zone(
     so. `with_tags` takes the right to change settings of the new zones. Raises as `content_for_clones` and
     `edit.create_zones` do.
     """
-    content = content_for_clones(source=source, author=author, count=len(zone_names))
+    content = content_for_clones(source=source, author=acting.author, count=len(zone_names))
 
     def beside() -> None:
         made = Zone.objects.filter(name__in=zone_names, deleted_at=None)
         made.update(soa_edit_api=source.soa_edit_api, soa_edit=source.soa_edit, default_ttl=source.default_ttl)
         for zone in made.select_related("team") if with_tags and source.tags else ():
-            change_settings(zone=zone, tags=source.tags, team=zone.team, author=author, now=now)
+            change_settings(zone=zone, tags=source.tags, team=zone.team, author=acting.author, now=acting.now)
 
     return edit.create_zones(
-        zones=[edit.NewZone(name, tuple(content.named(name, now))) for name in zone_names],
-        author=author,
-        channel=channel,
-        now=now,
-        reason=reason,
-        form_id=form_id,
+        zones=[edit.NewZone(name, tuple(content.named(name, acting.now))) for name in zone_names],
+        acting=acting,
         team=team,
         alongside=beside,
     )

@@ -1,7 +1,7 @@
 """Zones come, go to the trash and come back; each act is a publication of its own. Verbs."""
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -12,6 +12,7 @@ from dnspanel.accounts.actors.actors import Author, SystemRight
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import (
     NamesRefused,
     NameTaken,
@@ -57,6 +58,54 @@ class NewZone:
 
 
 @dataclass(frozen=True, slots=True)
+class Apex:
+    """What the apex of a new zone gets where its RRsets lack a SOA or NS.
+
+    The name servers are `nameservers`; without them those of `server_set`, else of the set that new zones of the team
+    begin with, and then the zone is kept in step with that set; else those of the settings. A SOA that only a face has
+    made (`soa_is_made`) names whom the set says. With `soa_edit` the zone's serial moves in that way from now on, the
+    one that it begins with included.
+    """
+
+    nameservers: Sequence[str] | None = None
+    hostmaster: str | None = None
+    server_set: ServerSet | None = None
+    soa_is_made: bool = False
+    soa_edit: soa.SoaEdit | None = None
+
+    def complete(self, zone: str, rrsets: Sequence[RRset], now: datetime) -> list[RRset]:
+        """Return the RRsets with a SOA and apex NS, made where they lack, once the name servers are decided."""
+        at_apex = {rrset.type for rrset in rrsets if rrset.name == zone}
+        content = list(rrsets)
+        if self.soa_is_made and self.server_set is not None:
+            servers = self.server_set.servers
+            content = [servers.named_in_new(rrset) if rrset.type == rdtypes.SOA else rrset for rrset in content]
+        if rdtypes.NS not in at_apex:
+            content.insert(0, self._servers(zone))
+        if rdtypes.SOA not in at_apex:
+            content.insert(0, self._soa(zone, now))
+        return content if self.soa_edit is None else [self._with_first_serial(each, zone, now) for each in content]
+
+    def _servers(self, zone: str) -> RRset:
+        if self.server_set is not None:
+            return self.server_set.servers.nameservers(zone)
+        return make(zone, rdtypes.NS, soa.DEFAULT_TTL, self.nameservers or ())
+
+    def _soa(self, zone: str, now: datetime) -> RRset:
+        mailbox = self.hostmaster or settings.DEFAULT_HOSTMASTER
+        primary = (self.nameservers or settings.DEFAULT_NAMESERVERS)[0]
+        if self.server_set is not None:
+            primary = self.server_set.servers.first
+            mailbox = self.hostmaster or self.server_set.servers.hostmaster or mailbox
+        return soa.default_soa(zone, primary, mailbox, soa.first_serial(now))
+
+    def _with_first_serial(self, rrset: RRset, zone: str, now: datetime) -> RRset:
+        if self.soa_edit is None or (rrset.name, rrset.type) != (zone, rdtypes.SOA):
+            return rrset
+        return soa.with_serial(rrset, self.soa_edit.first(soa.serial_of(rrset), now))
+
+
+@dataclass(frozen=True, slots=True)
 class ZoneToDelete:
     """A zone, and the revision at which it must be still (None: any)."""
 
@@ -66,92 +115,76 @@ class ZoneToDelete:
 
 def create_zone(
     *,
-    name: str,
-    author: Author,
-    channel: str,
-    now: datetime,
-    rrsets: Sequence[RRset] | None = None,
-    nameservers: Sequence[str] | None = None,
-    hostmaster: str | None = None,
-    server_set: ServerSet | None = None,
-    soa_is_made: bool = False,
+    zone: NewZone,
+    acting: Acting,
+    apex: Apex = Apex(),
     team: Team | None = None,
-    reason: str = "",
-    form_id: UUID | None = None,
-    soa_edit: soa.SoaEdit | None = None,
     alongside: Alongside = nothing,
     then: Then | None = None,
     awaits_transfer: bool = False,
 ) -> Publication:
-    """The zone exists, is revision 1, and is in the log.
+    """Create a zone and publish it as revision 1.
 
-    `name` may be typed by a person: it becomes canonical here. A SOA or apex
-    NS that `rrsets` lacks is made from `nameservers` and `hostmaster`; without
-    `nameservers` from `server_set`, else from the set that new zones of the
-    team begin with, and then the zone is kept in step with that; else from the
-    settings. A SOA that only the face has made (`soa_is_made`) names whom the
-    set says. With `soa_edit` the zone's serial moves in that way
-    from now on, the one that it begins with included. A serial that is not above the one at which a zone of this name
+    The zone's name may be typed by a person: it becomes canonical here. `apex` says what the zone gets where it lacks a
+    SOA or apex NS. A serial that is not above the one at which a zone of this name
     was deleted becomes the next one of that. Raises BadName,
     NameRefused (NameTaken, or for a name that nobody or not this author may
     have: see `nesting`), QuotaExceeded or RuleViolations (errors only;
     warnings do not stop a new zone). It begins signed if its DNSSEC policy says
     so. The same form sent twice returns the first publication. A zone with more
-    RRsets than `pieces.PIECE_RRSETS` is filled by further publications, of
-    which the last is returned. The zone
+    RRsets than `pieces.PIECE_RRSETS` is filled by further publications; the last one is returned. The zone
     belongs to `team`, or to the only team in which the author may create
     zones; raises RightMissing for who may not. `alongside` runs in the same transaction,
     when the zone is in its table; `then` does as the last step of that transaction, when the zone is in the log, and
     publishes what belongs to its beginning: that publication is returned. One that `awaits_transfer` is not signed,
     and no node gets it before its first transfer; `alongside` says from where.
     """
-    zone_name = names.parse(name)
-    team = access.team_for_new_zone(author, team, zone_name)
-    brings_own = nameservers is not None or _has_nameservers(zone_name, rrsets or ())
-    if server_set is None and not brings_own and not awaits_transfer:
+    name, rrsets = names.parse(zone.name), zone.rrsets or ()
+    team = access.team_for_new_zone(acting.author, team, name)
+    server_set = apex.server_set
+    if server_set is None and apex.nameservers is None and not awaits_transfer and not _has_nameservers(name, rrsets):
         server_set = server_sets.default_set(None if team is None else team.pk)
-    begins = _Apex(_servers(nameservers), hostmaster, server_set, soa_is_made)
-    content = _completed(zone_name, rrsets or (), begins, now)
-    if soa_edit is not None:
-        content = [_with_first_serial(rrset, zone_name, soa_edit, now) for rrset in content]
-    _refuse_errors(zone_name, content)
-
-    def move_serials() -> None:
-        if soa_edit is not None:
-            made = Zone.objects.filter(name=zone_name, deleted_at=None)
-            made.update(soa_edit_api=soa_edit.api, soa_edit=soa_edit.edit)
+    begins = replace(apex, nameservers=_servers(apex.nameservers), server_set=server_set)
+    content = begins.complete(name, rrsets, acting.now)
+    _refuse_errors(name, content)
 
     def begin() -> None:
-        move_serials()
-        _follow(server_set, [(zone_name, content)], now)
+        if apex.soa_edit is not None:
+            made = Zone.objects.filter(name=name, deleted_at=None)
+            made.update(soa_edit_api=apex.soa_edit.api, soa_edit=apex.soa_edit.edit)
+        _follow(server_set, [(name, content)], acting.now)
 
     def beside() -> None:
         begin()
         alongside()
 
-    if awaits_transfer:
-        kind = RevisionKind.AWAIT
-        return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside, then, kind)
-    if not pieces.exceeds_piece(len(content)):
-        return _create([(zone_name, content)], author, team, channel, now, reason, form_id, beside, then)
+    if not awaits_transfer and pieces.exceeds_piece(len(content)):
+        return _create_in_pieces(name, content, acting, team, begin, alongside, then)
+    kind = RevisionKind.AWAIT if awaits_transfer else RevisionKind.CREATE
+    return _create([(name, content)], acting, team, beside, then, kind)
 
-    quotas.refuse_rrsets(author, team, [(zone_name, len(content))])
+
+def _create_in_pieces(
+    name: str,
+    content: Sequence[RRset],
+    acting: Acting,
+    team: Team | None,
+    begin: Alongside,
+    alongside: Alongside,
+    then: Then | None,
+) -> Publication:
+    """Create a zone with its apex, then publish its other RRsets piece by piece; return the last publication."""
+    quotas.refuse_rrsets(acting.author, team, [(name, len(content))])
     try:
-        first = [rrset for rrset in content if rrset.name == zone_name]
-        created = _create(
-            [(zone_name, first)], author, team, channel, now, reason, None, begin, then, more_follows=True
-        )
+        first = [rrset for rrset in content if rrset.name == name]
+        created = _create([(name, first)], replace(acting, form_id=None), team, begin, then, more_follows=True)
     except ZoneError as refusal:
-        return publication_of_form(form_id, otherwise=refusal)
-    zone = Zone.objects.get(name=zone_name, deleted_at=None, sequence=created.sequence)
-    rest = [Change(rrset.name, rrset.type, None, rrset) for rrset in content if rrset.name != zone_name]
+        return publication_of_form(acting.form_id, otherwise=refusal)
+    zone = Zone.objects.get(name=name, deleted_at=None, sequence=created.sequence)
+    rest = [Change(rrset.name, rrset.type, None, rrset) for rrset in content if rrset.name != name]
     filled = pieces.publish_in_pieces(
-        plans=plan_zones({zone.pk: (zone, list(map(Edit, rest)))}, now, with_rules=False),
-        author=author,
-        channel=channel,
-        now=now,
-        reason=reason,
-        form_id=form_id,
+        plans=plan_zones({zone.pk: (zone, list(map(Edit, rest)))}, acting.now, with_rules=False),
+        acting=acting,
         alongside=alongside,
         fills=created,
     )
@@ -161,18 +194,14 @@ def create_zone(
 def create_zones(
     *,
     zones: Sequence[NewZone],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str = "",
-    form_id: UUID | None = None,
+    acting: Acting,
     team: Team | None = None,
     server_set: ServerSet | None = None,
     alongside: Alongside = nothing,
     awaits_transfer: bool = False,
     under: SystemRight | None = None,
 ) -> Publication:
-    """All these zones exist, in one publication; or none does. `alongside` is as of `create_zone`.
+    """Create all these zones in one publication, or none. `alongside` is as of `create_zone`.
 
     Raises NameTaken or NameReserved for the first such name; for those that
     nobody or not this author may have NameRefused if it is the only zone, else
@@ -189,26 +218,26 @@ def create_zones(
     servers are kept in step with it. `alongside` runs in the same transaction, when
     the zones are in their table. With `awaits_transfer` it is as with `create_zone`.
     """
-    team = access.team_for_new_zone(author, team, zones[0].name)
+    team = access.team_for_new_zone(acting.author, team, zones[0].name)
     if (
         server_set is None
         and not awaits_transfer
         and not all(_has_nameservers(zone.name, zone.rrsets or ()) for zone in zones)
     ):
         server_set = server_sets.default_set(None if team is None else team.pk)
-    begins = _Apex(_servers(None), None, server_set)
-    content = [(zone.name, _completed(zone.name, zone.rrsets or (), begins, now)) for zone in zones]
+    begins = Apex(_servers(None), server_set=server_set)
+    content = [(zone.name, begins.complete(zone.name, zone.rrsets or (), acting.now)) for zone in zones]
     for name, rrsets in content:
         if any(rrset.type in COMPUTED or not rrset.name.endswith(name) for rrset in rrsets):
             _refuse_errors(name, rrsets)
     readable.refuse_unreadable(content)
 
     def beside() -> None:
-        _follow(server_set, content, now)
+        _follow(server_set, content, acting.now)
         alongside()
 
     kind = RevisionKind.AWAIT if awaits_transfer else RevisionKind.CREATE
-    return _create(content, author, team, channel, now, reason, form_id, beside, kind=kind, under=under)
+    return _create(content, acting, team, beside, kind=kind, under=under)
 
 
 def delete_zone(
@@ -273,9 +302,7 @@ def delete_zones(
                     zones=Zone.objects.filter(pk__in=list(locked)),
                 )
             revisions = bulk.into_trash(zones=locked.values(), now=now)
-            return append_publication(
-                revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=form_id
-            )
+            return append_publication(revisions=revisions, acting=Acting(author, channel, now, reason, form_id))
     except (ZoneError, IntegrityError) as refusal:
         return publication_of_form(form_id, otherwise=refusal)
 
@@ -317,14 +344,7 @@ def restore_zone(
             Zone.objects.filter(pk=trashed.pk).update(deleted_at=None)
             revisions = restorations([trashed], now)
             nesting.refuse_names(zone_names=[trashed.name], own=[trashed.pk], author=author)
-            return append_publication(
-                revisions=revisions,
-                author=author,
-                channel=channel,
-                now=now,
-                reason=reason,
-                form_id=form_id,
-            )
+            return append_publication(revisions=revisions, acting=Acting(author, channel, now, reason, form_id))
     except NamesRefused as refused:
         return publication_of_form(form_id, otherwise=refused.first)
     except (ZoneError, IntegrityError) as refusal:
@@ -341,12 +361,8 @@ def empty_trash(*, now: datetime) -> int:
 @after_hooks
 def _create(
     zones: Sequence[tuple[str, Sequence[RRset]]],
-    author: Author,
+    acting: Acting,
     team: Team | None,
-    channel: str,
-    now: datetime,
-    reason: str,
-    form_id: UUID | None,
     alongside: Alongside,
     then: Then | None = None,
     kind: RevisionKind = RevisionKind.CREATE,
@@ -354,6 +370,7 @@ def _create(
     *,
     more_follows: bool = False,
 ) -> Publication:
+    author, now, form_id = acting.author, acting.now, acting.form_id
     ids = bulk.allocate_zone_ids(len(zones))
     new = [
         bulk.BulkZone(id, name, _serial_in(name, rrsets), len(rrsets))
@@ -367,18 +384,10 @@ def _create(
             alongside()
             if kind == RevisionKind.AWAIT:
                 Zone.objects.filter(pk__in=ids).update(is_served=False)
-            elif channel != Channel.IMPORT:
+            elif acting.channel != Channel.IMPORT:
                 sign_new_zones(zone_ids=ids, author=author, now=now)
             nesting.refuse_names(zone_names=[zone.name for zone in new], own=ids, author=author)
-            publication = append_publication(
-                revisions=bulk.creations(new, kind),
-                author=author,
-                channel=channel,
-                now=now,
-                reason=reason,
-                form_id=form_id,
-                under=under,
-            )
+            publication = append_publication(revisions=bulk.creations(new, kind), acting=acting, under=under)
             last = publication if then is None else then()
             if more_follows or last != publication:
                 join_parts([publication, last])
@@ -390,33 +399,6 @@ def _create(
     except IntegrityError as clash:
         taken = bulk.taken_names([name for name, _ in zones])
         return publication_of_form(form_id, otherwise=NameTaken(taken[0]) if taken else clash)
-
-
-@dataclass(frozen=True, slots=True)
-class _Apex:
-    """What the apex of a new zone gets where its RRsets lack it; the name servers are the set's, if there is one."""
-
-    nameservers: Sequence[str]
-    hostmaster: str | None
-    server_set: ServerSet | None
-    soa_is_made: bool = False
-
-    def servers(self, zone: str) -> RRset:
-        if self.server_set is not None:
-            return self.server_set.servers.nameservers(zone)
-        return make(zone, rdtypes.NS, soa.DEFAULT_TTL, self.nameservers)
-
-    def soa(self, zone: str, now: datetime) -> RRset:
-        mailbox = self.hostmaster or settings.DEFAULT_HOSTMASTER
-        primary = self.nameservers[0]
-        if self.server_set is not None:
-            primary = self.server_set.servers.first
-            mailbox = self.hostmaster or self.server_set.servers.hostmaster or mailbox
-        return soa.default_soa(zone, primary, mailbox, soa.first_serial(now))
-
-    def named(self, made: RRset) -> RRset:
-        """The SOA that a face has made for want of one, with whom the set says."""
-        return made if self.server_set is None else self.server_set.servers.named_in_new(made)
 
 
 def _servers(nameservers: Sequence[str] | None) -> list[str]:
@@ -436,25 +418,6 @@ def _follow(server_set: ServerSet | None, zones: Sequence[tuple[str, Sequence[RR
         server_sets.link_new_zones(
             template_id=server_set.template_id, version=server_set.version, zone_names=following, now=now
         )
-
-
-def _completed(zone: str, rrsets: Sequence[RRset], begins: _Apex, now: datetime) -> list[RRset]:
-    """The RRsets with a SOA and apex NS, made where they lack."""
-    at_apex = {rrset.type for rrset in rrsets if rrset.name == zone}
-    content = list(rrsets)
-    if begins.soa_is_made:
-        content = [begins.named(rrset) if rrset.type == rdtypes.SOA else rrset for rrset in content]
-    if rdtypes.NS not in at_apex:
-        content.insert(0, begins.servers(zone))
-    if rdtypes.SOA not in at_apex:
-        content.insert(0, begins.soa(zone, now))
-    return content
-
-
-def _with_first_serial(rrset: RRset, zone: str, soa_edit: soa.SoaEdit, now: datetime) -> RRset:
-    if (rrset.name, rrset.type) != (zone, rdtypes.SOA):
-        return rrset
-    return soa.with_serial(rrset, soa_edit.first(soa.serial_of(rrset), now))
 
 
 def _refuse_errors(zone: str, content: Sequence[RRset]) -> None:

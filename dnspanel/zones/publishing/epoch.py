@@ -14,6 +14,7 @@ from django.db import connection, transaction
 
 from dnspanel.accounts.actors.actors import Author, SystemRight, user_of
 from dnspanel.accounts.audit import audit
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import NotOnHold
 from dnspanel.zones.log import hold
@@ -162,13 +163,7 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
     ]
     if revisions:
         append_publication(
-            revisions=revisions,
-            author=by,
-            channel=Channel.SYSTEM,
-            now=now,
-            reason=reason,
-            form_id=None,
-            under=SystemRight.REPAIR,
+            revisions=revisions, acting=Acting(by, Channel.SYSTEM, now, reason), under=SystemRight.REPAIR
         )
 
 

@@ -14,6 +14,7 @@ from django.db.models import F, Q
 from dnspanel.accounts.actors.actors import Actor, Author, Person, actor_of, actor_of_token, token_of, user_of
 from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import (
     ApprovalNeeded,
     ExpiryRefused,
@@ -178,11 +179,11 @@ def _publish(expiries: Sequence[Expiry], now: datetime) -> None:
             patch_of_steps(of_zone[0].zone, [((each.name, each.type), removed) for each in of_zone])
             for of_zone in _by_zone(expiries).values()
         ],
-        author=author,
-        channel=Channel.SYSTEM,
-        now=now,
-        reason=panel_reasons.EXPIRED_RECORDS.format(
-            username=author.user.username, day=f"{_utc(first.set_at):%Y-%m-%d}"
+        acting=Acting(
+            author,
+            Channel.SYSTEM,
+            now,
+            panel_reasons.EXPIRED_RECORDS.format(username=author.user.username, day=f"{_utc(first.set_at):%Y-%m-%d}"),
         ),
         confirmed=False,
         alongside=refuse_changed,

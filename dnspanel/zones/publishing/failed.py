@@ -3,20 +3,20 @@
 from collections.abc import Callable, Collection
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 
 from django.db import transaction
 from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.texts import gettext, in_english
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.draft import Drafter
 from dnspanel.zones.errors import CannotUndo, TakenBack
 from dnspanel.zones.log import panel_reasons
-from dnspanel.zones.log.signing_log import sign_within
+from dnspanel.zones.log.signing_log import Decide, sign_within
 from dnspanel.zones.models import (
     Channel,
     Draft,
@@ -108,15 +108,13 @@ def take_back_signing(
             is_cancelled=True,
             waits_for=gettext("Its last step was taken back: {reason}").format(reason=reason),
         )
-        terms: dict[str, Any] = {
-            "zone": zone,
-            "author": None,
-            "channel": Channel.SYSTEM,
-            "now": now,
-            "action": "dnssec.take_back",
-            "reason": panel_reasons.TAKEN_BACK.format(sequence=first.publication_id, reason=in_english(reason)),
-        }
-        inverse = sign_within(decide=lambda _, state: _as(before, state), **terms)
+        of_first = panel_reasons.TAKEN_BACK.format(sequence=first.publication_id, reason=in_english(reason))
+        acting = Acting(None, Channel.SYSTEM, now, of_first)
+
+        def take_back(decide: Decide) -> Publication | None:
+            return sign_within(zone=zone, decide=decide, acting=acting, action="dnssec.take_back")
+
+        inverse = take_back(lambda _, state: _as(before, state))
         if inverse is not None:
             _mark(first.publication_id, inverse, reason, now)
             beside(inverse, first.publication_id)
@@ -124,7 +122,7 @@ def take_back_signing(
     if left != _as(before, left):
         with transaction.atomic(durable=True):
             # Whoever signs it in another way meanwhile means that.
-            sign_within(decide=lambda _, state: _as(before, state) if state == left else state, **terms)
+            take_back(lambda _, state: _as(before, state) if state == left else state)
     return inverse
 
 

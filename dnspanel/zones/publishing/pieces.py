@@ -14,12 +14,12 @@ from copy import copy
 from dataclasses import dataclass, replace
 from datetime import datetime
 from itertools import groupby
-from uuid import UUID
 
 from django.db import transaction
 
 from dnspanel import rehearsal
-from dnspanel.accounts.actors.actors import Author, SystemRight
+from dnspanel.accounts.actors.actors import SystemRight
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unknown, ZoneError
 from dnspanel.zones.governance.publish_hooks import after_hooks
 from dnspanel.zones.log.sequence_log import join_parts
@@ -61,22 +61,19 @@ def exceeds_piece(rrsets: int) -> bool:
 def publish_in_pieces(
     *,
     plans: Sequence[ZonePlan],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str,
-    form_id: UUID | None,
+    acting: Acting,
     alongside: Callable[[], object],
     expected: Mapping[int, int] | None = None,
     fills: Publication | None = None,
     under: SystemRight | None = None,
 ) -> Published:
-    """Everything that these plans change is published, in several publications; `form_id` is that of the last one.
+    """Publish everything that these plans change, in several publications; the last one has the form's id.
 
     The plans have been refused if they are to be (`revision.refuse`): here only what others published since is looked
     at, and whether the author may still do it. `expected` has the revision of zones that nobody else may change
-    meanwhile. `alongside` runs in the transaction of the last piece. `fills` created the zone that the plans fill: it
-    is the first part of this write, and who may create a zone may fill it, whether or not they may add to it later.
+    in the meantime. `alongside` runs in the transaction of the last piece. `fills` created the zone that the plans
+    fill: it is the first part of this write, and who may create a zone may fill it, whether or not they may add to it
+    later.
 
     Raises Unknown, RevisionMoved, RightMissing, QuotaExceeded or Conflicts if that happens before the first piece is
     published, and PublishedInPart if it happens after it: nothing that is published is taken back.
@@ -98,14 +95,14 @@ def publish_in_pieces(
             first: Publication | None = first,
         ) -> tuple[tuple[ZonePlan, ...], Publication | None]:
             with transaction.atomic(durable=True):
-                of_piece = _plan(piece, at, now)
+                of_piece = _plan(piece, at, acting.now)
                 for plan in () if fills is not None else of_piece:
-                    access.refuse_changes(author, plan.zone, plan.changes, under)
-                quotas.refuse_growth(author, of_piece)
+                    access.refuse_changes(acting.author, plan.zone, plan.changes, under)
+                quotas.refuse_growth(acting.author, of_piece)
                 if is_last:
                     alongside()
-                id = form_id if is_last else None
-                publication = revision.carry_out(of_piece, author, channel, now, reason, id, under=under)
+                by = acting if is_last else replace(acting, form_id=None)
+                publication = revision.carry_out(of_piece, by, under=under)
                 if publication is not None and (first is not None or len(pieces) > 1):
                     join_parts([publication] if first is None else [first, publication])
                 return of_piece, publication

@@ -18,6 +18,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.errors import Forbidden, NamesRefused, NameTaken, RightMissing, ZoneError
 from dnspanel.zones.governance import publish_guards
@@ -247,9 +248,7 @@ def _restore_piece(
             revisions, outcome = _bring_back(zones, author, reason, now, left)
             if not revisions:
                 return None, outcome
-            publication = append_publication(
-                revisions=revisions, author=author, channel=channel, now=now, reason=reason, form_id=form_id
-            )
+            publication = append_publication(revisions=revisions, acting=Acting(author, channel, now, reason, form_id))
             beside(publication)
             return publication, outcome
 

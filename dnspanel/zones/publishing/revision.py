@@ -12,6 +12,7 @@ from django.utils import timezone
 from dnspanel import rehearsal
 from dnspanel.accounts.actors.actors import Author, SystemRight
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.accepted_breaks import accept_break
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.draft import Drafter, person
@@ -55,7 +56,12 @@ Accepted = bool | Collection[str]
 
 @dataclass(frozen=True, slots=True)
 class Consent:
-    """What a person says to the plans that they looked at; each as `publish` has it."""
+    """What a person says to the plans that they looked at.
+
+    `accept_warnings` is True, or the codes of the warnings that they accept. A DS that breaks a zone here is accepted
+    by its code only, and with a reason; the publisher then lets it pass. `confirmed` says that a person confirmed a
+    change that the guard would hold. `past_rules`: the author goes past rules of approval and freezes, with a reason.
+    """
 
     reason: str = ""
     accept_warnings: Accepted = False
@@ -99,15 +105,11 @@ def publish(
     now: datetime,
     zones: Sequence[Zone] | None = None,
     of: NamedDraft | None = None,
-    reason: str = "",
     form_id: UUID | None = None,
-    accept_warnings: Accepted = False,
-    confirmed: bool = False,
+    consent: Consent | Consenting = Consent(),
     passing: Passing | None = None,
-    past_rules: bool = False,
-    consenting: Consenting | None = None,
 ) -> Publication:
-    """The author's draft (of these zones) is published: saved, numbered and in the log; its operations are gone.
+    """Publish the author's draft (of these zones): save it, number it, append it to the log, and drop its operations.
 
     `of` names a draft that is not in the author's hands: of that, what they see. A draft with a name of which nothing
     is left is gone.
@@ -117,13 +119,10 @@ def publish(
     3. Drop the operations, write the RRsets.
     4. Append to the log, last, because all publishers queue for its head.
 
-    `accept_warnings` is True, or the codes of the warnings that the author
-    accepted. A DS that breaks a zone here is accepted by its code only, and
-    with a reason; the publisher then lets it pass. `confirmed` says that a
-    person confirmed a change that the guard would hold. `passing` says of the plans by what they pass rules of
-    approval; without it, a draft that waits for approval is refused. `past_rules`: the author goes past them, and past
-    freezes, with a reason. `consenting` gets the plans and says all of that but by what they pass, so that who compares
+    `consent` may be a function of the plans, so that who compares
     them with what a person saw does not plan twice; what it raises ends the publication, and the draft is as it was.
+    `passing` says of the plans by what they pass rules of
+    approval; without it, a draft that waits for approval is refused.
     Raises RightMissing for
     an RRset that the author may not change, ApprovalNeeded, Frozen, HookRefused, DraftRefused,
     or PublishRefused: Conflicts, RuleViolations or
@@ -140,15 +139,13 @@ def publish(
             edits = draft.edits_of(chosen)
             alive = locked(edits)
             plans = plan_zones(_with_edits(alive, edits), now, author=author)
-            consent = Consent(reason, accept_warnings, confirmed, past_rules)
-            if consenting is not None:
-                consent = consenting(plans)
-            passage = passing(plans) if passing is not None else Passage(past_rules=consent.past_rules)
-            refuse(plans, author, _named(consent.accept_warnings, consent.reason), consent.confirmed)
+            agreed = consent if isinstance(consent, Consent) else consent(plans)
+            passage = passing(plans) if passing is not None else Passage(past_rules=agreed.past_rules)
+            refuse(plans, author, _named(agreed.accept_warnings, agreed.reason), agreed.confirmed)
             chosen.filter(zone__in=[zone.pk for zone in alive]).delete()
             if current is not None:
                 forget_if_empty(current)
-            publication = carry_out(plans, author, channel, now, consent.reason, form_id, passage)
+            publication = carry_out(plans, Acting(author, channel, now, agreed.reason, form_id), passage)
         if publication is None:
             raise NothingToPublish
         return publication
@@ -250,11 +247,7 @@ def _blocks(violation: Violation, accepted: Accepted) -> bool:
 
 def carry_out(
     plans: Sequence[ZonePlan],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str,
-    form_id: UUID | None,
+    acting: Acting,
     passage: Passage = NO_PASSAGE,
     under: SystemRight | None = None,
 ) -> Publication | None:
@@ -263,18 +256,9 @@ def carry_out(
     if not revisions:
         return None
     store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
-    publication = append_publication(
-        revisions=revisions,
-        author=author,
-        channel=channel,
-        now=now,
-        reason=reason,
-        form_id=form_id,
-        passage=passage,
-        under=under,
-    )
+    publication = append_publication(revisions=revisions, acting=acting, passage=passage, under=under)
     if any(violation.code == BREAKING_DS for plan in plans for violation in plan.violations):
-        accept_break(publication=publication, by=author, reason=reason, now=now)
+        accept_break(publication=publication, by=acting.author, reason=acting.reason, now=acting.now)
     return publication
 
 

@@ -11,6 +11,7 @@ from datetime import datetime
 from django.db import transaction
 
 from dnspanel.accounts.actors.actors import Author, SystemRight
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.log.sequence_log import NewRevision, append_publication
 from dnspanel.zones.models import Publication, RevisionKind, Zone
 from dnspanel.zones.store import find_zones
@@ -34,11 +35,7 @@ def stop_serving(
         Zone.objects.filter(pk__in=[zone.pk for zone in zones]).update(is_served=False)
         publication = append_publication(
             revisions=[_revision(zone, RevisionKind.EXPIRE) for zone in zones],
-            author=None,
-            channel=channel,
-            now=now,
-            reason=reason,
-            form_id=None,
+            acting=Acting(None, channel, now, reason),
             under=SystemRight.EXPIRY,
         )
         beside(publication)
@@ -53,11 +50,7 @@ def serve_within(*, zone: Zone, author: Author, channel: str, now: datetime, rea
     Zone.objects.filter(pk=zone.pk).update(is_served=True)
     return append_publication(
         revisions=[_revision(zone, RevisionKind.RESTORE)],
-        author=author,
-        channel=channel,
-        now=now,
-        reason=reason,
-        form_id=None,
+        acting=Acting(author, channel, now, reason),
         under=SystemRight.TRANSFER,
     )
 

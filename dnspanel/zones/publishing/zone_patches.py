@@ -8,12 +8,12 @@ record" must not lose one that another writer added a moment before.
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from uuid import UUID
 
 from django.db import transaction
 from django.utils import timezone
 
 from dnspanel.accounts.actors.actors import Author, SystemRight
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unknown
 from dnspanel.zones.governance.publish_hooks import after_hooks
 from dnspanel.zones.log.sequence_log import Alongside, nothing, publication_of_form
@@ -108,18 +108,14 @@ def without(rdata_texts: Collection[str]) -> Step:
 def publish_patches(
     *,
     patches: Sequence[Patch],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str = "",
-    form_id: UUID | None = None,
+    acting: Acting,
     accept_warnings: Accepted = True,
     confirmed: bool = True,
     alongside: Alongside = nothing,
     in_pieces: bool = True,
     under: SystemRight | None = None,
 ) -> Outcome:
-    """All these patches are published, one revision per zone, in one publication; or none is.
+    """Publish all these patches, one revision per zone, in one publication; or none.
 
     What changes more RRsets than `pieces.PIECE_RRSETS` becomes several publications: it is still refused as one, but
     others' edits are published between its parts, and whoever reads in that time sees a part of it. Not so without
@@ -138,11 +134,7 @@ def publish_patches(
     try:
         return _publish(
             patches,
-            author=author,
-            channel=channel,
-            now=now,
-            reason=reason,
-            form_id=form_id,
+            acting=acting,
             accept_warnings=accept_warnings,
             confirmed=confirmed,
             alongside=alongside,
@@ -151,18 +143,14 @@ def publish_patches(
             attempts=1 if any(patch.at_revision is not None for patch in patches) else _ATTEMPTS,
         )
     except Exception as refusal:  # whatever `decide` raised too: a form's second sending is often refused by it
-        return Outcome(publication_of_form(form_id, otherwise=refusal), ())
+        return Outcome(publication_of_form(acting.form_id, otherwise=refusal), ())
 
 
 @after_hooks
 def _publish(
     patches: Sequence[Patch],
     *,
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str,
-    form_id: UUID | None,
+    acting: Acting,
     accept_warnings: Accepted,
     confirmed: bool,
     alongside: Alongside,
@@ -170,24 +158,19 @@ def _publish(
     under: SystemRight | None,
     attempts: int,
 ) -> Outcome:
-    """What `publish_patches` does. What others change between two pieces is decided about anew, `attempts` times."""
+    """Do what `publish_patches` says. Decide again, `attempts` times, about what others change between two pieces."""
     while True:
         attempts -= 1
         with transaction.atomic(durable=True):
-            plans = plan_patches(patches, now, author)
-            revision.refuse(plans, author, accept_warnings, confirmed, under)
+            plans = plan_patches(patches, acting.now, acting.author)
+            revision.refuse(plans, acting.author, accept_warnings, confirmed, under)
             if not (in_pieces and pieces.is_large(plans)):
                 alongside()  # before the log, whose head all publishers queue for
-                published_at_once = revision.carry_out(plans, author, channel, now, reason, form_id, under=under)
-                return Outcome(published_at_once, plans)
+                return Outcome(revision.carry_out(plans, acting, under=under), plans)
         try:
             published = pieces.publish_in_pieces(
                 plans=plans,
-                author=author,
-                channel=channel,
-                now=now,
-                reason=reason,
-                form_id=form_id,
+                acting=acting,
                 alongside=alongside,
                 expected={patch.zone.pk: patch.at_revision for patch in patches if patch.at_revision is not None},
                 under=under,

@@ -142,6 +142,16 @@ class RequestStatus:
         return all(demand.is_met for demand in self.demands)
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """What the author of a request says about it: why, accepted warnings, a confirmed mass deletion, and the time."""
+
+    reason: str = ""
+    accepted: Collection[str] = ()
+    confirmed: bool = False
+    publish_at: datetime | None = None
+
+
 def ask(
     *,
     author: Drafter,
@@ -149,18 +159,15 @@ def ask(
     name: str = "",
     named: NamedDraft | None = None,
     zones: Collection[Zone] | None = None,
-    reason: str = "",
-    accepted: Collection[str] = (),
-    confirmed: bool = False,
-    publish_at: datetime | None = None,
+    terms: Terms = Terms(),
 ) -> PublishRequest:
-    """The draft waits under its name (`name`, for one that has none) for approval, and until `publish_at`.
+    """The draft waits under its name (`name`, for one that has none) for approval, and until the time of its terms.
 
     Raises DraftRefused as `named_drafts.put_aside`, RequestRefused for one that waits already, for more than
     MOST_CHANGES, and for a time that is past or more than LATEST ahead.
     """
     access.require(author, Permission.EDIT)
-    _refuse_time(publish_at, now)
+    _refuse_time(terms.publish_at, now)
     made: list[PublishRequest] = []
 
     def begin(draft: Draft) -> None:
@@ -173,7 +180,7 @@ def ask(
             )
         if PublishRequest.objects.filter(draft=draft, state=RequestState.OPEN).exists():
             raise RequestRefused(gettext("This draft waits for approval already."))
-        _refuse_without_ticket(draft, set(changed), reason)
+        _refuse_without_ticket(draft, set(changed), terms.reason)
         request = PublishRequest.objects.create(
             draft=draft,
             name=draft.name,
@@ -181,13 +188,13 @@ def ask(
             token=token_of(author),
             by_token=token_of(author) is not None,
             asked_at=now,
-            reason=_text(reason),
-            accepted=sorted(set(accepted))[:100],
-            confirmed=confirmed,
+            reason=_text(terms.reason),
+            accepted=sorted(set(terms.accepted))[:100],
+            confirmed=terms.confirmed,
             zone_ids=sorted(set(changed)),
-            publish_at=publish_at,
+            publish_at=terms.publish_at,
         )
-        _record("request.ask", request, author, now, **_at(publish_at))
+        _record("request.ask", request, author, now, **_at(terms.publish_at))
         made.append(request)
 
     if named is None:
@@ -306,9 +313,11 @@ def publish_request(
             channel=channel,
             now=now,
             of=NamedDraft(draft, is_own=True, may_edit=True),
-            reason=past_rules or request.reason,
-            accept_warnings=frozenset(request.accepted),
-            confirmed=request.confirmed,
+            consent=revision.Consent(
+                reason=past_rules or request.reason,
+                accept_warnings=frozenset(request.accepted),
+                confirmed=request.confirmed,
+            ),
             passing=passing,
         )
     except DraftUnknown as gone:  # somebody published it in the same moment

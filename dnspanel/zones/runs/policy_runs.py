@@ -16,6 +16,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.advisory_locks import Lock
 from dnspanel.texts import gettext, gettext_noop
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.policy import Act, Difference, differences
 from dnspanel.zones.dnssec.policy_queries import (
     Applied,
@@ -41,7 +42,6 @@ from dnspanel.zones.rights import access
 from dnspanel.zones.runs import run_turns
 from dnspanel.zones.signals import run_begun
 from dnspanel.zones.signing.first_ds import awaiting_first_ds
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.policy_apply import Applying, BeginRollover, Findings, follow_policies
 
 # Zones of one publication. Larger ones make edits of others wait: the log has one order.

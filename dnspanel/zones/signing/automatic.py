@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db.models import QuerySet, Value
 from django.db.models.functions import Coalesce
 
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.policy import due
 from dnspanel.zones.dnssec.policy_queries import applied_to_zones, keys_made_at
 from dnspanel.zones.dnssec.queries import signing_of_zones
@@ -16,7 +17,6 @@ from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, DnssecPolicy, Rollover, Signing, Zone
 from dnspanel.zones.signing import rollovers
 from dnspanel.zones.signing.first_ds import awaiting_first_ds, candidates, room_for_first_ds
-from dnspanel.zones.signing.guarded import Acting
 
 BATCH = 500
 # More do not begin at once: each of them is looked at every half minute, and a parent may have to be told.

@@ -8,6 +8,7 @@ chooses a denial meanwhile means that, and then nothing is due.
 import logging
 from datetime import datetime, timedelta
 
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.signing_state import DUE_NSEC3
 from dnspanel.zones.errors import ZoneError
 from dnspanel.zones.log import panel_reasons
@@ -40,11 +41,8 @@ def _carry_out(zone: Zone, now: datetime) -> bool:
         published = change_signing(
             zones=[zone],
             decide=lambda _, state: state.with_denial(state.due_nsec3) if state.due_nsec3 else state,
-            author=None,
-            channel=Channel.SYSTEM,
-            now=now,
+            acting=Acting(None, Channel.SYSTEM, now, panel_reasons.DUE_DENIAL),
             action="dnssec.denial",
-            reason=panel_reasons.DUE_DENIAL,
         )
     except ZoneError as exc:
         logger.warning("NSEC3 is still due zone=%s: %s", zone.name, exc)

@@ -1,12 +1,9 @@
 """Changes of how zones are signed that people and programs ask for: refused where answers would not validate. Verbs."""
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from uuid import UUID
 
-from dnspanel.accounts.actors.actors import Author
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.rollover import WITHOUT_CDS, Kind
 from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
 from dnspanel.zones.errors import DnssecRefused
@@ -15,17 +12,6 @@ from dnspanel.zones.log.signing_log import Decide, change_signing
 from dnspanel.zones.models import Publication, Rollover, Zone
 from dnspanel.zones.names.nesting import DsAbove, ds_above
 from dnspanel.zones.signing.safety import refuse_bogus, refuse_leaving, refuse_presigned
-
-
-@dataclass(frozen=True, slots=True)
-class Acting:
-    """Who acts, when, by which way, and why; what a form asks for twice is done once."""
-
-    author: Author
-    channel: str
-    now: datetime
-    reason: str = ""
-    form_id: UUID | None = None
 
 
 def change_guarded(
@@ -37,7 +23,7 @@ def change_guarded(
     *,
     rollover: Rollover | None = None,
 ) -> list[Publication]:
-    """The zones are signed as `decide` says: see `signing_log.change_signing`.
+    """Sign the zones as `decide` says: see `publish_state.change_signing`.
 
     Raises DnssecRefused besides for a zone that is served with the signatures that it came with, where answers would
     not validate any more, and where keys would change under a rollover other than `rollover`. An emergency may break
@@ -45,53 +31,47 @@ def change_guarded(
     """
     above: dict[str, DsAbove] | None = None
     rolled: dict[int, str] = {}
-    of_records: set[int] = set()  # those of them that the DS has no part in
 
     def checked(zone: Zone, state: SigningState) -> SigningState:
-        nonlocal above, rolled, of_records
+        nonlocal above, rolled
         if above is None:
             above = ds_above([each.name for each in zones])
             open_rollovers = Rollover.objects.filter(zone__in=[each.pk for each in zones], ended_at=None)
             others = open_rollovers.exclude(pk=(rollover and rollover.pk) or 0)
             rolled = dict(others.values_list("zone_id", "kind"))
-            of_records = {zone_id for zone_id, kind in rolled.items() if kind == Kind.ZSK}
         refuse_presigned(zone, state)
         after = decide(zone, state)
         if after == state:
             return after
-        if zone.pk in rolled and after.keys != state.keys:
-            raise DnssecRefused(
-                gettext(
-                    "The keys of {name} are in a rollover: cancel it or let it end before you change them by hand."
-                ).format(name=zone.name)
-            )
-        sets_cds = (after.cds, after.cdnskey) != (state.cds, state.cdnskey)
-        if sets_cds and rolled.get(zone.pk) in {Kind.INSECURE, *WITHOUT_CDS}:
-            raise DnssecRefused(
-                gettext(
-                    "CDS and CDNSKEY of {name} are those that its rollover needs: cancel it or let it end first."
-                ).format(name=zone.name)
-            )
-        if zone.pk in rolled.keys() - of_records and after.cds == DELETE != state.cds:
-            raise DnssecRefused(
-                gettext(
-                    "A rollover of {name} needs the DS that its parent would delete: cancel it or let it end first."
-                ).format(name=zone.name)
-            )
+        if zone.pk in rolled:
+            _refuse_under_rollover(zone, rolled[zone.pk], state, after)
         if state.is_signed and not after.is_signed:
             refuse_leaving(zone, gettext("the panel stops signing it"))
         if rollover is None or not rollover.is_emergency:
             refuse_bogus(zone, state, after, above[zone.name].ds if zone.name in above else ())
         return after
 
-    return change_signing(
-        zones=zones,
-        decide=checked,
-        author=acting.author,
-        channel=acting.channel,
-        now=acting.now,
-        action=action,
-        reason=acting.reason,
-        alongside=alongside,
-        form_id=acting.form_id,
-    )
+    return change_signing(zones=zones, decide=checked, acting=acting, action=action, alongside=alongside)
+
+
+def _refuse_under_rollover(zone: Zone, kind: str, state: SigningState, after: SigningState) -> None:
+    """Raise DnssecRefused where a rollover of this kind, which is under way, needs what would change."""
+    if after.keys != state.keys:
+        raise DnssecRefused(
+            gettext(
+                "The keys of {name} are in a rollover: cancel it or let it end before you change them by hand."
+            ).format(name=zone.name)
+        )
+    sets_cds = (after.cds, after.cdnskey) != (state.cds, state.cdnskey)
+    if sets_cds and kind in {Kind.INSECURE, *WITHOUT_CDS}:
+        raise DnssecRefused(
+            gettext(
+                "CDS and CDNSKEY of {name} are those that its rollover needs: cancel it or let it end first."
+            ).format(name=zone.name)
+        )
+    if kind != Kind.ZSK and after.cds == DELETE != state.cds:  # the DS has no part in the rollover of a ZSK
+        raise DnssecRefused(
+            gettext(
+                "A rollover of {name} needs the DS that its parent would delete: cancel it or let it end first."
+            ).format(name=zone.name)
+        )

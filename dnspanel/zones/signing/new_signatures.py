@@ -11,6 +11,7 @@ from datetime import datetime
 from django.db import transaction
 
 from dnspanel.accounts.actors.actors import SystemRight
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.log.sequence_log import NewRevision, append_publication
 from dnspanel.zones.models import Channel, Publication, RevisionKind
@@ -54,10 +55,6 @@ def publish_new_signatures(*, zone_ids: Collection[int], before: datetime, now: 
         store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
         return append_publication(
             revisions=revisions,
-            author=None,
-            channel=Channel.SYSTEM,
-            now=now,
-            reason=panel_reasons.SIGNATURES,
-            form_id=None,
+            acting=Acting(None, Channel.SYSTEM, now, panel_reasons.SIGNATURES),
             under=SystemRight.SIGNING,
         )

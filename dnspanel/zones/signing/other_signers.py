@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_files, queries
 from dnspanel.zones.dnssec.other_keys import OtherKey, changes_in_step, keys_in, refusal_of
 from dnspanel.zones.errors import BadPublicKey, DnssecRefused, KeyUnknown, NotSigned, RuleViolations
@@ -16,7 +17,6 @@ from dnspanel.zones.log.sequence_log import Alongside, nothing
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.rights import access
-from dnspanel.zones.signing.guarded import Acting
 from replication.dns import rdtypes
 from replication.dns.names import before_full_stop
 from replication.dns.rrset import Key, RRset, make
@@ -99,13 +99,7 @@ def _publish(
 
     try:
         outcome = zone_patches.publish_patches(
-            patches=[zone_patches.Patch(zone, of_apex, {zone.name})],
-            author=acting.author,
-            channel=acting.channel,
-            now=acting.now,
-            reason=acting.reason,
-            form_id=acting.form_id,
-            alongside=note,
+            patches=[zone_patches.Patch(zone, of_apex, {zone.name})], acting=acting, alongside=note
         )
     except RuleViolations as exc:  # a node that does not answer with records of keys
         raise DnssecRefused(exc.violations[0].message) from exc

@@ -7,6 +7,7 @@ from datetime import datetime
 from django.db.models import Q
 
 from dnspanel.accounts.actors.actors import Author
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.served_ttls import LONGEST_CACHED
 from dnspanel.zones.models import Change, Channel, Publication, Zone
 from dnspanel.zones.names import nesting
@@ -102,11 +103,7 @@ def replace_ds(
         return make(zone_name, rdtypes.DS, current.ttl, values, disabled, current.comment, notes=notes)
 
     outcome = zone_patches.publish_patches(
-        patches=[zone_patches.patch_of_steps(zone, [(key, step)])],
-        author=author,
-        channel=Channel.SYSTEM,
-        now=now,
-        reason=reason,
+        patches=[zone_patches.patch_of_steps(zone, [(key, step)])], acting=Acting(author, Channel.SYSTEM, now, reason)
     )
     return outcome.publication
 

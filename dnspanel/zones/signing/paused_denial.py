@@ -16,6 +16,7 @@ from django.db import transaction
 
 from dnspanel.accounts.actors.actors import Author, SystemRight
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.log.sequence_log import NewRevision, append_publication
@@ -95,11 +96,7 @@ def _publish(
         beside(before.keys())
         return append_publication(
             revisions=[_revision(zones[zone_id], numbers[zone_id]) for zone_id in before],
-            author=author,
-            channel=channel,
-            now=now,
-            reason=reason,
-            form_id=None,
+            acting=Acting(author, channel, now, reason),
             under=SystemRight.SIGNING,
         )
 

@@ -7,6 +7,7 @@ from uuid import uuid4
 from django.db import connection
 
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.policy import Act, Difference, Terms, adjusted, differences
 from dnspanel.zones.dnssec.policy_queries import Applied
@@ -20,7 +21,6 @@ from dnspanel.zones.log.signing_log import change_signing, key_row
 from dnspanel.zones.models import Publication, Zone, ZoneKey
 from dnspanel.zones.names.nesting import DsAbove, ds_above
 from dnspanel.zones.signing.first_ds import awaiting_first_ds
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.safety import refuse_bogus
 
 # Begins a rollover of this kind, to this algorithm (None: as it is); may raise DnssecRefused.
@@ -56,15 +56,7 @@ def follow_policies(
     work = _Work(zones, applied, applying, beside)
     work.begin_rollovers()
     publications = change_signing(
-        zones=zones,
-        decide=work.decide,
-        author=applying.acting.author,
-        channel=applying.acting.channel,
-        now=applying.acting.now,
-        action="dnssec.policy",
-        reason=applying.acting.reason,
-        decided=work.decided,
-        form_id=applying.acting.form_id,
+        zones=zones, decide=work.decide, acting=applying.acting, action="dnssec.policy", decided=work.decided
     )
     return [*work.begun, *publications], work.findings
 

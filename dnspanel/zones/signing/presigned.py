@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.other_keys import OF_SIGNER
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState
@@ -21,7 +22,6 @@ from dnspanel.zones.models import Publication, Signing, Zone
 from dnspanel.zones.names.nesting import ds_above
 from dnspanel.zones.publishing import pieces, zone_patches
 from dnspanel.zones.rights import access
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.safety import refuse_bogus
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
@@ -94,11 +94,7 @@ def drop_signatures(*, zones: Sequence[Zone], acting: Acting, alongside: Alongsi
 
     outcome = zone_patches.publish_patches(
         patches=[zone_patches.Patch(zone, _unsigned(zone), None, drops_signatures=True) for zone in zones],
-        author=acting.author,
-        channel=acting.channel,
-        now=acting.now,
-        reason=acting.reason,
-        form_id=acting.form_id,
+        acting=acting,
         alongside=beside,
     )
     return outcome.publication

@@ -11,6 +11,7 @@ from dnspanel.accounts.actors.actors import Author, user_of
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, rollover
 from dnspanel.zones.dnssec.queries import other_keys_of
 from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Goal, Inputs, Kind, Outcome, Refused, Step, Stuck, Wait
@@ -21,7 +22,7 @@ from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.log.signing_log import key_row
 from dnspanel.zones.models import Channel, LogHead, Publication, Rollover, Zone, ZoneKey
 from dnspanel.zones.rights import access
-from dnspanel.zones.signing.guarded import Acting, change_guarded
+from dnspanel.zones.signing.guarded import change_guarded
 from dnspanel.zones.signing.safety import parent_here, refuse_leaving
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, RRset

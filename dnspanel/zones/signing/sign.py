@@ -13,6 +13,7 @@ from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_files, key_material, queries
 from dnspanel.zones.dnssec.key_material import KSK_FLAGS, ZSK_FLAGS, KeyPair
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
@@ -21,7 +22,7 @@ from dnspanel.zones.errors import DnssecRefused, KeyUnknown, NotSigned
 from dnspanel.zones.log.sequence_log import Alongside, nothing
 from dnspanel.zones.log.signing_log import key_row, sign_within
 from dnspanel.zones.models import Publication, Revision, SigningChange, Zone, ZoneKey
-from dnspanel.zones.signing.guarded import Acting, change_guarded
+from dnspanel.zones.signing.guarded import change_guarded
 from replication.codec.dnssec import Nsec3
 from replication.dns.names import before_full_stop
 
@@ -133,15 +134,7 @@ def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publicat
         return _with_new_key(zone, state.with_denial(nsec3), acting)
 
     zone = Zone.objects.get(name=name, deleted_at=None)
-    publication = sign_within(
-        zone=zone,
-        decide=decide,
-        author=acting.author,
-        channel=acting.channel,
-        now=acting.now,
-        action="dnssec.sign",
-        reason=acting.reason,
-    )
+    publication = sign_within(zone=zone, decide=decide, acting=acting, action="dnssec.sign")
     return publication or Publication.objects.get(pk=zone.sequence)
 
 
@@ -234,6 +227,14 @@ def digest_list(cds: str) -> str:
     return cds.replace(" ", "")
 
 
+@dataclass(frozen=True, slots=True)
+class KeyTexts:
+    """The texts of a key that a person brings: the private key, and the `.key` file that BIND keeps beside it."""
+
+    private_text: str | None = None
+    public_text: str | None = None
+
+
 def add_key(
     *,
     zone: Zone,
@@ -241,17 +242,17 @@ def add_key(
     flags: int = KSK_FLAGS,
     algorithm: int = key_material.DEFAULT_ALGORITHM,
     bits: int | None = None,
-    private_text: str | None = None,
-    public_text: str | None = None,
+    texts: KeyTexts = KeyTexts(),
     active: bool = True,
     published: bool = True,
 ) -> ZoneKey:
-    """The zone has one more key: a new one, or that of the private-key text. Returns it.
+    """Add a key to the zone, a new one or that of the texts, and return it.
 
-    `public_text` is the `.key` file that BIND keeps beside the private one; the flags are then those that it says.
+    With a public text, the flags are those that the public text says.
     Raises BadKey, BadPublicKey for one that does not belong to the private key or to the zone, and DnssecRefused for a
     key that the zone has, for one too many, and where the zone would not validate.
     """
+    private_text, public_text = texts.private_text, texts.public_text
     pair = key_material.generate(algorithm, bits) if private_text is None else key_material.read(private_text)
     if public_text is not None:
         flags = key_files.flags_of(key_files.read_public(public_text), zone_name=zone.name, pair=pair)

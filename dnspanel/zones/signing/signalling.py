@@ -9,11 +9,11 @@ from django.db import transaction
 
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import NotSigned
 from dnspanel.zones.models import Signing, Zone
 from dnspanel.zones.rights import access
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.safety import refuse_presigned
 
 

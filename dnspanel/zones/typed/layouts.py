@@ -133,6 +133,66 @@ def _delegation_signer(type: int, purpose: str) -> Layout:
     )
 
 
+_SERVICE_PARAMETERS = (
+    Field(
+        "alpn",
+        gettext_lazy("Protocols (alpn)"),
+        Kind.LIST,
+        gettext_lazy("With commas between them: h3,h2."),
+        choices=(
+            ("h3,h2", gettext_lazy("HTTP/3 and HTTP/2")),
+            ("h2", "HTTP/2"),
+            ("dot", gettext_lazy("DNS over TLS")),
+        ),
+        required=False,
+        is_open=True,
+    ),
+    Field(
+        "no-default-alpn",
+        gettext_lazy("Only these protocols"),
+        Kind.FLAG,
+        gettext_lazy("The protocol that every such server has is not spoken here."),
+        required=False,
+    ),
+    u16("port", gettext_lazy("Port"), gettext_lazy("Where it is not the usual one."), required=False),
+    Field(
+        "ipv4hint",
+        gettext_lazy("IPv4 hints"),
+        Kind.LIST,
+        gettext_lazy("Addresses of the target, with commas."),
+        required=False,
+    ),
+    Field(
+        "ipv6hint",
+        gettext_lazy("IPv6 hints"),
+        Kind.LIST,
+        gettext_lazy("Addresses of the target, with commas."),
+        required=False,
+    ),
+    Field(
+        "ech",
+        gettext_lazy("Encrypted hello (ech)"),
+        Kind.BASE64,
+        gettext_lazy("Base64, as the server’s program prints it."),
+        required=False,
+    ),
+    Field(
+        "mandatory",
+        gettext_lazy("Mandatory"),
+        Kind.LIST,
+        gettext_lazy("Keys that a client must know, such as alpn,port."),
+        required=False,
+    ),
+    Field(
+        "other",
+        gettext_lazy("Other parameters"),
+        Kind.REST,
+        gettext_lazy('As in a zone file: dohpath="/q{?dns}".'),
+        required=False,
+    ),
+)
+
+
 def _service(type: int, purpose: str) -> Layout:
     return Layout(
         type,
@@ -152,64 +212,7 @@ def _service(type: int, purpose: str) -> Layout:
                 default=".",
             ),
         ),
-        (
-            Field(
-                "alpn",
-                gettext_lazy("Protocols (alpn)"),
-                Kind.LIST,
-                gettext_lazy("With commas between them: h3,h2."),
-                choices=(
-                    ("h3,h2", gettext_lazy("HTTP/3 and HTTP/2")),
-                    ("h2", "HTTP/2"),
-                    ("dot", gettext_lazy("DNS over TLS")),
-                ),
-                required=False,
-                is_open=True,
-            ),
-            Field(
-                "no-default-alpn",
-                gettext_lazy("Only these protocols"),
-                Kind.FLAG,
-                gettext_lazy("The protocol that every such server has is not spoken here."),
-                required=False,
-            ),
-            u16("port", gettext_lazy("Port"), gettext_lazy("Where it is not the usual one."), required=False),
-            Field(
-                "ipv4hint",
-                gettext_lazy("IPv4 hints"),
-                Kind.LIST,
-                gettext_lazy("Addresses of the target, with commas."),
-                required=False,
-            ),
-            Field(
-                "ipv6hint",
-                gettext_lazy("IPv6 hints"),
-                Kind.LIST,
-                gettext_lazy("Addresses of the target, with commas."),
-                required=False,
-            ),
-            Field(
-                "ech",
-                gettext_lazy("Encrypted hello (ech)"),
-                Kind.BASE64,
-                gettext_lazy("Base64, as the server’s program prints it."),
-                required=False,
-            ),
-            Field(
-                "mandatory",
-                gettext_lazy("Mandatory"),
-                Kind.LIST,
-                gettext_lazy("Keys that a client must know, such as alpn,port."),
-                required=False,
-            ),
-            Field(
-                "other",
-                gettext_lazy("Other parameters"),
-                Kind.REST,
-                gettext_lazy('As in a zone file: dohpath="/q{?dns}".'),
-                required=False,
-            ),
-        ),
+        _SERVICE_PARAMETERS,
     )
 
 

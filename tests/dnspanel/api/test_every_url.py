@@ -46,6 +46,7 @@ from dnspanel.transfer.zone_templates.edit import Head, Text, create_template
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
 from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.drafts import draft, named_drafts
@@ -69,7 +70,6 @@ from dnspanel.zones.runs import change_runs, policy_runs
 from dnspanel.zones.runs.change_runs import Alike
 from dnspanel.zones.settings.server_sets import Host, Servers
 from dnspanel.zones.signing import policies, rollovers, sign
-from dnspanel.zones.signing.guarded import Acting
 from tests import database
 from tests.dnspanel.api.callers import STRANGERS, ZONE, Api, Caller, MakeApi, api_of
 from tests.dnspanel.api.doors import AT_REQUEST, COLUMNS, DOORS, KEPT_BACK, LIKE, OPEN, OTHERWISE, Door, State

@@ -18,10 +18,10 @@ from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import SealingKey, Snapshot, Stall
 from dnspanel.publish.sealing_keys import sealing_key
 from dnspanel.publish.signing import ensure_signing_key
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.log.hold import current_hold
 from dnspanel.zones.models import Channel, LogHead, Signing
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.publish.conftest import publisher_directory as publisher_directory

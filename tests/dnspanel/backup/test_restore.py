@@ -33,10 +33,10 @@ from dnspanel.fleet.models import EnrolmentCode, Node
 from dnspanel.gateway.models import TakenMessage
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.signing import ensure_signing_key
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.models import Channel, Zone, ZoneKey
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.texts import parse_text
 from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.publish.conftest import interpreter as interpreter
@@ -144,7 +144,7 @@ def test_an_archive_has_no_private_key_in_clear(make_zone: MakeZone, tmp_path: P
         zone = make_zone("www 300 A 192.0.2.1", name=f"signed{number}.test.")
         sign.sign(zones=[zone], acting=acting, algorithm=algorithm)
         pair = key_material.generate(algorithm)
-        brought = sign.add_key(zone=zone, acting=acting, private_text=pair.private_text)
+        brought = sign.add_key(zone=zone, acting=acting, texts=sign.KeyTexts(pair.private_text))
         sign.delete_key(zone=zone, key_id=brought.pk, acting=acting)
     ensure_signing_key(now=NOW)
     while encode_step(now=NOW):

@@ -13,12 +13,12 @@ from dnspanel.backup import archived_zone
 from dnspanel.backup.archived_zone import read_zone
 from dnspanel.backup.make import back_up_to_file
 from dnspanel.fleet.models import Node
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import keys_of, signing_of
 from dnspanel.zones.models import Channel, Publication, RRset, Zone
 from dnspanel.zones.publishing import edit, zone_patches
 from dnspanel.zones.settings.settings_of_zone import change_settings
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.store.store_rrsets import rrsets_of_zones
 from replication.dns import rdtypes
 from tests.dnspanel.fleet.nodes.test_readable_values import EMPTY, runs
@@ -53,7 +53,7 @@ def change(zone: Zone, *lines: str, gone: tuple[str, ...] = ()) -> None:
     ]
     steps += [((f"{name}.{zone.name}", rdtypes.A), zone_patches.removed) for name in gone]
     zone_patches.publish_patches(
-        patches=[zone_patches.patch_of_steps(zone, steps)], author=None, channel=Channel.API, now=NOW, confirmed=True
+        patches=[zone_patches.patch_of_steps(zone, steps)], acting=Acting(None, Channel.API, NOW), confirmed=True
     )
 
 
@@ -136,7 +136,7 @@ def test_values_that_a_node_of_today_cannot_read_are_refused_wherever_the_zone_i
     path = str(tmp_path / "panel.tar")
     back_up_to_file(path=Path(path), now=NOW)
     patch = zone_patches.patch_of_steps(zone, [(("www.caa.test.", rdtypes.CAA), zone_patches.removed)])
-    zone_patches.publish_patches(patches=[patch], author=None, channel=Channel.API, now=NOW)
+    zone_patches.publish_patches(patches=[patch], acting=Acting(None, Channel.API, NOW))
     Node.objects.filter(pk=node.pk).update(report={"versions": {"powerdns": "4.7.3"}})
     last = Publication.objects.latest("sequence")
     with pytest.raises(CommandError, match=r"PowerDNS 4\.7"):

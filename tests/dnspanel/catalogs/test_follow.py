@@ -26,6 +26,7 @@ from dnspanel.primaries import turn
 from dnspanel.primaries.errors import TakeOverRefused
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Revision, RevisionKind, RRset, Zone
 from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
@@ -187,7 +188,7 @@ def test_a_broken_catalog_changes_nothing_and_is_told(
 
 
 def test_a_zone_that_is_here_already_is_not_taken_until_its_name_is_free(producer: Producer, alice: User) -> None:
-    edit.create_zone(name=ONE, author=alice, channel=Channel.WEB, now=NOW)
+    edit.create_zone(zone=edit.NewZone(ONE), acting=Acting(alice, Channel.WEB, NOW))
     producer.name(FIRST, ONE, TWO)
     catalog = followed(producer, alice)
     assert names_here(catalog) == [TWO]
@@ -274,7 +275,7 @@ WWW, ACME, ABOVE = "www.beta.test.", "_acme-challenge.beta.test.", "above.test."
 def others(alice: User) -> None:
     """Zones of somebody here: one that a catalog could lie inside of, and one that it could lie above."""
     for name in ("beta.test.", "low.above.test."):
-        edit.create_zone(name=name, author=alice, channel=Channel.WEB, now=NOW)
+        edit.create_zone(zone=edit.NewZone(name), acting=Acting(alice, Channel.WEB, NOW))
 
 
 @pytest.mark.parametrize("within", [[], ["test."]], ids=["any", "test"])

@@ -24,6 +24,7 @@ from dnspanel.gateway.answers import answers
 from dnspanel.secondaries import members, set_up
 from dnspanel.secondaries.keys import key_of
 from dnspanel.secondaries.models import Member
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import FollowsMembers, RightMissing
 from dnspanel.zones.models import NOT_SERVED, Channel, Revision, Zone
 from dnspanel.zones.publishing import edit, zone_patches
@@ -127,7 +128,7 @@ def test_nobody_edits_it_and_it_becomes_nothing_else(call: Any, catalog: Zone, a
     made = make(f"x.{CATALOG}", 1, 60, ["192.0.2.1"])
     patch = zone_patches.Patch(catalog, lambda current: {(made.name, 1): made}, {made.name})
     with pytest.raises(FollowsMembers):
-        zone_patches.publish_patches(patches=[patch], author=alice, channel="web", now=NOW)
+        zone_patches.publish_patches(patches=[patch], acting=Acting(alice, "web", NOW))
     for path, body in (
         (CATALOG, {"kind": "Native"}),
         (CATALOG, {"kind": "Slave", "masters": ["9.9.9.9"]}),

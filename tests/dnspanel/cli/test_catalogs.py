@@ -12,6 +12,7 @@ from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.catalogs.models import Catalog, Listing, State
 from dnspanel.catalogs.tasks import follow_producers
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
 from tests.dnspanel.cli.conftest import Run
@@ -77,7 +78,7 @@ def test_the_zones_that_it_names_are_listed_with_what_became_of_each(as_alice: A
 def test_one_of_ours_is_made_filled_given_groups_and_emptied(as_alice: Any) -> None:
     alice = User.objects.get(username="alice")
     for name in ("one.test.", "two.test."):
-        edit.create_zone(name=name, author=alice, channel=Channel.API, now=NOW)
+        edit.create_zone(zone=edit.NewZone(name), acting=Acting(alice, Channel.API, NOW))
     Zone.objects.update(tags=["gold"])
     assert "No produced catalogs yet." in as_alice("ours").err + as_alice("ours").out
     assert "gold silver" in as_alice("make", "Ours.catalog", "--group", "gold", "--group", "silver").out

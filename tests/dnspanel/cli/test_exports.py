@@ -20,11 +20,11 @@ from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.imports import worker
 from dnspanel.transfer.models import ExportJob, ImportJob
 from dnspanel.transfer.signals import work_to_do
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.cli.conftest import Run
 from tests.dnspanel.zones.conftest import zone_maker
 from tests.people import NOW, make_person

@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from dnspanel.demo.load import load_sample_zones
 from dnspanel.demo.sample import sample_zones
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
 
@@ -21,7 +22,9 @@ def test_an_empty_panel_gets_every_sample_zone_in_one_publication() -> None:
 
 def test_a_panel_that_was_used_is_left_alone() -> None:
     edit.create_zone(
-        name="own.test.", author=None, channel=Channel.SYSTEM, now=timezone.now(), nameservers=["ns1.own.test."]
+        zone=edit.NewZone("own.test."),
+        acting=Acting(None, Channel.SYSTEM, timezone.now()),
+        apex=edit.Apex(nameservers=["ns1.own.test."]),
     )
     assert load_sample_zones(now=timezone.now()) is None
     assert Zone.objects.count() == 1

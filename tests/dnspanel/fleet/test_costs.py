@@ -16,6 +16,7 @@ from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead, Zone
 from dnspanel.zones.publishing import edit
 from replication.dns.rrset import make
@@ -69,7 +70,7 @@ def encode() -> None:
 def test_one_edit(
     served: Callable[..., Served], statements: Callable[[], Any], woken: list[tuple[str, tuple[Any, ...]]]
 ) -> None:
-    edit.create_zone(name="example.test.", author=None, channel="system", now=timezone.now())
+    edit.create_zone(zone=edit.NewZone("example.test."), acting=Acting(None, "system", timezone.now()))
     zone = Zone.objects.get()
     heartbeats.beat(process=heartbeats.COLLECTOR, now=timezone.now())
     encode()

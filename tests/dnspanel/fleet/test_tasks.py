@@ -18,6 +18,7 @@ from dnspanel.fleet.tasks import late_nodes, push_node
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
 from dnspanel.transfer.imports.pace import publications_under_way
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import edit
 from replication.errors import DiskFull, MapFull
@@ -29,7 +30,7 @@ Serve = Callable[..., Served]
 
 
 def publish(name: str) -> None:
-    edit.create_zone(name=name, author=None, channel="system", now=timezone.now())
+    edit.create_zone(zone=edit.NewZone(name), acting=Acting(None, "system", timezone.now()))
     assert encode_step(now=timezone.now()) is not None
 
 

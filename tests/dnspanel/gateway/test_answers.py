@@ -21,12 +21,12 @@ from dnspanel.fleet.models import Node
 from dnspanel.gateway import answers as module
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.governance.publish_rules import ApprovalTerms, Scope, add_approval_rule, lift_approval_rule
 from dnspanel.zones.log import hold
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from tests.dnspanel.fleet.conftest import MakeNode

@@ -21,9 +21,9 @@ from dnspanel.gateway import signed, to_secondaries
 from dnspanel.gateway.errors import MessageRefused
 from dnspanel.secondaries import members
 from dnspanel.secondaries.models import Member, Secondary
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from tests.dnspanel.fleet.conftest import create_active_node

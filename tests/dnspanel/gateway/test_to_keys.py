@@ -8,10 +8,10 @@ from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node
 from dnspanel.secondaries.models import KeyTransfer
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, TsigAct, Zone
 from dnspanel.zones.rights import tsig_permissions
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.dns import rdtypes
 from tests.dnspanel.gateway.conftest import Key, MakeKey, replies
 from tests.dnspanel.gateway.test_signed import SERIAL

@@ -9,9 +9,9 @@ from dnspanel.accounts.models import User
 from dnspanel.gateway import to_networks
 from dnspanel.gateway.limits import Rates
 from dnspanel.secondaries import keyless
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.gateway.conftest import replies
 from tests.dnspanel.gateway.test_to_secondaries import put, transfer_question
 from tests.people import NOW

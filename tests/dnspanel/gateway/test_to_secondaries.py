@@ -16,12 +16,12 @@ from dnspanel.accounts.models import AuditEntry, Team, User
 from dnspanel.gateway import ixfr
 from dnspanel.secondaries import catalog, members, record, set_up
 from dnspanel.secondaries.models import Member, Secondary
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import keys_of
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.publishing.transferred import serve_within, stop_serving
 from dnspanel.zones.signing import presigned, sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.sign import RequestedSigning
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes

@@ -11,13 +11,13 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.primaries import land, set_up
 from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused
 from dnspanel.primaries.set_up import Terms
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import ApprovalNeeded, DnssecRefused, RightMissing, Transferred
 from dnspanel.zones.models import Channel, PublishRequest, RequestState, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.dns import rdtypes
 from replication.dns.rrset import make
 from tests.dnspanel.primaries.conftest import KEY, ZONE, Primary, awaited, records_here, row_of, take_turn
@@ -88,7 +88,7 @@ def test_what_never_came_is_not_taken_over(primary: Primary, alice: User, settin
     ids=["none", "name", "loopback", "port", "many", "no-secret", "algorithm", "secret", "no-name"],
 )
 def test_primaries_that_cannot_be_are_refused_at_their_field(terms: Terms, field: str, alice: User) -> None:
-    edit.create_zone(name=ZONE, author=alice, channel=Channel.WEB, now=NOW)
+    edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(alice, Channel.WEB, NOW))
     zone = Zone.objects.get(name=ZONE)
     with pytest.raises(PrimariesRefused) as refused:
         set_up.set_primaries(zone=zone, terms=terms, author=alice, now=NOW)
@@ -96,7 +96,7 @@ def test_primaries_that_cannot_be_are_refused_at_their_field(terms: Terms, field
 
 
 def test_a_zone_signed_by_the_panel_has_no_primary_elsewhere(alice: User) -> None:
-    edit.create_zone(name=ZONE, author=alice, channel=Channel.WEB, now=NOW)
+    edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(alice, Channel.WEB, NOW))
     sign.sign_new_zone(name=ZONE, nsec3=None, acting=Acting(alice, Channel.WEB, NOW))
     with pytest.raises(PrimariesRefused, match="unsign it first"):
         set_up.set_primaries(zone=Zone.objects.get(name=ZONE), terms=Terms(["9.9.9.9"]), author=alice, now=NOW)
@@ -133,7 +133,7 @@ ACTS = {"set": set_elsewhere, "move": set_elsewhere, "take over": take_it_over, 
 def zone_for(act: str, author: User) -> Zone:
     """A zone for which this act is the next one."""
     if act == "set":
-        edit.create_zone(name=ZONE, author=author, channel=Channel.WEB, now=NOW)
+        edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(author, Channel.WEB, NOW))
         return Zone.objects.get(name=ZONE)
     zone = awaited("9.9.9.10", author)
     row_of(zone).__class__.objects.update(serial=7)

@@ -12,13 +12,13 @@ from dnspanel.accounts.models import AuditEntry
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
 from dnspanel.publish.stall import stalls
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.log.signing_log import change_signing
 from dnspanel.zones.models import LogHead, Zone
 from dnspanel.zones.publishing import bulk, edit
 from dnspanel.zones.signing import rollovers, sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.dns import rdtypes
 from tests.dnspanel.publish.test_encode import assert_equal_to_postgresql, change, create, encode_all, rrset
 
@@ -75,7 +75,7 @@ def test_a_ds_that_leads_to_no_key_is_not_sent_until_it_is_set_right(child: Zone
     before = LogHead.objects.get().sequence
     slip_in(parent, WRONG)
     assert "signed by none of the keys" in stalled_at()
-    edit.create_zone(name="other.test.", author=None, channel="system", now=timezone.now())
+    edit.create_zone(zone=edit.NewZone("other.test."), acting=Acting(None, "system", timezone.now()))
     slip_in(parent, ds_of(child))
     assert encode_all() == 1, "with what mends it in one segment"
     assert stalls() == []
@@ -92,9 +92,7 @@ def test_a_key_that_the_ds_needs_is_not_taken_away_until_it_comes_back(child: Zo
         change_signing(
             zones=[child],
             decide=lambda zone, current: wanted,  # type: ignore[arg-type, return-value]
-            author=None,
-            channel="system",
-            now=timezone.now(),
+            acting=Acting(None, "system", timezone.now()),
             action="",
         )
 

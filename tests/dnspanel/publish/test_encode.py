@@ -15,6 +15,7 @@ from dnspanel.publish import encode, publication_log
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Stall
 from dnspanel.publish.publisher import this_publisher
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead, Zone
 from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
@@ -32,7 +33,7 @@ def rrset(name: str, type: int, *rdata: str, ttl: int = 300) -> RRset:
 
 
 def create(name: str, *rrsets: RRset) -> Zone:
-    edit.create_zone(name=name, author=None, channel="system", now=timezone.now(), rrsets=rrsets)
+    edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", timezone.now()))
     return Zone.objects.get(name=name, deleted_at=None)
 
 

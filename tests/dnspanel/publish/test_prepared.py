@@ -15,6 +15,7 @@ from dnspanel.publish.objects import open_object
 from dnspanel.publish.prepared import Prepared, put_prepared, record_prepared
 from dnspanel.publish.publisher import this_publisher
 from dnspanel.publish.signing import all_public_keys
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.publishing.edit import NewZone
@@ -45,9 +46,7 @@ def publish_zones(names: Sequence[str] = NAMES) -> Publication:
             )
             for name in names
         ],
-        author=None,
-        channel="import",
-        now=timezone.now(),
+        acting=Acting(None, "import", timezone.now()),
     )
 
 

@@ -10,6 +10,7 @@ from dnspanel.publish import objects, referrers, signing
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
 from dnspanel.publish.publisher import this_publisher
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
@@ -21,7 +22,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def create(name: str, *rrsets: RRset) -> Zone:
-    edit.create_zone(name=name, author=None, channel="system", now=timezone.now(), rrsets=rrsets)
+    edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", timezone.now()))
     return Zone.objects.get(name=name, deleted_at=None)
 
 
@@ -134,7 +135,7 @@ def test_a_publication_of_many_zones_looks_for_none(monkeypatch: pytest.MonkeyPa
     marks_of_next_segment()
     names = ["one.test.", "two.test."]
     zones = [edit.NewZone(name=name, rrsets=[make(f"www.{name}", rdtypes.A, 300, ["192.0.2.1"])]) for name in names]
-    edit.create_zones(zones=zones, author=None, channel="system", now=timezone.now())
+    edit.create_zones(zones=zones, acting=Acting(None, "system", timezone.now()))
     assert set(marks_of_next_segment()) == set(names)
 
 

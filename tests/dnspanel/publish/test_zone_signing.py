@@ -20,11 +20,11 @@ from dnspanel.publish.rebuild import rebuild_store
 from dnspanel.publish.sealing_keys import all_sealing_keys
 from dnspanel.publish.session import reading
 from dnspanel.publish.snapshots import make_snapshot, read_chunk, read_manifest
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import SigningChange, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.signing import presigned, sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import Nsec3, decode_key, decode_metadata
 from replication.codec.schema import Dbi
 from replication.codec.sealed import is_sealed, open_content

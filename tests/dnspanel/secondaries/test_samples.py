@@ -14,10 +14,10 @@ from dnspanel.accounts.models import User
 from dnspanel.secondaries import exchange, keys, questions, samples
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.secondaries.queries import differing_secondaries, gets_all_of, secondary_row, state_of
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.store import store_rrsets
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import Key, RRset
@@ -62,7 +62,7 @@ def zone(make_zone: MakeZone, alice: User) -> Zone:
 
 def change(zone: Zone, author: User, changes: dict[Key, RRset | None]) -> Zone:
     patch = zone_patches.Patch(zone, lambda current: changes, None)
-    zone_patches.publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW, reason="")
+    zone_patches.publish_patches(patches=[patch], acting=Acting(author, Channel.API, NOW))
     return Zone.objects.select_related("signing").get(pk=zone.pk)
 
 

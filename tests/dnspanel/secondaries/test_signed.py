@@ -7,9 +7,9 @@ import pytest
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node
 from dnspanel.secondaries import access, keyless, members, record, signed
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Signing, Zone
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.values.soa import start_of_week
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.fleet.conftest import create_active_node

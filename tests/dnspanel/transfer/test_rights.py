@@ -26,6 +26,7 @@ from dnspanel.transfer.models import (
     SourceKind,
     State,
 )
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Forbidden, RightMissing, Unknown
 from dnspanel.zones.models import Publication, RRset, Zone
 from dnspanel.zones.publishing import edit
@@ -253,7 +254,7 @@ def test_a_zone_that_stands_in_the_way_since_the_dry_run_leaves_the_other_waitin
     jobs.start_plan(job=job, now=NOW)
     work_through(job)
     assert set(outcome(job).values()) == {Action.CREATE}
-    edit.create_zone(name="a.test.", author=None, channel="system", now=NOW)
+    edit.create_zone(zone=edit.NewZone("a.test."), acting=Acting(None, "system", NOW))
     jobs.start_apply(job=job, author=rights.actor_of_job(job), now=NOW)
     work_through(job)
     assert outcome(job) == {"www.a.test.": Action.WAITING, "b.test.": Action.CREATE}

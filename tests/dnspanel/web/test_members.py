@@ -7,6 +7,7 @@ from django.urls import reverse
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Membership, Role, Team, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
@@ -59,9 +60,9 @@ def test_who_was_given_nothing_is_told_whom_to_ask(browser: Browser, mia: User) 
 
 def test_a_publication_shows_only_the_zones_that_one_sees(browser: Browser, alice: User, mia: User) -> None:
     both = edit.create_zones(
-        zones=[NewZone("mine.test."), NewZone("other.test.")], author=alice, channel=Channel.WEB, now=NOW
+        zones=[NewZone("mine.test."), NewZone("other.test.")], acting=Acting(alice, Channel.WEB, NOW)
     )
-    other = edit.create_zone(name="third.test.", author=alice, channel=Channel.WEB, now=NOW)
+    other = edit.create_zone(zone=edit.NewZone("third.test."), acting=Acting(alice, Channel.WEB, NOW))
     give(mia, Grant(EVERY_RIGHT, zones=frozenset({Zone.objects.get(name="mine.test.").pk})))
     page = browser(mia).get(f"/publications/{both.sequence}/").content
     assert b"mine.test." in page
@@ -120,7 +121,7 @@ def test_new_zones_belong_to_a_team_in_which_one_may_create_them(browser: Browse
 def test_many_zones_at_once_need_the_right_as_one_does(mia: User, mine: Zone) -> None:
     count = Publication.objects.count()
     with pytest.raises(RightMissing):
-        edit.create_zones(zones=[NewZone("new.test.")], author=mia, channel=Channel.WEB, now=NOW)
+        edit.create_zones(zones=[NewZone("new.test.")], acting=Acting(mia, Channel.WEB, NOW))
     assert Publication.objects.count() == count
 
 

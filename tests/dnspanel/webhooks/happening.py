@@ -11,6 +11,7 @@ from dnspanel.fleet.push import acks
 from dnspanel.transfer.models import ImportJob, ImportPiece, State
 from dnspanel.webhooks.models import Delivery, Event
 from dnspanel.webhooks.notice import notice
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead, Publication, Zone
 from dnspanel.zones.publishing import edit
 from replication.wire import protocol
@@ -19,7 +20,7 @@ from tests.people import NOW
 
 
 def publish(name: str, author: Author = None, *, now: datetime = NOW) -> Publication:
-    return edit.create_zone(name=name, author=author, channel="web", now=now, reason="as asked")
+    return edit.create_zone(zone=edit.NewZone(name), acting=Acting(author, "web", now, "as asked"))
 
 
 def prove(node: Node, sequence: int, *, now: datetime = NOW) -> None:

@@ -326,7 +326,7 @@ def test_a_request_is_told_once_to_who_sees_one_of_its_zones_and_so_is_what_beca
     other = Zone.objects.get(name="other.test.")
     rrset = rr("www 300 A 192.0.2.1", origin=other.name)
     replace_rrset(author=bob, zone=other, rrset=rrset, now=NOW)
-    request = publish_requests.ask(author=bob, name="Move", now=NOW, reason="new rack")
+    request = publish_requests.ask(author=bob, name="Move", now=NOW, terms=publish_requests.Terms("new rack"))
     [(kind, facts)] = notice_all()
     assert (kind, facts["name"], facts["asked_by"]["user"]) == (EventKind.OPENED, "Move", "bob")
     assert told() == [("alice", EventKind.OPENED)]

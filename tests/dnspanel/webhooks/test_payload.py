@@ -10,6 +10,7 @@ from dnspanel.accounts.models import GrantRow, Team, User
 from dnspanel.webhooks import payload as module
 from dnspanel.webhooks.models import Event
 from dnspanel.webhooks.payload import Listener, payload
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.publishing.edit import NewZone
@@ -74,7 +75,7 @@ def test_a_publication_of_very_many_zones_lists_the_first_and_counts_all(
     monkeypatch.setattr(module, "MOST_ZONES", 3)
     webhook(bob)
     zones = [NewZone(f"n{number}.test.") for number in range(5)]
-    edit.create_zones(zones=zones, author=bob, channel="web", now=NOW)
+    edit.create_zones(zones=zones, acting=Acting(bob, "web", NOW))
     notice_all()
     data = seen_by(bob)["data"]
     assert data["zone_count"] == 5
@@ -86,7 +87,7 @@ def test_a_member_sees_their_zones_of_a_publication_and_no_nodes(
 ) -> None:
     node = active_node("ns1")
     webhook(bob)
-    edit.create_zones(zones=[NewZone("mine.test."), NewZone("other.test.")], author=bob, channel="web", now=NOW)
+    edit.create_zones(zones=[NewZone("mine.test."), NewZone("other.test.")], acting=Acting(bob, "web", NOW))
     give(member, "mine.test.")
     prove(node, 1, now=later(0.04))
     notice_all()
@@ -101,7 +102,7 @@ def test_a_member_sees_their_zones_of_a_publication_and_no_nodes(
 def test_who_asked_for_some_zones_hears_of_them_alone(bob: User, webhook: MakeWebhook) -> None:
     webhook(bob)
     names = ("by-name.test.", "by-tag.test.", "by-team.test.", "other.test.")
-    edit.create_zones(zones=[NewZone(name) for name in names], author=bob, channel="web", now=NOW)
+    edit.create_zones(zones=[NewZone(name) for name in names], acting=Acting(bob, "web", NOW))
     team = Team.objects.create(name="mail", created_at=NOW)
     Zone.objects.filter(name="by-tag.test.").update(tags=["customer", "gold"])
     Zone.objects.filter(name="by-team.test.").update(team=team)
@@ -151,7 +152,7 @@ def test_what_was_taken_back_is_told_once_and_the_reason_to_who_sees_all_of_it(
     bob: User, member: User, webhook: MakeWebhook
 ) -> None:
     webhook(bob, "https://receiver.test/", "publication.taken_back")
-    edit.create_zones(zones=[NewZone("mine.test."), NewZone("other.test.")], author=bob, channel="web", now=NOW)
+    edit.create_zones(zones=[NewZone("mine.test."), NewZone("other.test.")], acting=Acting(bob, "web", NOW))
     give(member, "mine.test.")
     assert notice_all() == []
     inverse = take_back(1, now=later(2))

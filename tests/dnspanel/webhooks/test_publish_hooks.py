@@ -13,6 +13,7 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, User
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.publish_hooks import MOST, HookTerms, NewHook
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import HookRefused, RightMissing, RuleRefused, RuleUnknown
 from dnspanel.zones.governance.publish_rules import Scope
@@ -62,9 +63,7 @@ def place(answering: Answering, alice: User) -> Place:
 def publish(zone: Zone, author: User | None, value: str = "192.0.2.9", reason: str = "") -> None:
     patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.replaced(rr(f"www 60 A {value}")))])
     under = SystemRight.REPAIR if author is None else None
-    zone_patches.publish_patches(
-        patches=[patch], author=author, channel=Channel.API, now=NOW, reason=reason, under=under
-    )
+    zone_patches.publish_patches(patches=[patch], acting=Acting(author, Channel.API, NOW, reason), under=under)
 
 
 def number(zone: Zone) -> int:
@@ -124,7 +123,9 @@ def test_a_hook_that_says_no_keeps_the_draft_and_is_in_the_audit_log(
     assert (entry.user, entry.target, entry.details["reason"]) == (alice, zone.name, "No names like that.")
     answering.refuse("No.")
     with pytest.raises(HookRefused):  # nobody goes past a hook
-        revision.publish(author=alice, channel=Channel.WEB, now=NOW, reason="Fire", past_rules=True)
+        revision.publish(
+            author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(reason="Fire", past_rules=True)
+        )
     assert len(answering.received) == 2
 
 
@@ -256,7 +257,7 @@ def test_another_zone_costs_no_query_and_the_panel_itself_is_not_asked(
 
 def _create(zone: Zone, alice: User) -> None:
     edit.create_zone(
-        name="new.test", author=alice, channel=Channel.WEB, now=NOW, rrsets=[rr("new.test. 60 A 192.0.2.7")]
+        zone=edit.NewZone("new.test", [rr("new.test. 60 A 192.0.2.7")]), acting=Acting(alice, Channel.WEB, NOW)
     )
 
 
@@ -270,12 +271,14 @@ def _large(zone: Zone, alice: User) -> None:
         for n in range(pieces.PIECE_RRSETS + 1)
     ]
     patch = zone_patches.patch_of_steps(zone, steps)
-    zone_patches.publish_patches(patches=[patch], author=alice, channel=Channel.API, now=NOW)
+    zone_patches.publish_patches(patches=[patch], acting=Acting(alice, Channel.API, NOW))
 
 
 def _request(zone: Zone, alice: User) -> None:
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("www 60 A 192.0.2.9"), now=NOW)
-    made = publish_requests.ask(author=alice, name="Later", now=NOW, publish_at=NOW + timedelta(hours=1))
+    made = publish_requests.ask(
+        author=alice, name="Later", now=NOW, terms=publish_requests.Terms(publish_at=NOW + timedelta(hours=1))
+    )
     publish_requests.publish_due(now=NOW + timedelta(hours=2))
     made.refresh_from_db()
     if made.refusal:

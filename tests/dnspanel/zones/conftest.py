@@ -5,6 +5,7 @@ from collections.abc import Callable
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.publishing import bulk, edit
@@ -42,7 +43,7 @@ def zone_maker(author: User) -> MakeZone:
     def make_zone(*lines: str, name: str = ZONE) -> Zone:
         rrsets = [rr(line, origin=name) for line in (*_APEX, *lines)]
         by_key = {(r.name, r.type): r for r in rrsets}
-        edit.create_zone(name=name, author=author, channel=Channel.WEB, now=NOW, rrsets=list(by_key.values()))
+        edit.create_zone(zone=edit.NewZone(name, list(by_key.values())), acting=Acting(author, Channel.WEB, NOW))
         return Zone.objects.get(name=name, deleted_at=None)
 
     return make_zone
@@ -75,9 +76,7 @@ def presigned_zone(
     bulk.create_ready_zones(
         zones=[bulk.BulkZone(zone_id, name, 1, len(rrsets))],
         rows=lambda: [store_rrsets.rows_of_zone(zone_id, name, rrsets)],
-        author=author,
-        channel=Channel.IMPORT,
-        now=NOW,
+        acting=Acting(author, Channel.IMPORT, NOW),
         beside=beside,
         signed=[name],
     )

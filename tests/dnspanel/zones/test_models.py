@@ -6,6 +6,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from dnspanel.accounts.models import Token, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Change, LogHead, Publication, Revision, RRset, Zone
 from dnspanel.zones.publishing import edit
 from tests.dnspanel.zones.conftest import ZONE, MakeZone
@@ -53,7 +54,7 @@ def test_names_in_the_trash_may_repeat(alice: User, zone: Zone) -> None:
     for _ in range(2):
         zone = Zone.objects.get(name=ZONE, deleted_at=None)
         edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW)
-        edit.create_zone(name=ZONE, author=alice, channel="web", now=NOW)
+        edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(alice, "web", NOW))
     assert Zone.objects.filter(name=ZONE).count() == 3
 
 

@@ -34,6 +34,7 @@ from dnspanel.api.v2.schema.fields import read
 from dnspanel.api.v2.schema.parameters import CHANGING, IF_CHANGED, WRITING
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.describe import describe_polling
 from dnspanel.zones.dnssec.queries import KeyView
@@ -42,7 +43,6 @@ from dnspanel.zones.errors import BadKey, GuardedZone
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import preview, sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.presigned import drop_signatures, signatures_end
 from dnspanel.zones.signing.preview import SigningPlan
 from dnspanel.zones.signing.sign import RequestedSigning

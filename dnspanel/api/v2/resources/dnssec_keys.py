@@ -28,6 +28,7 @@ from dnspanel.api.v2.schema.dnssec_serializers import (
 from dnspanel.api.v2.schema.fields import page_of, read
 from dnspanel.api.v2.schema.parameters import CHANGING, IF_CHANGED, WRITING
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.dnssec.signing_state import SigningState
@@ -35,7 +36,6 @@ from dnspanel.zones.errors import BadKey, BadPublicKey, KeyUnknown
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 
 _REASON = TERMS[0]
 
@@ -166,9 +166,10 @@ class DnssecKeyExport(OneSecretView):
 
 def _added(zone: Zone, body: dict[str, Any], by: Acting) -> int:
     """The id of the key that the body describes, which the zone has now. Raises Problem that points at the fault."""
-    names = {"private_key": "private_text", "public_key": "public_text"}
+    texts = sign.KeyTexts(body.get("private_key"), body.get("public_key"))
+    others = {name: value for name, value in body.items() if name not in ("private_key", "public_key")}
     try:
-        return sign.add_key(zone=zone, acting=by, **{names.get(name, name): value for name, value in body.items()}).pk
+        return sign.add_key(zone=zone, acting=by, texts=texts, **others).pk
     except BadPublicKey as exc:
         raise bad_value("/public_key", str(exc), "bad-key") from exc
     except BadKey as exc:

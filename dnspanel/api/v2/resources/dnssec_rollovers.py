@@ -28,13 +28,13 @@ from dnspanel.api.v2.schema.rollover_serializers import (
     RolloverSerializer,
     RolloverWrittenSerializer,
 )
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries, rollover_queries
 from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind
 from dnspanel.zones.errors import RolloverUnknown
 from dnspanel.zones.models import Publication, Rollover, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import rollovers
-from dnspanel.zones.signing.guarded import Acting
 
 _REASON = TERMS[0]
 _PAGE = page_of(RolloverSerializer)  # one class, or the document has two shapes of one name

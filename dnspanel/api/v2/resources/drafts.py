@@ -248,10 +248,12 @@ def publish_seen(
             now=timezone.now(),
             zones=zones,
             of=of,
-            reason=body["reason"],
+            consent=revision.Consent(
+                reason=body["reason"],
+                accept_warnings=body["accept_warnings"] or body.get("accepted", ()),
+                confirmed=body["confirm"],
+            ),
             form_id=form_id_of(request),
-            accept_warnings=body["accept_warnings"] or body.get("accepted", ()),
-            confirmed=body["confirm"],
         )
     except Conflicts as exc:
         raise _seen_conflicts(actor, exc) from exc

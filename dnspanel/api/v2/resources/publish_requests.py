@@ -182,10 +182,12 @@ class RequestList(V2View):
             name=values["name"],
             named=None if draft is None else named_drafts.named_draft(actor, draft),
             zones=None if zones is None else [access.zone_for_editing(actor, name) for name in zones],
-            reason=values["reason"],
-            accepted=values["accepted"],
-            confirmed=values["confirm"],
-            publish_at=values["publish_at"],
+            terms=publish_requests.Terms(
+                values["reason"],
+                accepted=values["accepted"],
+                confirmed=values["confirm"],
+                publish_at=values["publish_at"],
+            ),
             now=timezone.now(),
         )
         return tagged(_json(actor, made.key), 201, Location=f"{request.path}/{made.key}")

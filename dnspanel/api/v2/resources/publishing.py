@@ -14,6 +14,7 @@ from dnspanel.api.v2.http.view import form_id_of
 from dnspanel.api.v2.schema.fields import text_parameter
 from dnspanel.api.v2.schema.parsing import Faults
 from dnspanel.api.v2.schema.zone_serializers import MOST_REASON
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication
 from dnspanel.zones.publishing import pointers, zone_patches
 from dnspanel.zones.publishing.zone_patches import Outcome, Patch
@@ -46,11 +47,7 @@ def publish(request: Request, patches: Sequence[Patch], terms: Terms, *, in_piec
     form_id = form_id_of(request)
     outcome = zone_patches.publish_patches(
         patches=all_patches(request, patches, terms),
-        author=actor_in(request),
-        channel=Channel.API,
-        now=timezone.now(),
-        reason=terms.reason,
-        form_id=form_id,
+        acting=Acting(actor_in(request), Channel.API, timezone.now(), terms.reason, form_id),
         accept_warnings=terms.accept_warnings,
         confirmed=terms.confirm,
         in_pieces=in_pieces,

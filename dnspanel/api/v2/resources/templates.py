@@ -42,6 +42,7 @@ from dnspanel.api.v2.schema.zone_serializers import ChangeSerializer, PlansSeria
 from dnspanel.transfer.zone_templates import access as doors
 from dnspanel.transfer.zone_templates import edit, use
 from dnspanel.transfer.zone_templates.compare import Act, Step
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.models import Channel, TemplateKind, TemplateVersion, ZoneTemplate
 from dnspanel.zones.rights import access
@@ -317,16 +318,10 @@ class ZoneTemplateUse(V2View):
             use=using,
             zone=zone,
             steps=taken,
-            author=actor,
-            now=now,
+            acting=Acting(actor, Channel.API, now, body.get("reason", ""), form_id_of(request)),
             keep=body["keep"],
-            terms={
-                "channel": Channel.API,
-                "reason": body.get("reason", ""),
-                "form_id": form_id_of(request),
-                "accept_warnings": body.get("accept_warnings", True),
-                "confirmed": body.get("confirm", False),
-            },
+            accept_warnings=body.get("accept_warnings", True),
+            confirmed=body.get("confirm", False),
         )
         if (rehearsed := rehearsal.under_way()) is not None:
             return plans_answer(request, rehearsed, {"steps": steps})

@@ -38,6 +38,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     ZoneSerializer,
 )
 from dnspanel.statement_time import searching_for
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.lists import queries
 from dnspanel.zones.log.history import tokens_of_publications
@@ -120,17 +121,14 @@ class ZoneList(V2View):
         rrsets, body = new_rrsets(request)
         try:
             publication = edit.create_zone(
-                name=body["name"],
-                author=actor,
-                channel=Channel.API,
-                now=timezone.now(),
-                rrsets=rrsets,
-                nameservers=hosts(body, "nameservers"),
-                hostmaster=host_of(mailbox_in(body), "/hostmaster"),
-                server_set=chosen_server_set(actor, body),
+                zone=edit.NewZone(body["name"], rrsets),
+                acting=Acting(actor, Channel.API, timezone.now(), body.get("reason", ""), form_id_of(request)),
+                apex=edit.Apex(
+                    nameservers=hosts(body, "nameservers"),
+                    hostmaster=host_of(mailbox_in(body), "/hostmaster"),
+                    server_set=chosen_server_set(actor, body),
+                ),
                 team=chosen_team(actor, body.get("team")),
-                reason=body.get("reason", ""),
-                form_id=form_id_of(request),
             )
         except RuleViolations as exc:
             places = {(rrset.name, rrset.type): f"/rrsets/{place}" for place, rrset in enumerate(rrsets or ())}
@@ -236,11 +234,7 @@ class ZoneClones(V2View):
         publication = clone.clone_zone(
             source=source,
             zone_names=_new_names(body["names"]),
-            author=actor,
-            channel=Channel.API,
-            now=timezone.now(),
-            reason=body.get("reason", ""),
-            form_id=form_id_of(request),
+            acting=Acting(actor, Channel.API, timezone.now(), body.get("reason", ""), form_id_of(request)),
             team=chosen_team(actor, body.get("team")),
             with_tags=body["tags"],
         )

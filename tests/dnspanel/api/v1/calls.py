@@ -12,6 +12,7 @@ from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
 from replication.dns import rdata
@@ -60,7 +61,7 @@ def caller(
 def make_zone(name: str, *records: str, author: User | None = None) -> Zone:
     """A zone with these RRsets: "www A 192.0.2.1 192.0.2.2"; names are relative to the zone."""
     edit.create_zone(
-        name=name, rrsets=[_rrset(name, record) for record in records], author=author, channel=Channel.API, now=NOW
+        zone=edit.NewZone(name, [_rrset(name, record) for record in records]), acting=Acting(author, Channel.API, NOW)
     )
     return Zone.objects.get(name=name, deleted_at=None)
 

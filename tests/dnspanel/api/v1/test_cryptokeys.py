@@ -6,10 +6,10 @@ import pytest
 
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.models import Channel, Zone, ZoneKey
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.api.v1.calls import Caller, caller, make_zone
 from tests.people import NOW
 

@@ -8,12 +8,12 @@ import pytest
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1 import acting_metadata, kept_metadata
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.errors import DnssecRefused, SettingsRefused, Unknown
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.values.soa import SoaEdit
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.api.v1.calls import make_zone

@@ -20,6 +20,7 @@ from dnspanel.fleet.dnssec.other_signers import SignersLook
 from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.secondaries import members, set_up
 from dnspanel.secondaries.models import Member
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, policy_queries, queries
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover import Kind, Step
@@ -30,7 +31,6 @@ from dnspanel.zones.models import LogHead, Publication, Rollover, Signing, Zone,
 from dnspanel.zones.publishing import edit, zone_patches
 from dnspanel.zones.signing import automatic, policies, rollovers, sign
 from dnspanel.zones.signing.first_ds import awaiting_first_ds, room_for_first_ds
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.other_signers import add_other_key, remove_other_key
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
@@ -75,7 +75,7 @@ class World:
 
     def publish(self, zone: Zone, key: tuple[str, int], step: Callable[[RRset | None], RRset | None]) -> None:
         zone_patches.publish_patches(
-            patches=[zone_patches.patch_of_steps(zone, [(key, step)])], author=self.author, channel="web", now=self.now
+            patches=[zone_patches.patch_of_steps(zone, [(key, step)])], acting=Acting(self.author, "web", self.now)
         )
 
     @property

@@ -17,10 +17,10 @@ from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.dnssec.node_answers import NodeAnswer, Verdict, ask_nodes
 from dnspanel.fleet.models import Node, NodeState
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.models import Zone, ZoneKey
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.fleet.dnssec.nameservers import Answers, nobody, serving
 from tests.dnspanel.zones.conftest import MakeZone

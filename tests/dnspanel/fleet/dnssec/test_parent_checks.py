@@ -17,12 +17,12 @@ from dnspanel.fleet.dnssec import exchange, parent_checks
 from dnspanel.fleet.dnssec.parent_checks import AGAIN, AT_ONCE, EVERY, LEASE, OURS
 from dnspanel.fleet.dnssec.resolver import Resolver
 from dnspanel.fleet.models import ParentCheck, ParentState
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.errors import NotSigned, RightMissing
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.fleet.dnssec.nameservers import (
     OTHER,
     PARENT,

@@ -7,12 +7,12 @@ import pytest
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.fleet.dnssec.signalling_names import reconcile
 from dnspanel.fleet.models import ParentCheck, ParentState
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.errors import NotSigned
 from dnspanel.zones.models import Publication, Signing, Zone
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.other_signers import add_other_key
 from dnspanel.zones.signing.signalling import has_signalling, set_signalling
 from replication.dns import rdata, rdtypes
@@ -95,7 +95,7 @@ def test_they_go_with_what_they_are_for(world: World, end: str) -> None:
     elif end == "moved":
         step = zone_patches.replaced(rr("shop.test. 3600 NS ns.elsewhere.test."))
         patch = zone_patches.patch_of_steps(world.shop, [(("shop.test.", rdtypes.NS), step)])
-        zone_patches.publish_patches(patches=[patch], author=world.author, channel="web", now=NOW)
+        zone_patches.publish_patches(patches=[patch], acting=Acting(world.author, "web", NOW))
     elif end == "off":
         set_signalling(zones=[world.provider], signals=False, acting=world.acting)
         assert AuditEntry.objects.filter(action="dnssec.signalling").count() == 2
@@ -140,7 +140,7 @@ def test_what_a_person_put_below_such_names_stays(world: World) -> None:
     patch = zone_patches.patch_of_steps(
         world.provider, [((name, 16), zone_patches.replaced(make(name, 16, 60, ['"x"'])))]
     )
-    zone_patches.publish_patches(patches=[patch], author=world.author, channel="web", now=NOW)
+    zone_patches.publish_patches(patches=[patch], acting=Acting(world.author, "web", NOW))
     world.names()
     set_signalling(zones=[world.provider], signals=False, acting=world.acting)
     world.names()

@@ -13,13 +13,13 @@ from dnspanel.fleet.integrity import broken_chains, unknown_history
 from dnspanel.fleet.integrity.broken_chains import note_breaks
 from dnspanel.fleet.models import AheadReport, AheadZone, Choice
 from dnspanel.texts import speaking
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.dnssec.trust import broken_by
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.signing import rollovers, sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.dns import rdtypes
 from replication.dns.rrset import make
 from tests.dnspanel.fleet.conftest import Served
@@ -50,11 +50,8 @@ def delegate(texts: Sequence[str], *, name: str = CHILD) -> None:
     steps.append(((name, rdtypes.DS), zone_patches.replaced(make(name, rdtypes.DS, 60, texts) if texts else None)))
     zone_patches.publish_patches(
         patches=[zone_patches.patch_of_steps(zone_of(PARENT), steps)],
-        author=None,
-        channel="system",
-        now=timezone.now(),
+        acting=Acting(None, "system", timezone.now(), "a test"),
         accept_warnings={"ds-breaks-zone"},
-        reason="a test",
     )
 
 

@@ -14,6 +14,7 @@ from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, Choice, Node
 from dnspanel.fleet.tasks import push_node
 from dnspanel.publish.encode import encode_step
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.log import hold
 from dnspanel.zones.models import LogHead
@@ -30,7 +31,7 @@ OURS, OTHER = UUID(int=1), UUID(int=2)
 
 
 def publish(name: str) -> None:
-    edit.create_zone(name=name, author=None, channel="system", now=timezone.now())
+    edit.create_zone(zone=edit.NewZone(name), acting=Acting(None, "system", timezone.now()))
     assert encode_step(now=timezone.now()) is not None
 
 
@@ -101,7 +102,7 @@ def test_a_push_to_a_node_that_is_ahead_holds_publishing_too(served: Serve) -> N
 def test_the_publisher_that_has_written_more_than_the_database_knows_holds_publishing(served: Serve) -> None:
     made = served()
     set_back(made)
-    edit.create_zone(name="other.test.", author=None, channel="system", now=timezone.now())
+    edit.create_zone(zone=edit.NewZone("other.test."), acting=Acting(None, "system", timezone.now()))
     assert encode_step(now=timezone.now()) is None
     current = hold.current_hold()
     assert current is not None

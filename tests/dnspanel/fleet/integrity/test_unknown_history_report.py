@@ -17,6 +17,7 @@ from dnspanel.fleet.integrity.unknown_history_report import taken_over
 from dnspanel.fleet.models import AheadReport, AheadZone, Choice
 from dnspanel.fleet.tasks import push_node
 from dnspanel.publish.encode import encode_step
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.log import hold
 from dnspanel.zones.models import Epoch, LogHead, Revision, RRset, Zone
 from dnspanel.zones.publishing import edit
@@ -37,7 +38,7 @@ A = 1
 def create(name: str, *lines: str) -> None:
     apex = ("@ 3600 SOA ns1.example.net. h.example.net. 1 10800 3600 604800 3600", "@ 3600 NS ns1.example.net.")
     rrsets = [rr(line, origin=name) for line in (*apex, *lines)]
-    edit.create_zone(name=name, rrsets=rrsets, now=timezone.now(), **HOW)
+    edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(now=timezone.now(), **HOW))
 
 
 def change(name: str, *lines: str, gone: tuple[str, ...] = ()) -> None:

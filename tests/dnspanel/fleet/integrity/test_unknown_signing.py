@@ -12,11 +12,11 @@ from django.utils import timezone
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.fleet.models import Choice
 from dnspanel.publish.models import SealingKey
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Rollover, Zone, ZoneKey
 from dnspanel.zones.signing import rollovers, sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.fleet.conftest import Served
 from tests.dnspanel.fleet.integrity.test_unknown_history_report import create, decide, made_report, publish_to

@@ -13,6 +13,7 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node, NodeEvent, NodeGroup, NodeState
 from dnspanel.fleet.nodes import computed_types
 from dnspanel.fleet.rollout import groups
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
@@ -52,7 +53,7 @@ def refused(zone: Zone, author: User, line: str) -> str:
     rrset = rr(line)
     patch = Patch(zone, lambda current: {(rrset.name, rrset.type): rrset}, {rrset.name})
     try:
-        publish_patches(patches=[patch], author=author, channel=Channel.API, now=timezone.now())
+        publish_patches(patches=[patch], acting=Acting(author, Channel.API, timezone.now()))
     except RuleViolations as exc:
         return str(exc)
     return ""
@@ -73,7 +74,7 @@ def test_an_alias_is_refused_while_one_node_cannot_answer_it_and_the_node_is_nam
     assert "ns3 (its resolver does not answer)" in refused(zone, alice, line)
     rrsets = [rr(line, origin="new.test.")]
     with pytest.raises(RuleViolations, match="ns3"):
-        edit.create_zone(name="new.test.", author=alice, channel=Channel.WEB, now=timezone.now(), rrsets=rrsets)
+        edit.create_zone(zone=edit.NewZone("new.test.", rrsets), acting=Acting(alice, Channel.WEB, timezone.now()))
     Node.objects.filter(pk=ns3.pk).update(state=NodeState.RETIRED)
     assert "ALIAS does what is meant" in refused(zone, alice, "@ 300 CNAME cdn.example.net.")
     assert refused(zone, alice, "*.cdn 300 ALIAS cdn.example.net.").startswith("PowerDNS does not answer an ALIAS at a")

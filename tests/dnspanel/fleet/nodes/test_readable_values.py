@@ -6,6 +6,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import readable_values
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Channel
 from dnspanel.zones.publishing import edit
@@ -41,7 +42,7 @@ def test_an_empty_caa_is_refused_while_one_node_cannot_read_it_and_the_node_is_n
     assert 'write ";"' in reason
     rrsets = [rr(EMPTY, origin="new.test.")]
     with pytest.raises(RuleViolations, match="ns1"):
-        edit.create_zone(name="new.test.", author=alice, channel=Channel.WEB, now=timezone.now(), rrsets=rrsets)
+        edit.create_zone(zone=edit.NewZone("new.test.", rrsets), acting=Acting(alice, Channel.WEB, timezone.now()))
     Node.objects.filter(pk=ring0.pk).update(report={"versions": {"powerdns": "4.7.3"}})
     assert "ring0 (PowerDNS 4.7), ns1 (PowerDNS 4.7)" in refused(zone, alice, EMPTY)
     Node.objects.update(report={"versions": {"powerdns": "5.1.5"}})
@@ -91,5 +92,5 @@ def test_a_value_that_is_kept_without_being_served_is_not_refused(alice: User, m
     zone = make_zone("www 300 A 192.0.2.1")
     off = rr("www 300 CERT 0 0 0 AQID | 1 0 0 AQID", disabled=("0 0 0 AQID",))
     patch = Patch(zone, lambda current: {(off.name, off.type): off}, {off.name})
-    publish_patches(patches=[patch], author=alice, channel=Channel.API, now=timezone.now())
+    publish_patches(patches=[patch], acting=Acting(alice, Channel.API, timezone.now()))
     assert store_rrsets.rrsets_at_names({zone.pk: (zone.name, {off.name})})[zone.pk][off.name, off.type] == off

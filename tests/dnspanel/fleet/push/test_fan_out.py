@@ -17,6 +17,7 @@ from dnspanel.fleet.push.fan_out import push_together
 from dnspanel.fleet.tasks import push_node
 from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import edit
 from replication.errors import DiskFull
@@ -27,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def publish(name: str) -> None:
-    edit.create_zone(name=name, author=None, channel="system", now=timezone.now())
+    edit.create_zone(zone=edit.NewZone(name), acting=Acting(None, "system", timezone.now()))
     assert encode_step(now=timezone.now()) is not None
 
 

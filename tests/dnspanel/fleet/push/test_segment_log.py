@@ -13,6 +13,7 @@ from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.models import Segment
 from dnspanel.publish.signing import public_keys
 from dnspanel.publish.snapshots import make_snapshot
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import edit
 from replication.errors import Diverged
@@ -25,7 +26,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def publish(name: str) -> None:
-    edit.create_zone(name=name, author=None, channel="system", now=timezone.now())
+    edit.create_zone(zone=edit.NewZone(name), acting=Acting(None, "system", timezone.now()))
     encode_step(now=timezone.now())
 
 

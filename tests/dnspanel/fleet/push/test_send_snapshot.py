@@ -21,6 +21,7 @@ from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment, Snapshot
 from dnspanel.publish.prune import prune_log
 from dnspanel.publish.snapshots import make_snapshot
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Epoch, LogHead, Zone
 from dnspanel.zones.publishing import edit
 from replication.errors import DiskFull, MapFull, ReplicationError
@@ -46,7 +47,7 @@ def woken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
 
 
 def publish(name: str) -> None:
-    edit.create_zone(name=name, author=None, channel="system", now=timezone.now())
+    edit.create_zone(zone=edit.NewZone(name), acting=Acting(None, "system", timezone.now()))
     assert encode_step(now=timezone.now()) is not None
 
 

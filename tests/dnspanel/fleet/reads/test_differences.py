@@ -9,6 +9,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.models import Role, User
 from dnspanel.fleet.models import Divergence, Node
 from dnspanel.fleet.reads.differences import MOST_ZONES, Cell, matrix
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead, Zone
 from dnspanel.zones.publishing import edit
 from tests.dnspanel.fleet.conftest import NOW, MakeNode
@@ -23,7 +24,7 @@ def reader() -> User:
 
 
 def publish(name: str) -> Zone:
-    edit.create_zone(name=name, author=None, channel="system", now=NOW)
+    edit.create_zone(zone=edit.NewZone(name), acting=Acting(None, "system", NOW))
     return Zone.objects.get(name=name)
 
 

@@ -6,6 +6,7 @@ from django.utils import timezone
 from dnspanel.fleet.models import Ack, Delivery, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.fleet.reads.rollout_status import arrivals_by_stage, rollout_status
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead, Publication
 from dnspanel.zones.publishing import edit
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -18,7 +19,7 @@ HEAD = 3
 @pytest.fixture(autouse=True)
 def log() -> LogHead:
     for number in range(HEAD):
-        edit.create_zone(name=f"z{number}.test.", author=None, channel="system", now=timezone.now())
+        edit.create_zone(zone=edit.NewZone(f"z{number}.test."), acting=Acting(None, "system", timezone.now()))
     heartbeats.beat(process=heartbeats.COLLECTOR, now=timezone.now())
     return LogHead.objects.get()
 

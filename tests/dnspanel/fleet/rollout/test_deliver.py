@@ -17,6 +17,7 @@ from dnspanel.fleet.rollout import deliver
 from dnspanel.fleet.rollout.gates import read_gates
 from dnspanel.fleet.signals import released
 from dnspanel.texts import gettext, speaking
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import edit
@@ -31,7 +32,7 @@ HEAD = 4
 @pytest.fixture(autouse=True)
 def log() -> LogHead:
     for number in range(HEAD):
-        edit.create_zone(name=f"z{number}.test.", author=None, channel="system", now=timezone.now())
+        edit.create_zone(zone=edit.NewZone(f"z{number}.test."), acting=Acting(None, "system", timezone.now()))
     heartbeats.beat(process=heartbeats.COLLECTOR, now=timezone.now())
     return LogHead.objects.get()
 

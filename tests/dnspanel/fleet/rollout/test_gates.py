@@ -13,6 +13,7 @@ from dnspanel.fleet.models import Ack, Delivery, Isolation, Node, NodeGroup, Rel
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.fleet.rollout.gates import EVERYONE, RING0, free_nodes, read_gates, with_limit
 from dnspanel.fleet.rollout.stages import Answers, Ring0
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import edit
 from replication.wire.protocol import Sample
@@ -27,7 +28,7 @@ HEAD = 5
 def log() -> LogHead:
     """A log of a few publications, and a collector that runs."""
     for number in range(HEAD):
-        edit.create_zone(name=f"z{number}.test.", author=None, channel="system", now=timezone.now())
+        edit.create_zone(zone=edit.NewZone(f"z{number}.test."), acting=Acting(None, "system", timezone.now()))
     heartbeats.beat(process=heartbeats.COLLECTOR, now=timezone.now())
     return LogHead.objects.get()
 

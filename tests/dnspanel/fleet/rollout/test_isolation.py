@@ -11,6 +11,7 @@ from dnspanel.publish.encode import encode_step
 from dnspanel.publish.models import Segment
 from dnspanel.publish.objects import open_object
 from dnspanel.publish.signing import all_public_keys
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead, Publication, Zone
 from dnspanel.zones.publishing import bulk, edit
 from replication.dns import rrset
@@ -25,7 +26,7 @@ NAME = ("www.z.test.", 1)
 
 @pytest.fixture
 def ring0(active_node: MakeNode) -> Node:
-    edit.create_zone(name="z.test.", author=None, channel="system", now=timezone.now())
+    edit.create_zone(zone=edit.NewZone("z.test."), acting=Acting(None, "system", timezone.now()))
     encode()
     node = active_node("ring0")
     Node.objects.filter(pk=node.pk).update(is_ring0=True, epoch=LogHead.objects.get().epoch, acked=1)
@@ -101,7 +102,7 @@ def test_without_ring_0_it_is_merged_as_soon_as_it_is_encoded(ring0: Node) -> No
 
 
 def test_a_zone_that_it_brought_leaves_no_trace(ring0: Node, tmp_path: Path) -> None:
-    brought = edit.create_zone(name="bad.test.", author=None, channel="system", now=timezone.now()).sequence
+    brought = edit.create_zone(zone=edit.NewZone("bad.test."), acting=Acting(None, "system", timezone.now())).sequence
     encode()
     inverse = isolate(ring0, brought)
     Node.objects.filter(pk=ring0.pk).update(acked=inverse)

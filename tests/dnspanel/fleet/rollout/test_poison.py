@@ -12,11 +12,11 @@ from django.utils import timezone
 from dnspanel.fleet.models import Isolation, Node, NodeEvent, UnprovenZone
 from dnspanel.fleet.rollout import poison, unproven
 from dnspanel.fleet.rollout.poison import Suspect, culprit, examine, suspects
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import LogHead, Publication, Zone
 from dnspanel.zones.publishing import bulk, edit
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import MetadataObject
 from replication.dns import rrset
 from replication.dns.rrset import RRset
@@ -117,7 +117,7 @@ def test_a_server_that_is_down_blames_nobody(server: Pdns, active_node: MakeNode
 def test_suspects_are_what_was_published_since_the_newest_first(active_node: MakeNode) -> None:
     now = timezone.now()
     created = edit.create_zone(
-        name=ZONE, author=None, channel="system", now=now, rrsets=[rrset.make(f"www.{ZONE}", 1, 60, ["192.0.2.1"])]
+        zone=edit.NewZone(ZONE, [rrset.make(f"www.{ZONE}", 1, 60, ["192.0.2.1"])]), acting=Acting(None, "system", now)
     )
     zone = Zone.objects.get()
     change = bulk.ZoneChange(zone.pk, 1, {(f"www.{ZONE}", 1): None})
@@ -139,7 +139,7 @@ def test_what_is_at_the_name_that_fails_is_suspected_however_much_else_was_publi
     monkeypatch.setattr(poison, "MOST_SUSPECTS", 5)
     hosts = [rrset.make(f"h{number}.{ZONE}", 1, 60, ["192.0.2.1"]) for number in range(20)]
     now = timezone.now()
-    edit.create_zone(name=ZONE, author=None, channel="system", now=now, rrsets=hosts)
+    edit.create_zone(zone=edit.NewZone(ZONE, hosts), acting=Acting(None, "system", now))
     zone = Zone.objects.get()
     for number in (15, 16):
         change = bulk.ZoneChange(zone.pk, number - 14, {(f"h{number}.{ZONE}", 1): None})
@@ -159,7 +159,7 @@ def test_of_a_name_that_is_servfail_the_newest_row_is_to_blame_whatever_was_aske
 
 def test_the_culprits_publication_is_taken_back_with_the_reason(server: Pdns, active_node: MakeNode) -> None:
     now = timezone.now()
-    edit.create_zone(name=ZONE, author=None, channel="system", now=now)
+    edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(None, "system", now))
     bad = rr(*IPSECKEY)
     change = bulk.ZoneChange(Zone.objects.get().pk, 1, {(bad.name, bad.type): bad})
     failed, _ = bulk.change_zones(changes=[change], author=None, channel="system", now=now)
@@ -181,7 +181,7 @@ def test_what_changed_the_signing_is_taken_back_where_only_signatures_are_not_go
     server: Pdns, active_node: MakeNode
 ) -> None:
     acting = Acting(None, "system", timezone.now())
-    created = edit.create_zone(name=ZONE, author=None, channel="system", now=acting.now)
+    created = edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(None, "system", acting.now))
     zone = Zone.objects.get()
     node = active_node("ring0")
     Node.objects.filter(pk=node.pk).update(
@@ -204,7 +204,7 @@ def test_what_changed_the_signing_is_taken_back_where_only_signatures_are_not_go
 def signed_zone(name: str, server: Pdns, active_node: MakeNode) -> tuple[Zone, Node]:
     """A signed zone that ring 0, which is this server, has acked."""
     acting = Acting(None, "system", timezone.now())
-    edit.create_zone(name=name, author=None, channel="system", now=acting.now)
+    edit.create_zone(zone=edit.NewZone(name), acting=Acting(None, "system", acting.now))
     [signed] = sign.sign(zones=[Zone.objects.get()], acting=acting)
     node = active_node("ring0")
     Node.objects.filter(pk=node.pk).update(
@@ -280,11 +280,11 @@ def test_a_zone_that_comes_and_does_not_validate_is_in_the_trash(server: Pdns, a
 def test_what_came_in_a_snapshot_is_looked_at_before_it_counts(server: Pdns, active_node: MakeNode) -> None:
     """The agent's sample finds neither; an ack would have let all other nodes have both."""
     acting = Acting(None, "system", timezone.now())
-    edit.create_zone(name=ZONE, author=None, channel="system", now=acting.now)
+    edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(None, "system", acting.now))
     change = bulk.ZoneChange(Zone.objects.get().pk, 1, {(rr(*APL).name, rr(*APL).type): rr(*APL)})
     bad, _ = bulk.change_zones(changes=[change], author=None, channel="system", now=acting.now)
     assert bad is not None
-    created = edit.create_zone(name=CHAINLESS, author=None, channel="system", now=acting.now)
+    created = edit.create_zone(zone=edit.NewZone(CHAINLESS), acting=Acting(None, "system", acting.now))
     [signed] = sign.sign(zones=[Zone.objects.get(name=CHAINLESS)], acting=acting)
     node, epoch = active_node("ring0"), LogHead.objects.get().epoch
     at = Position(epoch, signed.sequence)

@@ -27,10 +27,10 @@ from dnspanel.transfer.exports.selection import EVERYTHING, Selection
 from dnspanel.transfer.models import ExportFormat, ExportJob, RunState
 from dnspanel.transfer.sealed_keys import Opener
 from dnspanel.transfer.signals import work_to_do
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import RightMissing, Unknown
 from dnspanel.zones.models import Zone
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.dnspanel.zones.publishing.test_zone_patches import token_actor

@@ -11,10 +11,10 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.models import User
 from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.sealed_keys import Opener, Sealer
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import RRset, Zone
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone

@@ -21,12 +21,12 @@ from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.imports.kept_keys import brought_signings
 from dnspanel.transfer.models import Action, ImportJob, ImportZone, KeptItem, KeptKind, SourceKind, State
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec import queries as signing
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.transfer.conftest import import_all, lines_of
 from tests.dnspanel.zones.conftest import MakeZone

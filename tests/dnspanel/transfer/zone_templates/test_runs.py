@@ -14,6 +14,7 @@ from dnspanel.transfer.zone_templates import edit, runs, use
 from dnspanel.transfer.zone_templates.edit import Text
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.publish_hooks import HookTerms
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, RunRefused, TemplateRefused, TemplateRunUnknown, TemplateUnknown
 from dnspanel.zones.governance.publish_rules import Scope
@@ -53,7 +54,7 @@ def create(template: ZoneTemplate, author: User, *names: str, keep: bool = True)
         apex = (rr("@ 3600 SOA a. b. 1 2 3 4 5", origin=name), rr("@ 3600 NS ns1.example.net.", origin=name))
         zone, faults = use.with_template(using, NewZone(name, apex))
         assert faults == ()
-        use.create_zones_from(use=using, zones=[zone], keep=keep, author=author, channel=Channel.WEB, now=NOW)
+        use.create_zones_from(use=using, zones=[zone], keep=keep, acting=Acting(author, Channel.WEB, NOW))
     return [Zone.objects.get(name=name) for name in names]
 
 

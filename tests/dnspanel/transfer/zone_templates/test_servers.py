@@ -1,18 +1,23 @@
 """Sets of name servers: what one says, who follows it, and zones that are brought to it."""
 
+from collections.abc import Sequence
+from typing import Any
+
 import pytest
 
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Membership, Role, Team, User
 from dnspanel.transfer.zone_templates import edit, runs, servers, use
 from dnspanel.transfer.zone_templates.edit import Head, Text
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Forbidden, TemplateRefused
 from dnspanel.zones.models import Channel, TemplateKind, TemplateLink, TemplateRunZone, Zone, ZoneTemplate
-from dnspanel.zones.publishing.edit import NewZone, create_zone, create_zones
+from dnspanel.zones.publishing.edit import Apex, NewZone, create_zone, create_zones
 from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, replaced
 from dnspanel.zones.settings.server_sets import Host, Servers, default_set, newest_set
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
+from replication.dns.rrset import RRset
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW, make_person
 
@@ -47,8 +52,15 @@ def apex(name: str) -> tuple[tuple[str, ...], str, str]:
     return found[name, rdtypes.NS].rdata, primary, mailbox
 
 
-def new(name: str, author: User | None = None, team: Team | None = None, **terms: object) -> None:
-    create_zone(name=name, author=author, channel=Channel.API, now=NOW, team=team, **terms)  # type: ignore[arg-type]
+def new(
+    name: str,
+    author: User | None = None,
+    team: Team | None = None,
+    rrsets: Sequence[RRset] | None = None,
+    **of_apex: Any,
+) -> None:
+    acting = Acting(author, Channel.API, NOW)
+    create_zone(zone=NewZone(name, rrsets), acting=acting, apex=Apex(**of_apex), team=team)
 
 
 def carry_out(
@@ -85,7 +97,7 @@ def test_zones_created_together_follow_the_set_as_far_as_they_have_its_name_serv
     make_set("House", HOUSE)
     own = rr("@ 60 NS ns.elsewhere.test.", origin="two.test.")
     zones = [NewZone("one.test."), NewZone("two.test.", [own])]
-    create_zones(zones=zones, author=None, channel=Channel.WEB, now=NOW)
+    create_zones(zones=zones, acting=Acting(None, Channel.WEB, NOW))
     assert apex("one.test.")[0] == HOUSE.names
     assert [link.zone.name for link in TemplateLink.objects.select_related("zone")] == ["one.test."]
 
@@ -132,7 +144,7 @@ def test_zones_follow_a_changed_set_by_a_run_with_a_dry_run(admin: User) -> None
     zone = Zone.objects.get(name="two.test.")
     by_hand = rr("@ 3600 NS ns.byhand.test.", origin="two.test.")
     step = patch_of_steps(zone, [(("two.test.", rdtypes.NS), replaced(by_hand))])
-    publish_patches(patches=[step], author=admin, channel=Channel.API, now=NOW)
+    publish_patches(patches=[step], acting=Acting(admin, Channel.API, NOW))
     edit.publish_version(template=made, content=servers.content_of(OTHER), seen=1, by=admin, now=NOW)
     found = carry_out(made, admin)
     assert found == {"one.test.": "change", "two.test.": "conflict", "three.test.": "change"}

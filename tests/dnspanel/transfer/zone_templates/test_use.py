@@ -7,6 +7,7 @@ from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.transfer.zone_templates import edit, use
 from dnspanel.transfer.zone_templates.compare import Act, Step
 from dnspanel.transfer.zone_templates.edit import Text
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, NameTaken, RightMissing, TemplateUnknown
 from dnspanel.zones.models import Channel, Operation, Publication, TemplateKind, TemplateLink, Zone, ZoneTemplate
@@ -113,7 +114,7 @@ def test_new_zones_begin_with_a_template_and_in_step(template: ZoneTemplate, bob
         found, faults = use.with_template(using, NewZone(name, tuple(rr("@ 60 A 192.0.2.9", origin=name) for _ in "x")))
         assert faults == ()
         zones.append(found)
-    publication = use.create_zones_from(use=using, zones=zones, keep=True, author=bob, channel=Channel.WEB, now=NOW)
+    publication = use.create_zones_from(use=using, zones=zones, keep=True, acting=Acting(bob, Channel.WEB, NOW))
     created = Zone.objects.order_by("name")
     assert [zone.name for zone in created] == ["one.test.", "two.test."]
     assert {zone.sequence for zone in created} == {publication.sequence}
@@ -127,7 +128,7 @@ def test_new_zones_begin_with_a_template_and_in_step(template: ZoneTemplate, bob
     for zone in created:
         assert set(acts(use.propose(use=using, zone=zone, author=bob).steps).values()) == {"same"}
     with pytest.raises(NameTaken):
-        use.create_zones_from(use=using, zones=zones[:1], keep=True, author=bob, channel=Channel.WEB, now=NOW)
+        use.create_zones_from(use=using, zones=zones[:1], keep=True, acting=Acting(bob, Channel.WEB, NOW))
     assert TemplateLink.objects.count() == 2
 
 

@@ -7,10 +7,10 @@ import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.models import Zone
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.signalling import has_signalling
 from tests.dnspanel.web.conftest import Browser
 from tests.dnspanel.zones.conftest import zone as zone

@@ -18,12 +18,12 @@ from dnspanel.fleet.dnssec.node_answers import NodeAnswer, Verdict, ask_nodes
 from dnspanel.fleet.models import Node, ParentCheck, ParentState
 from dnspanel.web.dnssec import pages
 from dnspanel.web.dnssec.display import DisplayAnswer
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.models import Publication, Zone, ZoneKey
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.rules.rules import BREAKING_DS
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, YES, Browser, MakeZone, forget_password
@@ -262,9 +262,7 @@ def put_wrong_ds(zone: Zone) -> None:
     ds = rr(f"sub 300 DS 1 13 2 {'ab' * 32}")
     patch = zone_patches.patch_of_steps(zone, [((ds.name, ds.type), zone_patches.replaced(ds))])
     accepted = (BREAKING_DS, "ds-without-ns")
-    zone_patches.publish_patches(
-        patches=[patch], author=None, channel="web", now=NOW, reason="a drill", accept_warnings=accepted
-    )
+    zone_patches.publish_patches(patches=[patch], acting=Acting(None, "web", NOW, "a drill"), accept_warnings=accepted)
 
 
 def test_the_page_asks_for_what_nodes_answer_once_it_is_there(

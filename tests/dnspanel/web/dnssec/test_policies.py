@@ -13,12 +13,12 @@ from django.test import Client
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.accounts.rights.grant_edit import give_grant
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import policy_queries, queries
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.models import DnssecPolicy, PolicyRun, Zone, ZoneKey
 from dnspanel.zones.runs import policy_runs, run_turns
 from dnspanel.zones.signing import policies, sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.policies import Target
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone

@@ -11,12 +11,12 @@ import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import Role, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.signing import policies, rollovers, sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.web.test_every_url import member_of

@@ -9,11 +9,11 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.history import differences
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Channel, Operation, Zone
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr

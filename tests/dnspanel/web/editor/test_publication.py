@@ -11,6 +11,7 @@ from dnspanel.fleet.models import Ack, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats
 from dnspanel.publish import stall
 from dnspanel.publish.models import Segment
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from dnspanel.zones.publishing import edit, failed, pieces
@@ -144,7 +145,7 @@ def test_the_records_of_a_large_new_zone_go_with_the_zone(
     # Undo of what filled the zone left an empty zone.
     monkeypatch.setattr(pieces, "PIECE_RRSETS", 2)
     rrsets = [rr(f"n{number} 300 A 192.0.2.1", origin="large.test.") for number in range(5)]
-    filled = edit.create_zone(name="large.test.", author=alice, channel="web", now=NOW, rrsets=rrsets)
+    filled = edit.create_zone(zone=edit.NewZone("large.test.", rrsets), acting=Acting(alice, "web", NOW))
     assert filled.part_of is not None
     assert "Undo this" not in browser(alice).get(url(filled)).content.decode()
     page = browser(alice).post(url(filled) + "undo/", follow=True).content.decode()

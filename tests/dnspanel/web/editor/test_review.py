@@ -232,7 +232,7 @@ def clash(zone: Zone, alice: User, bob: User) -> Operation:
     put(bob, zone, "www 300 A 192.0.2.1 | 192.0.2.50")
     put(bob, zone, "new 300 A 192.0.2.51")
     put(alice, zone, "www 60 A 192.0.2.1 | 192.0.2.60")
-    revision.publish(author=alice, channel=Channel.WEB, now=NOW, reason="Alice was first")
+    revision.publish(author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(reason="Alice was first"))
     return Operation.objects.get(name="www.example.test.")
 
 

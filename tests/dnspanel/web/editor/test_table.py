@@ -11,6 +11,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.models import User
 from dnspanel.web import row_patterns
 from dnspanel.web.rows import row_id
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.complaints import warned
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import find_rrsets, queries, rrset_order
@@ -182,7 +183,7 @@ def test_a_zone_of_ten_thousand_rrsets_costs_the_queries_of_a_small_one(
 ) -> None:
     hosts = [RRset(f"h{number:05}.example.test.", 1, 300, ("192.0.2.1",)) for number in range(10_000)]
     ns = make("example.test.", 2, 300, ["ns1.example.net.", "ns2.example.net."])
-    edit.create_zone(name="example.test.", author=alice, channel=Channel.IMPORT, now=NOW, rrsets=[ns, *hosts])
+    edit.create_zone(zone=edit.NewZone("example.test.", [ns, *hosts]), acting=Acting(alice, Channel.IMPORT, NOW))
     client = browser(bob)
     client.get(ZONE)
     drawn: list[str] = []

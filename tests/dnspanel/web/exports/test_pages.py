@@ -17,9 +17,9 @@ from dnspanel.transfer.exports.query_file import QueryOptions
 from dnspanel.transfer.exports.selection import EVERYTHING
 from dnspanel.transfer.models import ExportJob, RunState
 from dnspanel.web.exports import pages
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW
 

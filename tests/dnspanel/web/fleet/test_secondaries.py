@@ -15,9 +15,9 @@ from dnspanel.secondaries.configuration import NO_SECRET
 from dnspanel.secondaries.models import Kind, Member, Secondary
 from dnspanel.web.fleet import secondaries
 from dnspanel.web.fleet.secondary_form import SecondaryForm
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.own_certificates import own_certificate
 from tests.people import NOW

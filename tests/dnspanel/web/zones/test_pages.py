@@ -15,13 +15,13 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, Team, User
 from dnspanel.fleet.models import Node
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from dnspanel.zones.plan import guard
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.publishing.edit import NewZone
 from dnspanel.zones.search import zone_conditions
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.markup import folded
@@ -39,7 +39,7 @@ def new_zone(**fields: str) -> dict[str, str]:
 @pytest.fixture
 def many_zones(alice: User) -> None:
     zones = [NewZone(f"customer-{number:03}.test.") for number in range(120)]
-    edit.create_zones(zones=zones, author=alice, channel=Channel.IMPORT, now=NOW)
+    edit.create_zones(zones=zones, acting=Acting(alice, Channel.IMPORT, NOW))
 
 
 def test_everybody_signed_in_sees_the_zones(

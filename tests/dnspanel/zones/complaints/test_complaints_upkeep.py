@@ -6,6 +6,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.complaints import complaints_upkeep
 from dnspanel.zones.complaints.complaints import Piece, against
 from dnspanel.zones.models import Channel, Complaint, ComplaintProgress, Publication, RRset, Zone
@@ -160,7 +161,7 @@ def test_of_very_many_publications_a_part_is_followed_at_a_time(
     catch_up()
     monkeypatch.setattr(complaints_upkeep, "REVISIONS_AT_A_TIME", 2)
     new = [edit.NewZone(f"z{number}.test.", [rr("a 300 CNAME gone", origin=f"z{number}.test.")]) for number in range(5)]
-    edit.create_zones(zones=new, author=alice, channel=Channel.WEB, now=NOW)
+    edit.create_zones(zones=new, acting=Acting(alice, Channel.WEB, NOW))
     for number in range(3):
         make_zone("a 300 CNAME gone", name=f"y{number}.test.")
     assert_kept()

@@ -5,13 +5,13 @@ from pathlib import Path
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.key_files import flags_of, read_public, told_apart
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, KSK_FLAGS, ZSK_FLAGS, dnskey_text, generate
 from dnspanel.zones.errors import BadKey, BadPublicKey
 from dnspanel.zones.models import Zone, ZoneKey
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.zones.dnssec.test_key_material import bind_keys
 from tests.people import NOW
 
@@ -82,10 +82,10 @@ def test_files_that_are_no_key_are_refused(texts: list[str]) -> None:
 def test_a_key_goes_on_as_what_its_public_file_says(zone: Zone, alice: User) -> None:
     acting = Acting(alice, "web", NOW)
     public = f"{zone.name} IN DNSKEY {dnskey_text(ZSK_FLAGS, 13, PAIR.public)}"
-    sign.add_key(zone=zone, acting=acting, private_text=PAIR.private_text, public_text=public)
+    sign.add_key(zone=zone, acting=acting, texts=sign.KeyTexts(PAIR.private_text, public))
     [key] = queries.keys_of(zone)
     assert (key.flags, key.public) == (ZSK_FLAGS, PAIR.public)
     foreign = public.replace(zone.name, "foreign.test.")
     with pytest.raises(BadPublicKey):
-        sign.add_key(zone=zone, acting=acting, private_text=generate(13).private_text, public_text=foreign)
+        sign.add_key(zone=zone, acting=acting, texts=sign.KeyTexts(generate(13).private_text, foreign))
     assert ZoneKey.objects.count() == 1

@@ -8,12 +8,12 @@ from uuid import UUID, uuid4
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.errors import CannotUndo, DnssecRefused, KeyUnknown
 from dnspanel.zones.models import Publication, Revision, Zone, ZoneKey
 from dnspanel.zones.publishing.revision import undo_revision
 from dnspanel.zones.signing import safety, sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW

@@ -5,12 +5,12 @@ from collections.abc import Callable
 import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.errors import DnssecRefused, NotSigned, RightMissing
 from dnspanel.zones.models import Channel, Publication, Zone, ZoneKey
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.sign import RequestedSigning
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
@@ -87,7 +87,7 @@ def test_what_is_written_alongside_is_written_if_the_zone_is_signed_so(zone: Zon
 
 
 def create(author: User | None, then: Callable[[], Publication] | None) -> Publication:
-    return edit.create_zone(name="n.test.", author=author, channel=Channel.API, now=NOW, then=then)
+    return edit.create_zone(zone=edit.NewZone("n.test."), acting=Acting(author, Channel.API, NOW), then=then)
 
 
 def test_a_new_zone_is_signed_in_the_transaction_that_creates_it(bob: User) -> None:
@@ -125,7 +125,7 @@ def test_a_ds_of_sha1_in_the_zone_above_names_the_key_too() -> None:
     (key,) = queries.keys_of(zone)
     ds = make(zone.name, rdtypes.DS, 300, [key.ds_of(1)])
     delegation = make(zone.name, rdtypes.NS, 300, ["ns1.x.test."])
-    edit.create_zone(name="a.test.", rrsets=[delegation, ds], author=None, channel=Channel.API, now=NOW)
+    edit.create_zone(zone=edit.NewZone("a.test.", [delegation, ds]), acting=Acting(None, Channel.API, NOW))
     assert settle(zone, RequestedSigning(None, True, Nsec3())) == 1
     with pytest.raises(DnssecRefused, match="holds a DS"):
         settle(zone, UNSIGNED)

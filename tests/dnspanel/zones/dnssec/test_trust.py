@@ -8,6 +8,7 @@ from datetime import timedelta
 import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.trust import broken_by
 from dnspanel.zones.drafts import draft
@@ -17,7 +18,6 @@ from dnspanel.zones.publishing import bulk, edit, revision, zone_patches
 from dnspanel.zones.publishing.bulk import BulkZone, ZoneChange
 from dnspanel.zones.rules.rules import BREAKING_DS
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.rrset import make
@@ -47,7 +47,7 @@ def put(parent: Zone, *texts: str, accept_warnings: bool = True) -> None:
     step = zone_patches.replaced(make(CHILD, rdtypes.DS, 300, texts))
     patch = zone_patches.patch_of_steps(parent, [((CHILD, rdtypes.DS), step)])
     zone_patches.publish_patches(
-        patches=[patch], author=None, channel="api", now=LATER, accept_warnings=accept_warnings, confirmed=True
+        patches=[patch], acting=Acting(None, "api", LATER), accept_warnings=accept_warnings, confirmed=True
     )
 
 
@@ -80,7 +80,7 @@ def test_keys_of_other_signers_count(child: Zone, zone: Zone) -> None:
     other = key_material.generate(13)
     dnskey = rr(f"@ 3600 DNSKEY {key_material.dnskey_text(257, 13, other.public)}", origin=CHILD)
     step = zone_patches.patch_of_steps(child, [((CHILD, rdtypes.DNSKEY), zone_patches.replaced(dnskey))])
-    zone_patches.publish_patches(patches=[step], author=None, channel="api", now=LATER)
+    zone_patches.publish_patches(patches=[step], acting=Acting(None, "api", LATER))
     put(zone, key_material.ds_text(CHILD, 257, 13, other.public, 2))
 
 
@@ -89,9 +89,9 @@ def test_only_who_names_it_and_says_why_gets_over_it(child: Zone, zone: Zone, bo
     terms = {"author": bob, "channel": "web", "now": LATER}
     for accepted, reason in ((True, "because"), ((BREAKING_DS,), " "), ((), "because")):
         with pytest.raises(RuleViolations):
-            revision.publish(**terms, accept_warnings=accepted, reason=reason)  # type: ignore[arg-type]
+            revision.publish(consent=revision.Consent(reason, accepted), **terms)  # type: ignore[arg-type]
     others = [violation.code for violation in revision.preview(author=bob)[0].warnings]
-    published = revision.publish(**terms, accept_warnings=others, reason="a drill")  # type: ignore[arg-type]
+    published = revision.publish(consent=revision.Consent("a drill", others), **terms)  # type: ignore[arg-type]
     accepted_break = AcceptedBreak.objects.get()
     assert (accepted_break.publication_id, accepted_break.reason) == (published.sequence, "a drill")
     assert AuditEntry.objects.get(action="dnssec.accept_break").details["reason"] == "a drill"
@@ -143,9 +143,7 @@ def test_no_new_zone_brings_a_ds_that_leads_to_no_key(child: Zone, zone: Zone, m
                     900, zone.name, [*map(rr, ("@ 300 SOA a. b. 1 1 1 1 1", "@ 300 NS ns1.example.net.", *lines))]
                 )
             ],
-            author=None,
-            channel=Channel.IMPORT,
-            now=LATER,
+            acting=Acting(None, Channel.IMPORT, LATER),
         )
     make_zone(lines[0], f"child 300 DS {ds_of(child)}")
 

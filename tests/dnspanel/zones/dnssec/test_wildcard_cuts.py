@@ -3,6 +3,7 @@
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.policy import Act, Terms
 from dnspanel.zones.errors import DnssecRefused, RuleViolations
@@ -11,7 +12,6 @@ from dnspanel.zones.publishing import edit
 from dnspanel.zones.publishing.zone_patches import Patch, publish_patches
 from dnspanel.zones.runs import policy_runs
 from dnspanel.zones.signing import policies, sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.preview import plan_signing
 from replication.dns.rrset import RRset
 from tests.dnspanel.zones.conftest import MakeZone, rr
@@ -30,7 +30,7 @@ def acting(alice: User) -> Acting:
 def publish(zone: Zone, author: User, rrset: RRset, *, removes: bool = False) -> None:
     key = rrset.name, rrset.type
     patch = Patch(zone, lambda current: {key: None if removes else rrset}, {rrset.name})
-    publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW)
+    publish_patches(patches=[patch], acting=Acting(author, Channel.API, NOW))
 
 
 def test_a_signed_zone_gets_no_ns_at_a_wildcard(zone: Zone, alice: User, acting: Acting) -> None:
@@ -94,6 +94,6 @@ def test_a_zone_that_its_creator_signs_is_refused(alice: User, acting: Acting) -
 
     with pytest.raises(DnssecRefused, match="NS records at a wildcard"):
         edit.create_zone(
-            name=name, author=alice, channel=Channel.API, now=NOW, rrsets=[rr(CUT, origin=name)], then=then
+            zone=edit.NewZone(name, [rr(CUT, origin=name)]), acting=Acting(alice, Channel.API, NOW), then=then
         )
     assert not Zone.objects.exists()

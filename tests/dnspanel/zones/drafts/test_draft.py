@@ -5,6 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.discarded import discard
 from dnspanel.zones.errors import CannotResolve, Conflicts, Unknown
@@ -25,7 +26,7 @@ def replace(author: User, zone: Zone, line: str, **how: object) -> Operation | N
 
 
 def publish(author: User) -> None:
-    revision.publish(author=author, channel="web", now=NOW, accept_warnings=True)
+    revision.publish(author=author, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
 
 
 def test_an_edit_is_held_with_what_it_was_made_against(bob: User, zone: Zone) -> None:
@@ -101,7 +102,7 @@ def test_drafts_of_two_people_do_not_mix(alice: User, bob: User, zone: Zone) -> 
 
 
 def test_discarding_one_zone_leaves_the_others(bob: User, zone: Zone) -> None:
-    edit.create_zone(name="other.test", author=bob, channel="web", now=NOW)
+    edit.create_zone(zone=edit.NewZone("other.test"), acting=Acting(bob, "web", NOW))
     other = Zone.objects.get(name="other.test.")
     replace(bob, zone, "www 60 A 192.0.2.8")
     wanted = RRset("www.other.test.", A, 300, ("192.0.2.1",))

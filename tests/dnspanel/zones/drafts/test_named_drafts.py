@@ -198,7 +198,9 @@ def test_somebody_sees_and_publishes_only_what_is_in_zones_that_they_see(
     assert [plan.zone.name for plan in revision.preview(author=mia, of=mine)] == [ZONE]
     with pytest.raises(DraftRefused, match="changes that you may not see"):
         named.take_up(author=mia, named=mine, now=NOW)
-    publication = revision.publish(author=mia, channel="web", now=NOW, of=mine, accept_warnings=True)
+    publication = revision.publish(
+        author=mia, channel="web", now=NOW, of=mine, consent=revision.Consent(accept_warnings=True)
+    )
     assert [each.zone.name for each in publication.revisions.all()] == [ZONE]
     assert publication.author == mia
     (left,) = Operation.objects.all()
@@ -273,12 +275,12 @@ def test_a_conflict_is_found_when_it_is_published_and_settled_when_it_is_taken_u
 ) -> None:
     move = aside(bob, zone, "www 60 A 192.0.2.8")
     edits(alice, zone, "www 61 A 192.0.2.1")
-    revision.publish(author=alice, channel="web", now=NOW, accept_warnings=True)
+    revision.publish(author=alice, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
     with pytest.raises(Conflicts):
         revision.publish(author=bob, channel="web", now=NOW, of=move)
     named.take_up(author=bob, named=move, now=NOW)
     draft.resolve(author=bob, operation_id=Operation.objects.get().pk, choice="mine", now=NOW)
-    revision.publish(author=bob, channel="web", now=NOW, accept_warnings=True)
+    revision.publish(author=bob, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
     assert queries.rrset_row(zone=zone, author=bob, name="www." + ZONE, type=rdtypes.A).change.before == rr(
         "www 60 A 192.0.2.8"
     )
@@ -287,7 +289,9 @@ def test_a_conflict_is_found_when_it_is_published_and_settled_when_it_is_taken_u
 def test_what_is_published_or_emptied_is_gone(bob: User, zone: Zone) -> None:
     move = aside(bob, zone, "www 60 A 192.0.2.8")
     form = uuid4()
-    first = revision.publish(author=bob, channel="web", now=NOW, of=move, accept_warnings=True, form_id=form)
+    first = revision.publish(
+        author=bob, channel="web", now=NOW, of=move, consent=revision.Consent(accept_warnings=True), form_id=form
+    )
     with pytest.raises(DraftUnknown):
         again(bob, move)
     with pytest.raises(DraftUnknown):

@@ -1,6 +1,7 @@
 """Rules of approval and freezes, asked in one place for every face; who places them (`governance.publish_rules`)."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -15,6 +16,7 @@ from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.primaries.set_up import Terms, create_transferred_zone
 from dnspanel.transfer.models import ImportJob
 from dnspanel.transfer.rights import rights_of
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import (
     ApprovalNeeded,
@@ -34,7 +36,6 @@ from dnspanel.zones.publishing.bulk import ZoneChange, change_zones, delete_zone
 from dnspanel.zones.publishing.expiry import expiry_of, remove_due, set_expiry
 from dnspanel.zones.settings.settings_of_zone import change_settings
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key
@@ -90,15 +91,13 @@ def publish(
 ) -> None:
     line = f"{key[0]} 60 MX {value}" if key == MX else f"{key[0]} 60 A {value}"
     patch = zone_patches.patch_of_steps(zone, [(key, zone_patches.replaced(rr(line)))])
-    zone_patches.publish_patches(patches=[patch], author=author, channel=Channel.API, now=NOW, reason=reason)
+    zone_patches.publish_patches(patches=[patch], acting=Acting(author, Channel.API, NOW, reason))
 
 
 def repair(zone: Zone, value: str) -> None:
     """The panel itself changes the zone, under a right of its own."""
     patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.replaced(rr(f"{WWW[0]} 60 A {value}")))])
-    zone_patches.publish_patches(
-        patches=[patch], author=None, channel=Channel.SYSTEM, now=NOW, under=SystemRight.REPAIR
-    )
+    zone_patches.publish_patches(patches=[patch], acting=Acting(None, Channel.SYSTEM, NOW), under=SystemRight.REPAIR)
 
 
 def number(zone: Zone) -> int:
@@ -185,7 +184,7 @@ def test_a_rule_may_be_about_some_types_or_large_changes(zone: Zone, alice: User
     steps = [(WWW, zone_patches.removed), (MX, zone_patches.removed)]
     with pytest.raises(ApprovalNeeded):
         zone_patches.publish_patches(
-            patches=[zone_patches.patch_of_steps(zone, steps)], author=alice, channel=Channel.API, now=NOW
+            patches=[zone_patches.patch_of_steps(zone, steps)], acting=Acting(alice, Channel.API, NOW)
         )
 
 
@@ -197,7 +196,7 @@ def test_every_way_to_publish_is_asked(zone: Zone, alice: User, adam: User, toke
     rule(adam, Scope(zone=zone))
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("www.example.test. 60 A 192.0.2.50"), now=NOW)
     with pytest.raises(ApprovalNeeded):
-        revision.publish(author=alice, channel=Channel.WEB, now=NOW, accept_warnings=True)
+        revision.publish(author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True))
     with pytest.raises(ApprovalNeeded):
         publish(zone, token, value="192.0.2.52")
     with pytest.raises(ApprovalNeeded):
@@ -243,12 +242,13 @@ def test_who_governs_a_zone_goes_past_its_rules_with_a_reason(zone: Zone, erin: 
     freeze(adam)
     for person in (erin, adam):
         draft.replace_rrset(author=person, zone=zone, rrset=rr("www.example.test. 60 A 192.0.2.66"), now=NOW)
-    past: dict[str, Any] = {"channel": Channel.WEB, "now": NOW, "accept_warnings": True, "past_rules": True}
+    how: dict[str, Any] = {"channel": Channel.WEB, "now": NOW}
+    past = revision.Consent(accept_warnings=True, past_rules=True)
     with pytest.raises(RightMissing, match="publish past it"):
-        revision.publish(author=erin, reason="fire", **past)
+        revision.publish(author=erin, consent=replace(past, reason="fire"), **how)
     with pytest.raises(ApprovalNeeded, match="Say why"):
-        revision.publish(author=adam, **past)
-    publication = revision.publish(author=adam, reason="The web is down", **past)
+        revision.publish(author=adam, consent=past, **how)
+    publication = revision.publish(author=adam, consent=replace(past, reason="The web is down"), **how)
     kept = PublishRequest.objects.get()
     assert (kept.state, kept.publication_id, kept.reason) == (
         RequestState.PAST_RULES,
@@ -364,14 +364,12 @@ def create_ready(zone: Zone, author: User) -> None:
     bulk.create_ready_zones(
         zones=[bulk.BulkZone(id, BELOW, 1, 1)],
         rows=lambda: [store_rrsets.rows_of_zone(id, BELOW, content)],
-        author=author,
-        channel=Channel.IMPORT,
-        now=NOW,
+        acting=Acting(author, Channel.IMPORT, NOW),
     )
 
 
 def clone_it(zone: Zone, author: User) -> None:
-    clone.clone_zone(source=zone, zone_names=[BELOW], author=author, channel=Channel.WEB, now=NOW)
+    clone.clone_zone(source=zone, zone_names=[BELOW], acting=Acting(author, Channel.WEB, NOW))
 
 
 def restore_all(zone: Zone, author: User) -> None:
@@ -382,9 +380,9 @@ def restore_all(zone: Zone, author: User) -> None:
 
 
 COMING: dict[str, Callable[[Zone, User], object]] = {
-    "create": lambda zone, author: edit.create_zone(name=BELOW, author=author, channel=Channel.WEB, now=NOW),
+    "create": lambda zone, author: edit.create_zone(zone=edit.NewZone(BELOW), acting=Acting(author, Channel.WEB, NOW)),
     "create many": lambda zone, author: edit.create_zones(
-        zones=[edit.NewZone("far.test."), edit.NewZone(BELOW)], author=author, channel=Channel.WEB, now=NOW
+        zones=[edit.NewZone("far.test."), edit.NewZone(BELOW)], acting=Acting(author, Channel.WEB, NOW)
     ),
     "clone": clone_it,
     "import": create_ready,
@@ -405,7 +403,7 @@ def test_a_new_zone_is_asked_of_the_rules_of_the_zone_above(
 ) -> None:
     """By `www.example.test` as a zone of its own, its author answered in the place of the governed zone."""
     if way.startswith("restore"):
-        edit.create_zone(name=BELOW, author=erin, channel=Channel.WEB, now=NOW)
+        edit.create_zone(zone=edit.NewZone(BELOW), acting=Acting(erin, Channel.WEB, NOW))
         edit.delete_zone(zone=Zone.objects.get(name=BELOW), author=erin, channel=Channel.WEB, now=NOW)
     lift = ruled.lock(zone, adam, name="www.example.test.") if kind == "lock" else ruled.PLACE[kind](zone, adam)
     with pytest.raises((ruled.REFUSAL[kind], NamesRefused)):
@@ -417,11 +415,11 @@ def test_a_new_zone_is_asked_of_the_rules_of_the_zone_above(
 
 
 def test_a_new_zone_is_asked_of_the_closest_zone_above_only(zone: Zone, erin: User, adam: User) -> None:
-    edit.create_zone(name="www.example.test.", author=erin, channel=Channel.WEB, now=NOW)
+    edit.create_zone(zone=edit.NewZone("www.example.test."), acting=Acting(erin, Channel.WEB, NOW))
     rule(adam, Scope(zone=zone))
-    edit.create_zone(name=BELOW, author=erin, channel=Channel.WEB, now=NOW)
+    edit.create_zone(zone=edit.NewZone(BELOW), acting=Acting(erin, Channel.WEB, NOW))
     with pytest.raises(ApprovalNeeded, match="cannot become a zone of their own"):
-        edit.create_zone(name="mail.example.test.", author=erin, channel=Channel.WEB, now=NOW)
+        edit.create_zone(zone=edit.NewZone("mail.example.test."), acting=Acting(erin, Channel.WEB, NOW))
 
 
 @pytest.mark.parametrize(
@@ -439,14 +437,14 @@ def test_a_lock_of_a_name_keeps_new_zones_that_take_it(
     ruled.lock(zone, adam, name=name, type=type)
     if keeps:
         with pytest.raises(Locked):
-            edit.create_zone(name=BELOW, author=erin, channel=Channel.WEB, now=NOW)
-        edit.create_zone(name=BELOW, author=adam, channel=Channel.WEB, now=NOW)
+            edit.create_zone(zone=edit.NewZone(BELOW), acting=Acting(erin, Channel.WEB, NOW))
+        edit.create_zone(zone=edit.NewZone(BELOW), acting=Acting(adam, Channel.WEB, NOW))
     else:
-        edit.create_zone(name=BELOW, author=erin, channel=Channel.WEB, now=NOW)
+        edit.create_zone(zone=edit.NewZone(BELOW), acting=Acting(erin, Channel.WEB, NOW))
 
 
 def test_a_ticket_in_the_reason_lets_a_new_zone_pass(zone: Zone, erin: User, adam: User) -> None:
     rule(adam, Scope(zone=zone), needed=0, ticket="OPS-#")
     with pytest.raises(ApprovalNeeded, match="ticket"):
-        edit.create_zone(name=BELOW, author=erin, channel=Channel.WEB, now=NOW)
-    edit.create_zone(name=BELOW, author=erin, channel=Channel.WEB, now=NOW, reason="OPS-7")
+        edit.create_zone(zone=edit.NewZone(BELOW), acting=Acting(erin, Channel.WEB, NOW))
+    edit.create_zone(zone=edit.NewZone(BELOW), acting=Acting(erin, Channel.WEB, NOW, "OPS-7"))

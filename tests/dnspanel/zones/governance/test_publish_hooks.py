@@ -7,6 +7,7 @@ import pytest
 from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.accounts.models import User
 from dnspanel.accounts.secrets.vault import encrypt_secret
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import HookRefused, HookUnasked
 from dnspanel.zones.governance import publish_hooks
 from dnspanel.zones.governance.publish_hooks import MOST_ROUNDS, after_hooks
@@ -69,10 +70,8 @@ def test_the_log_takes_nothing_of_which_a_hook_was_not_asked(make_zone: MakeZone
     change = Change("www.example.test.", rdtypes.A, rr("www 60 A 192.0.2.1"), rr("www 60 A 192.0.2.2"))
     revision = NewRevision(zone.pk, zone.name, "change", zone.revision + 1, 2, zone.rrset_count, changes=[change])
     with pytest.raises(HookUnasked, match="A publish hook was not asked about this"):
-        append_publication(revisions=[revision], author=alice, channel=Channel.API, now=NOW, reason="", form_id=None)
+        append_publication(revisions=[revision], acting=Acting(alice, Channel.API, NOW))
     assert Zone.objects.get(pk=zone.pk).revision == zone.revision
     patch = zone_patches.patch_of_steps(zone, [(change.key, zone_patches.removed)])
-    zone_patches.publish_patches(
-        patches=[patch], author=None, channel=Channel.SYSTEM, now=NOW, under=SystemRight.REPAIR
-    )
+    zone_patches.publish_patches(patches=[patch], acting=Acting(None, Channel.SYSTEM, NOW), under=SystemRight.REPAIR)
     assert publish_hooks.refuse([], {}, [], author=alice, channel="api", reason="", now=NOW) == []

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import find_rrsets, queries
 from dnspanel.zones.lists.queries import RRsetFilter, RRsetRow
@@ -51,7 +52,7 @@ class TestZonePage:
         make_zone("www 300 A 192.0.2.7", name="shop.example.test.")
         make_zone("www 300 AAAA 2001:db8::7", "@ 300 TXT hello", name="blog.test.")
         make_zone("x 300 CNAME www.example.net.", name="my_shop.test.")
-        edit.create_zone(name="müller.test", author=None, channel="web", now=NOW)
+        edit.create_zone(zone=edit.NewZone("müller.test"), acting=Acting(None, "web", NOW))
 
     def test_zones_come_by_name_and_a_page_leads_to_the_next(self, bob: User) -> None:
         first = queries.zone_page(user=bob, limit=3)
@@ -269,7 +270,7 @@ def test_a_draft_is_summed_up_per_zone(alice: User, bob: User, zone: Zone) -> No
 def test_history_pages_backwards_by_number(bob: User, zone: Zone) -> None:
     for ttl in (61, 62, 63):
         want(bob, zone, f"www {ttl} A 192.0.2.1")
-        revision.publish(author=bob, channel="web", now=NOW, reason=f"ttl {ttl}")
+        revision.publish(author=bob, channel="web", now=NOW, consent=revision.Consent(reason=f"ttl {ttl}"))
     first = queries.history_page(zone=zone, limit=2)
     assert [(row.number, row.reason, row.author) for row in first.rows] == [(4, "ttl 63", "bob"), (3, "ttl 62", "bob")]
     rest = queries.history_page(zone=zone, before=int(first.next_after), limit=2)

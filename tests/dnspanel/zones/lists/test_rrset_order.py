@@ -200,7 +200,7 @@ def test_each_rrset_knows_the_revision_that_changed_it_last(zone: Zone, alice: U
     assert changed_in() == {"h6": 1, "h7": 1}
     for number, line in enumerate(("h7 60 A 192.0.2.1", "h6 60 A 192.0.2.1", "h7 61 A 192.0.2.1"), start=4):
         draft.replace_rrset(author=alice, zone=zone, rrset=rr(line), now=NOW)
-        revision.publish(author=alice, channel="web", now=NOW, accept_warnings=True)
+        revision.publish(author=alice, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
         assert changed_in()[line[:2]] == number
     assert changed_in() == {"h6": 5, "h7": 6}
     newest = pages(zone, alice, RRsetOrder(RRsetColumn.CHANGED, descending=True), RRsetFilter(text="h type:a"), limit=3)

@@ -9,6 +9,7 @@ import pytest
 from django.db import connection
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import PublishingOnHold
 from dnspanel.zones.log import hold
@@ -27,7 +28,7 @@ def hold_it() -> None:
 
 
 ACTS: dict[str, Callable[[Zone, User], object]] = {
-    "creating a zone": lambda zone, by: edit.create_zone(name="new.test.", author=by, **HOW),
+    "creating a zone": lambda zone, by: edit.create_zone(zone=edit.NewZone("new.test."), acting=Acting(by, **HOW)),
     "deleting a zone": lambda zone, by: edit.delete_zone(zone=zone, author=by, **HOW),
     "a change by an API": lambda zone, by: change_rrsets(
         zone=zone, changes={("www.example.test.", 1): None}, author=by, **HOW

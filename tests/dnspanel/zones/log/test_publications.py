@@ -8,6 +8,7 @@ from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.log import publications
 from dnspanel.zones.log.publications import PublicationFilters, publication_page
 from dnspanel.zones.models import Channel, Zone
@@ -111,6 +112,6 @@ def test_a_page_takes_a_fixed_number_of_queries(zones: list[Zone], bob: User) ->
 
 def test_many_zones_of_one_publication_are_counted(alice: User) -> None:
     new = [edit.NewZone(name=f"z{number}.test.") for number in range(5)]
-    edit.create_zones(zones=new, author=alice, channel=Channel.WEB, now=NOW)
+    edit.create_zones(zones=new, acting=Acting(alice, Channel.WEB, NOW))
     [row] = publication_page(person=alice).rows
     assert (row.zones, row.named, row.more, row.kind) == (5, (), 5, "")

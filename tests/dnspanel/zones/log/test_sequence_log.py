@@ -10,6 +10,7 @@ import pytest
 from django.db import IntegrityError, connection, transaction
 
 from dnspanel.accounts.models import Role, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.discarded import discard
 from dnspanel.zones.errors import Conflicts, NameTaken, NothingToPublish, Unknown
@@ -77,12 +78,10 @@ def test_a_form_that_never_published_raises_what_stood_in_its_way(db: None) -> N
 def test_a_publication_that_rolls_back_leaves_no_gap(zone: Zone) -> None:
     before = LogHead.objects.get().sequence
     with transaction.atomic():
-        append_publication(revisions=[], author=None, channel="system", now=NOW, reason="", form_id=None)
+        append_publication(revisions=[], acting=Acting(None, "system", NOW))
         transaction.set_rollback(True)
     assert LogHead.objects.get().sequence == before
-    assert sequence_log.append_publication(
-        revisions=[], author=None, channel="system", now=NOW, reason="", form_id=None
-    ).sequence == (before + 1)
+    assert sequence_log.append_publication(revisions=[], acting=Acting(None, "system", NOW)).sequence == (before + 1)
 
 
 @pytest.mark.django_db(transaction=True)
@@ -139,7 +138,7 @@ def test_the_same_form_sent_twice_at_once_is_one_publication(bob: User, zone: Zo
 @pytest.mark.django_db(transaction=True)
 def test_one_name_created_twice_at_once_is_one_zone(alice: User) -> None:
     def create() -> Publication:
-        return edit.create_zone(name="new.test", author=alice, channel="web", now=NOW)
+        return edit.create_zone(zone=edit.NewZone("new.test"), acting=Acting(alice, "web", NOW))
 
     outcome = at_once([create] * 3)
     assert sorted(type(one).__name__ for one in outcome) == ["NameTaken", "NameTaken", "Publication"]

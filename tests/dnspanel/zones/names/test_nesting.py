@@ -13,6 +13,7 @@ from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
 from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import keys_of
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import (
@@ -31,7 +32,6 @@ from dnspanel.zones.publishing import bulk, edit, revision
 from dnspanel.zones.publishing.edit import NewZone
 from dnspanel.zones.settings.settings_of_zone import change_settings
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.values import soa
 from tests.dnspanel.zones.conftest import MakeZone, rr
@@ -72,7 +72,7 @@ def beta(make_zone: MakeZone, theirs: Team) -> Zone:
 
 def create(author: User | Actor | None, *names: str, team: Team | None = None) -> Publication:
     zones = [NewZone(name) for name in names]
-    return edit.create_zones(zones=zones, author=author, channel=Channel.WEB, now=NOW, team=team)
+    return edit.create_zones(zones=zones, acting=Acting(author, Channel.WEB, NOW), team=team)
 
 
 @pytest.mark.parametrize("name", ["www.beta.test.", "_acme-challenge.beta.test.", "a.b.c.beta.test."])
@@ -201,7 +201,7 @@ def test_a_setting_says_which_suffixes_nobody_has(alice: User, settings: Any, tm
 
 def test_a_network_is_no_name_and_its_reverse_zones_are_named(alice: User) -> None:
     with pytest.raises(ReverseName, match=r"192\.0\.2\.0/24 is not the name of a zone.* 2\.0\.192\.in-addr\.arpa\."):
-        edit.create_zone(name="192.0.2.0/24", author=alice, channel=Channel.API, now=NOW)
+        edit.create_zone(zone=edit.NewZone("192.0.2.0/24"), acting=Acting(alice, Channel.API, NOW))
 
 
 def test_the_question_costs_two_queries_for_any_number_of_names(mia: User, beta: Zone) -> None:
@@ -287,7 +287,7 @@ def test_an_import_is_judged_as_a_form_is(mia: User, beta: Zone) -> None:
     zones = [bulk.BulkZone(id, name, 1, 1) for id, name in zip(ids, content, strict=True)]
     rows = [store_rrsets.rows_of_zone(zone.id, zone.name, content[zone.name]) for zone in zones]
     with pytest.raises(NamesRefused) as refused:
-        bulk.create_ready_zones(zones=zones, rows=lambda: rows, author=mia, channel=Channel.IMPORT, now=NOW)
+        bulk.create_ready_zones(zones=zones, rows=lambda: rows, acting=Acting(mia, Channel.IMPORT, NOW))
     assert list(refused.value.refusals) == ["www.beta.test."]
 
 
@@ -336,7 +336,9 @@ def test_a_publication_says_what_of_it_is_answered_by_others(make_zone: MakeZone
         draft.replace_rrset(author=bob, zone=zone, rrset=rr(f"{owner} 60 A 192.0.2.7", origin=zone.name), now=NOW)
     with pytest.raises(RuleViolations, match=r"never answered from here: the zone www\.beta\.test\."):
         revision.publish(author=bob, channel=Channel.WEB, now=NOW)
-    published = revision.publish(author=bob, channel=Channel.WEB, now=NOW, accept_warnings=["shadowed"])
+    published = revision.publish(
+        author=bob, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=["shadowed"])
+    )
     with CaptureQueriesContext(connection) as queries:
         found = nesting.shadowed_by_publication(published.revisions.select_related("zone"))
     assert [(one.zone, one.name, one.type, one.by) for one in found] == [(zone, "www.beta.test.", 1, "www.beta.test.")]
@@ -368,9 +370,7 @@ def test_a_zone_whose_parent_here_holds_a_ds_is_refused_by_whatever_way_it_comes
         bulk.create_ready_zones(
             zones=[bulk.BulkZone(7, "beta.example.test.", 1, 1)],
             rows=lambda: [rows],
-            author=None,
-            channel=Channel.IMPORT,
-            now=NOW,
+            acting=Acting(None, Channel.IMPORT, NOW),
         )
     make_zone(name="alpha.example.test.")
     above = nesting.ds_above(["beta.example.test.", "alpha.example.test.", "else.test."])

@@ -7,13 +7,13 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import Team, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.order import zone_order
 from dnspanel.zones.order.zone_order import ZoneColumn, ZoneOrder, named_behind, order_of
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.values.natural_order import natural_text
 from tests.people import NOW
 
@@ -28,7 +28,9 @@ def name_of(order: ZoneOrder) -> str:
 def zones(alice: User, bob: User) -> None:
     """Eleven zones with ties in every column but the name."""
     for number in (*range(9), 10, 11):
-        edit.create_zone(name=f"z{number}.test.", author=(alice, bob, None)[number % 3], channel=Channel.WEB, now=NOW)
+        edit.create_zone(
+            zone=edit.NewZone(f"z{number}.test."), acting=Acting((alice, bob, None)[number % 3], Channel.WEB, NOW)
+        )
     teams = [Team.objects.create(name=name, created_at=NOW) for name in ("beta", "Alpha")]
     for number, zone in enumerate(Zone.objects.order_by("-name")):
         Zone.objects.filter(pk=zone.pk).update(
@@ -125,7 +127,7 @@ def test_an_order_is_read_from_a_url() -> None:
 
 def test_zone2_stands_before_zone10_whichever_way_it_came(bob: User) -> None:
     for name in ("zone10.test.", "zone2.test."):
-        edit.create_zone(name=name, author=bob, channel=Channel.WEB, now=NOW)
+        edit.create_zone(zone=edit.NewZone(name), acting=Acting(bob, Channel.WEB, NOW))
     Zone.objects.create(name="zone3.test.", serial=1, created_at=NOW, changed_at=NOW)
     rows = queries.zone_page(user=bob).rows
     assert [row.name for row in rows] == ["zone2.test.", "zone3.test.", "zone10.test."]

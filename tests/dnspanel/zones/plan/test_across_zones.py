@@ -97,7 +97,9 @@ def test_a_draft_is_published_with_the_warning_accepted_only(bob: User, zone: Zo
     wanted(bob, "example.test. a 300 CNAME gone.other.test.")
     with pytest.raises(RuleViolations):
         revision.publish(author=bob, channel=Channel.WEB, now=NOW)
-    revision.publish(author=bob, channel=Channel.WEB, now=NOW, accept_warnings=["target-missing"])
+    revision.publish(
+        author=bob, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=["target-missing"])
+    )
 
 
 @pytest.mark.parametrize(
@@ -130,7 +132,7 @@ def test_who_takes_both_away_or_leaves_a_text_or_a_wildcard_is_not_warned(
     assert [each.code for each in without(bob, "text.other.test. TXT")] == ["pointed-at"]
     assert without(bob, "shop.example.test. CNAME") == []
     assert wanted(bob, "other.test. any.wild 300 A 192.0.2.3") == []
-    revision.publish(author=bob, channel=Channel.WEB, now=NOW, accept_warnings=True)
+    revision.publish(author=bob, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True))
     draft.delete_rrset(author=bob, zone=other, name="any.wild.other.test.", type=rdtypes.A, now=NOW)
     [plan] = revision.preview(author=bob)
     assert plan.warnings == (), "the wildcard answers again"

@@ -11,6 +11,7 @@ from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.errors import TokenRefused
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import MassDeletion, RevisionMoved
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.plan import guard
@@ -31,7 +32,7 @@ def alice() -> User:
 @pytest.fixture(autouse=True)
 def zones(alice: User) -> list[Zone]:
     names = [edit.NewZone(f"z{number:02}.test.") for number in range(ZONES)]
-    edit.create_zones(zones=names, author=alice, channel=Channel.API, now=timezone.now())
+    edit.create_zones(zones=names, acting=Acting(alice, Channel.API, timezone.now()))
     return list(Zone.objects.order_by("name"))
 
 
@@ -111,7 +112,7 @@ def test_a_token_makes_none_that_deletes_more_than_itself(alice: User) -> None:
 
 def test_who_makes_the_same_zone_again_and_again_is_not_held(zones: list[Zone], alice: User) -> None:
     for _ in range(12):
-        edit.create_zones(zones=[edit.NewZone("tried.test.")], author=alice, channel=Channel.API, now=timezone.now())
+        edit.create_zones(zones=[edit.NewZone("tried.test.")], acting=Acting(alice, Channel.API, timezone.now()))
         delete(Zone.objects.get(name="tried.test.", deleted_at=None), alice)
     for zone in zones[: FEW - 1]:  # it counts once
         delete(zone, alice)

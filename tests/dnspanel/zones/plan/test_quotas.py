@@ -12,6 +12,7 @@ from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import GrantRow, Membership, Team, User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import QuotaExceeded
 from dnspanel.zones.models import Channel, Operation, Zone
@@ -39,7 +40,7 @@ def carol(team: Team) -> User:
 
 def create(name: str, author: User, *lines: str, team: Team | None = None) -> Zone:
     rrsets = [rr(line, origin=name) for line in lines]
-    edit.create_zone(name=name, author=author, channel=Channel.API, now=NOW, rrsets=rrsets, team=team)
+    edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(author, Channel.API, NOW), team=team)
     return Zone.objects.get(name=name, deleted_at=None)
 
 
@@ -51,7 +52,7 @@ def replace(zone: Zone, author: User, *lines: str) -> None:
     rrsets = [rr(line, origin=zone.name) for line in lines]
     steps = [((rrset.name, rrset.type), zone_patches.replaced(rrset)) for rrset in rrsets]
     zone_patches.publish_patches(
-        patches=[zone_patches.patch_of_steps(zone, steps)], author=author, channel=Channel.API, now=NOW
+        patches=[zone_patches.patch_of_steps(zone, steps)], acting=Acting(author, Channel.API, NOW)
     )
 
 
@@ -63,14 +64,12 @@ def test_a_zone_beyond_the_quota_is_refused_by_every_verb_that_adds_one(alice: U
         create("c.test.", alice)
     assert str(refused.value) == ("You may have 2 zones and have 2; this would add 1. An administrator can allow more.")
     with pytest.raises(QuotaExceeded):
-        edit.create_zones(zones=[edit.NewZone("c.test.")], author=alice, channel=Channel.WEB, now=NOW)
+        edit.create_zones(zones=[edit.NewZone("c.test.")], acting=Acting(alice, Channel.WEB, NOW))
     with pytest.raises(QuotaExceeded):
         bulk.create_ready_zones(
             zones=[bulk.BulkZone(bulk.allocate_zone_ids(1)[0], "c.test.", 1, 0)],
             rows=list,
-            author=alice,
-            channel=Channel.IMPORT,
-            now=NOW,
+            acting=Acting(alice, Channel.IMPORT, NOW),
         )
     edit.delete_zone(zone=first, author=alice, channel=Channel.API, now=NOW)
     create("c.test.", alice)
@@ -133,7 +132,7 @@ def test_a_zone_grows_to_its_quota_and_can_always_be_changed_and_emptied(alice: 
     replace(zone, alice, "mail 300 A 192.0.2.9")
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("ftp 300 A 192.0.2.2", origin=zone.name), now=NOW)
     with pytest.raises(QuotaExceeded):
-        revision.publish(author=alice, channel=Channel.WEB, now=NOW, accept_warnings=True)
+        revision.publish(author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True))
     assert Operation.objects.count() == 1  # nothing of the draft is lost
     with pytest.raises(QuotaExceeded, match=r"b\.test\.: You may have 1 RRset in a zone and have 0"):
         create("b.test.", alice)

@@ -4,6 +4,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.fleet.models import Node
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import bulk, clone, edit, restore, revision, zone_patches
@@ -57,15 +58,17 @@ def test_a_value_that_an_undo_brings_back(zone: Zone, bob: User, node: Node) -> 
 
 def test_a_revision_that_is_restored_by_a_draft(zone: Zone, bob: User, node: Node) -> None:
     patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.removed)])
-    zone_patches.publish_patches(patches=[patch], author=bob, channel=Channel.API, now=NOW)
+    zone_patches.publish_patches(patches=[patch], acting=Acting(bob, Channel.API, NOW))
     older(node)
     revision.restore_to(zone=zone, number=1, author=bob, now=NOW)
     with pytest.raises(RuleViolations, match=r"PowerDNS 4\.7"):
-        revision.publish(author=bob, channel=Channel.WEB, now=NOW, accept_warnings=True, confirmed=True)
+        revision.publish(
+            author=bob, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True, confirmed=True)
+        )
 
 
 def test_a_zone_with_the_records_of_another_one(zone: Zone, bob: User, node: Node) -> None:
     older(node)
     with pytest.raises(RuleViolations, match=r"PowerDNS 4\.7"):
-        clone.clone_zone(source=zone, zone_names=["new.test."], author=bob, channel=Channel.WEB, now=NOW)
+        clone.clone_zone(source=zone, zone_names=["new.test."], acting=Acting(bob, Channel.WEB, NOW))
     assert not Zone.objects.filter(name="new.test.").exists()

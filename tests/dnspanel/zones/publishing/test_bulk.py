@@ -9,6 +9,7 @@ from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock, locked_keys
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.log import history
@@ -38,11 +39,15 @@ def ready(zone_id: int, zone_name: str, rrsets: Sequence[Values]) -> bytes:
     return bulk.copy_rows(zone_id, fields)
 
 
+def acting(author: User | None = None) -> Acting:
+    return Acting(author, "import", NOW, "import 1")
+
+
 def create(*zones: tuple[str, Sequence[Values]], author: User | None = None, **how: Any) -> Publication:
     ids = bulk.allocate_zone_ids(len(zones))
     new = [BulkZone(id, name, 1, len(rrsets)) for id, (name, rrsets) in zip(ids, zones, strict=True)]
     rows = [ready(id, name, rrsets) for id, (name, rrsets) in zip(ids, zones, strict=True)]
-    return bulk.create_ready_zones(zones=new, rows=lambda: rows, author=author, **(HOW | how))
+    return bulk.create_ready_zones(zones=new, rows=lambda: rows, acting=acting(author), **how)
 
 
 def content(name: str) -> list[Values]:
@@ -72,7 +77,7 @@ def test_ids_are_new_and_ascending(zone: Zone) -> None:
     assert ids == sorted(set(ids))
     assert min(ids) > zone.pk
     assert bulk.allocate_zone_ids(0) == []
-    assert edit.create_zone(name="next.test", author=None, channel="web", now=NOW)
+    assert edit.create_zone(zone=edit.NewZone("next.test"), acting=Acting(None, "web", NOW))
     assert Zone.objects.get(name="next.test.").pk > max(ids)
 
 
@@ -139,12 +144,12 @@ def test_rows_that_are_too_few_or_too_bad_make_no_zone(db: None) -> None:
     (id,) = bulk.allocate_zone_ids(1)
     zones = [BulkZone(id, ZONE, 1, 3)]
     with pytest.raises(ValueError, match="2 RRsets came for 1 zones that have 3"):
-        bulk.create_ready_zones(zones=zones, rows=lambda: [ready(id, ZONE, content(ZONE)[:2])], author=None, **HOW)
+        bulk.create_ready_zones(zones=zones, rows=lambda: [ready(id, ZONE, content(ZONE)[:2])], acting=acting())
     clash = [*content(ZONE)[:2], rr("@ 300 CNAME x.example.net.")]
     with pytest.raises(IntegrityError, match="must be alone"):
-        bulk.create_ready_zones(zones=zones, rows=lambda: [ready(id, ZONE, clash)], author=None, **HOW)
+        bulk.create_ready_zones(zones=zones, rows=lambda: [ready(id, ZONE, clash)], acting=acting())
     with pytest.raises(IntegrityError, match="without its zone"):
-        bulk.create_ready_zones(zones=zones, rows=lambda: [ready(id + 1, ZONE, content(ZONE))], author=None, **HOW)
+        bulk.create_ready_zones(zones=zones, rows=lambda: [ready(id + 1, ZONE, content(ZONE))], acting=acting())
     assert not Zone.objects.exists()
     assert not RRset.objects.exists()
 

@@ -4,6 +4,7 @@ import pytest
 
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import CannotClone, NameTaken, RightMissing
 from dnspanel.zones.models import Channel, Publication, Zone
@@ -26,7 +27,7 @@ def copied(name: str = COPY) -> dict[tuple[str, int], RRset]:
 
 def clone_to(source: Zone, author: User, *names: str, with_tags: bool = False) -> Publication:
     return clone.clone_zone(
-        source=source, zone_names=names or (COPY,), author=author, channel=Channel.WEB, now=NOW, with_tags=with_tags
+        source=source, zone_names=names or (COPY,), acting=Acting(author, Channel.WEB, NOW), with_tags=with_tags
     )
 
 
@@ -48,7 +49,9 @@ def test_names_and_what_points_at_them_move_and_the_rest_stays(make_zone: MakeZo
     )
     noted = rr("www 300 A 192.0.2.1 | 192.0.2.2", comment="of example.test.", disabled=("192.0.2.2",))
     draft.replace_rrset(author=alice, zone=source, rrset=noted, now=NOW)
-    revision.publish(author=alice, channel=Channel.WEB, now=NOW, accept_warnings=True, reason="x")
+    revision.publish(
+        author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True, reason="x")
+    )
     source.refresh_from_db()
     publication = clone_to(source, alice)
     found = copied()

@@ -4,12 +4,12 @@ import pytest
 
 from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import keys_of
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Channel, Operation, Zone
 from dnspanel.zones.publishing import delegation, revision
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.store.store_rrsets import rrsets_of_zones
 from dnspanel.zones.values.reverse_names import classless_aliases
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
@@ -96,7 +96,7 @@ def test_a_signed_zone_gets_its_ds_and_what_delegates_it_is_found_again(alice: U
     assert planned.violations == (), "the DS leads to the zone"
     revision.publish(author=alice, channel=Channel.WEB, now=NOW)
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("other.sub 60 A 192.0.2.6"), now=NOW)
-    revision.publish(author=alice, channel=Channel.WEB, now=NOW, accept_warnings=True)
+    revision.publish(author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True))
     parent, traces = delegation.traces_of(alice, SUB) or (None, [])
     assert parent == zone
     assert sorted((rrset.name, rrset.type) for rrset in traces) == [

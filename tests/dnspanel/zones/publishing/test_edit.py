@@ -1,28 +1,34 @@
 """Zones come, go and come back."""
 
+from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import NameReserved, NameTaken, NotInTrash, RuleViolations, Unknown
 from dnspanel.zones.log import history
 from dnspanel.zones.models import LogHead, Operation, Publication, Revision, RRset, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.store.store_rrsets import rrset_of
+from replication.dns.rrset import RRset as Values
 from replication.errors import BadName, BadRRset
 from tests import zonegen
 from tests.dnspanel.zones.conftest import ZONE, MakeZone, rr
 from tests.people import NOW
 
 
-def create(author: User | None, name: str, **how: Any) -> Publication:
-    return edit.create_zone(name=name, author=author, channel="web", now=NOW, **how)
+def create(
+    author: User | None, name: str, rrsets: Sequence[Values] | None = None, form_id: UUID | None = None
+) -> Publication:
+    acting = Acting(author, "web", NOW, form_id=form_id)
+    return edit.create_zone(zone=edit.NewZone(name, rrsets), acting=acting)
 
 
 def lines(zone: Zone) -> set[tuple[str, int, tuple[str, ...]]]:
@@ -100,7 +106,7 @@ def test_the_same_form_sent_twice_makes_one_zone(bob: User) -> None:
 def test_many_zones_are_one_publication_and_few_queries(bob: User) -> None:
     estate = [edit.NewZone(name, rrsets) for name, rrsets in zonegen.estate(500)]
     with CaptureQueriesContext(connection) as queries:
-        publication = edit.create_zones(zones=estate, author=bob, channel="import", now=NOW)
+        publication = edit.create_zones(zones=estate, acting=Acting(bob, "import", NOW))
     assert len(queries) <= 10
     assert Revision.objects.filter(publication=publication).count() == 500
     assert RRset.objects.count() == sum(len(zone.rrsets or ()) for zone in estate)
@@ -111,7 +117,7 @@ def test_many_zones_are_one_publication_and_few_queries(bob: User) -> None:
 def test_of_many_zones_none_is_made_when_one_name_is_taken_or_given_twice(bob: User, zone: Zone) -> None:
     for taken in ([edit.NewZone("a.test."), edit.NewZone(ZONE)], [edit.NewZone("b.test."), edit.NewZone("b.test.")]):
         with pytest.raises(NameTaken) as caught:
-            edit.create_zones(zones=taken, author=bob, channel="import", now=NOW)
+            edit.create_zones(zones=taken, acting=Acting(bob, "import", NOW))
         assert caught.value.name == taken[1].name
     assert Zone.objects.count() == 1
 
@@ -120,9 +126,9 @@ def test_bulk_refuses_lua_and_names_outside_of_the_zone(bob: User, settings: Any
     stray, lua = rr("www.other.test. 300 A 192.0.2.1"), rr('www 300 LUA A "createReverse()"')
     for wrong in (stray, lua):
         with pytest.raises(RuleViolations):
-            edit.create_zones(zones=[edit.NewZone(ZONE, [wrong])], author=bob, channel="import", now=NOW)
+            edit.create_zones(zones=[edit.NewZone(ZONE, [wrong])], acting=Acting(bob, "import", NOW))
     settings.ALLOW_LUA_RECORDS = True
-    edit.create_zones(zones=[edit.NewZone(ZONE, [lua])], author=bob, channel="import", now=NOW)
+    edit.create_zones(zones=[edit.NewZone(ZONE, [lua])], acting=Acting(bob, "import", NOW))
 
 
 def test_a_deleted_zone_lies_in_the_trash_with_everything_and_drafts_forget_it(bob: User, zone: Zone) -> None:

@@ -6,6 +6,7 @@ from uuid import uuid4
 import pytest
 
 from dnspanel.accounts.models import AuditEntry, Role, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import NamesRefused, NotOnHold
 from dnspanel.zones.log import hold
 from dnspanel.zones.models import Channel, Epoch, LogHead, Publication, Revision, RevisionKind, RRset, Zone
@@ -49,7 +50,7 @@ def test_the_new_epoch_lies_above_everything_known(zone: Zone, alice: User) -> N
     assert (epoch.began_after, epoch.by, epoch.reason) == (1000, alice, "taken over")
     assert hold.current_hold() is None
     assert hold.is_of_this_history(lost)
-    edit.create_zone(name="next.test.", author=alice, channel=Channel.WEB, now=NOW)
+    edit.create_zone(zone=edit.NewZone("next.test."), acting=Acting(alice, Channel.WEB, NOW))
     assert Zone.objects.get(name="next.test.").pk > 5000
     assert Publication.objects.latest("sequence").sequence == 1001
 

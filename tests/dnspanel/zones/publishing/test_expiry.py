@@ -9,6 +9,7 @@ from dnspanel.accounts.actors.actors import actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
 from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import ExpiryRefused, RightMissing, Unknown
 from dnspanel.zones.log import hold
 from dnspanel.zones.models import Channel, Expiry, LogHead, Publication, RRset, Zone
@@ -47,7 +48,7 @@ def expire(zone: Zone, author: User, key: Key = WWW, *, at: datetime = DUE) -> N
 
 
 def publish(zone: Zone, key: Key, step: Step, author: User | None = None) -> None:
-    publish_patches(patches=[patch_of_steps(zone, [(key, step)])], author=author, channel=Channel.API, now=NOW)
+    publish_patches(patches=[patch_of_steps(zone, [(key, step)])], acting=Acting(author, Channel.API, NOW))
 
 
 def is_published(zone: Zone, key: Key = WWW) -> bool:

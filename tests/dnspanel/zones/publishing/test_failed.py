@@ -5,6 +5,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import User
 from dnspanel.api.waiting import is_everywhere
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.dnssec.signing_state import SigningState
@@ -12,7 +13,6 @@ from dnspanel.zones.errors import CannotUndo, TakenBack
 from dnspanel.zones.models import Channel, Operation, Publication, Rollover, SigningChange, Zone, ZoneKey
 from dnspanel.zones.publishing import bulk, edit, failed, pieces, zone_patches
 from dnspanel.zones.signing import rollovers, sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import Nsec3
 from replication.dns import rrset
 from tests.people import make_person
@@ -31,7 +31,7 @@ def alice() -> User:
 @pytest.fixture(autouse=True)
 def zone(alice: User) -> Zone:
     rrsets = [rrset.make(*WWW, 60, ["192.0.2.1"])]
-    edit.create_zone(name="z.test.", author=alice, channel=Channel.WEB, now=timezone.now(), rrsets=rrsets)
+    edit.create_zone(zone=edit.NewZone("z.test.", rrsets), acting=Acting(alice, Channel.WEB, timezone.now()))
     return Zone.objects.get()
 
 
@@ -73,7 +73,7 @@ def test_it_is_said_of_the_last_piece_of_a_large_change_that_an_earlier_one_was_
     zone = Zone.objects.get()
     steps = [((f"h{number}.z.test.", 1), rrset.make(f"h{number}.z.test.", 1, 60, ["192.0.2.9"])) for number in range(6)]
     patch = zone_patches.Patch(zone, lambda current: dict(steps), {name for (name, _), _ in steps})
-    outcome = zone_patches.publish_patches(patches=[patch], author=alice, channel=Channel.API, now=timezone.now())
+    outcome = zone_patches.publish_patches(patches=[patch], acting=Acting(alice, Channel.API, timezone.now()))
     last = outcome.publication
     assert last is not None
     failed.raise_if_taken_back(last)
@@ -112,7 +112,7 @@ def test_where_nothing_is_left_there_is_neither_a_publication_nor_a_mark() -> No
 
 
 def test_a_zone_that_it_brought_is_in_the_trash(alice: User) -> None:
-    brought = edit.create_zone(name="new.test.", author=alice, channel=Channel.WEB, now=timezone.now())
+    brought = edit.create_zone(zone=edit.NewZone("new.test."), acting=Acting(alice, Channel.WEB, timezone.now()))
     inverse = take_back(brought)
     assert inverse is not None
     assert Zone.objects.get(name="new.test.").deleted_at is not None
@@ -144,7 +144,7 @@ def test_its_author_gets_it_back_as_a_draft(alice: User) -> None:
 
 
 def test_a_zone_that_it_brought_is_no_draft(alice: User) -> None:
-    brought = edit.create_zone(name="new.test.", author=alice, channel=Channel.WEB, now=timezone.now())
+    brought = edit.create_zone(zone=edit.NewZone("new.test."), acting=Acting(alice, Channel.WEB, timezone.now()))
     take_back(brought)
     with pytest.raises(CannotUndo, match="in the trash"):
         failed.draft_again(publication=brought, author=alice, now=timezone.now())

@@ -5,13 +5,13 @@ import pytest
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.people import teams
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.signing_state import KeyRole
 from dnspanel.zones.models import Channel, Publication, SigningChange, Zone, ZoneKey
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.signing import policies, sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.policies import Attached
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.zones.publishing.test_zone_patches import token_actor
@@ -27,7 +27,7 @@ def policy(alice: User) -> None:
 
 
 def create(name: str, author: object, channel: str = "web") -> Zone:
-    edit.create_zone(name=name, author=author, channel=channel, now=NOW)  # type: ignore[arg-type]
+    edit.create_zone(zone=edit.NewZone(name), acting=Acting(author, channel, NOW))  # type: ignore[arg-type]
     return Zone.objects.get(name=name, deleted_at=None)
 
 
@@ -46,13 +46,13 @@ def test_a_new_zone_is_signed_by_its_first_publication(alice: User) -> None:
 @pytest.mark.usefixtures("policy")
 def test_many_zones_are_signed_each_by_keys_of_its_own(alice: User) -> None:
     names = [f"n{number}.example." for number in range(5)]
-    edit.create_zones(zones=[edit.NewZone(name) for name in names], author=alice, channel="web", now=NOW)
+    edit.create_zones(zones=[edit.NewZone(name) for name in names], acting=Acting(alice, "web", NOW))
     assert ZoneKey.objects.count() == ZoneKey.objects.values("public").distinct().count() == 10
 
 
 @pytest.mark.usefixtures("policy")
 def test_an_import_leaves_zones_as_they_come(alice: User) -> None:
-    edit.create_zones(zones=[edit.NewZone("come.example.")], author=alice, channel=Channel.IMPORT, now=NOW)
+    edit.create_zones(zones=[edit.NewZone("come.example.")], acting=Acting(alice, Channel.IMPORT, NOW))
     assert not ZoneKey.objects.exists()
 
 
@@ -66,7 +66,7 @@ def test_the_policy_of_the_team_counts(alice: User) -> None:
     team, other = (teams.create_team(name=name, by=alice, now=NOW) for name in ("Signers", "Others"))
     policies.create_policy(name="Team", terms=TERMS, attached=Attached(teams=[team]), by=alice, now=NOW)
     for name, of in (("a.example.", team), ("b.example.", other)):
-        edit.create_zone(name=name, author=alice, channel="web", now=NOW, team=of)
+        edit.create_zone(zone=edit.NewZone(name), acting=Acting(alice, "web", NOW), team=of)
     signed = ZoneKey.objects.values_list("zone__name", flat=True)
     assert {*signed} == {"a.example."}
 
@@ -78,7 +78,7 @@ def test_a_request_to_sign_finds_the_zone_signed(alice: User) -> None:
     def then() -> Publication:
         return sign.sign_new_zone(name="asked.example.", nsec3=Nsec3(narrow=True), acting=acting)
 
-    made = edit.create_zone(name="asked.example.", author=alice, channel="api", now=NOW, then=then)
+    made = edit.create_zone(zone=edit.NewZone("asked.example."), acting=Acting(alice, "api", NOW), then=then)
     zone = Zone.objects.get(name="asked.example.")
     assert made.pk == zone.sequence
     assert len(queries.keys_of(zone)) == 2

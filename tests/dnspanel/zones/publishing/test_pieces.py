@@ -9,6 +9,7 @@ import pytest
 from django.dispatch import Signal
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import NameTaken, PublishedInPart, RuleViolations
 from dnspanel.zones.models import Change, Channel, Publication, Revision, Zone
 from dnspanel.zones.models import RRset as StoredRRset
@@ -52,7 +53,7 @@ def steps(lines: list[str]) -> list[tuple[tuple[str, int], zone_patches.Step]]:
 
 
 def publish(author: User, *patches: zone_patches.Patch, **more: Any) -> zone_patches.Outcome:
-    return zone_patches.publish_patches(patches=patches, author=author, channel=Channel.API, now=NOW, **more)
+    return zone_patches.publish_patches(patches=patches, acting=Acting(author, Channel.API, NOW), **more)
 
 
 def nothing() -> None:
@@ -150,12 +151,8 @@ def test_a_large_zone_is_created_and_filled_once(alice: User) -> None:
 
     def create(form: Any) -> Publication:
         return edit.create_zone(
-            name=ZONE,
-            author=alice,
-            channel=Channel.API,
-            now=NOW,
-            rrsets=rrsets,
-            form_id=form,
+            zone=edit.NewZone(ZONE, rrsets),
+            acting=Acting(alice, Channel.API, NOW, form_id=form),
             alongside=lambda: kept.append(Zone.objects.get(name=ZONE).rrset_count),
         )
 

@@ -17,6 +17,7 @@ from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
 from dnspanel.publish.gone_zones import delete_for_good
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.errors import Forbidden, PublishingOnHold
 from dnspanel.zones.governance import publish_rules
@@ -28,7 +29,6 @@ from dnspanel.zones.publishing import bulk, edit, restore
 from dnspanel.zones.publishing.restore import Restored, TrashSelection
 from dnspanel.zones.signals import room_requested
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.dns import rdtypes
 from tests.dnspanel.web.zones.test_trash import encode_and_link
 from tests.dnspanel.zones.conftest import MakeZone, presigned_zone
@@ -339,7 +339,7 @@ def make_zone_elsewhere(make_zone: MakeZone) -> None:
     """Create the zone on a connection of its own, as another process does."""
 
     def create() -> None:
-        edit.create_zone(name="two.test.", author=None, channel=Channel.API, now=NOW)
+        edit.create_zone(zone=edit.NewZone("two.test."), acting=Acting(None, Channel.API, NOW))
         connection.close()
 
     thread = Thread(target=create)

@@ -1,7 +1,9 @@
 """Publish, undo and restore."""
 
+from collections.abc import Sequence
 from dataclasses import replace
-from uuid import uuid4
+from typing import Any
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection
@@ -30,8 +32,11 @@ def want(author: User, zone: Zone, *lines: str) -> None:
         draft.replace_rrset(author=author, zone=zone, rrset=rr(line, origin=zone.name), now=NOW)
 
 
-def publish(author: User, **how: object) -> Publication:
-    return revision.publish(author=author, channel=Channel.WEB, now=NOW, **how)  # type: ignore[arg-type]
+def publish(
+    author: User, zones: Sequence[Zone] | None = None, form_id: UUID | None = None, **of_consent: Any
+) -> Publication:
+    consent = revision.Consent(**of_consent)
+    return revision.publish(author=author, channel=Channel.WEB, now=NOW, zones=zones, form_id=form_id, consent=consent)
 
 
 def stored(zone: Zone) -> dict[tuple[str, int], Values]:

@@ -2,7 +2,7 @@
 
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from uuid import uuid4
+from uuid import UUID, uuid4
 
 import pytest
 from django.db import connection
@@ -10,6 +10,7 @@ from django.db import connection
 from dnspanel.accounts.actors.actors import Actor, actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import Token, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import GuardHolds, RevisionMoved, RightMissing, RuleViolations, Unknown
 from dnspanel.zones.models import Change, Channel, Publication, RRset, Zone
 from dnspanel.zones.plan.merge import Changes
@@ -34,8 +35,15 @@ WWW = "www.example.test."
 CHALLENGE = "_acme-challenge.example.test."
 
 
-def publish(*patches: Patch, author: User | Actor | None = None, **facts: object) -> zone_patches.Outcome:
-    return publish_patches(patches=patches, author=author, channel=Channel.API, now=NOW, **facts)  # type: ignore[arg-type]
+def publish(
+    *patches: Patch,
+    author: User | Actor | None = None,
+    reason: str = "",
+    form_id: UUID | None = None,
+    **facts: object,
+) -> zone_patches.Outcome:
+    acting = Acting(author, Channel.API, NOW, reason, form_id)
+    return publish_patches(patches=patches, acting=acting, **facts)  # type: ignore[arg-type]
 
 
 def rdata_at(zone: Zone, name: str, type: int) -> list[str]:

@@ -12,6 +12,7 @@ from dnspanel.accounts.models import AuditEntry, Membership, Role, Team, User
 from dnspanel.accounts.people.same_person import set_same_person
 from dnspanel.accounts.tokens.service_accounts import create_service_account
 from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft, named_drafts
 from dnspanel.zones.errors import (
     ApprovalNeeded,
@@ -74,7 +75,7 @@ def edits(author: User | Actor, zone: Zone, *lines: str) -> None:
 
 def ask(author: User | Actor, zone: Zone, *lines: str, name: str = "Move", **terms: Any) -> PublishRequest:
     edits(author, zone, *lines)
-    return publish_requests.ask(author=author, name=name, now=NOW, **terms)
+    return publish_requests.ask(author=author, name=name, now=NOW, terms=publish_requests.Terms(**terms))
 
 
 def found(request: PublishRequest) -> PublishRequest:
@@ -112,7 +113,7 @@ def others_publish(zone: Zone, line: str) -> None:
     rrset = rr(line)
     step = ((rrset.name, rrset.type), replaced(rrset))
     publish_patches(
-        patches=[patch_of_steps(zone, [step])], author=None, channel=Channel.SYSTEM, now=NOW, under=SystemRight.REPAIR
+        patches=[patch_of_steps(zone, [step])], acting=Acting(None, Channel.SYSTEM, NOW), under=SystemRight.REPAIR
     )
 
 
@@ -249,7 +250,7 @@ def test_a_draft_that_is_edited_after_its_approval_is_reviewed_again_for_what_mo
     named_drafts.take_up(author=alice, named=named, now=NOW)
     edits(alice, zone, "www.example.test. 60 A 192.0.2.66")
     with pytest.raises(DraftRefused, match="request"):
-        revision.publish(author=alice, channel=Channel.WEB, now=NOW, accept_warnings=True)
+        revision.publish(author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True))
     named_drafts.put_back(by=alice, named=named_drafts.named_draft(alice, named.draft.key), now=NOW)
     with pytest.raises(RequestRefused):
         publish(request, alice)
@@ -349,7 +350,7 @@ def test_a_ticket_is_asked_for_when_the_request_is_made(zone: Zone, alice: User,
     edits(alice, zone)
     with pytest.raises(RequestRefused, match="OPS-#"):
         publish_requests.ask(author=alice, name="Move", now=NOW)
-    request = publish_requests.ask(author=alice, name="Move", now=NOW, reason="OPS-3")
+    request = publish_requests.ask(author=alice, name="Move", now=NOW, terms=publish_requests.Terms("OPS-3"))
     publish(request, alice)
 
 
@@ -410,7 +411,7 @@ def test_a_planned_publication_is_cancelled_and_waits_while_publishing_is_held(z
 def test_a_time_is_ahead_and_not_too_far(at: datetime, zone: Zone, alice: User) -> None:
     edits(alice, zone)
     with pytest.raises(RequestRefused):
-        publish_requests.ask(author=alice, name="Move", now=NOW, publish_at=at)
+        publish_requests.ask(author=alice, name="Move", now=NOW, terms=publish_requests.Terms(publish_at=at))
 
 
 @pytest.mark.usefixtures("rule")
@@ -434,7 +435,7 @@ def test_a_freeze_begun_between_review_and_publish_refuses_with_its_reason(
 def test_a_draft_without_a_request_is_refused_with_the_way_to_ask(zone: Zone, alice: User) -> None:
     edits(alice, zone)
     with pytest.raises(ApprovalNeeded, match="POST /api/v2/requests"):
-        revision.publish(author=alice, channel=Channel.WEB, now=NOW, accept_warnings=True)
+        revision.publish(author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True))
     [(zone_name, by, told)] = kept_back()
     assert (zone_name, by, "the approval of 1 person" in told) == (zone.name, "alice", True)
     [plan] = revision.preview(author=alice)
@@ -505,12 +506,11 @@ def test_a_token_without_the_permission_approves_and_declines_nothing(
 def test_a_zone_below_is_created_once_its_delegation_is_approved(zone: Zone, alice: User, erin: User) -> None:
     # Before, somebody had to lift the rule.
     def create(*servers: str) -> Publication:
-        terms: dict[str, Any] = {
-            "name": "shop.example.test.",
-            "nameservers": servers,
-            "rrsets": [rr("shop 300 A 192.0.2.7")],
-        }
-        return edit.create_zone(author=alice, channel=Channel.WEB, now=NOW, **terms)
+        return edit.create_zone(
+            zone=edit.NewZone("shop.example.test.", [rr("shop 300 A 192.0.2.7")]),
+            acting=Acting(alice, Channel.WEB, NOW),
+            apex=edit.Apex(servers),
+        )
 
     with pytest.raises(ApprovalNeeded, match="ask for approval"):
         create("ns1.example.net.", "ns2.example.net.")
@@ -531,5 +531,7 @@ def test_a_rule_that_is_not_about_delegations_is_not_passed_by_one(zone: Zone, a
     others_publish(zone, "shop 300 NS ns1.example.net.")
     with pytest.raises(ApprovalNeeded):
         edit.create_zone(
-            name="shop.example.test.", nameservers=["ns1.example.net."], author=alice, channel=Channel.WEB, now=NOW
+            zone=edit.NewZone("shop.example.test."),
+            apex=edit.Apex(nameservers=["ns1.example.net."]),
+            acting=Acting(alice, Channel.WEB, NOW),
         )

@@ -10,6 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.actors.actors import actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
@@ -173,19 +174,19 @@ def test_a_right_over_part_of_a_zone_changes_that_part_only(make_zone: MakeZone)
 def test_new_zones_of_a_member_belong_to_the_team_that_allows_them(make_zone: MakeZone) -> None:
     mia = make_person("mia", Role.MEMBER)
     with pytest.raises(access.RightMissing):
-        edit.create_zone(name="new.test.", author=mia, channel="web", now=NOW)
+        edit.create_zone(zone=edit.NewZone("new.test."), acting=Acting(mia, "web", NOW))
     one, two = (Team.objects.create(name=name, created_at=NOW) for name in ("one", "two"))
     Membership.objects.create(team=one, user=mia, role=Role.EDITOR)
     mia = User.objects.get(pk=mia.pk)
-    edit.create_zone(name="new.test.", author=mia, channel="web", now=NOW)
+    edit.create_zone(zone=edit.NewZone("new.test."), acting=Acting(mia, "web", NOW))
     assert Zone.objects.get(name="new.test.").team == one
     with pytest.raises(access.RightMissing):
-        edit.create_zone(name="newer.test.", author=mia, team=two, channel="web", now=NOW)
+        edit.create_zone(zone=edit.NewZone("newer.test."), acting=Acting(mia, "web", NOW), team=two)
     Membership.objects.create(team=two, user=mia, role=Role.EDITOR)
     mia = User.objects.get(pk=mia.pk)
     with pytest.raises(access.RightMissing):  # which of the two?
-        edit.create_zone(name="newer.test.", author=mia, channel="web", now=NOW)
-    edit.create_zone(name="newer.test.", author=mia, team=two, channel="web", now=NOW)
+        edit.create_zone(zone=edit.NewZone("newer.test."), acting=Acting(mia, "web", NOW))
+    edit.create_zone(zone=edit.NewZone("newer.test."), acting=Acting(mia, "web", NOW), team=two)
 
 
 def test_a_token_sees_what_its_scope_lets_through(alice: User, zone: Zone) -> None:

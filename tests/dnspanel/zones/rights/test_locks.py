@@ -11,6 +11,7 @@ from dnspanel.accounts.actors.actors import Actor, SystemRight, actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Locked, LockRefused, LockUnknown, RightMissing, Unknown
 from dnspanel.zones.models import Channel, Lock, Publication, RRset, Zone
@@ -57,9 +58,7 @@ def publish(
     name, type_ = key
     text = f'"{value}"' if type_ == rdtypes.TXT else value
     step = replaced(rr(f"{name} 60 {'TXT' if type_ == rdtypes.TXT else 'A'} {text}"))
-    publish_patches(
-        patches=[patch_of_steps(zone, [(key, step)])], author=author, channel=Channel.API, now=NOW, under=under
-    )
+    publish_patches(patches=[patch_of_steps(zone, [(key, step)])], acting=Acting(author, Channel.API, NOW), under=under)
 
 
 def test_an_rrset_that_is_locked_is_changed_by_its_manager_alone(zone: Zone, alice: User, token: Actor) -> None:
@@ -99,9 +98,13 @@ def test_a_lock_is_found_by_what_was_drafted_before_it(zone: Zone, alice: User) 
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("www.example.test. 60 A 192.0.2.9"), now=NOW)
     placed = lock(zone, WWW, author=alice)
     with pytest.raises(Locked):
-        revision.publish(author=alice, channel=Channel.WEB, zones=[zone], now=NOW, accept_warnings=True)
+        revision.publish(
+            author=alice, channel=Channel.WEB, zones=[zone], now=NOW, consent=revision.Consent(accept_warnings=True)
+        )
     lift_lock(zone=zone, lock_id=placed.pk, author=alice, now=NOW)
-    assert revision.publish(author=alice, channel=Channel.WEB, zones=[zone], now=NOW, accept_warnings=True).sequence
+    assert revision.publish(
+        author=alice, channel=Channel.WEB, zones=[zone], now=NOW, consent=revision.Consent(accept_warnings=True)
+    ).sequence
 
 
 def test_a_zone_with_a_lock_is_not_deleted(zone: Zone, make_zone: MakeZone, alice: User, token: Actor) -> None:
@@ -226,7 +229,7 @@ def test_a_lock_whose_token_was_revoked_lets_nobody_through(zone: Zone, alice: U
 def test_removal_and_the_serial_of_what_is_not_locked(zone: Zone, alice: User) -> None:
     lock(zone, (zone.name, rdtypes.SOA), author=alice)
     publish_patches(
-        patches=[patch_of_steps(zone, [(MAIL, removed)])], author=alice, channel=Channel.API, now=NOW
+        patches=[patch_of_steps(zone, [(MAIL, removed)])], acting=Acting(alice, Channel.API, NOW)
     )  # moves the serial too
     assert not RRset.objects.filter(zone=zone, name=MAIL[0]).exists()
     soa = RRset.objects.get(zone=zone, type=rdtypes.SOA)

@@ -7,6 +7,7 @@ from dnspanel.accounts.actors.actors import actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.lists import queries
@@ -112,9 +113,7 @@ def test_published_at_once_but_for_what_others_changed_meanwhile(zones: list[Zon
     outcome = wide_outcome(act=many_rrsets.set_ttl(60), selection=WideSelection(search="type:a"), author=bob, now=NOW)
     draft.replace_rrset(author=bob, zone=zones[0], rrset=rr("www 300 A 192.0.2.8"), now=NOW)
     revision.publish(author=bob, channel=Channel.WEB, now=NOW)
-    published = zone_patches.publish_patches(
-        patches=publishable_patches(outcome), author=bob, channel=Channel.API, now=NOW
-    )
+    published = zone_patches.publish_patches(patches=publishable_patches(outcome), acting=Acting(bob, Channel.API, NOW))
     changed = [change.name for plan in published.plans for change in plan.changes]
     assert sorted(changed) == ["ftp.example.test.", f"www.{OTHER}"]
 

@@ -12,6 +12,7 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Token, User
 from dnspanel.accounts.people import teams
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import policy_queries, queries
 from dnspanel.zones.dnssec.policy import Act, Terms
 from dnspanel.zones.dnssec.rollover import Kind
@@ -32,7 +33,6 @@ from dnspanel.zones.models import (
 from dnspanel.zones.publishing import bulk, edit
 from dnspanel.zones.runs import policy_runs, run_turns
 from dnspanel.zones.signing import automatic, policies, policy_apply, rollovers, sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.policies import Target
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.tasks import drive_runs, run_policies
@@ -80,9 +80,7 @@ def create_many(author: User, count: int = MANY) -> None:
     bulk.create_ready_zones(
         zones=[bulk.BulkZone(id, name, 1, 2) for id, name in zip(ids, names, strict=True)],
         rows=lambda: rows,
-        author=author,
-        channel=Channel.WEB,
-        now=NOW,
+        acting=Acting(author, Channel.WEB, NOW),
     )
 
 

@@ -8,13 +8,13 @@ from django.db import connection
 
 from dnspanel.accounts.models import Team, User
 from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from dnspanel.zones.search import zone_conditions
 from dnspanel.zones.search.terms import parse
 from dnspanel.zones.search.zone_conditions import fitting, in_zone_name, refuse_too_general
 from dnspanel.zones.signals import acked_everywhere_requested
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW
 

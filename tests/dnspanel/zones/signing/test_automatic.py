@@ -6,12 +6,12 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.alerts.inputs import read
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import rollover_queries
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.models import Rollover, Signing, Zone
 from dnspanel.zones.signing import automatic, policies, sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.web.conftest import Browser, browser
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.people import NOW

@@ -8,13 +8,13 @@ import pytest
 from django.db import connections
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.log import panel_reasons, signing_log
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.publishing import failed
 from dnspanel.zones.signing import due_denial, sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.tasks import resume_denial
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.zones.conftest import MakeZone

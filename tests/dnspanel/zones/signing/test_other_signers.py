@@ -4,6 +4,7 @@ import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.fleet.models import Node
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.other_keys import MOST_OTHER_KEYS, OtherKey, in_one_piece
 from dnspanel.zones.dnssec.rollover import Kind
@@ -11,7 +12,6 @@ from dnspanel.zones.errors import BadPublicKey, DnssecRefused, KeyUnknown, NotSi
 from dnspanel.zones.models import Publication, Zone, ZoneKey
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.signing import rollovers, sign
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.other_signers import add_other_key, remove_other_key
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import make
@@ -86,9 +86,7 @@ def test_keys_of_others_are_answered_beside_ours_with_their_cds(signed: Zone, al
 def test_cds_of_nobody_known_stay(signed: Zone, alice: User) -> None:
     foreign = f"1 13 2 {'ab' * 32}"
     steps = [((signed.name, rdtypes.CDS), zone_patches.replaced(make(signed.name, rdtypes.CDS, 60, [foreign])))]
-    zone_patches.publish_patches(
-        patches=[zone_patches.patch_of_steps(signed, steps)], author=alice, channel="web", now=NOW
-    )
+    zone_patches.publish_patches(patches=[zone_patches.patch_of_steps(signed, steps)], acting=Acting(alice, "web", NOW))
     key = made()
     sign.set_cds(zone=signed, cds="2", acting=acting(alice))
     add_other_key(zone=signed, text=record(signed, key), acting=acting(alice))
@@ -132,7 +130,7 @@ def test_the_editor_refuses_what_the_panel_makes_itself(signed: Zone, alice: Use
         steps = [((signed.name, type), zone_patches.replaced(make(signed.name, type, 300, [text])))]
         with pytest.raises(RuleViolations, match=f"of its own key {own.tag} itself"):
             zone_patches.publish_patches(
-                patches=[zone_patches.patch_of_steps(signed, steps)], author=alice, channel="web", now=NOW
+                patches=[zone_patches.patch_of_steps(signed, steps)], acting=Acting(alice, "web", NOW)
             )
 
 
@@ -143,7 +141,7 @@ def test_a_key_of_others_that_does_not_go_with_ours_comes_by_no_other_way(zone: 
         rrset = make(of.name, rdtypes.DNSKEY, 300, [key.dnskey for key in keys])
         step = ((of.name, rdtypes.DNSKEY), zone_patches.replaced(rrset))
         zone_patches.publish_patches(
-            patches=[zone_patches.patch_of_steps(of, [step])], author=alice, channel="api", now=NOW
+            patches=[zone_patches.patch_of_steps(of, [step])], acting=Acting(alice, "api", NOW)
         )
 
     first = made()

@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.policy import Act, Terms
 from dnspanel.zones.dnssec.policy_queries import applied_to_zones
@@ -24,7 +25,6 @@ from dnspanel.zones.signing import (
     sign,
     signalling,
 )
-from dnspanel.zones.signing.guarded import Acting
 from dnspanel.zones.signing.sign import RequestedSigning
 from dnspanel.zones.store import store_rrsets
 from replication.codec.dnssec import Nsec3
@@ -108,7 +108,7 @@ def test_nobody_changes_its_records(zone: Zone, alice: User) -> None:
     step = zone_patches.replaced(rr("www 300 A 192.0.2.9"))
     patch = zone_patches.patch_of_steps(zone, [(("www.example.test.", rdtypes.A), step)])
     with pytest.raises(RuleViolations) as refused:
-        zone_patches.publish_patches(patches=[patch], author=alice, channel="web", now=NOW)
+        zone_patches.publish_patches(patches=[patch], acting=Acting(alice, "web", NOW))
     assert [(each.code, each.name, each.type) for each in refused.value.violations] == [
         ("presigned", "www.example.test.", rdtypes.A)
     ]

@@ -3,6 +3,7 @@
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.models import Zone
@@ -11,7 +12,6 @@ from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.publishing.revision import Accepted
 from dnspanel.zones.rules.rules import BREAKING_DS
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from replication.dns.rrset import make
@@ -29,7 +29,7 @@ def put_ds(parent: Zone, child: Zone, *texts: str, accepted: Accepted = True) ->
     key = child.name, rdtypes.DS
     step = zone_patches.replaced(make(*key, 300, texts))
     patch = zone_patches.patch_of_steps(parent, [(key, step)])
-    zone_patches.publish_patches(patches=[patch], author=None, channel="web", now=NOW, accept_warnings=accepted)
+    zone_patches.publish_patches(patches=[patch], acting=Acting(None, "web", NOW), accept_warnings=accepted)
 
 
 @pytest.fixture

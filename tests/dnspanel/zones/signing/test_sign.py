@@ -1,6 +1,6 @@
 """Zones are signed and unsigned, their keys come and go; and who may do it.
 
-Tests `log.signing_log` and `dnssec.queries` too.
+Tests `log.signing_log`, `signing.guarded` and `dnssec.queries` too.
 """
 
 from collections.abc import Callable
@@ -10,13 +10,13 @@ import pytest
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.signing_state import KeyRole
 from dnspanel.zones.errors import BadKey, DnssecRefused, KeyUnknown, RightMissing, Unknown
 from dnspanel.zones.models import Publication, Signing, SigningChange, Zone, ZoneKey
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.zones.publishing.test_zone_patches import token_actor
 from tests.people import NOW
@@ -73,14 +73,14 @@ def test_private_parts_are_encrypted_and_in_no_log(zone: Zone, alice: User, capl
 
 def test_a_key_that_was_imported_is_the_same_key(zone: Zone, alice: User) -> None:
     pair = key_material.generate(8)
-    key = sign.add_key(zone=zone, acting=by(alice), private_text=pair.private_text)
+    key = sign.add_key(zone=zone, acting=by(alice), texts=sign.KeyTexts(pair.private_text))
     [view] = queries.keys_of(zone)
     assert view.dnskey == key_material.dnskey_text(257, 8, pair.public)
     assert sign.export_key(zone=zone, key_id=key.pk, by=alice, now=NOW) == pair.private_text
     with pytest.raises(DnssecRefused, match="already"):
-        sign.add_key(zone=zone, acting=by(alice), private_text=pair.private_text)
+        sign.add_key(zone=zone, acting=by(alice), texts=sign.KeyTexts(pair.private_text))
     with pytest.raises(BadKey):
-        sign.add_key(zone=zone, acting=by(alice), private_text="nothing")
+        sign.add_key(zone=zone, acting=by(alice), texts=sign.KeyTexts("nothing"))
 
 
 def test_keys_are_activated_hidden_and_deleted(zone: Zone, alice: User) -> None:

@@ -11,6 +11,7 @@ from dnspanel.catalogs import produce
 from dnspanel.gateway import ixfr
 from dnspanel.primaries.set_up import Terms, create_transferred_zone
 from dnspanel.transfer.zone_templates import use
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, LastSerial, Revision, Zone
 from dnspanel.zones.publishing import bulk, clone, edit, restore, zone_patches
 from dnspanel.zones.publishing.epoch import NewZone as NodesZone
@@ -32,8 +33,11 @@ FIRST = 2026112101  # of the day of NOW
 OTHER = "other.test."
 
 
-def create(author: User | None, name: str = ZONE, **how: Any) -> Zone:
-    edit.create_zone(name=name, author=author, channel=Channel.WEB, now=NOW, **how)
+def create(
+    author: User | None, name: str = ZONE, rrsets: Sequence[RRset] | None = None, soa_edit: SoaEdit | None = None
+) -> Zone:
+    new, acting = edit.NewZone(name, rrsets), Acting(author, Channel.WEB, NOW)
+    edit.create_zone(zone=new, acting=acting, apex=edit.Apex(soa_edit=soa_edit))
     return alive(name)
 
 
@@ -50,7 +54,7 @@ def delete(zone: Zone) -> Zone:
 def change(zone: Zone, text: str) -> Zone:
     rrset = rr(text, origin=zone.name)
     patch = zone_patches.Patch(zone, lambda current: {(rrset.name, rrset.type): rrset}, None)
-    zone_patches.publish_patches(patches=[patch], author=None, channel=Channel.API, now=NOW, reason="")
+    zone_patches.publish_patches(patches=[patch], acting=Acting(None, Channel.API, NOW))
     zone.refresh_from_db()
     return zone
 
@@ -115,18 +119,18 @@ def test_serials_that_move_in_another_way_begin_above_it_too(api: str, alice: Us
 
 def by_clone(alice: User, make_template: MakeTemplate) -> None:
     source = create(alice, OTHER)
-    clone.clone_zone(source=source, zone_names=[ZONE], author=alice, channel=Channel.WEB, now=NOW)
+    clone.clone_zone(source=source, zone_names=[ZONE], acting=Acting(alice, Channel.WEB, NOW))
 
 
 def by_list(alice: User, make_template: MakeTemplate) -> None:
     zones = [edit.NewZone(ZONE, [soa_line(3)]), edit.NewZone(OTHER)]
-    edit.create_zones(zones=zones, author=alice, channel=Channel.WEB, now=NOW)
+    edit.create_zones(zones=zones, acting=Acting(alice, Channel.WEB, NOW))
 
 
 def by_template(alice: User, make_template: MakeTemplate) -> None:
     using = use.using(make_template(), {"ip": "192.0.2.80", "mx": ""})
     zone, _ = use.with_template(using, edit.NewZone(ZONE))
-    use.create_zones_from(use=using, zones=[zone], keep=True, author=alice, channel=Channel.WEB, now=NOW)
+    use.create_zones_from(use=using, zones=[zone], keep=True, acting=Acting(alice, Channel.WEB, NOW))
 
 
 def by_catalog(alice: User, make_template: MakeTemplate) -> None:
@@ -195,8 +199,6 @@ def test_ready_zones_begin_above_it(alice: User) -> None:
     bulk.create_ready_zones(
         zones=[bulk.BulkZone(id, ZONE, 1, 2)],
         rows=lambda: [store_rrsets.rows_of_zone(id, ZONE, content)],
-        author=None,
-        channel=Channel.IMPORT,
-        now=NOW,
+        acting=Acting(None, Channel.IMPORT, NOW),
     )
     assert serials(alive()) == (FIRST + 1,) * 3

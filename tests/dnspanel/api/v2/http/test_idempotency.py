@@ -14,6 +14,7 @@ from django.utils import timezone
 from dnspanel.api.models import RememberedAnswer
 from dnspanel.api.tasks import forget_answers
 from dnspanel.api.v2.http import idempotency
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.publishing import zone_patches
 from replication.dns import rdtypes
@@ -123,7 +124,7 @@ def test_the_log_takes_what_one_key_asks_for_once(call: Caller, zone: Zone) -> N
     patch = zone_patches.patch_of_steps(zone, [((WWW_NAME, rdtypes.A), zone_patches.without(["192.0.2.1"]))])
     first, second = (
         zone_patches.publish_patches(
-            patches=[patch], author=None, channel=Channel.API, now=timezone.now(), form_id=form_id
+            patches=[patch], acting=Acting(None, Channel.API, timezone.now(), form_id=form_id)
         ).publication
         for _ in range(2)
     )

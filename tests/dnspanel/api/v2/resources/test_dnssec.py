@@ -18,11 +18,11 @@ from dnspanel.api.models import RememberedAnswer
 from dnspanel.api.v2.schema.fields import stamp
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.models import Node, ParentCheck, UnprovenZone
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.models import Channel, Publication, Zone, ZoneKey
 from dnspanel.zones.publishing import edit, pieces
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from replication.dns import rdtypes
 from replication.dns.rrset import make
 from tests.dnspanel.api.callers import MakeApi

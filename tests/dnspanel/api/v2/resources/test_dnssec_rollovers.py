@@ -5,10 +5,10 @@ from datetime import timedelta
 import pytest
 
 from dnspanel.accounts.actors.grants import Grant, Right
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Channel, Publication, Rollover, Zone
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.api.callers import MakeApi
 from tests.dnspanel.api.v2.conftest import MakeCaller
 from tests.dnspanel.api.v2.conftest import make_caller as make_caller

@@ -11,11 +11,11 @@ import pytest
 from dnspanel.api.models import RememberedAnswer
 from dnspanel.transfer.exports import jobs
 from dnspanel.transfer.models import ImportJob
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.transfer.conftest import import_all
 from tests.dnspanel.zones.conftest import MakeZone

@@ -11,6 +11,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import Team, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.plan import guard
 from dnspanel.zones.publishing import edit
@@ -24,7 +25,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 def zones(alice: User) -> list[str]:
     """Ten small zones."""
     names = [f"z{number:02}.test." for number in range(10)]
-    edit.create_zones(zones=[edit.NewZone(name) for name in names], author=alice, channel=Channel.WEB, now=NOW)
+    edit.create_zones(zones=[edit.NewZone(name) for name in names], acting=Acting(alice, Channel.WEB, NOW))
     return names
 
 
@@ -45,8 +46,8 @@ def test_a_zone_is_shown_with_its_tag(call: Caller, zone: Zone) -> None:
 
 def test_pages_neither_repeat_nor_skip_while_others_write(call: Caller, alice: User, zones: list[str]) -> None:
     first = call.get("/zones?limit=4")
-    edit.create_zone(name="a.test", author=alice, channel=Channel.WEB, now=NOW)  # before the cursor
-    edit.create_zone(name="z05a.test", author=alice, channel=Channel.WEB, now=NOW)  # behind it
+    edit.create_zone(zone=edit.NewZone("a.test"), acting=Acting(alice, Channel.WEB, NOW))  # before the cursor
+    edit.create_zone(zone=edit.NewZone("z05a.test"), acting=Acting(alice, Channel.WEB, NOW))  # behind it
     call.good("DELETE", "/zones/z03.test.")  # the zone that the cursor names
     rest = call.all(first["next"].removeprefix("http://testserver"))
     seen = [item["name"] for item in first["items"] + rest]

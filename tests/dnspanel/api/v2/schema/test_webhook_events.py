@@ -53,7 +53,7 @@ def everything_happens(bob: User, made: Webhook, node: Any) -> None:
     hear(node, now=later(1))
     zone = Zone.objects.get(name="one.test.")
     replace_rrset(author=bob, zone=zone, rrset=rr("www 300 A 192.0.2.1", origin=zone.name), now=NOW)
-    request = publish_requests.ask(author=bob, name="Move", now=NOW, reason="new rack")
+    request = publish_requests.ask(author=bob, name="Move", now=NOW, terms=publish_requests.Terms("new rack"))
     notice_all(later(1))
     publish_requests.withdraw(request=request, by=bob, now=later(2))
     take_back(publish("two.test.", bob, now=later(2)).sequence, now=later(3))

@@ -14,11 +14,11 @@ import pytest
 from django.core.management import CommandError, call_command
 
 from dnspanel.accounts.models import AuditEntry
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.signing import sign
-from dnspanel.zones.signing.guarded import Acting
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.people import NOW
