@@ -86,6 +86,9 @@ BANNED_PARTS = {
 # Names of the field that hold one of these words.
 NOT_BANNED = re.compile(r"ring_?0|audit_trail|tsig_?key_?ring", re.IGNORECASE)
 
+# Of a function; `self` is a parameter.
+MOST_LINES, MOST_PARAMETERS = 60, 8
+
 VENDORED = ("static/vendor/", "tests/vendor/")
 
 # Packages whose `__init__` hands on what their modules define, so that nobody imports these.
@@ -113,6 +116,19 @@ def tracked_files() -> list[str]:
 
 def test_no_file_has_a_name_that_says_nothing() -> None:
     assert [str(path) for path in modules() if path.name in BANNED_FILE_NAMES] == []
+
+
+def test_functions_are_short_and_take_few_parameters() -> None:
+    """More parameters than eight are often one thing of the domain: who acts, a new zone, a node's description."""
+    found = []
+    for path in modules():
+        for node in ast.walk(_tree(path)):
+            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
+                lines = (node.end_lineno or 0) - node.lineno
+                parameters = len(node.args.args) + len(node.args.kwonlyargs) + len(node.args.posonlyargs)
+                if lines > MOST_LINES or parameters > MOST_PARAMETERS:
+                    found.append(f"{path}: {node.name} has {lines} lines and {parameters} parameters")
+    assert found == []
 
 
 def test_every_module_has_tests() -> None:
