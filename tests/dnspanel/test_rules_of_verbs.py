@@ -266,7 +266,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     "zones/log/signing_log._publish": ("sign a zone",),
     "primaries/set_up._refuse_by_rules": ("set primaries", "other primaries", "take a zone over", "give a zone back"),
     "catalogs/set_up._refuse_by_rules": ("other primaries",),
-    "catalogs/follow._move_ruled": ("other primaries",),
+    "catalogs/member_terms._move_ruled": ("other primaries",),
 }
 
 
