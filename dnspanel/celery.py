@@ -17,6 +17,7 @@ from celery.signals import beat_init, celeryd_init, worker_init
 from django.db import connections
 
 from dnspanel import broker, without_broker
+from replication.call_room import with_room
 from replication.garbage import leave_out_what_is_loaded
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
@@ -27,6 +28,7 @@ os.environ.setdefault("CELERY_SKIP_CHECKS", "1")
 class PanelTask(Task):
     """Every task outlasts a PostgreSQL that is away, and begins on a connection that is alive."""
 
+    @with_room
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Run the task; None where PostgreSQL is away."""
         with while_postgresql_answers():

@@ -15,11 +15,12 @@ from dnspanel import statement_time
 from dnspanel.database.base import keep_plans
 from dnspanel.key_at_start import stop_with_another_key
 from dnspanel.wake import answer_before_waking
+from replication.call_room import with_room
 from replication.garbage import leave_out_what_is_loaded
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
 
-application = get_wsgi_application()
+application = with_room(get_wsgi_application())
 stop_with_another_key()
 statement_time.begin(statement_time.READ)
 answer_before_waking()

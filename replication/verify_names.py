@@ -82,12 +82,10 @@ class ChangedNames:
         """Yield the key of one row for each name that has to be proved.
 
         These are all names where a row of another type than PLAIN_TYPES changed, and those of up to `most_plain` other
-        rows; of more other rows, the names of an even selection of verify.MAX_QUESTIONS.
+        rows. More of these are left to the sample that `verify` asks for with every byte.
         """
-        rows = self._plain.items
-        if self._plain.is_partial or len(rows) > most_plain:
-            rows = rows[:: -(-len(rows) // verify.MAX_QUESTIONS)]
-        plain = {key[:-2]: key for key in rows}
+        is_too_much = self._plain.is_partial or len(self._plain.items) > most_plain
+        plain = {} if is_too_much else {key[:-2]: key for key in self._plain.items}
         name, at = b"", 0
         while at < len(self._others):
             (length,) = _LENGTH.unpack_from(self._others, at)

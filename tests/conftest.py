@@ -4,6 +4,7 @@ import gc
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 
+import _pytest.runner
 import pytest
 from django.conf import settings
 from django.test import TransactionTestCase
@@ -11,6 +12,7 @@ from hypothesis import HealthCheck
 from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
+from replication.call_room import with_room
 from tests import database
 from tests.lanes import unit_of
 from tests.stack import fresh_stack, stack, stop_shared_stacks
@@ -20,6 +22,10 @@ __all__ = ["fresh_stack", "stack"]
 # How long an example takes says more about who else is at work on the machine.
 hypothesis_settings.register_profile("panel", deadline=None, suppress_health_check=[HealthCheck.too_slow])
 hypothesis_settings.load_profile("panel")
+
+
+# As in production; how deep pytest calls a test changes with each plugin.
+_pytest.runner.runtestprotocol = with_room(_pytest.runner.runtestprotocol)
 
 
 def pytest_configure(config: pytest.Config) -> None:

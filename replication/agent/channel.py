@@ -21,6 +21,7 @@ from replication.agent.identity import IdentityKeeper, is_valid_at
 from replication.agent.observe import Observer
 from replication.agent.recent_log import RECENT_LOG
 from replication.agent.strangers import Strangers
+from replication.call_room import with_room
 from replication.disk import disk_of
 from replication.errors import BadBytes, DiskFull, ReplicationError
 from replication.wire.position import Position
@@ -102,6 +103,7 @@ class PanelServer(ThreadingHTTPServer):
     def handle_error(self, request: Any, client_address: Any) -> None:
         logger.exception("a connection of %s ended unexpectedly", client_address[0])
 
+    @with_room
     def finish_request(self, request: Any, client_address: Any) -> None:
         """In the connection's own thread: shake hands, check the certificate, serve."""
         try:

@@ -134,7 +134,7 @@ def _records(value: Mapping[str, Any], name: str, type_: int, spellings: dict[st
         if not isinstance(is_disabled, bool):
             raise Refusal(422, "Key 'disabled' not present or not a Bool")
         text = read_content(name, type_, content)
-        if rdata.in_both(type_, [text], records):
+        if records and rdata.in_both(type_, [text], records):
             raise Refusal(422, f'Duplicate record in {title(name, type_)} with content "{shortened(content)}"')
         records[text] = is_disabled
         # PowerDNS itself writes a SOA anew whenever its serial moves.

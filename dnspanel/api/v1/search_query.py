@@ -39,8 +39,9 @@ MOST_COMPARED = 200_000  # RRsets; about a second
 MOST_WILDCARDS = 8
 
 _CHUNK = 500
-# RRsets and zones that are compared by one statement, so that many finds are at hand soon.
+# RRsets and zones that the first statement compares, so that many finds are at hand soon; each later one twice as many.
 _PORTION, _PORTION_ZONES = 20_000, 5_000
+_OF_ZONES = '"zones_rrset"."zone_id" = ANY(%s)'  # an IN of thousands of ids takes longer to write than to compare
 _WILDCARD = re.compile(r"[*?]")
 _TEXTS = ArrayField(TextField())
 _NAMED = '"zones_rrset"."name" LIKE %s'
@@ -212,9 +213,9 @@ def _compare(zones: QuerySet[Zone], matching: Callable[[QuerySet[RRset]], Iterat
     """Find the first matches among MOST_COMPARED RRsets of these zones, portion by portion, in the zones' order."""
     found: list[M] = []
     left = MOST_COMPARED
-    for ids, count in _portions(zones, min(_PORTION, MOST_COMPARED)):
+    for ids, count in _portions(zones):
         # Told a condition instead of ids, PostgreSQL may compare all RRsets before it looks at zones.
-        rrsets = RRset.objects.filter(zone__in=ids)
+        rrsets = RRset.objects.filter(RawSQL(_OF_ZONES, [ids], output_field=BooleanField()))
         if count > left:
             if len(ids) > 1 or left <= 0:
                 return Matches(found, is_complete=False)
@@ -230,17 +231,20 @@ def _compare(zones: QuerySet[Zone], matching: Callable[[QuerySet[RRset]], Iterat
     return Matches(found)
 
 
-def _portions(zones: QuerySet[Zone], most: int) -> Iterator[tuple[list[int], int]]:
+def _portions(zones: QuerySet[Zone]) -> Iterator[tuple[list[int], int]]:
     """Yield ids of zones that are compared together, in the order of their names, and how many RRsets they have.
 
-    That is `most` at most; a zone that has more is a portion of its own.
+    Each portion may be twice as large as the one before, up to MOST_COMPARED; a zone that has more is a portion of its
+    own.
     """
     ids: list[int] = []
     total = 0
+    most, most_zones = min(_PORTION, MOST_COMPARED), _PORTION_ZONES
     for pk, count in zones.order_by("name").values_list("pk", "rrset_count").iterator(chunk_size=_CHUNK):
-        if ids and (total + count > most or len(ids) == _PORTION_ZONES):
+        if ids and (total + count > most or len(ids) == most_zones):
             yield ids, total
             ids, total = [], 0
+            most, most_zones = min(most * 2, MOST_COMPARED), most_zones * 2
         ids.append(pk)
         total += count
     if ids:

@@ -47,7 +47,7 @@ def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -
     for edit in edits:
         change = edit.change
         found = current.get(change.key)
-        if found is not None and change.after is not None:
+        if found is not None and found.notes.spellings and change.after is not None:
             change = replace(change, after=with_spellings_of(change.after, found))
         if is_already_so(found, change.after):
             already_so.append(Change(change.name, change.type, found, change.after))

@@ -122,9 +122,7 @@ def _findings(text: str, zone: str, exists: Callable[[str], bool]) -> Iterator[F
 
 
 def soa_names_within(rrset: RRset, zone: str) -> set[str]:
-    """The names below the zone that `check_soa` asks about."""
-    if rrset.type != rdtypes.SOA:
-        return set()
+    """Return the names below the zone that `check_soa` asks about, for its SOA."""
     pairs = [names_of_soa(text) for text in rrset.served]
     found = {name for primary, mailbox in pairs for name in (primary, names.parent(mailbox) or names.ROOT)}
     return {name for name in found if _is_foreign(name, zone)}

@@ -173,7 +173,10 @@ def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
     parents = (names.parent(rrset.name) for rrset in content if rrset.name != zone)
     found = with_ancestors((parent for parent in parents if parent is not None), zone)
     for rrset in content:
-        for target in targets_of(rrset) | name_rules.soa_names_within(rrset, zone):
+        known = targets_of(rrset)
+        if rrset.type == rdtypes.SOA:
+            known = known | name_rules.soa_names_within(rrset, zone)
+        for target in known:
             if names.is_within(target, zone):
                 above = list(ancestors_within(target, zone))
                 found.update((target, *above, *("*." + a for a in above)))
@@ -560,7 +563,7 @@ def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
                 display=near.display(rrset.name)
             )
             yield _note(rrset, "wildcard", message)
-    elif _is_underscore_host(near, rrset):
+    elif rrset.name.startswith("_") and _is_underscore_host(near, rrset):
         yield _note(
             rrset,
             "underscore-host",
@@ -611,6 +614,8 @@ def _unreadable(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _at_signs(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    if "\\@" not in "".join((rrset.name, *rrset.rdata)):  # as nearly always
+        return
     for severity, code, message in name_rules.check_at_signs(rrset, near.zone):
         yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
 
