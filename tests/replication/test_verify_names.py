@@ -42,7 +42,7 @@ def test_many_plain_names_are_left_to_the_sample_and_of_others_all_are_asked_for
     assert len(owners(found, 2_999)) == 500
 
 
-def test_more_plain_names_than_are_kept_are_left_to_the_sample_whatever_may_be_asked(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_more_plain_names_than_are_kept_are_left_to_the_sample(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(verify_names, "MOST_PLAIN", 100)
     found = ChangedNames()
     found.extend([key(f"h{number:05}", rdtypes.A) for number in range(1_000)])
