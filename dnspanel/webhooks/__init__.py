@@ -1,1 +1,1 @@
-"""Webhooks: what happened, told to other people's servers, signed, until they have heard it."""
+"""Webhooks: signed events for other people's servers, sent until they are received."""

@@ -1,4 +1,4 @@
-"""Who may know of a webhook, and what a webhook may be told. The only doors to webhooks."""
+"""Access checks: which webhooks a person sees, and which events a webhook gets."""
 
 from datetime import datetime
 
@@ -30,10 +30,10 @@ NEEDED = {
 
 
 def webhooks_visible_to(person: Person) -> QuerySet[Webhook]:
-    """A person's own webhooks; for whoever may manage people, everybody's.
+    """Return a person's own webhooks, or all webhooks for a person who manages people.
 
-    A token sees those that it made, or that it took over by rotation: it must
-    not turn a webhook that is told more than the token may see to another URL.
+    A token sees the webhooks that it made, or that it took over by rotation. Otherwise it could change the URL of a
+    webhook that gets more than the token is allowed to see.
     """
     actor = actor_of(person)
     webhooks = Webhook.objects.select_related("owner", "token")
@@ -45,7 +45,7 @@ def webhooks_visible_to(person: Person) -> QuerySet[Webhook]:
 
 
 def webhook_for(person: Person, pk: int) -> Webhook:
-    """The webhook with this id; raises WebhookUnknown for those that the person may not know about."""
+    """Return the webhook with this id. Raise WebhookUnknown if the person has no access to it."""
     webhook = webhooks_visible_to(person).filter(pk=pk).first()
     if webhook is None:
         raise WebhookUnknown
@@ -53,7 +53,7 @@ def webhook_for(person: Person, pk: int) -> Webhook:
 
 
 def delivery_for(person: Person, pk: int) -> Delivery:
-    """The delivery with this id; raises WebhookUnknown as `webhook_for` does."""
+    """Return the delivery with this id. Raise WebhookUnknown as `webhook_for` does."""
     visible = webhooks_visible_to(person)
     found = Delivery.objects.select_related("event", "webhook__owner", "webhook__token", "replay_of")
     delivery = found.filter(pk=pk, webhook__in=visible).first()
@@ -63,10 +63,9 @@ def delivery_for(person: Person, pk: int) -> Delivery:
 
 
 def require_webhooks(person: Person) -> Actor:
-    """The actor, if it may have webhooks; raises Forbidden.
+    """Return the actor if it can have webhooks. Raise Forbidden.
 
-    A token that is limited to some names or types may not: an event tells
-    of a whole zone.
+    A token that is limited to some names or types cannot, because an event describes a whole zone.
     """
     actor = actor_of(person)
     if actor is None or not {Permission.READ, Permission.FLEET} & actor.permissions:
@@ -77,9 +76,9 @@ def require_webhooks(person: Person) -> Actor:
 
 
 def listener(webhook: Webhook, *, now: datetime) -> Actor:
-    """As whom the webhook listens: its owner, or the token that made it or that took over from that one.
+    """Return the actor whose rights the webhook has: its owner, or the token that made it or that replaced that one.
 
-    Raises TokenDead, with a reason to show, when that account is closed or the token is dead.
+    Raise TokenDead, with a reason to show, if that account is closed or the token is dead.
     """
     token = webhook.token
     if token is None:
@@ -95,7 +94,7 @@ def listener(webhook: Webhook, *, now: datetime) -> Actor:
 
 
 def _sees_like_a_person(actor: Actor) -> bool:
-    """Whether a token lets everything through that its owner may see."""
+    """Return whether a token can see everything that its owner sees."""
     owner = actor_of(actor.user)
     return (
         owner is not None
@@ -105,7 +104,7 @@ def _sees_like_a_person(actor: Actor) -> bool:
 
 
 def _with_predecessors(token: Token) -> list[int]:
-    """The token and those that were rotated to it."""
+    """Return the ids of the token and of the tokens that were rotated to it."""
     found, newer = [token.pk], [token.pk]
     while newer:
         newer = list(Token.objects.filter(rotated_to__in=newer).values_list("pk", flat=True))

@@ -32,7 +32,10 @@ LONGEST_TICKET = 100
 
 
 def ask_hooks(*, questions: Sequence[Question], **_: Any) -> list[HookAnswer]:
-    """The answers to these questions, in their order. None of them takes longer than its hook may."""
+    """Ask all hooks at once and return their answers, in the order of the questions.
+
+    None takes longer than its hook's seconds.
+    """
     now = timezone.now()
     answers = [_nothing_within(each.hook.seconds) for each in questions]
     secrets = [secrets_of(each.hook, now=now) for each in questions]
@@ -79,7 +82,7 @@ def _answer_of(question: Question, secrets: Sequence[str]) -> HookAnswer:
 
 
 def _read(answer: Answer, digest: str) -> HookAnswer:
-    """The answer, if it has the form that it must have."""
+    """Return the answer, or a silent one with the reason if the form is wrong."""
     if len(answer.body) >= MOST_ANSWER_BYTES:
         return HookAnswer(
             None,
@@ -102,5 +105,5 @@ def _read(answer: Answer, digest: str) -> HookAnswer:
 
 
 def _line(text: str, most: int) -> str:
-    """One line of what can be printed."""
+    """Return the text as one line of printable characters, cut to `most`."""
     return " ".join("".join(c if c.isprintable() else " " for c in text).split())[:most]

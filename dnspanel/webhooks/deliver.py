@@ -1,10 +1,10 @@
-"""Sends what waits, until it is delivered or given up. Verbs.
+"""Send waiting deliveries until they are delivered or given up. Verbs.
 
-At least once: an attempt is recorded after it was made, and whoever is killed
-in between has sent something that will be sent again, under the same `webhook-id`.
+At least once: an attempt is recorded after it was made. A process that dies in between has sent something that will be
+sent again, under the same `webhook-id`.
 
-Of what is due for a webhook, the lowest number goes first, one after another. What
-failed waits for its next attempt and holds nothing up: later numbers overtake it.
+Of the deliveries of a webhook that are due, the lowest number is sent first, one after another. A failed delivery waits
+for its next attempt and delays nothing: later numbers overtake it.
 """
 
 import hashlib
@@ -72,19 +72,19 @@ def _not_seen() -> Attempt:
 
 
 def webhooks_with_due(*, now: datetime) -> list[int]:
-    """The webhooks for which something can be sent now."""
+    """Return the ids of the webhooks that have a delivery to send now."""
     waiting = Delivery.objects.filter(state=DeliveryState.WAITING, next_at__lte=now, webhook__active=True)
     rested = Q(webhook__resting_until=None) | Q(webhook__resting_until__lte=now)
     return list(waiting.filter(rested).order_by().values_list("webhook", flat=True).distinct())
 
 
 def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post = post, mail: Mail = send_mail) -> bool:
-    """What is due first for this webhook was attempted and recorded; False when nothing is due.
+    """Attempt and record the first delivery of this webhook that is due. Return False if none is due.
 
-    1. A webhook that may not listen any more is switched off.
-    2. What its listener may see is sent, outside of any transaction: an event by itself to a program, all that wait
-       together to people.
-    3. The outcome is recorded. A crash before this line repeats the attempt.
+    1. Switch the webhook off if its listener has no rights any longer.
+    2. Send what the listener can see, outside of any transaction: one event to a program, all waiting events in one
+       message to people.
+    3. Record the outcome. A crash before this line repeats the attempt.
     """
     now = clock()
     webhook = Webhook.objects.select_related("owner", "token").filter(pk=webhook_id, active=True).first()
@@ -114,9 +114,9 @@ def deliver_next(*, webhook_id: int, clock: Callable[[], datetime], send: Post =
 
 
 def record_attempt(*, webhook: Webhook, delivery: Delivery, attempt: Attempt, now: datetime, sent: bool = True) -> None:
-    """The delivery is over, or waits for its next attempt; the webhook knows whether it works (if it was `sent`).
+    """End the delivery or schedule its next attempt, and record the webhook's health if it was `sent`.
 
-    One that was recorded by somebody else meanwhile stays as it is.
+    Leave a delivery unchanged that another process has recorded.
     """
     attempts = delivery.attempts + 1
     over = not attempt.error or attempt.final or attempts >= MOST_ATTEMPTS
@@ -148,7 +148,7 @@ def record_attempt(*, webhook: Webhook, delivery: Delivery, attempt: Attempt, no
 
 
 def switch_off(*, webhook: Webhook, reason: str, now: datetime) -> None:
-    """The webhook is sent nothing any more, and says why; what waited for it has failed."""
+    """Switch the webhook off with a reason, and give up its waiting deliveries."""
     with transaction.atomic():
         moved = Webhook.objects.filter(pk=webhook.pk, active=True).update(
             active=False, disabled_at=now, disabled_reason=reason
@@ -172,7 +172,7 @@ def forget_old_deliveries(*, now: datetime) -> int:
 
 
 def secrets_of(of: Webhook | PublishHook, *, now: datetime) -> list[str]:
-    """The secrets that sign: the newest, and for a day the one before it."""
+    """Return the secrets that sign: the newest one, and for a day the one before it."""
     found = [decrypt_secret(of.secret).decode()]
     if of.old_secret is not None and of.old_secret_until is not None and of.old_secret_until > now:
         found.append(decrypt_secret(of.old_secret).decode())
@@ -187,7 +187,7 @@ def _tell_people(
     send: Post,
     mail: Mail,
 ) -> None:
-    """These deliveries went out as one message, except for those that the owner may not see any more."""
+    """Send these deliveries as one message, without those that the owner cannot see any longer."""
     seen: list[Delivery] = []
     lines: list[Line] = []
     for delivery in deliveries:
@@ -226,7 +226,7 @@ def _attempt_message(webhook: Webhook, lines: Sequence[Line], message_id: str, s
 
 
 def _page_of(facts: Mapping[str, Any]) -> str:
-    """The page of the publication, request or alert that these facts are of; "" for other events."""
+    """Return the URL of the publication, request or alert of these facts; "" for other events."""
     if "severity" in facts:
         return f"{settings.PANEL_URL}{reverse('alert-list')}"
     if "sequence" in facts:
@@ -235,7 +235,7 @@ def _page_of(facts: Mapping[str, Any]) -> str:
 
 
 def _message_id(deliveries: Sequence[Delivery]) -> str:
-    """The same for every attempt at the same events."""
+    """Return an id that is the same for every attempt at the same events."""
     named = ",".join(str(delivery.pk) for delivery in deliveries)
     return f"told_{hashlib.sha256(named.encode()).hexdigest()[:32]}"
 
@@ -276,7 +276,7 @@ def _fault_of(status: int) -> str:
 
 
 def _record_health(webhook: Webhook, attempt: Attempt, now: datetime) -> None:
-    """A success ends all failing; a failure makes the next rest longer, and too many switch the webhook off."""
+    """Clear the failures after a success. After a failure lengthen the rest, or switch the webhook off."""
     stored = Webhook.objects.filter(pk=webhook.pk)
     if not attempt.error:
         stored.exclude(failing_since=None).update(failing_since=None, failures=0, resting_until=None)

@@ -17,7 +17,7 @@ from dnspanel.zones.errors import Forbidden, ZoneError
 
 
 class WebhookError(Exception):
-    """Something about a webhook that a person can read and mend."""
+    """A problem with a webhook that a person can read and fix."""
 
 
 class WebhookUnknown(WebhookError):
@@ -32,19 +32,19 @@ class WebhookRefused(WebhookError, FieldsRefused):
 
 
 class AddressRefused(WebhookError):
-    """The URL, or an address that its name stands for, is not one that the panel sends to."""
+    """The panel does not send to this URL, or to an address of its host."""
 
 
 class NoAnswer(WebhookError):
-    """Nobody answered in time, or what answered did not speak HTTP, or its certificate is not good."""
+    """The receiver did not answer in time, did not speak HTTP, or has a bad certificate."""
 
 
 class NotTold(WebhookError):
-    """No mail server took the mail, in the words of whoever refused it."""
+    """The mail server did not accept the mail; the message has its words."""
 
 
 class TooNarrow(Forbidden):
-    """The token sees parts of zones only, and a webhook is told of whole ones."""
+    """The token sees only parts of zones, and a webhook gets events about whole zones."""
 
     def __init__(self) -> None:
         self.permission = Permission.READ

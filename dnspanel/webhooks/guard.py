@@ -68,9 +68,9 @@ def parse_target(url: str) -> Target:
 def checked_addresses(
     target: Target, *, resolve: Resolve | None = None, networks: str = "OUTBOUND_NETWORKS"
 ) -> list[str]:
-    """The addresses of the target's host, all of them allowed; `networks` names the setting with the operator's.
+    """Return the addresses of the target's host; `networks` names the setting with allowed private networks.
 
-    Raises AddressRefused if one of them is not, NoAnswer if there is none.
+    Raise AddressRefused if one of them is not allowed, NoAnswer if the host has no address.
     """
     try:
         return outbound.allowed_addresses(target.host, target.port, getattr(settings, networks), resolve=resolve)
@@ -91,7 +91,7 @@ def _scheme(parts: SplitResult) -> str:
 
 
 def _host(host: str) -> str:
-    """The host in canonical form. Raises AddressRefused."""
+    """Return the host in canonical form. Raise AddressRefused."""
     try:
         return outbound.canonical_host(host)
     except outbound.BadHost as exc:

@@ -1,6 +1,6 @@
-"""What a person who leaves has, and who has it next: tokens, webhooks, drafts and publish hooks. Verbs.
+"""Hand over tokens, webhooks, drafts and publish hooks of a person who leaves. Verbs.
 
-In this layer, because webhooks know tokens and drafts, and neither of these webhooks.
+It is in this layer because webhooks know tokens and drafts, and neither of those knows webhooks.
 """
 
 from collections.abc import Collection
@@ -41,7 +41,7 @@ class Belongings:
 
 
 def belongings_of(person: User) -> Belongings:
-    """What this person has now; four queries."""
+    """Return what this person has now; four queries."""
     alive = tokens.alive_tokens(timezone.now()).filter(owner=person, rotated_to=None).exclude(kind=TokenKind.SCIM)
     own = Webhook.objects.filter(owner=person, token=None).exclude(format=Format.MAIL)
     return Belongings(
@@ -63,12 +63,14 @@ def hand_over(
     by: Author,
     now: datetime,
 ) -> int:
-    """Those of these that are the person's are `to`'s; returns how many. All of them, or none.
+    """Give these belongings of the person to `to`, all or none. Return how many there were.
 
-    A token goes with its webhooks, and its secret stays: who knows it may use it until it is rotated. It must not come
-    to open more than it does. A publish hook goes to who may govern its zones, and so may lift it. Raises TokenRefused
-    for one that would, TokenQuotaExceeded, AccountRefused for an account that is closed, the same, or may not govern a
-    hook's zones, DraftRefused for a draft of a service account, AboveYou.
+    A token takes its webhooks along, and its secret stays: people who know it can use it until it is rotated. A publish
+    hook goes to a person who can govern its zones, and so can lift it.
+
+    Raise TokenRefused for a token that would open more than before, TokenQuotaExceeded, DraftRefused for a draft that a
+    service account would get, AboveYou, and AccountRefused if `to` is closed, the same account, or cannot govern a
+    hook's zones.
     """
     if to.pk == person.pk or not to.is_active:
         raise AccountRefused({"to": [gettext("Choose another account, one that is not closed.")]})
@@ -99,7 +101,7 @@ def hand_over(
 
 
 def _give_hooks(person: User, to: User, ids: Collection[int]) -> list[int]:
-    """Those of these publish hooks that the person placed are `to`'s; returns their ids. Raises AccountRefused."""
+    """Give these publish hooks of the person to `to`. Return their ids. Raise AccountRefused."""
     rows = PublishHook.objects.select_for_update(of=("self",)).select_related("zone", "team")
     found = list(rows.filter(placed_by=person, pk__in=ids).order_by("pk"))
     for hook in found:

@@ -50,10 +50,10 @@ OVERLAP = timedelta(hours=24)
 
 @dataclass(frozen=True, slots=True)
 class WebhookTerms:
-    """What a webhook is told, where and how; made by a form or the API.
+    """What a webhook gets, where and in which form; a form or the API makes it.
 
-    Of publications, those alone that change a zone of these names, with one of these tags or of one of these teams
-    (ids), if any are given.
+    If there are zones, tags or teams (ids), the webhook gets only publications that change a zone of these names, with
+    one of these tags, or of one of these teams.
     """
 
     url: str
@@ -79,11 +79,10 @@ class NewWebhook:
 def create_webhook(
     *, terms: WebhookTerms, by: User | Actor, now: datetime, form_id: UUID | None = None, resolve: Resolve | None = None
 ) -> NewWebhook:
-    """The webhook exists and is told of every event from now on; a form sent twice makes one.
+    """Create a webhook that gets every event from now on. A form that is sent twice creates one.
 
-    Raises Forbidden, and WebhookRefused with the fields at fault: a URL that
-    the panel does not send to, an event that there is not or that its maker
-    may not see, too many webhooks.
+    Raise Forbidden, or WebhookRefused with the fields at fault: a URL that the panel does not send to, an unknown event
+    or one that the maker cannot see, too many webhooks.
     """
     actor = require_webhooks(by)
     if first := _webhook_of_form(form_id, actor):
@@ -128,9 +127,9 @@ def change_webhook(
     resolve: Resolve | None = None,
     **given: Any,
 ) -> None:
-    """What is given, of the fields of WebhookTerms, holds from now on; what waits already goes as it was to.
+    """Change the given fields of WebhookTerms. Waiting deliveries keep their times.
 
-    Switching it on forgets its failures; what was given up stays so. Raises as `create_webhook` does.
+    Switching the webhook on clears its failures; deliveries that were given up stay so. Raise as `create_webhook` does.
     """
     actor = require_webhooks(by)
     terms = replace(_terms_of(webhook), **given)
@@ -159,14 +158,14 @@ def change_webhook(
 
 
 def delete_webhook(*, webhook: Webhook, by: Author, now: datetime) -> None:
-    """The webhook and the log of its deliveries are gone; deleting twice changes nothing."""
+    """Delete the webhook and the log of its deliveries. Deleting it twice changes nothing."""
     with transaction.atomic():
         if Webhook.objects.filter(pk=webhook.pk).delete()[0]:
             _record("webhook.delete", webhook, by=by, now=now)
 
 
 def rotate_secret(*, webhook: Webhook, by: Author, now: datetime) -> str:
-    """A new secret signs from now on; the old one signs beside it for a day."""
+    """Set a new secret and return it. The old one signs too, for a day."""
     secret = new_secret()
     with transaction.atomic():
         locked = _locked(webhook)
@@ -178,7 +177,7 @@ def rotate_secret(*, webhook: Webhook, by: Author, now: datetime) -> str:
 
 
 def send_ping(*, webhook: Webhook, by: Author, now: datetime) -> Delivery:
-    """A ping waits to be sent, like an event; its delivery says what came of it. Raises WebhookRefused if it is off."""
+    """Queue a ping and return its delivery, which will show the outcome. Raise WebhookRefused if the webhook is off."""
     uid = uuid4()
     with transaction.atomic():
         _refuse_inactive(_locked(webhook))
@@ -191,9 +190,9 @@ def send_ping(*, webhook: Webhook, by: Author, now: datetime) -> Delivery:
 
 
 def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Delivery:
-    """The same event, with the same `webhook-id` and number, waits to be sent again.
+    """Queue the same event again, with the same `webhook-id` and number.
 
-    Raises WebhookRefused if the webhook is off. It holds what the webhook's owner may see by then.
+    It holds what the webhook's owner can see when it is sent. Raise WebhookRefused if the webhook is off.
     """
     with transaction.atomic():
         _refuse_inactive(_locked(delivery.webhook))
@@ -211,12 +210,12 @@ def replay_delivery(*, delivery: Delivery, by: Author, now: datetime) -> Deliver
 
 
 def stop_key(webhook: Webhook) -> str:
-    """What a link in a mail names it by: who has the mail may stop such mails, and do nothing else."""
+    """Return the key for the link in a mail. A person who has the mail can only stop such mails with it."""
     return _stop_signer().sign(str(webhook.pk))
 
 
 def webhook_of_stop_key(key: str) -> Webhook:
-    """The webhook whose mails this key stops; raises WebhookUnknown."""
+    """Return the webhook whose mails this key stops. Raise WebhookUnknown."""
     try:
         found = Webhook.objects.filter(pk=int(_stop_signer().unsign(key)), format=Format.MAIL).first()
     except (BadSignature, ValueError) as exc:
@@ -227,7 +226,7 @@ def webhook_of_stop_key(key: str) -> Webhook:
 
 
 def stop_mails(*, webhook: Webhook, now: datetime) -> None:
-    """The webhook is off, by the link in one of its mails; its owner may switch it on again."""
+    """Switch the webhook off by the link in one of its mails. Its owner can switch it on again."""
     with transaction.atomic():
         locked = _locked(webhook)
         if locked.active:
@@ -242,7 +241,7 @@ def _stop_signer() -> Signer:
 
 
 def give_up_waiting(*, webhook_id: int, reason: str) -> None:
-    """What waits for this webhook has failed."""
+    """Mark the deliveries that wait for this webhook as failed."""
     waiting = Delivery.objects.filter(webhook=webhook_id, state=DeliveryState.WAITING)
     waiting.update(state=DeliveryState.FAILED, next_at=None, error=reason)
 
@@ -296,7 +295,10 @@ def _faults_of_address(
 
 
 def _faults_of_scope(terms: WebhookTerms, actor: Actor, before: Webhook | None) -> dict[str, list[str]]:
-    """Names and teams that the actor does not see are told of as if they were not there; those of before may stay."""
+    """Return the faults of zones, tags and teams, by field. Those that `before` has can stay.
+
+    A zone or team that the actor does not see is reported like one that does not exist.
+    """
     faults: dict[str, list[str]] = {}
     for name, values in (("zones", terms.zones), ("tags", terms.tags), ("teams", terms.teams)):
         if len(values) > MOST_IN_SCOPE:
@@ -326,7 +328,7 @@ def _faults_of_pace(terms: WebhookTerms) -> dict[str, list[str]]:
 
 
 def _locked(webhook: Webhook) -> Webhook:
-    """The webhook as it is by now, until the transaction ends; raises WebhookUnknown when it was deleted."""
+    """Lock the webhook for this transaction, and return its current row. Raise WebhookUnknown if it is deleted."""
     locked = Webhook.objects.select_for_update().filter(pk=webhook.pk).first()
     if locked is None:
         raise WebhookUnknown
@@ -353,7 +355,7 @@ def _columns(terms: WebhookTerms) -> dict[str, Any]:
 
 
 def _health_of(*, active: bool, now: datetime) -> dict[str, Any]:
-    """A webhook that was just switched on has never failed; one that was switched off says by whom."""
+    """Return the columns of health for a webhook that a person switched on or off now."""
     well = {"failing_since": None, "failures": 0, "resting_until": None}
     if active:
         return well | {"disabled_at": None, "disabled_reason": ""}
@@ -377,7 +379,7 @@ def _record(action: str, webhook: Webhook, *, by: Author, now: datetime, **detai
 
 
 def _told(columns: Mapping[str, object]) -> dict[str, object]:
-    """The values as the audit log tells them: of the URL the host alone, as in `_record`."""
+    """Return the values for the audit log: only the host of the URL, as in `_record`."""
     return {
         name: urlsplit(str(value)).hostname if name == "url" else str(value) if isinstance(value, time) else value
         for name, value in columns.items()

@@ -29,9 +29,9 @@ Mail = Callable[..., Answer]  # `send_mail`, for whoever takes another
 
 
 def send_mail(to: str, subject: str, text: str, *, message_id: str, headers: Mapping[str, str] | None = None) -> Answer:
-    """The mail server has taken the mail; returns its last words. Raises NotTold with the step that failed.
+    """Send the mail and return the last reply of the mail server. Raise NotTold with the step that failed.
 
-    Sent by the steps of SMTP themselves: Django's own way throws away what the server answers.
+    It uses the steps of SMTP itself, because Django's own way discards the server's replies.
     """
     if not settings.EMAIL_HOST:
         raise NotTold(gettext("No mail server is set: the operator gives one by PANEL_MAIL_HOST."))
@@ -60,7 +60,7 @@ def send_mail(to: str, subject: str, text: str, *, message_id: str, headers: Map
 
 
 def _say(reply: tuple[int, bytes]) -> tuple[int, str]:
-    """The reply of a step that went well. Raises SMTPResponseException with any other."""
+    """Return the reply of a step that succeeded. Raise SMTPResponseException for any other reply."""
     status, text = reply[0], reply[1].decode("utf-8", "replace")
     if status not in (_TAKEN, 251):
         raise smtplib.SMTPResponseException(status, text)
@@ -88,5 +88,5 @@ def _describe(step: str, exc: Exception) -> str:
 
 
 def _address(sender: str) -> str:
-    """The bare address of `Name <address>`."""
+    """Return the bare address of `Name <address>`."""
     return parseaddr(sender)[1]

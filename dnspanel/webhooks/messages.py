@@ -1,6 +1,6 @@
-"""What people read of events: a line for each, and the bodies that chats take. Pure.
+"""Write events for people: a line for each, and the bodies that chats take. Pure.
 
-What others wrote (names, reasons) is text here, whatever a chat would make of it: no link, no call of everybody.
+Text that others wrote (names, reasons) stays text in every chat: it makes no link and mentions no one.
 """
 
 import html
@@ -20,19 +20,19 @@ _MARKDOWN = str.maketrans({**{sign: f"\\{sign}" for sign in "\\`*_[]()#~|<>!"}, 
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """What happened, in a sentence, and the page that shows it; "" where there is none."""
+    """A sentence about an event, and the URL of the page that shows it, or ""."""
 
     text: str
     url: str = ""
 
 
 def line_of(kind: str, facts: Mapping[str, Any], *, url: str = "") -> Line:
-    """The sentence for an event of which `payload.contents` gave these facts."""
+    """Return the sentence for an event with these facts, which `payload.contents` gave."""
     return Line(_MESSAGES[EventKind(kind)](facts), url)
 
 
 def subject_of(lines: Sequence[Line]) -> str:
-    """The subject of a mail with these lines."""
+    """Return the subject of a mail with these lines."""
     first = lines[0].text.partition("\n")[0]
     if len(lines) == 1:
         return f"[dnspanel] {first[:150]}"
@@ -40,7 +40,7 @@ def subject_of(lines: Sequence[Line]) -> str:
 
 
 def mail_text(lines: Sequence[Line], *, settings_url: str, stop_url: str) -> str:
-    """The text of a mail with these lines, and how to change or stop such mails."""
+    """Return the text of a mail with these lines, and with links that change or stop such mails."""
     told = "\n\n".join(f"{line.text}\n{line.url}".rstrip() for line in lines)
     request = gettext("You asked for these mails: {url}").format(url=settings_url)
     stop = gettext("Stop them: {url}").format(url=stop_url)
@@ -48,7 +48,7 @@ def mail_text(lines: Sequence[Line], *, settings_url: str, stop_url: str) -> str
 
 
 def chat_body(format: str, lines: Sequence[Line]) -> bytes:
-    """The JSON that the incoming webhook of this chat takes."""
+    """Return the JSON that the incoming webhook of this chat takes."""
     return json.dumps(_BODIES[Format(format)](lines), ensure_ascii=False).encode("utf-8", "replace")
 
 
@@ -93,7 +93,7 @@ def _taken_back(facts: Mapping[str, Any]) -> str:
 
 
 def _with_reason(sentence: str, facts: Mapping[str, Any]) -> str:
-    """The sentence and its reason, if it has one."""
+    """Return the sentence with its reason, if there is one."""
     if reason := facts["reason"].strip():
         cut = reason if len(reason) <= _LONGEST_REASON else f"{reason[:_LONGEST_REASON]}…"
         return f"{sentence}: {cut}"
@@ -101,7 +101,7 @@ def _with_reason(sentence: str, facts: Mapping[str, Any]) -> str:
 
 
 def _with_stop(sentence: str) -> str:
-    """With a full stop, which a name at its end may have already."""
+    """Return the sentence with one full stop; a name at its end can have one already."""
     return sentence if sentence.endswith((".", "。")) else f"{sentence}."
 
 
@@ -228,7 +228,7 @@ def _mattermost(lines: Sequence[Line]) -> dict[str, Any]:
 
 
 def _teams(lines: Sequence[Line]) -> dict[str, Any]:
-    """An Adaptive Card, as the webhooks of Teams workflows take it."""
+    """Return an Adaptive Card, as the webhooks of Teams workflows take it."""
     blocks = [{"type": "TextBlock", "wrap": True, "text": _markdown(line)} for line in lines]
     card = {
         "$schema": "http://adaptivecards.io/schemas/adaptive-card.json",

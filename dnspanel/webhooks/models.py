@@ -1,4 +1,4 @@
-"""Webhooks, what happened, and who was told. Models store and constrain; `hooks`, `notice` and `deliver` write."""
+"""Webhooks, events and deliveries. Models store and constrain; `hooks`, `notice` and `deliver` write."""
 
 from typing import Any
 
@@ -13,7 +13,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class EventKind(models.TextChoices):
-    """What a webhook can be told about; the value is the `event` of its payload."""
+    """The kind of an event; the value is the `event` of its payload."""
 
     SAVED = "publication.saved", gettext_lazy("A publication was saved")
     EVERYWHERE = "publication.everywhere", gettext_lazy("Every node answers with a publication")
@@ -42,7 +42,7 @@ SUBSCRIBABLE = (
 
 
 class Format(models.TextChoices):
-    """In which form a webhook is told."""
+    """The form in which a webhook gets events."""
 
     EVENTS = "events", gettext_lazy("Signed events, for programs")
     MAIL = "mail", gettext_lazy("Mail to you")
@@ -56,8 +56,9 @@ READ_BY_PEOPLE = frozenset({Format.MAIL, Format.SLACK, Format.MATTERMOST, Format
 
 
 class Webhook(models.Model):
-    """A URL, or its owner's mail address, that is told of events: of what its owner may see, and its token if one
-    made it.
+    """A URL, or its owner's mail address, that gets the events that its owner can see.
+
+    If a token made it, it gets the events that the token can see too.
     """
 
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, on_delete=models.CASCADE, related_name="webhooks")
@@ -148,7 +149,7 @@ class Delivery(models.Model):
 
 
 class Watch(models.Model):
-    """How far events have been noticed: one row, locked by whoever looks."""
+    """The position up to which events were noticed: one row, locked while a process looks."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
     saved = models.BigIntegerField()  # the last sequence of which webhooks were told that it is saved
@@ -160,7 +161,7 @@ class Watch(models.Model):
 
 
 class NodeWatch(models.Model):
-    """The state of a node that webhooks were told last, and another one that has been seen since."""
+    """The state of a node that webhooks got last, and another state that the node has had since."""
 
     node = models.OneToOneField("fleet.Node", on_delete=models.CASCADE, primary_key=True, related_name="+")
     told = models.CharField(max_length=32, blank=True)  # `health.Word`; "": none yet

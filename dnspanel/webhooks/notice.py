@@ -1,8 +1,7 @@
-"""Notices what happened by comparing what is durable with a stored position. Verbs.
+"""Find new events by comparing what is stored with a stored position. Verbs.
 
-No task carries an event, so none is lost with Redis or with a worker: whoever
-looks next finds it, and the events, their deliveries and the new position are
-committed together.
+No task carries an event, so none is lost with Redis or with a worker. The next look finds it. Events, their deliveries
+and the new position are committed together.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping
@@ -38,7 +37,7 @@ _COMMIT_TIME = timedelta(minutes=10)
 
 
 def open_watch(*, now: datetime) -> None:
-    """Events are noticed from now on; what happened before is not told of."""
+    """Start to notice events. Earlier ones are left out."""
     newest = head().sequence
     defaults = {"saved": newest, "everywhere": newest, "looked_at": now}
     _, made = Watch.objects.get_or_create(id=1, defaults=defaults)
@@ -54,11 +53,10 @@ def open_watch(*, now: datetime) -> None:
 
 
 def notice(*, now: datetime) -> int:
-    """What happened since the last look waits to be sent; returns how many events that are.
+    """Queue deliveries for the events since the last look. Return how many events there were.
 
-    One transaction. If somebody else is looking, or nobody ever had a
-    webhook, there is nothing to do. There may be more than one look finds:
-    look again while it returns any.
+    One transaction. Return 0 if another process is looking, or if there was never a webhook. One look can leave events:
+    call it again while it returns any.
     """
     with transaction.atomic():
         watch = Watch.objects.select_for_update(skip_locked=True).first()
@@ -84,7 +82,7 @@ def notice(*, now: datetime) -> int:
 
 @dataclass(frozen=True, slots=True)
 class Told:
-    """What happened besides what a look finds: `subject` names it among those of its kind, for good."""
+    """An event that another module reports; `subject` identifies it among the events of its kind, for ever."""
 
     kind: EventKind
     subject: str
@@ -92,7 +90,7 @@ class Told:
 
 
 def tell(happened: Collection[Told], *, now: datetime) -> None:
-    """Each of these waits for each webhook that subscribed to it and may see it; in the caller's transaction."""
+    """Queue these events for each webhook that subscribed to them and can see them, in the caller's transaction."""
     webhooks = Webhook.objects.filter(active=True, events__overlap=list({each.kind for each in happened}))
     listening = list(webhooks.select_related("owner", "token").order_by("pk")) if happened else []
     if listening:
@@ -101,9 +99,9 @@ def tell(happened: Collection[Told], *, now: datetime) -> None:
 
 
 def _tell(webhooks: Iterable[Webhook], events: Collection[Event], now: datetime) -> None:
-    """Each event waits for each webhook that subscribed to it and may see it; `webhooks` by their ids.
+    """Queue each event for each webhook that subscribed to it and can see it. `webhooks` is in the order of ids.
 
-    Two who tell at once take the rows of webhooks in the same order.
+    This order keeps two processes from locking each other out.
     """
     deliveries = []
     for webhook in webhooks:
@@ -196,10 +194,10 @@ def _taken_back(watch: Watch) -> list[Event]:
 
 
 def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int], datetime | None]:
-    """When this node first proved each of these successive publications. One query.
+    """Return a function from a sequence to the time when this node first proved it. One query.
 
-    Of the positions from the first publication on, no more than one for each
-    publication and one beyond can be a first proof.
+    `publications` follow each other. Of the positions from the first one on, at most one for each publication and one
+    more can be a first proof.
     """
     if not publications or node.epoch is None:
         return lambda sequence: None
@@ -213,7 +211,7 @@ def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int]
 
 
 def _node_states(now: datetime, subscribed: bool) -> list[Event]:
-    """A node whose state has been another one for a while than the one that was told last."""
+    """Return events for nodes that have had another state for a while than the one that was sent last."""
     watches = {watch.node_id: watch for watch in NodeWatch.objects.select_related("node")}
     statuses = {status.node.pk: status for status in watched_statuses(now=now)}
     events = []
@@ -250,7 +248,7 @@ def _has_left(watch: NodeWatch) -> bool:
 
 
 def _told_word(word: Word) -> str:
-    """A node that takes changes as they come is live: "catching up" comes and goes with every publication."""
+    """Return the state to send. "Catching up" counts as live, because it comes and goes with every publication."""
     return Word.LIVE if word in WELL else word
 
 
@@ -287,7 +285,7 @@ def _request_event(kind: EventKind, request: PublishRequest, at: datetime) -> Ev
 
 
 def _fresh(events: Iterable[Event]) -> list[Event]:
-    """Those of the events that nobody has noticed yet."""
+    """Return the events that are not stored yet."""
     by_subject = {event.subject: event for event in events}
     known = set(Event.objects.filter(subject__in=by_subject).values_list("subject", flat=True))
     return [event for subject, event in by_subject.items() if subject not in known]

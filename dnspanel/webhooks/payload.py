@@ -1,13 +1,13 @@
-"""What a webhook is sent about an event, as far as its listener may see it: a stable form of JSON.
+"""Make the body of an event for a webhook, as far as its listener can see it: a stable form of JSON.
 
     {"event": "publication.saved", "event_id": "evt_10f5…", "number": 12, "timestamp": "2026-11-21T12:00:00.000Z",
      "panel": "https://panel.example.net", "data": {…}}
 
 `event_id` is the header `webhook-id`. `number` counts the events of one webhook: 1, 2, 3 and so on. Addresses in `data`
-are relative, as in the API; `panel` says to what. Actors, zones and nodes have the form that the API gives them.
+are relative to `panel`, as in the API. Actors, zones and nodes have the form that the API gives them.
 
-The body is made again for each attempt from what is durable, so that a right taken away since is not told of any more;
-otherwise every attempt says the same.
+The body is made again for each attempt from stored data, so that it leaves out what the listener has lost the right to
+see. Otherwise every attempt has the same body.
 """
 
 import json
@@ -35,7 +35,7 @@ MOST_ZONES = 100
 
 @dataclass(frozen=True, slots=True)
 class Listener:
-    """Who is told: as whom, and of which zones alone (all if none is named)."""
+    """The actor of a webhook, and the zones that it wants; all zones if none is named."""
 
     actor: Actor
     zones: Collection[str] = ()
@@ -54,12 +54,12 @@ class Listener:
 
 
 def listener_of(webhook: Webhook, actor: Actor) -> Listener:
-    """The listener that this webhook is, as `actor`."""
+    """Return the listener of this webhook, with the rights of `actor`."""
     return Listener(actor, webhook.zones, webhook.tags, webhook.teams)
 
 
 def payload(event: Event, listener: Listener, *, number: int) -> bytes | None:
-    """The body for this listener; None when it may see nothing of the event. `number` is that of its delivery."""
+    """Return the body for this listener, or None if it can see nothing of the event. `number` is the delivery's."""
     data = contents(event, listener)
     if data is None:
         return None
@@ -75,7 +75,7 @@ def payload(event: Event, listener: Listener, *, number: int) -> bytes | None:
 
 
 def told_of(listener: Listener, events: Collection[Event]) -> list[Event]:
-    """Those of the events of which this listener may see something and wants to hear, by two queries at most."""
+    """Return the events that this listener wants and can see a part of; at most two queries."""
     actor = listener.actor
     allowed = [event for event in events if NEEDED[EventKind(event.kind)] in actor.permissions]
     if not listener.hears_of_every_zone:
@@ -90,12 +90,12 @@ def told_of(listener: Listener, events: Collection[Event]) -> list[Event]:
 
 
 def moment(at: datetime) -> str:
-    """A time as payloads write it: UTC, in milliseconds."""
+    """Return a time as payloads write it: UTC, in milliseconds."""
     return at.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
 def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], actor: Actor) -> bool:
-    """For a listener who does not see, or hear of, all zones."""
+    """Return whether a listener who does not see or want all zones gets this event."""
     if event.kind == EventKind.IMPORT:  # tells of zones without naming them, so only to who ran it
         return _sees_every_zone(actor) or bool(event.facts["author_id"] == actor.user.pk)
     if "zone_ids" in event.facts:
@@ -104,7 +104,7 @@ def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], act
 
 
 def contents(event: Event, listener: Listener) -> dict[str, Any] | None:
-    """The facts of the event for this listener: `data` of the body; None when it may see nothing of the event."""
+    """Return `data` of the body: the facts that this listener can see, or None if it can see nothing of the event."""
     if event.kind == EventKind.PING:
         return {"message": gettext("Somebody asked for this test.")}
     if not told_of(listener, [event]):
@@ -149,7 +149,7 @@ def _publication(event: Event, listener: Listener) -> dict[str, Any] | None:
 
 
 def _request(event: Event, listener: Listener) -> dict[str, Any]:
-    """Without the ids of zones; those of which the listener may know are named."""
+    """Return the facts without the ids of zones, but with the names of zones that the listener can see."""
     zone_ids = event.facts["zone_ids"]
     names = sorted(_zones_heard_of(listener, zone_ids).values())
     told = {name: value for name, value in event.facts.items() if name != "zone_ids"}
@@ -158,7 +158,7 @@ def _request(event: Event, listener: Listener) -> dict[str, Any]:
 
 
 def _zones_heard_of(listener: Listener, ids: Collection[int]) -> dict[int, str]:
-    """The names of those of these zones of which the listener may know and wants to hear; no query without ids."""
+    """Return the names of these zones that the listener can see and wants; no query without ids."""
     if not ids:
         return {}
     zones = Zone.objects.filter(pk__in=ids)
@@ -186,7 +186,7 @@ def _zones(revisions: "QuerySet[Revision]") -> list[dict[str, Any]]:
 
 
 def _revisions(listener: Listener, sequences: Collection[int]) -> "QuerySet[Revision]":
-    """What these publications did to zones that the listener may know and wants to hear about."""
+    """Return what these publications did to zones that the listener can see and wants."""
     revisions = Revision.objects.filter(publication__in=sequences)
     if listener.is_narrow:
         revisions = revisions.filter(zone__in=_heard_of(listener, Zone.objects.all()))
@@ -196,7 +196,7 @@ def _revisions(listener: Listener, sequences: Collection[int]) -> "QuerySet[Revi
 
 
 def _heard_of(listener: Listener, zones: "QuerySet[Zone]") -> "QuerySet[Zone]":
-    """Those of the zones of which the listener wants to hear."""
+    """Return the zones that the listener wants."""
     if not listener.is_narrow:
         return zones
     return zones.filter(Q(name__in=listener.zones) | tagged(listener.tags) | Q(team__in=listener.teams))

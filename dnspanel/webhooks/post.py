@@ -1,4 +1,4 @@
-"""One POST to a receiver that nobody trusts: a checked address, no redirects, little time, little memory."""
+"""Make one POST to a receiver that the panel does not trust: checked address, no redirects, bounded time and memory."""
 
 import http.client
 import socket
@@ -50,12 +50,12 @@ def post(
     networks: str = "OUTBOUND_NETWORKS",
     tls: ssl.SSLContext | None = None,
 ) -> Answer:
-    """Send the body to the URL's host, at an address that was checked just now; wait `seconds`, or ANSWER_SECONDS.
+    """Send the body to the URL's host, at an address that is checked first; wait `seconds`, or ANSWER_SECONDS.
 
-    `networks` names the setting with the operator's networks; `tls` is another context than that of the system.
+    `networks` names the setting with allowed private networks; `tls` replaces the system's context.
 
-    Raises AddressRefused where the panel does not send to, NoAnswer when
-    nobody answered in HTTP and in time. Whatever status was answered is an Answer.
+    Return an Answer for every status. Raise AddressRefused if the panel does not send there, NoAnswer if there was no
+    answer in HTTP and in time.
     """
     begun = time.monotonic()
     seconds = ANSWER_SECONDS if seconds is None else seconds
@@ -75,7 +75,7 @@ def post(
 
 
 def _connected(target: Target, addresses: list[str], tls: ssl.SSLContext) -> HTTPConnection:
-    """A connection to the first of the addresses that takes one. Raises NoAnswer."""
+    """Connect to the first of the addresses that accepts. Raise NoAnswer."""
     failure: Exception | None = None
     for address in addresses:
         connection = _connection(target, address, tls)
@@ -93,7 +93,7 @@ def _connected(target: Target, addresses: list[str], tls: ssl.SSLContext) -> HTT
 
 
 def _connection(target: Target, address: str, tls: ssl.SSLContext) -> HTTPConnection:
-    """Not yet connected; to the address, while TLS and HTTP speak of the host."""
+    """Return an unopened connection to the address; TLS and HTTP name the host."""
     if target.scheme == "http":
         return HTTPConnection(address, target.port, timeout=CONNECT_SECONDS)
     return HTTPSConnection(address, target.port, timeout=CONNECT_SECONDS, ssl_context=tls, server_hostname=target.host)
@@ -101,7 +101,7 @@ def _connection(target: Target, address: str, tls: ssl.SSLContext) -> HTTPConnec
 
 @cache
 def _tls() -> ssl.SSLContext:
-    """The system's certificate authorities; SSL_CERT_FILE names others."""
+    """Return a context with the system's certificate authorities; SSL_CERT_FILE names others."""
     return ssl.create_default_context()
 
 
@@ -122,7 +122,7 @@ def _request(
 
 
 def _beginning(response: BaseHTTPResponse) -> bytes:
-    """The beginning of the body; what cannot be read does not matter, since the status is there."""
+    """Return the beginning of the body. Ignore read errors, because the status is known."""
     with suppress(HTTPError, OSError, http.client.HTTPException, ValueError):
         return response.read(MOST_ANSWER_BYTES, decode_content=False)
     return b""
@@ -130,7 +130,7 @@ def _beginning(response: BaseHTTPResponse) -> bytes:
 
 @contextmanager
 def _cut_after(connection: HTTPConnection, seconds: float) -> Iterator[None]:
-    """Whatever happens within ends in time: timeouts of sockets start anew with every byte."""
+    """End everything inside in time. Timeouts of sockets start again with every byte."""
 
     receiver = connection.sock  # the connection lets go of it once the answer has begun
 
@@ -148,13 +148,13 @@ def _cut_after(connection: HTTPConnection, seconds: float) -> Iterator[None]:
 
 
 def _seconds(retry_after: str) -> int | None:
-    """The seconds of a Retry-After header; dates are not worth the trouble."""
+    """Return the seconds of a Retry-After header; None for a date."""
     text = retry_after.strip()
     return int(text) if text.isascii() and text.isdigit() and len(text) < 10 else None
 
 
 def _describe(exc: Exception | None) -> str:
-    """What happened, without the objects that urllib3 prints."""
+    """Return what happened, without the objects that urllib3 prints."""
     cause = exc.__cause__ or exc.__context__ or exc if exc else exc
     if isinstance(cause, ssl.SSLCertVerificationError):
         return gettext("its certificate is not good: {reason}.").format(reason=cause.verify_message.rstrip("."))

@@ -1,6 +1,6 @@
-"""Publish hooks are placed, changed, tested and lifted, by who may govern the zones that they are about. Verbs.
+"""Add, change, test and lift publish hooks, for people who can govern their zones. Verbs.
 
-A change makes another version of the hook: what it answered before does not count for it.
+A change makes another version of the hook, so that its earlier answers do not count.
 """
 
 from collections.abc import Callable
@@ -36,7 +36,7 @@ QUIET_FOR, SILENT_FOR = timedelta(minutes=5), timedelta(minutes=1)
 
 @dataclass(frozen=True, slots=True)
 class HookTerms:
-    """Whom to ask, how long to wait, and what becomes of a publication where nothing that counts comes."""
+    """Where to ask, how long to wait, and what happens to a publication without an answer."""
 
     url: str
     seconds: int = 5
@@ -46,7 +46,7 @@ class HookTerms:
 
 @dataclass(frozen=True, slots=True)
 class NewHook:
-    """A hook and the secret that signs its questions and answers, which is told this once."""
+    """A hook, and the secret that signs its questions and answers, which is shown only now."""
 
     hook: PublishHook
     secret: str
@@ -55,9 +55,9 @@ class NewHook:
 def add_hook(
     *, scope: Scope, terms: HookTerms, reason: str, author: Author, now: datetime, resolve: Resolve | None = None
 ) -> NewHook:
-    """Nothing of these zones is published from now on without a yes of this hook to exactly that.
+    """Add a hook. From now on, nothing of these zones is published without its yes to exactly that.
 
-    Raises RightMissing, and RuleRefused for what cannot be so and beyond MOST.
+    Raise RightMissing, and RuleRefused for bad terms or more than MOST hooks.
     """
     columns = _checked(terms, resolve)
     secret = new_secret()
@@ -80,10 +80,10 @@ def change_hook(
     now: datetime,
     resolve: Resolve | None = None,
 ) -> PublishHook:
-    """The hook is like this from the next question on; its secret stays. Returns it as it is.
+    """Change the hook from the next question on, and return it. Its secret stays.
 
-    Who changes it may govern the zones of before and those of after. Raises RuleUnknown, RightMissing, and RuleRefused
-    for what cannot be so and when somebody changed it since `hook` was read.
+    The author must be able to govern the zones before and after. Raise RuleUnknown, RightMissing, and RuleRefused for
+    bad terms or if the hook was changed since `hook` was read.
     """
     columns = _checked(terms, resolve, before=hook)
     with transaction.atomic():
@@ -118,9 +118,9 @@ def change_hook(
 
 
 def rotate_secret(*, hook_id: int, author: Person, now: datetime) -> NewHook:
-    """A new secret signs questions from now on; for a day the old one does so beside it, and answers may have either.
+    """Set a new secret. For a day the old one signs questions too, and answers can use either.
 
-    Raises RuleUnknown, RightMissing.
+    Raise RuleUnknown, RightMissing.
     """
     secret = new_secret()
     with transaction.atomic():
@@ -133,9 +133,9 @@ def rotate_secret(*, hook_id: int, author: Person, now: datetime) -> NewHook:
 
 
 def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> HookAnswer:
-    """What the hook answers to an example that is marked as a test; its health goes by that too.
+    """Ask the hook an example that is marked as a test, record its health, and return the answer.
 
-    Raises RuleUnknown, RightMissing.
+    Raise RuleUnknown, RightMissing.
     """
     with transaction.atomic(durable=True):
         found = publish_rules.governed(PublishHook, hook_id, author)
@@ -148,9 +148,9 @@ def try_hook(*, hook_id: int, author: Person, clock: Callable[[], datetime]) -> 
 
 
 def ask_quiet_hooks(*, clock: Callable[[], datetime]) -> int:
-    """Hooks that nobody asked lately, or that were silent, were asked an example, for their health; returns how many.
+    """Ask an example of hooks that were not asked recently or were silent. Return how many they are.
 
-    So one that is down is a trouble before somebody publishes, and none once it is back.
+    So a hook that is down raises an alert before a person publishes, and the alert ends once the hook answers again.
     """
     now = clock()
     quiet = Q(questioned_at=None) | Q(questioned_at__lte=now - QUIET_FOR)
@@ -164,28 +164,28 @@ def ask_quiet_hooks(*, clock: Callable[[], datetime]) -> int:
 
 
 def lift_hook(*, hook_id: int, author: Person, now: datetime) -> None:
-    """The hook is asked no more. Raises RuleUnknown, RightMissing."""
+    """Remove the hook. Raise RuleUnknown, RightMissing."""
     publish_rules.lift(PublishHook, hook_id, "hook.lift", author, now)
 
 
 def hooks(person: Person) -> list[PublishHook]:
-    """The hooks that this person may lift; at most MOST there are."""
+    """Return the hooks that this person can lift; there are at most MOST."""
     found = PublishHook.objects.select_related("zone", "team", "placed_by").order_by("-pk")
     return [hook for hook in found if may_govern(person, scope_of(hook))]
 
 
 def hook_for(person: Person, hook_id: int) -> PublishHook:
-    """The one of those with this id; raises RuleUnknown."""
+    """Return the hook of this person with this id. Raise RuleUnknown."""
     return publish_rules.rule_with_id(hooks(person), hook_id)
 
 
 def replies_of(hook: PublishHook) -> list[HookReply]:
-    """What it answered of late, the newest first; `hook_health` keeps so many."""
+    """Return the recent answers of the hook, newest first; `hook_health` limits their number."""
     return list(HookReply.objects.filter(hook=hook).order_by("-pk"))
 
 
 def _checked(terms: HookTerms, resolve: Resolve | None, before: PublishHook | None = None) -> dict[str, Any]:
-    """The columns of these terms. Raises RuleRefused; the address of before is not looked up again."""
+    """Return the columns of these terms. Raise RuleRefused. A URL that `before` has is not resolved again."""
     name = " ".join(terms.name.split())
     if len(name) > LONGEST_NAME or not name.isprintable():
         raise RuleRefused(
@@ -212,7 +212,7 @@ def _checked(terms: HookTerms, resolve: Resolve | None, before: PublishHook | No
 
 
 def _told(columns: dict[str, Any]) -> dict[str, Any]:
-    """The values as the audit log tells them: of the URL the host alone, since for some the path is the password."""
+    """Return the values for the audit log: only the host of the URL, because a path can be a password."""
     return {
         "host" if name == "url" else name: urlsplit(value).hostname or "" if name == "url" else value
         for name, value in columns.items()

@@ -29,7 +29,7 @@ class WebhookRow:
 
 
 def webhook_rows(person: Person, *, before: int | None = None, limit: int = 50) -> list[WebhookRow]:
-    """The newest webhooks with ids below `before`, by three queries."""
+    """Return the newest webhooks with ids below `before`; three queries."""
     found = webhooks_visible_to(person).order_by("-pk")
     page = list((found if before is None else found.filter(pk__lt=before))[:limit])
     counts = Counter[tuple[int, str]]()
@@ -53,7 +53,7 @@ def webhook_rows(person: Person, *, before: int | None = None, limit: int = 50) 
 def deliveries_page(
     webhook: Webhook, *, state: str = "", kind: str = "", before: int | None = None, limit: int = 50
 ) -> list[Delivery]:
-    """The newest deliveries of a webhook with ids below `before`, with their events; of one state and kind if given."""
+    """Return a webhook's newest deliveries with ids below `before`, with events; of one state and kind if given."""
     found = Delivery.objects.filter(webhook=webhook).select_related("event", "replay_of").order_by("-pk")
     if state:
         found = found.filter(state=state)

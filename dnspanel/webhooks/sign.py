@@ -22,7 +22,7 @@ def new_secret() -> str:
 
 
 def signed_headers(*, message_id: str, timestamp: int, body: bytes, secrets: Sequence[str]) -> dict[str, str]:
-    """The three headers that prove who sent the body, and when."""
+    """Return the three headers that prove the sender of the body and the time."""
     signed = f"{message_id}.{timestamp}.".encode() + body
     return {
         "webhook-id": message_id,
@@ -32,7 +32,7 @@ def signed_headers(*, message_id: str, timestamp: int, body: bytes, secrets: Seq
 
 
 def is_signed(*, message_id: str, now: float, headers: Mapping[str, str], body: bytes, secret: str) -> bool:
-    """Whether these headers prove that who has the secret sent this body under this id, within minutes of now."""
+    """Return whether the headers prove that the secret's owner sent this body under this id, a short time ago."""
     moment = headers.get("webhook-timestamp", "")
     if not (moment.isascii() and moment.isdigit() and len(moment) < 12 and abs(int(moment) - now) <= TOLERANCE_SECONDS):
         return False

@@ -1,4 +1,4 @@
-"""Webhooks tell whoever listens that something waits to be sent, never what."""
+"""The signal that a delivery is waiting. It does not say what the delivery is."""
 
 from django.dispatch import Signal
 

@@ -1,7 +1,6 @@
-"""Webhooks' work: `celery worker -Q push --pool=threads`.
+"""Tasks of webhooks: `celery worker -Q push --pool=threads`.
 
-Tasks carry nothing, or a webhook's id, and close whatever difference they
-find; beat enqueues them again, in case nobody could be woken.
+Tasks carry nothing, or a webhook's id, and do what they find to do. Beat queues them again, in case a wake-up was lost.
 """
 
 import threading
@@ -47,7 +46,7 @@ def deliver_webhook(webhook_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def forget_old_deliveries() -> str:
-    """What nobody needs any more of the log of deliveries is gone."""
+    """Delete old deliveries and events from the log."""
     with while_postgresql_answers():
         return f"forgot deliveries={deliver.forget_old_deliveries(now=timezone.now())}"
     return "PostgreSQL is away"
@@ -55,7 +54,7 @@ def forget_old_deliveries() -> str:
 
 @shared_task(ignore_result=True)
 def ask_quiet_hooks() -> None:
-    """Publish hooks that nobody asked lately are asked an example. Twice, late or never does no harm."""
+    """Ask an example of publish hooks that were not asked recently. Twice, late or never does no harm."""
     with while_postgresql_answers():
         publish_hooks.ask_quiet_hooks(clock=timezone.now)
 
@@ -66,7 +65,7 @@ def wake_sender(*, webhook_id: int, **_: Any) -> None:
 
 
 def _deliver(webhook_id: int) -> None:
-    """One sender for each webhook, so that events arrive in their order where nothing fails."""
+    """Send deliveries of one webhook under its lock, so that events keep their order if nothing fails."""
     with locked(Lock.WEBHOOK, webhook_id) as mine:
         until = time.monotonic() + TURN_SECONDS
         while mine and time.monotonic() < until and deliver.deliver_next(webhook_id=webhook_id, clock=timezone.now):
