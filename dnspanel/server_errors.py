@@ -11,7 +11,7 @@ from django.views.defaults import server_error
 
 from dnspanel.api import database_away as of_apis
 from dnspanel.database_away import is_away
-from dnspanel.web import database_away as of_pages
+from dnspanel.web.frame import database_away as of_pages
 
 _FACES: tuple[tuple[str, Callable[[HttpRequest, BaseException], HttpResponse]], ...] = (
     ("/api/v1", of_apis.answer_v1),

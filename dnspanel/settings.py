@@ -216,7 +216,7 @@ MIDDLEWARE = [
     "dnspanel.monitoring.health_view.HealthMiddleware",
     "django.middleware.security.SecurityMiddleware",
     "whitenoise.middleware.WhiteNoiseMiddleware",
-    "dnspanel.web.compressed_pages.CompressedPagesMiddleware",
+    "dnspanel.web.frame.compressed_pages.CompressedPagesMiddleware",
     "dnspanel.api.compressed_answers.CompressedAnswersMiddleware",
     "dnspanel.accounts.audit.request_origin.RequestOriginMiddleware",
     "dnspanel.statement_time.StatementTimeMiddleware",
@@ -231,8 +231,8 @@ MIDDLEWARE = [
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
     "allauth.account.middleware.AccountMiddleware",
-    "dnspanel.web.own_language.LanguageMiddleware",
-    "dnspanel.web.signed_in.SignedInMiddleware",
+    "dnspanel.web.account.own_language.LanguageMiddleware",
+    "dnspanel.web.account.signed_in.SignedInMiddleware",
 ]
 
 ROOT_URLCONF = "dnspanel.urls"
@@ -249,7 +249,7 @@ TEMPLATES = [
                 "django.contrib.auth.context_processors.auth",
                 "django.contrib.messages.context_processors.messages",
                 "csp.context_processors.nonce",
-                "dnspanel.web.layout.frame",
+                "dnspanel.web.frame.layout.frame",
             ],
         },
     },
@@ -588,7 +588,8 @@ SOCIALACCOUNT_ADAPTER = "dnspanel.accounts.providers.oidc.adapter.PanelSocialAcc
 
 # Links that set a password, by mail and by administrators.
 PASSWORD_RESET_TIMEOUT = 86_400
-# Second factors. Accounts are made by invitation, so that no address waits to be verified; `web.confirm` asks again.
+# Second factors. Accounts are made by invitation, so that no address waits to be verified;
+# `web.frame.confirm` asks again.
 MFA_ADAPTER = "dnspanel.accounts.sign_in.mfa_adapter.PanelMFAAdapter"
 MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_REAUTHENTICATION_REQUIRED = False

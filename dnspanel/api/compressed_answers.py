@@ -2,7 +2,7 @@
 
 Only what is below `/api/` and `/scim/`. BREACH needs a browser that sends a secret of its own accord, and an attacker
 whose text comes back beside it: the APIs take a token in a header that no browser adds by itself, and read no cookie,
-so no attacker can make another person's browser send such a request. Pages read cookies: `web.compressed_pages`
+so no attacker can make another person's browser send such a request. Pages read cookies: `web.frame.compressed_pages`
 protects them.
 
 The entity tag stays as it is. It names the state of a resource and not the bytes of an answer, there are no ranges, and

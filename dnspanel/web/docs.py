@@ -18,7 +18,7 @@ from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.access.tokens import state_of
 from dnspanel.web.api_document import TOKEN, Group, events_of, groups_of, problems_of
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,25 +3,21 @@
 from allauth.account import views as allauth
 from django.urls import include, path, register_converter
 
-from dnspanel.web import (
-    account,
-    cli_file,
-    docs,
-    layout,
-    list_looks,
+from dnspanel.web import docs
+from dnspanel.web.access import quotas
+from dnspanel.web.account import (
+    invitations,
     oidc,
-    one_time_page,
     own_language,
     own_time_zone,
     passkeys,
     passwords,
     saml,
-    saved_views,
     second_factor,
 )
-from dnspanel.web.access import quotas
 from dnspanel.web.converters import ZoneNameConverter
 from dnspanel.web.dashboard import pages as dashboard
+from dnspanel.web.frame import cli_file, layout, list_looks, one_time_page, saved_views
 
 register_converter(ZoneNameConverter, "zone")
 
@@ -30,7 +26,7 @@ urlpatterns = [
     path("sign-in/", allauth.login, name="account_login"),
     path("sign-in/second-factor/", second_factor.sign_in, name="mfa_authenticate"),
     path("sign-in/passkey/", passkeys.sign_in, name="passkey-sign-in"),
-    path("sign-out/", account.sign_out, name="account_logout"),
+    path("sign-out/", invitations.sign_out, name="account_logout"),
     path("sign-in/by/<slug:provider_id>/", oidc.begin, name="openid_connect_login"),
     path("sign-in/by/<slug:provider_id>/answer/", oidc.answer, name="openid_connect_callback"),
     path("sign-in/by/<slug:provider_id>/ended/", oidc.ended, name="oidc-ended"),
@@ -38,8 +34,8 @@ urlpatterns = [
     path("sign-in/by/<slug:provider_id>/finish/", saml.finish, name="saml-finish"),
     path("sign-in/by/<slug:provider_id>/metadata/", saml.metadata, name="saml-metadata"),
     path("account/inactive/", allauth.account_inactive, name="account_inactive"),
-    path("account/here/", account.who_is_here, name="account-here"),
-    path("account/password/", account.change_password, name="account_change_password"),
+    path("account/here/", invitations.who_is_here, name="account-here"),
+    path("account/password/", invitations.change_password, name="account_change_password"),
     path("account/signing-in/", second_factor.signing_in, name="account-signing-in"),
     path("account/signing-in/app/", second_factor.set_up_app, name="account-app"),
     path("account/signing-in/app/remove/", second_factor.remove_app, name="account-app-remove"),
@@ -61,7 +57,7 @@ urlpatterns = [
     path("once/<str:key>/", one_time_page.one_time_page, name="one-time-page"),
     path("password/", passwords.forgotten, name="password-forgotten"),
     path("password/<str:link>/", passwords.by_link, name="password-link"),
-    path("welcome/<str:secret>/", account.welcome, name="welcome"),
+    path("welcome/<str:secret>/", invitations.welcome, name="welcome"),
     path("frame/draft/", layout.draft_pill, name="draft-pill"),
     path("frame/fleet/", layout.fleet_pill, name="fleet-pill"),
     path("cli/dnspanel", cli_file.download, name="docs-cli-file"),

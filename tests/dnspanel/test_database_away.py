@@ -1,6 +1,6 @@
 """Which errors mean that PostgreSQL is away, what every face answers then, and that the log has one line.
 
-Tests `api.database_away`, `web.database_away` and `dnspanel.server_errors`, too.
+Tests `api.database_away`, `frame.database_away` and `dnspanel.server_errors`, too.
 """
 
 import json

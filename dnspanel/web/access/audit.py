@@ -21,8 +21,8 @@ from dnspanel.downloads import file_response
 from dnspanel.statement_time import searching_for
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.exports.csv_table import harmless_cell
-from dnspanel.web.forms import LONGEST_SEARCH, id_in
-from dnspanel.web.layout import PanelRequest, say
+from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in
+from dnspanel.web.frame.layout import PanelRequest, say
 from dnspanel.zones.audit import audit_links
 from dnspanel.zones.audit.audit_chain import PUBLICATION
 from dnspanel.zones.audit.audit_trail import (

@@ -20,10 +20,10 @@ from dnspanel.accounts.scim.groups import teams_not_selected
 from dnspanel.accounts.scim.people import closed_people, people_count
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
-from dnspanel.web.confirm import Question, ask
-from dnspanel.web.forms import PanelForm
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.one_time_page import show_once
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.zones.rights import access
 
 

@@ -12,7 +12,7 @@ from dnspanel.accounts.models import Team
 from dnspanel.accounts.rights import grant_edit
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
-from dnspanel.web.forms import PanelForm, separated
+from dnspanel.web.frame.forms import PanelForm, separated
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.rights import access
 from dnspanel.zones.settings.settings_of_zone import canonical_tags

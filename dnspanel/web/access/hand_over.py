@@ -12,8 +12,8 @@ from dnspanel.accounts.errors import AccountRefused, GrantRefused, TokenRefused
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.tokens.service_accounts import create_service_account
 from dnspanel.texts import gettext, gettext_lazy, ngettext
-from dnspanel.web.forms import PanelForm, id_in
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.forms import PanelForm, id_in
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.webhooks.hand_over import hand_over
 from dnspanel.zones.errors import DraftRefused
 from dnspanel.zones.rights import access

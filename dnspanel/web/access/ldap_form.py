@@ -13,7 +13,7 @@ from dnspanel.accounts.providers.ldap.terms import Groups
 from dnspanel.accounts.providers.ldap.visit import LONGEST_NAME
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.provider_form import CommonForm, attribute_field
-from dnspanel.web.forms import MONO, PanelForm
+from dnspanel.web.frame.forms import MONO, PanelForm
 
 _GROUPS = [
     (Groups.SEARCH, gettext_lazy("Groups list their members")),

@@ -11,7 +11,7 @@ from dnspanel.accounts.providers.links import rules_of
 from dnspanel.accounts.texts.canonical import ascii_lower
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.access.group_rules import RulesField, rules_text
-from dnspanel.web.forms import MONO, PanelForm, separated
+from dnspanel.web.frame.forms import MONO, PanelForm, separated
 
 
 def attribute_field(

@@ -24,9 +24,9 @@ from dnspanel.accounts.providers.session import ProviderAway
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.ldap_form import LdapForm, TryForm
 from dnspanel.web.access.provider_form import CommonForm, attribute_field
-from dnspanel.web.confirm import Question, ask
-from dnspanel.web.forms import MONO, id_in
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.forms import MONO, id_in
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.rights import access
 
 LINKS_PER_PAGE = 50

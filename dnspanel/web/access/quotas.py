@@ -18,8 +18,8 @@ from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.accounts.quotas.quotas import Usage, holder_of, limits_by_settings, quotas_from_json
 from dnspanel.texts import gettext
 from dnspanel.transfer.quotas import MOST_COUNTED, usage_of
-from dnspanel.web.forms import PanelForm
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.rights import access
 
 

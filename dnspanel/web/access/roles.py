@@ -18,9 +18,9 @@ from dnspanel.accounts.models import OwnRole, Role
 from dnspanel.accounts.rights import own_roles as verbs
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.describe_grant import RIGHT_DESCRIPTIONS
-from dnspanel.web.confirm import Question, ask
-from dnspanel.web.forms import PanelForm
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.rights import access
 
 # What these permissions stand for is said by the rights over zones; a role has them through those.

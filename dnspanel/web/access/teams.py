@@ -32,8 +32,8 @@ from dnspanel.web.access.hand_over import receivers_for
 from dnspanel.web.access.quotas import quotas_context
 from dnspanel.web.access.rights_form import ExplainRightsForm, Verdict
 from dnspanel.web.access.team_policies import policies_of_team
-from dnspanel.web.confirm import Question, ask
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.webhooks.hand_over import belongings_of
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

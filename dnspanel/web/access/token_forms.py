@@ -15,7 +15,7 @@ from dnspanel.accounts.tokens.presets import Preset
 from dnspanel.accounts.tokens.tokens import LIFETIME, TokenTerms
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import MONO, MONO_LINES, GrantForm
-from dnspanel.web.forms import PanelForm, separated
+from dnspanel.web.frame.forms import PanelForm, separated
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from replication.dns import names

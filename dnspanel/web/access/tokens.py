@@ -27,11 +27,11 @@ from dnspanel.texts import gettext, gettext_lazy, joined
 from dnspanel.web.access.describe_grant import GrantDescriber, GrantDescription, describer_for
 from dnspanel.web.access.token_forms import OFFERS, TokenForm, closest_zone
 from dnspanel.web.access.tsig_snippets import tsig_snippets
-from dnspanel.web.confirm import Question, ask
-from dnspanel.web.forms import id_in
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.near_quotas import near_quotas
-from dnspanel.web.one_time_page import show_once
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.forms import id_in
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.near_quotas import near_quotas
+from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.web.templatetags.panel import moment, spoken_age
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

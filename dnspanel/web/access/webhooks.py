@@ -17,10 +17,10 @@ from dnspanel.accounts.actors.actors import Actor, actor_of, can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team, User
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.confirm import ask, before_secret
-from dnspanel.web.forms import PublishingForm, id_in
-from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.one_time_page import show_once
+from dnspanel.web.frame.confirm import ask, before_secret
+from dnspanel.web.frame.forms import PublishingForm, id_in
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import NEEDED, delivery_for, require_webhooks, webhook_for
 from dnspanel.webhooks.errors import WebhookRefused, WebhookUnknown

@@ -8,8 +8,8 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.alerts.models import Route
 from dnspanel.alerts.queries import alert_summary, open_alerts, past_alerts
 from dnspanel.fleet.nodes.heartbeats import WATCH, heartbeats
-from dnspanel.web.forms import id_in
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.forms import id_in
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.rights import access
 
 MOST_PAST = 50

@@ -7,7 +7,7 @@ from django import forms
 from dnspanel.alerts.models import Route, RouteKind, Severity
 from dnspanel.alerts.routes import RouteTerms
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.forms import MONO, PanelForm
+from dnspanel.web.frame.forms import MONO, PanelForm
 
 _HEARS = (
     (Severity.WARNING.value, gettext_lazy("everything")),

@@ -17,9 +17,9 @@ from dnspanel.alerts.queries import messages_of, route_by_id, route_rows
 from dnspanel.alerts.tasks import wake_sender
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.alerts.route_form import RouteForm
-from dnspanel.web.confirm import ask, before_secret
-from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.one_time_page import show_once
+from dnspanel.web.frame.confirm import ask, before_secret
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.zones.rights import access
 
 MOST_MESSAGES = 30

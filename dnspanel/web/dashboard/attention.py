@@ -18,7 +18,7 @@ from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.models import State
 from dnspanel.transfer.rights import jobs_visible_to
-from dnspanel.web.rows import row_address
+from dnspanel.web.frame.rows import row_address
 from dnspanel.zones.dnssec.rollover_queries import stuck
 from dnspanel.zones.lists.queries import DraftCounts
 from dnspanel.zones.log.hold import current_hold

@@ -14,9 +14,9 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.reads.queries import NodeStatus, head, node_statuses
 from dnspanel.web.dashboard.attention import attention_lines
 from dnspanel.web.dashboard.fleet_now import fleet_now
-from dnspanel.web.editor.publications import display_publications
-from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.read_once import draft_counts_of, statuses_of, watched_statuses_of
+from dnspanel.web.editor.history.publications import display_publications
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.read_once import draft_counts_of, statuses_of, watched_statuses_of
 from dnspanel.zones.lists.zone_marks import marked_zones
 from dnspanel.zones.log.publications import publication_page
 from dnspanel.zones.rights import access

@@ -11,8 +11,8 @@ from dnspanel.fleet.models import NodeState, ParentCheck, ParentState
 from dnspanel.fleet.reads.parent_check import ParentView, may_know_parent, parent_view
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.sync import Sync, sync_of
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.sync import Sync, sync_of
 from dnspanel.zones.dnssec.describe import describe_denial, describe_polling, signing_algorithms
 from dnspanel.zones.dnssec.other_keys import OtherKey
 from dnspanel.zones.dnssec.queries import KeyView

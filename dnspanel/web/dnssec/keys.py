@@ -11,12 +11,12 @@ from django.views.decorators.http import require_POST
 
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.texts import gettext
-from dnspanel.web.confirm import Question, ask
 from dnspanel.web.dnssec.display import key_lost
 from dnspanel.web.dnssec.forms import AddKeyForm, KeyForm
 from dnspanel.web.dnssec.pages import acting, answer, page
-from dnspanel.web.layout import PanelRequest, no_store
-from dnspanel.web.one_time_page import show_once
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.layout import PanelRequest, no_store
+from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.queries import KeyView

@@ -9,10 +9,10 @@ from django.views.decorators.http import require_POST
 
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.texts import gettext
-from dnspanel.web.confirm import Question, ask
 from dnspanel.web.dnssec.forms import OtherKeyForm
 from dnspanel.web.dnssec.pages import acting, answer, page
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Channel

@@ -18,7 +18,6 @@ from dnspanel.fleet.dnssec.parent_checks import check_of
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.fleet.reads.unproven import unproven_on
 from dnspanel.texts import gettext
-from dnspanel.web.confirm import Question, ask
 from dnspanel.web.dnssec.display import (
     DisplayAnswer,
     DisplayKey,
@@ -45,9 +44,10 @@ from dnspanel.web.dnssec.forms import (
 from dnspanel.web.dnssec.policy_forms import OwnPolicyForm
 from dnspanel.web.dnssec.rollover_forms import BeginRolloverForm, CancelRolloverForm
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.forms import PublishingForm
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.sync import sync_of
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.forms import PublishingForm
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.sync import sync_of
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import policy_queries, rollover_queries
 from dnspanel.zones.dnssec import queries as dnssec

@@ -8,7 +8,7 @@ from dnspanel.accounts.actors.actors import Person
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.forms import CDS_LABELS, DenialForm, KeyChoice, SigningForm
-from dnspanel.web.forms import LONGEST_SEARCH, PublishingForm
+from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.zones.dnssec import policy_queries
 from dnspanel.zones.dnssec.key_material import ALGORITHMS
 from dnspanel.zones.dnssec.policy import Terms

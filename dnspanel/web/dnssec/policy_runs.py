@@ -11,9 +11,9 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.policy_forms import RunForm
-from dnspanel.web.forms import PublishingForm
-from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.run_display import LISTED, DisplayRun, Labels, counted
+from dnspanel.web.frame.forms import PublishingForm
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, counted
 from dnspanel.zones.dnssec.policy import Act
 from dnspanel.zones.errors import RunRefused
 from dnspanel.zones.models import PolicyRun, PolicyRunZone

@@ -8,7 +8,7 @@ from django import forms
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.dnssec.display_rollover import KIND_LABELS
 from dnspanel.web.dnssec.forms import SigningForm
-from dnspanel.web.forms import MONO, TypedNameForm
+from dnspanel.web.frame.forms import MONO, TypedNameForm
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, MADE
 from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind
 

@@ -12,7 +12,7 @@ from dnspanel.texts import gettext
 from dnspanel.web.dnssec.display_rollover import DisplayRollover, possible_kinds
 from dnspanel.web.dnssec.pages import acting, answer
 from dnspanel.web.dnssec.rollover_forms import BeginRolloverForm, CancelRolloverForm, EmergencyForm
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec import rollover_queries
 from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind

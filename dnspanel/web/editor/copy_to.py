@@ -20,8 +20,8 @@ from dnspanel.web.editor.many import (
     selection_of,
 )
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.forms import PanelForm
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, QuotaExceeded, Unknown
 from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany

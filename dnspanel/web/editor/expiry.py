@@ -9,9 +9,9 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.rrsets import back_to_row, require_rrset, row_of
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.forms import OwnClockField
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.rows import rrset_query
+from dnspanel.web.frame.forms import OwnClockField
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.rows import rrset_query
 from dnspanel.web.templatetags.panel import moment
 from dnspanel.zones.errors import ExpiryRefused
 from dnspanel.zones.publishing.expiry import cancel_expiry, expiry_of, set_expiry

@@ -16,13 +16,13 @@ from django.views.decorators.http import require_POST
 from dnspanel.counted_lines import numbered_lines
 from dnspanel.statement_time import searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
-from dnspanel.web.editor.blocking import blocking_of
 from dnspanel.web.editor.ptr import tell_of_left
+from dnspanel.web.editor.rows.blocking import blocking_of
 from dnspanel.web.editor.table import filters_of
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.forms import separated
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.rows import capitalized
+from dnspanel.web.frame.forms import separated
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.rows import capitalized
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of
 from dnspanel.zones.models import Zone

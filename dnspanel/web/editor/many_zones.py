@@ -16,8 +16,8 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.many import EXAMPLES, MOST_REFUSED, ManyForm, example_of, ticked_lines
-from dnspanel.web.forms import LONGEST_SEARCH, checked_search
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.forms import LONGEST_SEARCH, checked_search
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany
 from dnspanel.zones.rights import access
 from dnspanel.zones.runs.many_zones import KeyByName, WideOutcome, WideSelection, draft_outcome, wide_outcome

@@ -14,13 +14,13 @@ from django_htmx.http import HttpResponseClientRedirect
 from dnspanel.counted_lines import TooManyLines
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.sources.columns import CsvMapping
-from dnspanel.web.editor.additions import Addition, Occupied, about_the_ttl, add_entries
-from dnspanel.web.editor.pasted_table import mapping_of, read_table
+from dnspanel.web.editor.lines.additions import Addition, Occupied, about_the_ttl, add_entries
+from dnspanel.web.editor.lines.pasted_table import mapping_of, read_table
+from dnspanel.web.editor.lines.quick_add import Means, PastedLine, read_lines
 from dnspanel.web.editor.ptr import PtrTick, is_ticked, summary_of, tick_for_many
-from dnspanel.web.editor.quick_add import Means, PastedLine, read_lines
 from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import focus_after, render_zone
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Zone

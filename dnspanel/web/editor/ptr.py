@@ -16,7 +16,7 @@ from django.views.decorators.http import require_http_methods
 
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.zone_head import render_zone, with_draft_state
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.errors import QuotaExceeded
 from dnspanel.zones.lists import queries
 from dnspanel.zones.lists.queries import RRsetFilter

@@ -10,18 +10,18 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.texts import gettext, ngettext
-from dnspanel.web.editor.additions import FALLBACK_TTL
-from dnspanel.web.editor.blocking import with_blocking
+from dnspanel.web.editor.lines.additions import FALLBACK_TTL
+from dnspanel.web.editor.lines.rrset_form import RRsetForm, digest_of
 from dnspanel.web.editor.ptr import follow, is_ticked, tell_of_left, tick_of_row, with_offer
-from dnspanel.web.editor.row_answers import with_answers
-from dnspanel.web.editor.row_expiries import with_expiries
-from dnspanel.web.editor.row_rights import with_rights
-from dnspanel.web.editor.rrset_form import RRsetForm, digest_of
+from dnspanel.web.editor.rows.blocking import with_blocking
+from dnspanel.web.editor.rows.row_answers import with_answers
+from dnspanel.web.editor.rows.row_expiries import with_expiries
+from dnspanel.web.editor.rows.row_rights import with_rights
+from dnspanel.web.editor.rows.type_filter import TYPE_NAMES
 from dnspanel.web.editor.table import default_ttl, table_rows
-from dnspanel.web.editor.type_filter import TYPE_NAMES
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
-from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.rows import DisplayRow, row_id
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.rows import DisplayRow, row_id
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.discarded import discard
 from dnspanel.zones.lists import queries

@@ -16,23 +16,23 @@ from dnspanel.accounts.people.list_looks import ListName
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.statement_time import searching_for
 from dnspanel.texts import gettext, gettext_lazy, joined
-from dnspanel.web.editor.additions import FALLBACK_TTL, Addition, Occupied, add_entry
-from dnspanel.web.editor.blocking import blocking_of, with_blocking
-from dnspanel.web.editor.fields import Unreadable
+from dnspanel.web.editor.lines.additions import FALLBACK_TTL, Addition, Occupied, add_entry
+from dnspanel.web.editor.lines.fields import Unreadable
+from dnspanel.web.editor.lines.quick_add import Doubled, Means, read_line
 from dnspanel.web.editor.ptr import PtrTick, follow, is_ticked, tick_for
-from dnspanel.web.editor.quick_add import Doubled, Means, read_line
-from dnspanel.web.editor.row_answers import with_answers
-from dnspanel.web.editor.row_expiries import with_expiries
-from dnspanel.web.editor.row_revisions import with_revisions
-from dnspanel.web.editor.row_rights import with_rights
-from dnspanel.web.editor.type_filter import TYPE_NAMES, types_of
+from dnspanel.web.editor.rows.blocking import blocking_of, with_blocking
+from dnspanel.web.editor.rows.row_answers import with_answers
+from dnspanel.web.editor.rows.row_expiries import with_expiries
+from dnspanel.web.editor.rows.row_revisions import with_revisions
+from dnspanel.web.editor.rows.row_rights import with_rights
+from dnspanel.web.editor.rows.type_filter import TYPE_NAMES, types_of
 from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
-from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.rows import DisplayRow, capitalized, display_rows, row_id
-from dnspanel.web.saved_views import look_in
-from dnspanel.web.sorting import LONGEST_SORT, Column
-from dnspanel.web.sorting import heads as heads_of
-from dnspanel.web.sync import sync_of
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.rows import DisplayRow, capitalized, display_rows, row_id
+from dnspanel.web.frame.saved_views import look_in
+from dnspanel.web.frame.sorting import LONGEST_SORT, Column
+from dnspanel.web.frame.sorting import heads as heads_of
+from dnspanel.web.frame.sync import sync_of
 from dnspanel.zones.complaints.warned import warned_rrset_page
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import queries

@@ -16,7 +16,7 @@ from dnspanel.fleet.lookups.delegations import (
 from dnspanel.fleet.lookups.targets import MOST_TARGETS, TargetLook, look_up_targets
 from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.lists import queries
 from dnspanel.zones.lists.queries import RRsetFilter, RRsetRow
 from dnspanel.zones.models import Zone

@@ -15,7 +15,7 @@ from dnspanel.transfer.zone_text import LONGEST_TEXT, MOST_RRSETS, EditedText, T
 from dnspanel.web.editor.many import address_with_filter, selection_of
 from dnspanel.web.editor.table import default_ttl, filters_of, number_of
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import QuotaExceeded
 from dnspanel.zones.lists.queries import EVERYTHING

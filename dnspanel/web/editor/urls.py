@@ -2,27 +2,10 @@
 
 from django.urls import path
 
-from dnspanel.web.editor import (
-    builders,
-    copy_to,
-    expiry,
-    history,
-    many,
-    many_zones,
-    named_drafts,
-    paste,
-    pins,
-    ptr,
-    publication,
-    publications,
-    requests,
-    review,
-    rrsets,
-    table,
-    targets,
-    text,
-    typed,
-)
+from dnspanel.web.editor import copy_to, expiry, many, many_zones, paste, pins, ptr, rrsets, table, targets, text
+from dnspanel.web.editor.history import history, publication, publications
+from dnspanel.web.editor.review import named_drafts, requests, review
+from dnspanel.web.editor.typed import builders, typed
 
 urlpatterns = [
     path("zones/<zone:zone_name>/", table.zone_detail, name="zone-detail"),

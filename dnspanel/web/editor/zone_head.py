@@ -10,12 +10,12 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.texts import ngettext
-from dnspanel.web.editor.blocking import Blocking, blocking_of
+from dnspanel.web.editor.rows.blocking import Blocking, blocking_of
+from dnspanel.web.editor.rows.type_filter import types_of
 from dnspanel.web.editor.transferred_from import DisplayTransfer, transfer_of
-from dnspanel.web.editor.type_filter import types_of
-from dnspanel.web.layout import PanelRequest, say
-from dnspanel.web.read_once import draft_counts_of, statuses_of
-from dnspanel.web.sync import Sync, sync_of
+from dnspanel.web.frame.layout import PanelRequest, say
+from dnspanel.web.frame.read_once import draft_counts_of, statuses_of
+from dnspanel.web.frame.sync import Sync, sync_of
 from dnspanel.zones.governance.publish_guards import Rules
 from dnspanel.zones.lists import queries
 from dnspanel.zones.lists.queries import DraftCounts

@@ -38,8 +38,8 @@ from dnspanel.transfer.models import (
     SourceKind,
 )
 from dnspanel.web.exports.pages import MOST_IN_MEMORY, TONES
-from dnspanel.web.forms import LONGEST_SEARCH, PanelForm
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.forms import LONGEST_SEARCH, PanelForm
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.rights import access
 from replication.dns import names, rdata
 

@@ -27,8 +27,8 @@ from dnspanel.transfer.exports.selection import Selection
 from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS, refuse_passphrase
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.forms import LONGEST_SEARCH, PanelForm, SecretInput
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.forms import LONGEST_SEARCH, PanelForm, SecretInput
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

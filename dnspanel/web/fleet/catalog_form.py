@@ -10,8 +10,8 @@ from dnspanel.catalogs.models import Catalog, Rule
 from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
 from dnspanel.primaries import set_up as primaries
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.forms import MONO, MONO_LINES, PanelForm, PublishingForm
-from dnspanel.web.primaries_form import PrimariesForm
+from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, PublishingForm
+from dnspanel.web.frame.primaries_form import PrimariesForm
 from replication.dns import names
 from replication.errors import BadName
 

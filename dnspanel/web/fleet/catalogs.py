@@ -20,10 +20,10 @@ from dnspanel.catalogs.set_up import RuleTerms
 from dnspanel.primaries import set_up as primaries
 from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.texts import gettext, ngettext
-from dnspanel.web.confirm import Question, ask
 from dnspanel.web.fleet.catalog_form import CatalogForm, NewCatalogForm, RuleForm, initial_of, terms_of_rule
-from dnspanel.web.forms import LONGEST_SEARCH, id_in
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel
 from dnspanel.zones.rights.access import may_create_zones

@@ -8,7 +8,7 @@ from django.conf import settings
 
 from dnspanel.fleet.models import Node, NodeGroup
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.forms import PanelForm, separated
+from dnspanel.web.frame.forms import PanelForm, separated
 
 SCHEMA_LABELS = {
     4: gettext_lazy("4.7 (schema 4)"),

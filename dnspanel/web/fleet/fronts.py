@@ -14,8 +14,8 @@ from dnspanel.fleet.errors import BadFront
 from dnspanel.fleet.nodes import enroll, fronts
 from dnspanel.fleet.nodes.fronts import Terms
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.forms import PanelForm
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.rights import access
 from replication.wire.front import MOST_WEIGHT, RANGES
 

@@ -16,9 +16,9 @@ from dnspanel.fleet.errors import WrongDecision
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.forms import DecisionForm
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.rows import DisplayDiff
+from dnspanel.web.frame.forms import DecisionForm
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.rows import DisplayDiff
 from dnspanel.zones.log.history import diff
 from dnspanel.zones.log.hold import current_hold
 from dnspanel.zones.models import TRASH_DAYS, Epoch

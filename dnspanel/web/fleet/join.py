@@ -20,8 +20,8 @@ from dnspanel.fleet.models import Bootstrap, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes import enroll, unjoined
 from dnspanel.texts import gettext
 from dnspanel.web.fleet.forms import SCHEMA_LABELS, NewNodeForm, NodeDescriptionForm
-from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.one_time_page import show_once
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.zones.rights import access
 
 

@@ -15,7 +15,7 @@ from dnspanel.fleet.nodes.authority import authority_expires_at, client_expires_
 from dnspanel.publish.errors import KeyRefused
 from dnspanel.publish.signing import ensure_signing_key, new_key, short
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.rights import access
 
 

@@ -6,7 +6,7 @@ from django.views.decorators.http import require_safe
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.fleet.reads.differences import MOST_ZONES, matrix
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.rights import access
 
 

@@ -29,7 +29,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.fleet.forms import DrainForm, NodeDescriptionForm
 from dnspanel.web.fleet.tiles import room, tile_of
 from dnspanel.web.fleet.top import log_for, top_of
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from replication import __version__

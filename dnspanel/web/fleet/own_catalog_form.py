@@ -8,7 +8,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team, User
 from dnspanel.catalogs.produce import Chosen
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.forms import MONO, MONO_LINES, PanelForm, PublishingForm, offer_teams, separated
+from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, PublishingForm, offer_teams, separated
 from replication.dns import names
 from replication.errors import BadName
 

@@ -21,8 +21,8 @@ from dnspanel.secondaries.access import members_of_zone
 from dnspanel.secondaries.keyless import keyless_of
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.fleet.own_catalog_form import GroupsForm, NewOwnCatalogForm, PutInForm
-from dnspanel.web.forms import LONGEST_SEARCH
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.forms import LONGEST_SEARCH
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.errors import Forbidden, NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel, TsigAct, Zone
 from dnspanel.zones.rights import access, tsig_permissions

@@ -13,7 +13,7 @@ from dnspanel.alerts.process_rules import EFFECTS, WORK, is_failing, is_overdue
 from dnspanel.fleet.processes.roles import LONGEST_TASK, REQUIRED
 from dnspanel.fleet.processes.state import PeriodicNow, ProcessesNow, ProcessNow, processes_now
 from dnspanel.texts import gettext
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.rights import access
 
 

@@ -16,7 +16,7 @@ from dnspanel.fleet.models import NodeGroup
 from dnspanel.fleet.reads.rollout_status import rollout_status
 from dnspanel.fleet.rollout import deliver, groups
 from dnspanel.texts import gettext
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.rights import access
 
 _MOST_DIGITS = 18

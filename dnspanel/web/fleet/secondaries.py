@@ -21,11 +21,11 @@ from dnspanel.secondaries.models import Member, Secondary, Transport
 from dnspanel.secondaries.queries import members_page, secondary_row, secondary_rows, state_of
 from dnspanel.secondaries.server_certificate import tls_endpoint
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.confirm import ask, before_secret
 from dnspanel.web.fleet.secondary_form import SecondaryForm
-from dnspanel.web.forms import LONGEST_SEARCH
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.one_time_page import show_once
+from dnspanel.web.frame.confirm import ask, before_secret
+from dnspanel.web.frame.forms import LONGEST_SEARCH
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.zones.rights.access import zones_visible_to
 
 MOST_MEMBERS = 50

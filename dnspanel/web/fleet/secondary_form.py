@@ -9,7 +9,7 @@ from dnspanel.secondaries import certificates, set_up
 from dnspanel.secondaries.models import Kind, Transport, ZoneChoice
 from dnspanel.secondaries.set_up import Terms
 from dnspanel.texts import gettext_lazy
-from dnspanel.web.forms import MONO, MONO_LINES, PublishingForm, separated
+from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, separated
 
 
 class SecondaryForm(PublishingForm):

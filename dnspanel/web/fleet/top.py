@@ -14,7 +14,7 @@ from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll
 from dnspanel.texts import gettext
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.rights import access
 from replication.wire.protocol import Counted, Top
 

@@ -17,11 +17,11 @@ from dnspanel.transfer.documents import Options
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import CHANGING_ACTIONS, ENDED_STATES, Action, ImportJob, ImportZone, State
-from dnspanel.web.forms import LONGEST_SEARCH
+from dnspanel.web.frame.forms import LONGEST_SEARCH
+from dnspanel.web.frame.layout import PanelRequest, say
 from dnspanel.web.imports.fault_kinds import fault_kinds_for_display
 from dnspanel.web.imports.option_forms import OptionsForm
 from dnspanel.web.imports.steps import badge_of, steps_of
-from dnspanel.web.layout import PanelRequest, say
 from dnspanel.zones.rights import access
 
 MOST_TICKED = 1000

@@ -18,10 +18,10 @@ from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
 from dnspanel.transfer.sources import csv_table
 from dnspanel.transfer.sources.columns import FIELDS, CsvMapping
-from dnspanel.web.forms import MONO, PanelForm
+from dnspanel.web.frame.forms import MONO, PanelForm
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.imports.source_forms import MOST_NAMED_ZONES, name_or_nothing, names_by_line
 from dnspanel.web.imports.steps import badge_of, steps_of
-from dnspanel.web.layout import PanelRequest
 
 MOST_COLUMNS = 60
 _COLUMN_LABELS = {

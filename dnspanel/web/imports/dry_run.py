@@ -12,11 +12,11 @@ from dnspanel.texts import gettext
 from dnspanel.transfer.errors import TransferError, WrongState
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, ImportZone, State
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.rows import display_diffs
 from dnspanel.web.imports.choose import zones_context
 from dnspanel.web.imports.option_forms import TypedForm
 from dnspanel.web.imports.steps import badge_of, steps_of
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.rows import display_diffs
 from dnspanel.zones.rights import access
 
 MOST_GUARDED = 5

@@ -14,9 +14,9 @@ from dnspanel.texts import gettext
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import Action, ImportFault, ImportJob, ImportZone
-from dnspanel.web.forms import PublishingForm
+from dnspanel.web.frame.forms import PublishingForm
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.imports.report import DisplayFault
-from dnspanel.web.layout import PanelRequest
 
 ZONES_PER_PAGE = 20
 FAULTS_PER_ZONE = 50

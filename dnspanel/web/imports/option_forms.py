@@ -6,7 +6,7 @@ from django import forms
 
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.documents import Options
-from dnspanel.web.forms import MONO, PanelForm
+from dnspanel.web.frame.forms import MONO, PanelForm
 
 MOST_TTL = 2**31 - 1
 _APEX_CHOICES = [

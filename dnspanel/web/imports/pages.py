@@ -15,13 +15,13 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ACTIVE_STATES, ENDED_STATES, ImportJob, SourceKind, State
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.imports.choose import choose_context
 from dnspanel.web.imports.dry_run import plan_context
 from dnspanel.web.imports.fault_kinds import fault_kinds_for_display
 from dnspanel.web.imports.report import report_context
 from dnspanel.web.imports.steps import Badge, badge_of, step_of, steps_of
 from dnspanel.web.imports.upload import upload_context
-from dnspanel.web.layout import PanelRequest, is_fragment
 from dnspanel.web.templatetags.panel import duration
 
 JOBS_PER_PAGE = 50

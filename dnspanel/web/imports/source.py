@@ -19,11 +19,11 @@ from dnspanel.transfer import limits, servers
 from dnspanel.transfer.errors import ServerRefused, TransferError
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import ImportJob, SourceKind
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.near_quotas import near_quotas
 from dnspanel.web.imports.source_forms import SOURCE_FORMS, PasteForm, SourceForm
 from dnspanel.web.imports.steps import first_steps
 from dnspanel.web.imports.upload import addresses_of, take_files
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.near_quotas import near_quotas
 from dnspanel.zones.rights import access
 
 

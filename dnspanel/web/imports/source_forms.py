@@ -15,7 +15,7 @@ from dnspanel.transfer import limits
 from dnspanel.transfer.models import SourceKind
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS
 from dnspanel.transfer.servers import DATABASE_PORTS
-from dnspanel.web.forms import PublishingForm, SecretInput
+from dnspanel.web.frame.forms import PublishingForm, SecretInput
 from replication.dns import names
 from replication.errors import BadName
 

@@ -15,7 +15,7 @@ from dnspanel.transfer.errors import TransferError, WrongState
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, SourceKind, State
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest
 
 LONGEST_NAME = 4 * limits.MOST_PATH_BYTES
 

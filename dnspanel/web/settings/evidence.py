@@ -17,9 +17,9 @@ from dnspanel.evidence.errors import DestinationRefused, NotSent
 from dnspanel.evidence.models import Destination, Kind
 from dnspanel.evidence.tls import LONGEST_PEM
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.confirm import Question, ask
-from dnspanel.web.forms import MONO, PanelForm
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.forms import MONO, PanelForm
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.webhooks.guard import LONGEST_URL
 
 _TEXT = {"class": "textarea input-mono", "autocomplete": "off", "spellcheck": "false", "rows": 4}

@@ -11,10 +11,10 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST
 
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.confirm import Question, ask, before_secret
-from dnspanel.web.forms import MONO
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.one_time_page import show_once
+from dnspanel.web.frame.confirm import Question, ask, before_secret
+from dnspanel.web.frame.forms import MONO
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.one_time_page import show_once
 from dnspanel.web.settings.publish_rules import ScopeForm, governor, lifted
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.guard import LONGEST_URL

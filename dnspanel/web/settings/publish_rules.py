@@ -19,8 +19,8 @@ from dnspanel.accounts.models import Role, Team, Token, User
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
 from dnspanel.accounts.tokens.tokens import tokens_visible_to
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.forms import MONO, OwnClockField, PanelForm, separated
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.forms import MONO, OwnClockField, PanelForm, separated
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.drafts.named_drafts import teams_known_to
 from dnspanel.zones.errors import Forbidden, RuleRefused, RuleUnknown, Unknown
 from dnspanel.zones.governance import freeze_times, publish_rules

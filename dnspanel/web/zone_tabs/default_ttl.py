@@ -12,12 +12,12 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.statement_time import searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
-from dnspanel.web.editor.fields import Unreadable
-from dnspanel.web.editor.quick_add import read_ttl
+from dnspanel.web.editor.lines.fields import Unreadable
+from dnspanel.web.editor.lines.quick_add import read_ttl
 from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.forms import PanelForm
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists.queries import RRsetFilter
 from dnspanel.zones.lists.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of

@@ -14,8 +14,8 @@ from dnspanel.secondaries.errors import KeylessRefused
 from dnspanel.secondaries.set_up import MOST_ADDRESSES, MOST_NETWORKS
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.forms import MONO_LINES, PanelForm, separated
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.forms import MONO_LINES, PanelForm, separated
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 

@@ -16,7 +16,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import MONO
 from dnspanel.web.access.rights_form import AboutRRsetForm, person_or_token
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.errors import LockRefused, LockUnknown
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

@@ -17,10 +17,10 @@ from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.tls import own_authority
 from dnspanel.texts import gettext
 from dnspanel.transfer import servers
-from dnspanel.web.confirm import Question, ask
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.primaries_form import PastRulesForm, PrimariesForm, initial_of
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.primaries_form import PastRulesForm, PrimariesForm, initial_of
 from dnspanel.zones.errors import HookRefused, KeptBack, Locked
 from dnspanel.zones.governance import publish_guards
 from dnspanel.zones.models import Channel, Zone

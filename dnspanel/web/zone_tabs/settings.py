@@ -10,8 +10,8 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates.queries import set_of
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.forms import ZoneSettingsForm
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.forms import ZoneSettingsForm
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.zone_tabs.default_ttl import default_ttl_form
 from dnspanel.web.zone_tabs.keyless import keyless_context
 from dnspanel.web.zone_tabs.locks import lock_form, locks_context

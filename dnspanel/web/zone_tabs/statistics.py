@@ -21,7 +21,7 @@ from dnspanel.secondaries.queries import state_of
 from dnspanel.texts import gettext
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.fleet.tiles import rate, sparkline
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

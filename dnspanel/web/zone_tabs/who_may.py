@@ -15,8 +15,8 @@ from dnspanel.accounts.models import Token, User
 from dnspanel.web.access.describe_grant import limits_of, what_of
 from dnspanel.web.access.rights_form import WhoMayForm
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.forms import id_in
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.forms import id_in
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.rights_here import RightsHere, people_here, tokens_here

@@ -13,7 +13,7 @@ from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, edit, queries
 from dnspanel.transfer.zone_templates.content import Made, try_text, variables_stored, version_of
 from dnspanel.transfer.zone_templates.queries import text_diff
-from dnspanel.web.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.zone_templates.forms import HeadForm, NewTemplateForm, TextForm, kind_label
 from dnspanel.zones.errors import Forbidden, TemplateMoved, TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, TemplateVersion, ZoneTemplate

@@ -17,10 +17,10 @@ from dnspanel.transfer.zone_templates import access, queries
 from dnspanel.transfer.zone_templates import runs as verbs
 from dnspanel.transfer.zone_templates.compare import Outcome
 from dnspanel.transfer.zone_templates.content import variables_stored, version_of
-from dnspanel.web.forms import LONGEST_SEARCH, PublishingForm
-from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.run_display import LISTED, DisplayRun, Labels, counted
-from dnspanel.web.variable_fields import VariablesForm
+from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, counted
+from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.zones.errors import RunRefused, TemplateRefused
 from dnspanel.zones.models import TemplateKind, TemplateRun, TemplateRunZone, ZoneTemplate
 from dnspanel.zones.rights.access import require

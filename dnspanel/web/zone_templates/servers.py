@@ -9,7 +9,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, edit
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.zone_templates.forms import HeadForm, ServersForm
 from dnspanel.zones.errors import Forbidden, TemplateMoved, TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind

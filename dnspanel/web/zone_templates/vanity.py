@@ -15,7 +15,7 @@ from dnspanel.transfer.cutover.delegation import Point, Verdict
 from dnspanel.transfer.vanity.keep import Place, keep_addresses, places_of, stop_keeping
 from dnspanel.transfer.vanity.parent import ask_parent
 from dnspanel.transfer.zone_templates.access import set_for
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.errors import Locked, RightMissing, TemplateRefused
 from dnspanel.zones.models import ZoneTemplate
 from dnspanel.zones.rights import access

@@ -16,14 +16,14 @@ from dnspanel.transfer.zone_templates import access as doors
 from dnspanel.transfer.zone_templates import queries, use
 from dnspanel.transfer.zone_templates.compare import Act, Step
 from dnspanel.transfer.zone_templates.content import variables_stored, version_of
-from dnspanel.web.editor.fields import Unreadable
-from dnspanel.web.editor.quick_add import Doubled, read_owner
-from dnspanel.web.editor.rrset_form import digest_of
+from dnspanel.web.editor.lines.fields import Unreadable
+from dnspanel.web.editor.lines.quick_add import Doubled, read_owner
+from dnspanel.web.editor.lines.rrset_form import digest_of
 from dnspanel.web.editor.table import violations_of
 from dnspanel.web.editor.zone_head import render_zone
-from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.rows import DisplayDiff
-from dnspanel.web.variable_fields import VariablesForm
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.rows import DisplayDiff
+from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.log.history import diff
 from dnspanel.zones.models import TemplateKind, TemplateLink, Zone, ZoneTemplate

@@ -12,9 +12,9 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.forms import PublishingForm
-from dnspanel.web.layout import PanelRequest, is_fragment
-from dnspanel.web.run_display import LISTED, DisplayRun, Labels, counted
+from dnspanel.web.frame.forms import PublishingForm
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, counted
 from dnspanel.zones.errors import RunRefused
 from dnspanel.zones.models import TRASH_DAYS, ChangeRun, ChangeRunZone, ZoneAct
 from dnspanel.zones.rights.access import Forbidden

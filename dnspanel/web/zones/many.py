@@ -28,8 +28,8 @@ from dnspanel.transfer.exports.selection import Selection as Exported
 from dnspanel.transfer.models import ExportFormat
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.transfer.zone_templates.access import template_for
-from dnspanel.web.forms import LONGEST_SEARCH, MONO, PanelForm, checked_search, separated
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.forms import LONGEST_SEARCH, MONO, PanelForm, checked_search, separated
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.zones.from_template import templates_to_choose_from
 from dnspanel.zones.dnssec.policy_queries import policies_visible_to
 from dnspanel.zones.errors import QuotaExceeded, RunRefused, SettingsRefused, TemplateRefused

@@ -20,18 +20,18 @@ from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer import servers
 from dnspanel.transfer.zone_templates import use
-from dnspanel.web.forms import LONGEST_SEARCH, MOST_REFUSALS, DeleteZoneForm, NewZoneForm
-from dnspanel.web.layout import PanelRequest, say
-from dnspanel.web.near_quotas import near_quotas
-from dnspanel.web.read_once import statuses_of
+from dnspanel.web.frame.forms import LONGEST_SEARCH, MOST_REFUSALS, DeleteZoneForm, NewZoneForm
+from dnspanel.web.frame.layout import PanelRequest, say
+from dnspanel.web.frame.near_quotas import near_quotas
+from dnspanel.web.frame.read_once import statuses_of
+from dnspanel.web.frame.rows import row_address
+from dnspanel.web.frame.saved_views import look_in
+from dnspanel.web.frame.sorting import LONGEST_SORT, Column
+from dnspanel.web.frame.sorting import heads as heads_of
+from dnspanel.web.frame.sync import Sync, sync_of
+from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.web.row_patterns import PatternRow
-from dnspanel.web.rows import row_address
-from dnspanel.web.saved_views import look_in
-from dnspanel.web.sorting import LONGEST_SORT, Column
-from dnspanel.web.sorting import heads as heads_of
-from dnspanel.web.sync import Sync, sync_of
 from dnspanel.web.templatetags.panel import ago, count, idn
-from dnspanel.web.variable_fields import VariablesForm
 from dnspanel.web.zones.from_template import (
     Beginning,
     beginning,

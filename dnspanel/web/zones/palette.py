@@ -15,10 +15,10 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
 from dnspanel.statement_time import SearchTooGeneral, searching
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.forms import LONGEST_SEARCH
-from dnspanel.web.layout import Frame, PanelRequest
-from dnspanel.web.rows import row_address
-from dnspanel.web.saved_views import address_of
+from dnspanel.web.frame.forms import LONGEST_SEARCH
+from dnspanel.web.frame.layout import Frame, PanelRequest
+from dnspanel.web.frame.rows import row_address
+from dnspanel.web.frame.saved_views import address_of
 from dnspanel.zones.lists import queries
 from dnspanel.zones.lists.saved_views import MOST_VIEWS, visible_views
 from dnspanel.zones.lists.zone_marks import marked_zones

@@ -15,8 +15,8 @@ from django.views.decorators.http import require_http_methods
 
 from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
-from dnspanel.web.forms import LONGEST_SEARCH, PublishingForm
-from dnspanel.web.layout import PanelRequest
+from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm
+from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.errors import PublishRefused, RunRefused
 from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Channel, Zone, ZoneAct

@@ -9,10 +9,10 @@ from django.views.decorators.http import require_safe
 
 from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, ngettext
-from dnspanel.web.forms import LONGEST_SEARCH
-from dnspanel.web.layout import PanelRequest, say
-from dnspanel.web.read_once import statuses_of
-from dnspanel.web.rows import DisplayRow, row_address
+from dnspanel.web.frame.forms import LONGEST_SEARCH
+from dnspanel.web.frame.layout import PanelRequest, say
+from dnspanel.web.frame.read_once import statuses_of
+from dnspanel.web.frame.rows import DisplayRow, row_address
 from dnspanel.web.zones.pages import with_sync
 from dnspanel.zones.lists import queries
 from dnspanel.zones.rights import access

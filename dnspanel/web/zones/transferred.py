@@ -13,10 +13,10 @@ from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.primaries.set_up import create_transferred_zone
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer import servers
-from dnspanel.web.forms import MONO, PublishingForm
-from dnspanel.web.layout import PanelRequest
-from dnspanel.web.near_quotas import near_quotas
-from dnspanel.web.primaries_form import PrimariesForm
+from dnspanel.web.frame.forms import MONO, PublishingForm
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.near_quotas import near_quotas
+from dnspanel.web.frame.primaries_form import PrimariesForm
 from dnspanel.zones.errors import HookRefused, KeptBack, Locked, NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel
 from dnspanel.zones.rights import access

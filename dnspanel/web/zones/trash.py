@@ -13,9 +13,9 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.publish.gone_zones import delete_for_good
 from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, ngettext
-from dnspanel.web.forms import LONGEST_SEARCH, GoneForm
-from dnspanel.web.layout import PanelRequest, say
-from dnspanel.web.rows import display_rows
+from dnspanel.web.frame.forms import LONGEST_SEARCH, GoneForm
+from dnspanel.web.frame.layout import PanelRequest, say
+from dnspanel.web.frame.rows import display_rows
 from dnspanel.zones.errors import NameRefused, NameTaken, NotInTrash, QuotaExceeded, StillOnItsWay
 from dnspanel.zones.lists import queries
 from dnspanel.zones.models import TRASH_DAYS, Channel, Zone, gone_at

@@ -51,7 +51,7 @@ WRITERS = {
     # Puts new secrets where those of a lost key were: into the places above.
     "dnspanel/backup/lost_key.py": set(),
     # A page that is shown once, within seconds, out of a session; a rotation may make it unreadable.
-    "dnspanel/web/one_time_page.py": set(),
+    "dnspanel/web/frame/one_time_page.py": set(),
     "dnspanel/webhooks/hooks.py": {"webhooks.Webhook.secret", "webhooks.Webhook.old_secret"},
     "dnspanel/webhooks/publish_hooks.py": {"zones.PublishHook.secret", "zones.PublishHook.old_secret"},
     "dnspanel/zones/log/signing_log.py": {"zones.ZoneKey.private_encrypted"},

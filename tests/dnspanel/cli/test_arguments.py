@@ -13,7 +13,7 @@ import pytest
 
 from dnspanel.cli.arguments import COMPLETION_SECONDS, TYPES, Completed
 from dnspanel.cli.passphrase import FILE
-from dnspanel.web.editor.type_filter import TYPE_NAMES
+from dnspanel.web.editor.rows.type_filter import TYPE_NAMES
 from tests.dnspanel.cli.conftest import Run, run_command
 from tests.dnspanel.cli.test_main import ALL
 

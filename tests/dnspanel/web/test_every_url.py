@@ -45,8 +45,8 @@ from dnspanel.transfer.cutover.delegation import Point, Verdict
 from dnspanel.transfer.imports import jobs
 from dnspanel.transfer.models import CutoverCheck, CutoverZone, ImportZone, RunState, SourceKind
 from dnspanel.transfer.zone_templates import runs as template_runs
-from dnspanel.web.editor.review import fingerprint
-from dnspanel.web.signed_in import SET_UP_VIEWS
+from dnspanel.web.account.signed_in import SET_UP_VIEWS
+from dnspanel.web.editor.review.review import fingerprint
 from dnspanel.webhooks.models import Delivery, Event, Webhook
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.drafts import draft, named_drafts

@@ -1,4 +1,4 @@
-"""A sign-in waits for its second factor in its own browser; `tests/dnspanel/web/test_second_factor.py` walks it."""
+"""A sign-in waits for its second factor in one browser; `tests/dnspanel/web/account/test_second_factor.py` walks it."""
 
 from django.contrib.auth.models import AnonymousUser
 from django.contrib.sessions.backends.db import SessionStore

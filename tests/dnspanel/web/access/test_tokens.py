@@ -1,4 +1,4 @@
-"""Pages of tokens and TSIG keys. Tests `web.confirm` and `web.one_time_page` too."""
+"""Pages of tokens and TSIG keys. Tests `frame.confirm` and `frame.one_time_page` too."""
 
 import re
 from datetime import timedelta

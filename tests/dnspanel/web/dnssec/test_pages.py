@@ -27,7 +27,7 @@ from dnspanel.zones.signing import sign
 from replication.codec.dnssec import Nsec3
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, YES, Browser, MakeZone, forget_password
-from tests.dnspanel.web.editor.test_history import publish
+from tests.dnspanel.web.editor.history.test_history import publish
 from tests.dnspanel.zones.conftest import rr
 from tests.dnspanel.zones.conftest import zone as zone
 from tests.dnspanel.zones.dnssec.test_key_material import bind_keys

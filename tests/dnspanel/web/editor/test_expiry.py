@@ -1,6 +1,6 @@
 """The page on which a record is told to go by itself, and where its time is displayed.
 
-Tests `editor.row_expiries` too.
+Tests `rows.row_expiries` too.
 """
 
 from datetime import timedelta

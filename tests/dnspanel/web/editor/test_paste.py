@@ -4,8 +4,8 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.counted_lines import TooManyLines
-from dnspanel.web.editor.pasted_table import mapping_of, read_table
-from dnspanel.web.editor.quick_add import PastedLine, read_lines
+from dnspanel.web.editor.lines.pasted_table import mapping_of, read_table
+from dnspanel.web.editor.lines.quick_add import PastedLine, read_lines
 from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Operation, Zone
 from replication.dns.rrset import RRset

@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.web.editor.rrset_form import digest_of
+from dnspanel.web.editor.lines.rrset_form import digest_of
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Operation, Zone
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone

@@ -4,8 +4,8 @@ import pytest
 from django.test import Client
 
 from dnspanel.accounts.models import User
-from dnspanel.web.editor.rrset_form import digest_of
-from dnspanel.web.rows import row_id
+from dnspanel.web.editor.lines.rrset_form import digest_of
+from dnspanel.web.frame.rows import row_id
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Operation, Zone

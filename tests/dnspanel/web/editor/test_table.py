@@ -10,7 +10,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import User
 from dnspanel.web import row_patterns
-from dnspanel.web.rows import row_id
+from dnspanel.web.frame.rows import row_id
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.complaints import warned
 from dnspanel.zones.drafts import draft

@@ -3,7 +3,8 @@
 import pytest
 from django.urls import resolve, reverse
 
-from dnspanel.web.editor import history, table
+from dnspanel.web.editor import table
+from dnspanel.web.editor.history import history
 
 NAMES = [
     "example.test.",

@@ -8,7 +8,7 @@ from django_htmx.middleware import HtmxDetails
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.zone_head import focus_after, with_draft_state, zone_head
-from dnspanel.web.layout import is_fragment
+from dnspanel.web.frame.layout import is_fragment
 from dnspanel.zones.drafts import draft
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.zones.conftest import rr

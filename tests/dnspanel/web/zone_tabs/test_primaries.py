@@ -1,6 +1,6 @@
 """Where a zone comes from, in the tab of its settings and in the strip above its pages.
 
-Tests `web.primaries_form` and `editor.transferred_from` too.
+Tests `frame.primaries_form` and `editor.transferred_from` too.
 """
 
 from datetime import timedelta

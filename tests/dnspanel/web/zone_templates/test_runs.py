@@ -1,4 +1,4 @@
-"""Pages of runs of templates: a dry run, what it found, and the same for good. Tests `web.run_display` too."""
+"""Pages of runs of templates: a dry run, what it found, and the same for good. Tests `frame.run_display` too."""
 
 from typing import Any
 from uuid import uuid4

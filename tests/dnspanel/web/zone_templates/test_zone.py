@@ -1,6 +1,6 @@
 """A template in a zone: previewed with a diff, drafted only as previewed, and kept in step or not.
 
-Tests the fields of its variables (`web.variable_fields`) and new zones that begin with it (`zones.from_template`).
+Tests the fields of its variables (`frame.variable_fields`) and new zones that begin with it (`zones.from_template`).
 """
 
 from typing import Any

@@ -5,7 +5,7 @@ import re
 import pytest
 
 from dnspanel.accounts.models import Role, User
-from dnspanel.web.rows import row_id
+from dnspanel.web.frame.rows import row_id
 from dnspanel.web.zones import palette as palette_page
 from dnspanel.zones.lists.zone_marks import note_visit, pin
 from dnspanel.zones.search import zone_conditions

@@ -7,7 +7,7 @@ import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import Role, User
-from dnspanel.web.rows import row_id
+from dnspanel.web.frame.rows import row_id
 from dnspanel.zones.complaints import complaints_upkeep
 from dnspanel.zones.search import everywhere, texts, texts_upkeep, zone_conditions, zones_by_name
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone

@@ -1,4 +1,4 @@
-"""Sign-in at a real provider: `oidc.adapter`, `providers.admit`, `providers.links`, `web.oidc` as browsers meet it."""
+"""Sign-in at a real provider: `oidc.adapter`, `providers.admit`, `providers.links`, `account.oidc` in browsers."""
 
 import time
 from typing import Any

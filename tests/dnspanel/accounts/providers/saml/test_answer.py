@@ -1,6 +1,6 @@
 """Sign-in at a real SAML provider: what is good once, in its own browser, and what is not good at all.
 
-`saml.answer`, `saml.question`, `web.saml` and `providers.sign_in` as browsers meet them.
+`saml.answer`, `saml.question`, `account.saml` and `providers.sign_in` as browsers meet them.
 """
 
 from typing import Any

@@ -1,0 +1,88 @@
+"""Views of invitations and passwords. Signing in is django-allauth's."""
+
+from typing import Any
+
+from allauth.account.adapter import get_adapter
+from allauth.account.views import PasswordChangeView
+from allauth.account.views import logout as logout_view
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import login
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse, reverse_lazy
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_safe
+
+from dnspanel.accounts.errors import AccountRefused, BadInvitation
+from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.people import invite
+from dnspanel.accounts.providers.oidc.logout import CAME_BY, sign_out_url
+from dnspanel.texts import gettext
+from dnspanel.web.frame.forms import WelcomeForm
+from dnspanel.web.frame.layout import PanelRequest, no_store
+
+
+@no_store
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "HEAD", "POST"])
+def welcome(request: HttpRequest, secret: str) -> HttpResponse:
+    """Show the form of an invitation; a POST creates its account, once, and signs the person in."""
+    now = timezone.now()
+    form = WelcomeForm(request.POST or None)
+    try:
+        role = Role(invite.open_invitation(secret, now).role)
+        if form.is_valid():
+            user = invite.accept_invitation(secret=secret, now=now, **form.cleaned_data)
+            login(request, user, backend=settings.AUTHENTICATION_BACKENDS[0])
+            return redirect("zone-list")
+    except BadInvitation as exc:
+        return render(request, "account/welcome_refused.html", {"refusal": str(exc)}, status=410)
+    except AccountRefused as exc:
+        form.refuse_all(exc.fields)
+    context = {"form": form, "role": role.label}
+    return render(request, "account/welcome.html", context, status=422 if form.is_bound else 200)
+
+
+@require_safe
+def who_is_here(request: PanelRequest) -> HttpResponse:
+    """Say who is signed in: as a page, for a tab in which somebody did that for another one, and as JSON for that."""
+    if get_adapter().is_ajax(request):
+        return JsonResponse({"user": request.user.username})
+    return render(request, "account/here.html")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_out(request: HttpRequest) -> HttpResponse:
+    """Sign out, after a yes; who came from a provider is shown the way to sign out there too."""
+    came_by = request.session.get(CAME_BY, {})
+    response: HttpResponse = logout_view(request)
+    url = sign_out_url(came_by, settings.PANEL_URL + reverse("account_login"))
+    if request.method == "POST" and url:
+        return render(request, "account/signed_out.html", {"provider": came_by["name"], "url": url})
+    return response
+
+
+class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is untyped
+    success_url = reverse_lazy("zone-list")
+
+    def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
+        """Who signs in by a provider alone has no password to change."""
+        if isinstance(request.user, User) and not request.user.has_usable_password():
+            messages.info(request, gettext("You have no password here: you sign in by a provider."))
+            return redirect("account-providers")
+        response: HttpResponse = super().dispatch(request, *args, **kwargs)
+        return response
+
+    def get_form(self, *args: Any, **kwargs: Any) -> Any:
+        form = super().get_form(*args, **kwargs)
+        for field in form.fields.values():
+            field.widget.attrs = {"class": "input", "autocomplete": field.widget.attrs.get("autocomplete", "")}
+        form.fields["oldpassword"].label = gettext("Present password")
+        form.fields["password2"].label = gettext("New password again")
+        form.fields["password1"].help_text = gettext("At least 10 characters.")
+        return form
+
+
+change_password = _ChangePassword.as_view()

@@ -1,0 +1,196 @@
+"""Views of sign-in by providers: the way there, back from OpenID Connect, and to which of them one's account is linked.
+
+The way back from SAML is in `web.account.saml`.
+"""
+
+import requests
+from allauth.account.utils import get_next_redirect_url
+from allauth.core import ratelimit
+from allauth.socialaccount.models import SocialApp
+from allauth.socialaccount.providers.base import AuthProcess
+from django.contrib import messages
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.csrf import csrf_exempt
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.errors import ProviderUnknown, SignInRefused
+from dnspanel.accounts.models import ProviderKind, ProviderLink, SignInProvider
+from dnspanel.accounts.providers import links
+from dnspanel.accounts.providers import rows as providers
+from dnspanel.accounts.providers.admit import record_refusal
+from dnspanel.accounts.providers.ldap.backend import identity_by_password
+from dnspanel.accounts.providers.oidc.adapter import CallbackView, RequestAdapter
+from dnspanel.accounts.providers.oidc.adapter import Provider as OidcProvider
+from dnspanel.accounts.providers.oidc.discovery import configuration_of, keys_of
+from dnspanel.accounts.providers.oidc.id_token import verified_logout
+from dnspanel.accounts.providers.oidc.logout import end_sessions
+from dnspanel.accounts.providers.saml.question import Provider as SamlProvider
+from dnspanel.accounts.providers.session import ProviderAway
+from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, refused
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.forms import LdapPasswordForm
+from dnspanel.web.frame.layout import PanelRequest, no_store
+
+
+@require_POST
+def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """Lead on to the provider. By a page, not a redirect: browsers hold `form-action` against redirects of forms."""
+    return _lead_on(request, provider_id, AuthProcess.LOGIN, get_next_redirect_url(request))
+
+
+@require_safe
+def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """Sign in whom the provider sends back, or link them."""
+    try:
+        if comes_too_often(request):
+            return refused(request, providers.provider_in_use(provider_id, ProviderKind.OIDC), TOO_OFTEN)
+        response = CallbackView.adapter_view(RequestAdapter(request, provider_id))(request)
+    except (ProviderUnknown, SocialApp.DoesNotExist) as exc:
+        raise Http404 from exc
+    assert isinstance(response, HttpResponse)
+    return response
+
+
+@csrf_exempt  # the caller is the provider itself; what it says is signed
+@no_store
+@require_POST
+def ended(request: HttpRequest, provider_id: str) -> HttpResponse:
+    """End the sessions of which the provider says that theirs ended there (Back-Channel Logout 1.0, 2.5)."""
+    try:
+        row = providers.provider_in_use(provider_id, ProviderKind.OIDC)
+    except ProviderUnknown as exc:
+        raise Http404 from exc
+    if comes_too_often(request):
+        return JsonResponse({"error": "too_many_requests"}, status=429)
+    now = timezone.now()
+    try:
+        keys = keys_of(configuration_of(row.issuer))
+        token = request.POST.get("logout_token")
+        told = verified_logout(token, keys=keys, issuer=row.issuer, client_id=row.client_id, now=now)
+    except requests.RequestException as exc:
+        return JsonResponse({"error": "invalid_request", "error_description": str(exc)}, status=400)
+    except SignInRefused as exc:
+        record_refusal(provider=row, reason=exc.reason, now=now)
+        return JsonResponse({"error": "invalid_request", "error_description": str(exc)}, status=400)
+    end_sessions(provider=row, ended=told, now=now)
+    return HttpResponse()
+
+
+@require_safe
+def own_providers(request: PanelRequest) -> HttpResponse:
+    """Show to which providers the account is linked, and to which it can be."""
+    mine = {link.provider_id: link for link in links.links_of(request.user)}
+    rows: list[tuple[SignInProvider, ProviderLink | None]] = [(link.provider, link) for link in mine.values()]
+    rows += [(provider, None) for provider in providers.linkable() if provider.pk not in mine]
+    return render(request, "account/providers.html", {"rows": rows})
+
+
+@require_POST
+def link(request: PanelRequest, provider_id: int) -> HttpResponse:
+    """Lead on to the provider, to link the account to whoever signs in there; wants the password."""
+    provider = providers.provider_by_id(provider_id)
+    if not provider.active:
+        raise ProviderUnknown
+    if (question := ask(request, _ABOUT_LINK)) is not None:
+        return question
+    if provider.kind == ProviderKind.LDAP:
+        return redirect("account-provider-password", provider.pk)
+    return _lead_on(request, provider.slug, AuthProcess.CONNECT, None)
+
+
+_ABOUT_LINK = Question(
+    title=gettext_lazy("Link your account to a provider"),
+    effects=(gettext_lazy("Whoever signs in there as you can do here what you can."),),
+    button=gettext_lazy("Link it"),
+    back="/account/providers/",
+    needs_password=True,
+    only_password=True,
+    is_dangerous=False,
+)
+
+
+@sensitive_post_parameters("password")
+@require_http_methods(["GET", "HEAD", "POST"])
+def link_password(request: PanelRequest, ldap_id: int) -> HttpResponse:
+    """Show the form for the password of an LDAP server; with it the account is linked to who has it there."""
+    provider = providers.provider_by_id(ldap_id, ProviderKind.LDAP)
+    if not provider.active:
+        raise ProviderUnknown
+    # What answers the question is the password here, which that server must not see.
+    is_sent = "typed" in request.POST and "confirmed" not in request.POST
+    form = LdapPasswordForm(request.POST if is_sent else None)
+    if (question := ask(request, _ABOUT_LINK)) is not None:
+        return redirect(request.path) if is_sent else question
+    if form.is_valid() and _links_by_password(request, provider, form):
+        messages.success(
+            request, gettext("Sign in with your password of {name} from now on.").format(name=provider.name)
+        )
+        return redirect("account_login")
+    context = {"provider": provider, "form": form}
+    return render(request, "account/provider_password.html", context, status=422 if form.is_bound else 200)
+
+
+def _links_by_password(request: PanelRequest, provider: SignInProvider, form: LdapPasswordForm) -> bool:
+    """Whether the account is linked now; else the form says why."""
+    if not ratelimit.consume(request, action="reauthenticate", user=request.user):
+        form.refuse(None, gettext("These were too many tries. Wait a minute."))
+        return False
+    now = timezone.now()
+    try:
+        identity = identity_by_password(provider, now=now, **form.cleaned_data)
+        if identity is None:
+            form.refuse("password", gettext("Name or password are wrong."))
+            return False
+        links.link_own_account(provider=provider, identity=identity, user=request.user, now=now)
+    except (ProviderAway, SignInRefused) as exc:
+        form.refuse(None, str(exc))
+        return False
+    return True
+
+
+@require_POST
+def unlink(request: PanelRequest, provider_id: int) -> HttpResponse:
+    """End the link, after a yes."""
+    found = [each for each in links.links_of(request.user) if each.provider_id == provider_id]
+    if not found:
+        raise ProviderUnknown
+    question = Question(
+        title=gettext("Unlink {name}").format(name=found[0].provider.name),
+        effects=(
+            gettext("You are signed out everywhere."),
+            gettext("What the provider’s groups gave you is taken away."),
+        ),
+        button=gettext("Unlink"),
+        back=reverse("account-providers"),
+    )
+    if (page := ask(request, question)) is not None:
+        return page
+    try:
+        links.unlink(link=found[0], by=request.user, now=timezone.now())
+    except SignInRefused as exc:
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
+        return redirect("account-providers")
+    return redirect("account_login")
+
+
+def _lead_on(request: HttpRequest, slug: str, process: str, next_url: str | None) -> HttpResponse:
+    """The page that leads to the provider."""
+    try:
+        row = providers.provider_in_use(slug, ProviderKind.OIDC, ProviderKind.SAML)
+    except ProviderUnknown as exc:
+        raise Http404 from exc
+    if comes_too_often(request):
+        return refused(request, row, TOO_OFTEN)
+    provider = (SamlProvider if row.kind == ProviderKind.SAML else OidcProvider)(request, row)
+    try:
+        url = provider.begin(request, process=process, next_url=next_url)
+    except requests.RequestException as exc:
+        return refused(request, row, SignInRefused("away", str(exc)))
+    except SignInRefused as exc:
+        return refused(request, row, exc)
+    return render(request, "account/to_provider.html", {"provider": row, "url": url})

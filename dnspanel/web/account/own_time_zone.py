@@ -1,0 +1,40 @@
+"""The page where a person chooses the time zone of the times on their pages."""
+
+from django import forms
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.accounts.people.own_time_zone import set_time_zone
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.time_zones import offered_names
+from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.layout import PanelRequest
+
+
+class TimeZoneForm(PanelForm):
+    """The time zones of the machine's database."""
+
+    time_zone = forms.ChoiceField(
+        label=gettext_lazy("Time zone"),
+        choices=lambda: [(name, name.replace("_", " ")) for name in offered_names()],
+        help_text=(
+            gettext_lazy("Pages show times by this clock, and read those that you type by it. Files and APIs keep UTC.")
+        ),
+    )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def own_time_zone(request: PanelRequest) -> HttpResponse:
+    """Show the form; a POST keeps the time zone for this person, wherever they sign in."""
+    form = TimeZoneForm(request.POST or None, initial={"time_zone": request.user.time_zone})
+    if form.is_valid():
+        set_time_zone(person=request.user, name=form.cleaned_data["time_zone"])
+        messages.success(
+            request, gettext("Times are those of {time_zone} from now on.").format(time_zone=request.user.time_zone)
+        )
+        return redirect("account-time-zone")
+    context = {"form": form, "now": timezone.now()}
+    return render(request, "account/time_zone.html", context, status=422 if form.is_bound else 200)

@@ -1,0 +1,157 @@
+"""Passkeys: adding and removing one's own, and signing in by one alone."""
+
+import json
+from typing import Any
+
+from allauth.account.adapter import get_adapter
+from allauth.account.internal.flows.login import perform_login
+from allauth.account.models import Login
+from allauth.account.utils import get_next_redirect_url
+from allauth.core.internal import ratelimit
+from allauth.mfa.base.internal.flows import post_authentication
+from django import forms
+from django.contrib import messages
+from django.core.exceptions import ValidationError
+from django.core.serializers.json import DjangoJSONEncoder
+from django.http import Http404, HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dnspanel.accounts.errors import PasskeyRefused
+from dnspanel.accounts.sign_in import passkeys as verbs
+from dnspanel.accounts.sign_in.passkeys import LONGEST_CREDENTIAL, LONGEST_NAME, are_possible, begin_adding, begin_using
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.account.recovery_codes import page_with_codes
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.layout import PanelRequest, no_store
+
+
+class CredentialForm(PanelForm):
+    """What a browser sends of a passkey."""
+
+    credential = forms.CharField(max_length=LONGEST_CREDENTIAL, widget=forms.HiddenInput)
+
+    def clean_credential(self) -> Any:
+        try:
+            return json.loads(self.cleaned_data["credential"])
+        except (ValueError, RecursionError) as exc:
+            raise ValidationError(str(PasskeyRefused())) from exc
+
+
+class NewPasskeyForm(CredentialForm):
+    """A passkey, what to call it, and whether it may do without the password."""
+
+    name = forms.CharField(
+        label=gettext_lazy("What to call it"),
+        max_length=LONGEST_NAME,
+        initial=gettext_lazy("Passkey"),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    alone = forms.BooleanField(
+        label=gettext_lazy("Sign in with it alone, without the password"),
+        required=False,
+        initial=True,
+        help_text=gettext_lazy("It then asks for a finger, a face or a PIN of its own."),
+    )
+
+
+def options_json(options: dict[str, Any]) -> str:
+    """What a script hands to the browser, for an attribute of a form."""
+    return json.dumps(options, cls=DjangoJSONEncoder)
+
+
+@no_store
+@require_http_methods(["GET", "HEAD", "POST"])
+def add_passkey(request: PanelRequest) -> HttpResponse:
+    """Show how a passkey is added, after the password; a POST of what the browser made of it adds it."""
+    if not are_possible():
+        raise Http404
+    if (question := ask(request, _BEFORE_PASSKEY)) is not None:
+        return question
+    form = NewPasskeyForm(request.POST if "credential" in request.POST else None)
+    if form.is_valid():
+        try:
+            codes = verbs.add_passkey(user=request.user, now=timezone.now(), **form.cleaned_data)
+        except PasskeyRefused as exc:
+            form.refuse(None, str(exc))
+        else:
+            messages.success(request, gettext("The passkey is added."))
+            return page_with_codes(request, codes) if codes else redirect("account-signing-in")
+    elif request.method == "POST" and not form.is_bound:  # the password was right
+        return redirect("account-passkey")
+    context = {"form": form, "options": options_json(begin_adding(request.user))}
+    return render(request, "account/passkey_add.html", context, status=422 if form.is_bound else 200)
+
+
+@require_POST
+def remove_passkey(request: PanelRequest, passkey_id: int) -> HttpResponse:
+    """Remove one's own passkey, after a yes and the password."""
+    if (question := ask(request, _BEFORE_REMOVAL)) is not None:
+        return question
+    verbs.remove_passkey(user=request.user, pk=passkey_id, now=timezone.now())
+    messages.success(request, gettext("The passkey is removed."))
+    return redirect("account-signing-in")
+
+
+@no_store
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """Tell a script what to ask the browser for; a POST of its answer signs in whose passkey answered.
+
+    The dialog on top of a page is answered as JSON, and names in `login` who it is that goes on there.
+    """
+    if not are_possible():
+        raise Http404
+    if request.user.is_authenticated:
+        return lead_on(request, reverse("home"))
+    if request.method != "POST":
+        return JsonResponse({"request_options": begin_using(None)}, encoder=DjangoJSONEncoder)
+    limit = ratelimit.consume_or_429(request, app="allauth.mfa", action="webauthn_login")
+    if limit is not None:
+        assert isinstance(limit, HttpResponse)
+        return limit
+    form = CredentialForm(request.POST)
+    try:
+        if not form.is_valid():
+            raise PasskeyRefused
+        row = verbs.sign_in_by_passkey(credential=form.cleaned_data["credential"], now=timezone.now())
+        if request.POST.get("login", row.user.username) != row.user.username:
+            raise PasskeyRefused(gettext("This passkey is one of another account."))
+    except PasskeyRefused as exc:
+        if get_adapter().is_ajax(request):
+            return JsonResponse({"form": {"errors": [str(exc)]}}, status=400)
+        messages.error(request, str(exc))
+        return redirect("account_login")
+    post_authentication(request, row, passwordless=True)
+    response = perform_login(request, Login(user=row.user, redirect_url=get_next_redirect_url(request)))
+    assert isinstance(response, HttpResponse)
+    return lead_on(request, response["Location"]) if "Location" in response else response
+
+
+def lead_on(request: HttpRequest, path: str, **more: object) -> HttpResponse:
+    """Lead to the next page of a sign-in: by a redirect, or as the dialog on top of a page reads it."""
+    if get_adapter().is_ajax(request):
+        return JsonResponse({"location": path, **more}, encoder=DjangoJSONEncoder)
+    return redirect(path)
+
+
+_OWN_PAGE = "/account/signing-in/"
+_BEFORE_PASSKEY = Question(
+    title=gettext_lazy("Add a passkey"),
+    effects=(gettext_lazy("Whoever holds it can sign in to your account from then on."),),
+    button=gettext_lazy("Go on"),
+    back=_OWN_PAGE,
+    needs_password=True,
+    only_password=True,
+    is_dangerous=False,
+)
+_BEFORE_REMOVAL = Question(
+    title=gettext_lazy("Remove a passkey"),
+    effects=(gettext_lazy("It opens nothing here any more. Delete it in the browser or on its stick too."),),
+    button=gettext_lazy("Remove it"),
+    back=_OWN_PAGE,
+    needs_password=True,
+)

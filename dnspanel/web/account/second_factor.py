@@ -1,0 +1,232 @@
+"""The page that a sign-in waits at for its second factor, and the pages where a person sets up how they sign in."""
+
+import base64
+from typing import Any
+
+from allauth.account.adapter import get_adapter as account_adapter
+from allauth.account.internal.stagekit import clear_login
+from allauth.account.utils import get_login_redirect_url
+from allauth.mfa.adapter import get_adapter
+from allauth.mfa.base.internal.flows import post_authentication
+from django import forms
+from django.contrib import messages
+from django.http import HttpRequest, HttpResponse, JsonResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.debug import sensitive_post_parameters
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.errors import SecondFactorRefused
+from dnspanel.accounts.models import User
+from dnspanel.accounts.sessions.session_store import MUST_SET_UP
+from dnspanel.accounts.sessions.sessions import end_other_sessions, end_session, sessions_of
+from dnspanel.accounts.sign_in import second_factor as verbs
+from dnspanel.accounts.sign_in.passkeys import are_possible, begin_using, check_passkey
+from dnspanel.accounts.sign_in.second_factor import SecondFactors, second_factors_of
+from dnspanel.accounts.sign_in.second_factor_rules import second_factor_due
+from dnspanel.accounts.sign_in.sign_in_stage import SecondFactorStage, stage_of
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.account.passkeys import CredentialForm, lead_on, options_json
+from dnspanel.web.account.recovery_codes import page_with_codes
+from dnspanel.web.frame.confirm import Question, ask
+from dnspanel.web.frame.forms import PanelForm
+from dnspanel.web.frame.layout import PanelRequest, no_store
+
+
+class CodeForm(PanelForm):
+    """A code of an authenticator app, or a recovery code."""
+
+    code = forms.CharField(
+        label=gettext_lazy("Code"),
+        max_length=40,
+        widget=forms.TextInput(
+            attrs={
+                "class": "input input-mono",
+                "inputmode": "numeric",
+                "autocomplete": "one-time-code",
+                "autofocus": True,
+                "spellcheck": "false",
+            }
+        ),
+    )
+
+
+@no_store
+@sensitive_post_parameters("code")
+@require_http_methods(["GET", "HEAD", "POST"])
+def sign_in(request: HttpRequest) -> HttpResponse:
+    """Ask whoever has shown their password for the second factor; with it, they are signed in.
+
+    `leave` gives the sign-in up. The dialog on top of a page is answered as
+    allauth answers it: where to go, or what is wrong with the form.
+    """
+    stage = stage_of(request)
+    has = SecondFactors() if stage is None else second_factors_of(stage.user)
+    if stage is None or "leave" in request.POST or not has:
+        if not request.user.is_authenticated:
+            clear_login(request)
+            return lead_on(request, reverse("account_login"))
+        return lead_on(request, get_login_redirect_url(request))
+    by_passkey = "credential" in request.POST
+    form: PanelForm = CredentialForm(request.POST) if by_passkey else CodeForm(request.POST or None)
+    if form.is_valid() and _is_right(request, stage.user, form):
+        return _signed_in(request, stage)
+    if account_adapter().is_ajax(request):
+        if not form.is_bound:  # a redirect from the first step, which is done already; and what to ask a passkey
+            options = begin_using(stage.user) if has.passkeys and are_possible() else None
+            return lead_on(request, request.path, request_options=options)
+        faults = [str(each) for faults in form.errors.values() for each in faults]
+        return JsonResponse({"form": {"errors": faults}}, status=400)
+    context = {
+        "form": CodeForm() if by_passkey else form,
+        "person": stage.user,
+        "has": has,
+        "fault_of_passkey": " ".join(map(str, form.errors.get("credential", []))),
+        "options": options_json(begin_using(stage.user)) if has.passkeys else "",
+    }
+    return render(request, "account/second_factor_sign_in.html", context, status=422 if form.is_bound else 200)
+
+
+def _is_right(request: HttpRequest, user: User, form: PanelForm) -> bool:
+    """Return whether it is a code of the person's, used up by now, or a passkey; if not, the form says why."""
+    now, field = timezone.now(), next(iter(form.fields))
+    sent = form.cleaned_data[field]
+    try:
+        if isinstance(form, CredentialForm):
+            row = check_passkey(user=user, credential=sent, now=now)
+        else:
+            row = verbs.use_code(user=user, code=sent, address=request.META.get("REMOTE_ADDR", ""), now=now)
+    except SecondFactorRefused as exc:
+        form.refuse(field, str(exc))
+        return False
+    row.user = user
+    post_authentication(request, row)
+    return True
+
+
+def _signed_in(request: HttpRequest, stage: SecondFactorStage) -> HttpResponse:
+    response: HttpResponse = stage.exit()
+    return lead_on(request, response["Location"]) if "Location" in response else response
+
+
+@require_safe
+def signing_in(request: PanelRequest) -> HttpResponse:
+    """Show what the person has set up, what they could, and where they are signed in."""
+    context = {
+        "second_factors": second_factors_of(request.user),
+        "passkeys_are_possible": are_possible(),
+        "sessions": sessions_of(request.user, timezone.now()),
+        "key": request.session.session_key,
+        "due": second_factor_due(request.user),
+        "must_set_up": bool(request.session.get(MUST_SET_UP)),
+    }
+    return render(request, "account/signing_in.html", context)
+
+
+@require_POST
+def end_sessions(request: PanelRequest) -> HttpResponse:
+    """End the session of this id, or all but this one."""
+    now = timezone.now()
+    if public_id := request.POST.get("session"):
+        end_session(user=request.user, public_id=public_id, now=now)
+        messages.success(request, gettext("The session has ended."))
+    else:
+        ended = end_other_sessions(user=request.user, keep=request.session.session_key, now=now)
+        messages.success(
+            request, gettext("You are signed in here alone; {ended} sessions have ended.").format(ended=ended)
+        )
+    return redirect("account-signing-in")
+
+
+@no_store
+@sensitive_post_parameters("code", "password", "second_factor")
+@require_http_methods(["GET", "HEAD", "POST"])
+def set_up_app(request: PanelRequest) -> HttpResponse:
+    """Show a new secret, after the password; a POST with a code of it sets the app up, and shows recovery codes."""
+    if second_factors_of(request.user).app:
+        return redirect("account-signing-in")
+    if (question := ask(request, _BEFORE_APP)) is not None:
+        return question
+    form = CodeForm(request.POST if "code" in request.POST else None)
+    if form.is_valid():
+        try:
+            codes = verbs.set_up_app(
+                user=request.user, session=request.session, code=form.cleaned_data["code"], now=timezone.now()
+            )
+        except SecondFactorRefused as exc:
+            form.refuse("code", str(exc))
+        else:
+            messages.success(request, gettext("The app is set up: your next sign-in asks for a code of it."))
+            return page_with_codes(request, codes) if codes else redirect("account-signing-in")
+    elif request.method == "POST" and not form.is_bound:  # the password was right
+        return redirect("account-app")
+    secret = verbs.secret_being_set_up(request.session) if form.is_bound else ""
+    context = _set_up_context(request.user, secret or verbs.begin_set_up(request.session))
+    return render(request, "account/app_set_up.html", {"form": form, **context}, status=422 if form.is_bound else 200)
+
+
+def _set_up_context(user: User, secret: str) -> dict[str, Any]:
+    """The secret as a picture, as a link for a phone, and to be typed."""
+    adapter = get_adapter()
+    url = adapter.build_totp_url(user, secret)
+    picture = base64.b64encode(adapter.build_totp_svg(url).encode()).decode()
+    groups = " ".join(secret[start : start + 4] for start in range(0, len(secret), 4))
+    return {"picture": f"data:image/svg+xml;base64,{picture}", "secret": groups}
+
+
+@require_POST
+def make_codes(request: PanelRequest) -> HttpResponse:
+    """Make new recovery codes, after a yes and the password, and show them, this once."""
+    if not second_factors_of(request.user):
+        messages.error(request, gettext("Set up an authenticator app or a passkey first."))
+        return redirect("account-signing-in")
+    if (question := ask(request, _BEFORE_CODES)) is not None:
+        return question
+    try:
+        codes = verbs.make_recovery_codes(user=request.user, now=timezone.now())
+    except SecondFactorRefused as exc:
+        messages.error(request, str(exc))
+        return redirect("account-signing-in")
+    return page_with_codes(request, codes)
+
+
+@require_POST
+def remove_app(request: PanelRequest) -> HttpResponse:
+    """Turn the authenticator app off, after a yes and the password."""
+    if (question := ask(request, _BEFORE_REMOVAL)) is not None:
+        return question
+    verbs.remove_app(user=request.user, now=timezone.now())
+    messages.success(request, gettext("The authenticator app is turned off."))
+    return redirect("account-signing-in")
+
+
+_OWN_PAGE = "/account/signing-in/"
+_BEFORE_APP = Question(
+    title=gettext_lazy("Set up an authenticator app"),
+    effects=(gettext_lazy("Whoever sets it up decides who can sign in to your account from then on."),),
+    button=gettext_lazy("Go on"),
+    back=_OWN_PAGE,
+    needs_password=True,
+    only_password=True,
+    is_dangerous=False,
+)
+_BEFORE_CODES = Question(
+    title=gettext_lazy("Make new recovery codes"),
+    effects=(gettext_lazy("The old ones open nothing any more."), gettext_lazy("The new ones are shown once.")),
+    button=gettext_lazy("Make new codes"),
+    back=_OWN_PAGE,
+    needs_password=True,
+)
+_BEFORE_REMOVAL = Question(
+    title=gettext_lazy("Turn the authenticator app off"),
+    effects=(
+        gettext_lazy("Codes of the app are not asked for, and open nothing any more."),
+        gettext_lazy(
+            "Without a passkey your password alone opens your account, and the recovery codes go with the app."
+        ),
+    ),
+    button=gettext_lazy("Turn it off"),
+    back=_OWN_PAGE,
+    needs_password=True,
+)

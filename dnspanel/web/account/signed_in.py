@@ -1,0 +1,266 @@
+"""Middleware: without a session only the views in `OPEN_VIEWS` answer; exceptions of refusal become pages."""
+
+import time
+from collections.abc import Callable
+from datetime import datetime
+from urllib.parse import urlsplit
+
+from django.conf import settings
+from django.contrib import messages
+from django.contrib.auth import logout
+from django.contrib.auth.views import redirect_to_login
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.cache import patch_vary_headers
+
+from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
+from dnspanel.accounts.errors import (
+    DirectoryUnknown,
+    GrantUnknown,
+    PasskeyUnknown,
+    ProviderUnknown,
+    RoleUnknown,
+    SessionUnknown,
+    TeamUnknown,
+    TokenQuotaExceeded,
+    TokenUnknown,
+)
+from dnspanel.accounts.models import Role, User
+from dnspanel.accounts.people.own_time_zone import time_zone_of
+from dnspanel.accounts.sessions.session_store import MUST_SET_UP, SEEN, SESSION_ENDS, note_seen
+from dnspanel.accounts.sessions.session_store import note_sign_in as note_session
+from dnspanel.accounts.sign_in.second_factor_rules import second_factor_due
+from dnspanel.alerts.errors import RouteUnknown
+from dnspanel.catalogs.errors import CatalogUnknown
+from dnspanel.database_away import is_away
+from dnspanel.evidence.errors import DestinationUnknown
+from dnspanel.fleet.errors import UnknownNode
+from dnspanel.secondaries.errors import SecondaryUnknown
+from dnspanel.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
+from dnspanel.texts import gettext, listed
+from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
+from dnspanel.web.frame import database_away
+from dnspanel.webhooks.errors import WebhookUnknown
+from dnspanel.zones.errors import (
+    ChangeRunUnknown,
+    DraftUnknown,
+    PolicyUnknown,
+    PublishingOnHold,
+    QuotaExceeded,
+    RequestUnknown,
+    RuleUnknown,
+    RunUnknown,
+    TemplateRunUnknown,
+    TemplateUnknown,
+    ViewUnknown,
+)
+from dnspanel.zones.lists import queries
+from dnspanel.zones.rights import access
+
+# Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation,
+# `webhook-stop-mails` by the key of a link in a mail, `password-link` by a link for one person, and `mfa_authenticate`
+# by the password that they have just typed.
+OPEN_VIEWS = frozenset(
+    {
+        *("account_login", "mfa_authenticate", "account_inactive", "password-forgotten", "password-link"),
+        *("passkey-sign-in", "welcome", "webhook-stop-mails", "enroll-agent", "language"),
+        # The command line as a file: scripts fetch it before they have a token, and it holds no secret.
+        "docs-cli-file",
+        # Of these only the first middleware answers, and says nothing but names of parts.
+        *("livez", "readyz", "healthz"),
+        # The way to a provider and back from it, where its answer is matched to what was kept of the question.
+        *("openid_connect_login", "openid_connect_callback", "oidc-ended", "saml-acs", "saml-finish", "saml-metadata"),
+    }
+)
+
+# What opens to who has to set up a second factor first: that, their password, and the way out.
+SET_UP_VIEWS = frozenset(
+    {
+        *("account-signing-in", "account-app", "account-passkey", "account-codes", "one-time-page"),
+        *("account-sessions", "account_change_password", "account_logout"),
+    }
+)
+_SEEN_NOTED_EVERY = _RULES_LOOKED_AT_EVERY = 60  # seconds
+_RULES_LOOKED_AT = "second-factor-rules-at"
+
+View = Callable[..., HttpResponse]
+
+_QUOTA_EXCEEDED = (QuotaExceeded, TokenQuotaExceeded, ImportQuotaExceeded)
+# What does not exist, or what this person may not know about.
+_UNKNOWN = (
+    access.Unknown,
+    UnknownNode,
+    TokenUnknown,
+    TeamUnknown,
+    RoleUnknown,
+    GrantUnknown,
+    ProviderUnknown,
+    DestinationUnknown,
+    DirectoryUnknown,
+    WebhookUnknown,
+    CatalogUnknown,
+    SecondaryUnknown,
+    RouteUnknown,
+    PolicyUnknown,
+    ChangeRunUnknown,
+    RunUnknown,
+    TemplateUnknown,
+    TemplateRunUnknown,
+    DraftUnknown,
+    SessionUnknown,
+    ViewUnknown,
+    RequestUnknown,
+    RuleUnknown,
+    PasskeyUnknown,
+)
+
+
+def note_sign_in(*, request: HttpRequest | None, user: User, **signal: object) -> None:
+    """Receive `user_logged_in`: with the session that is saved then, not in the first request after it."""
+    if request is not None and hasattr(request, "session"):
+        note_session(request, time.time())
+        due = _look_at_rules(request, user, time.time())
+        if due is not None and MUST_SET_UP not in request.session and hasattr(request, "_messages"):
+            when = timezone.localtime(due, time_zone_of(user)).strftime("%Y-%m-%d %H:%M")
+            messages.warning(
+                request,
+                gettext("Set up a second factor, in the menu under Signing in. It is needed by {when}.").format(
+                    when=when
+                ),
+            )
+
+
+class SignedInMiddleware:
+    """Refuse requests without a session, and turn refusals into pages."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        try:
+            response = self.get_response(request)
+        finally:
+            timezone.deactivate()  # the thread serves somebody else next
+        # Nothing of a person's pages and files stays behind in a browser or on the way, once they have signed out.
+        response.headers.setdefault("Cache-Control", "no-store")
+        # One URL gives a page or a fragment; a cache must not take one for the other.
+        patch_vary_headers(response, ["HX-Request"])
+        return response
+
+    def process_view(
+        self, request: HttpRequest, view: View, args: list[object], kwargs: dict[str, object]
+    ) -> HttpResponse | None:
+        match = request.resolver_match
+        # The API's views know tokens, not sessions, and deny by default themselves: `api.authentication.HasToken`.
+        if match is not None and (_is_of_an_api(request) or match.view_name in OPEN_VIEWS):
+            return None
+        if request.user.is_authenticated and self._is_active(request):
+            timezone.activate(time_zone_of(request.user))
+            return None if _may_go_on(request) else _to_set_up(request)
+        wants_json = request.get_preferred_type(["text/html", "application/json"]) == "application/json"
+        if request.headers.get("HX-Request") or wants_json:
+            # Never a form to sign in inside a table: `panel.js` opens a dialog on top, and asks again afterwards.
+            return HttpResponse("Sign in first.", status=401, headers={"HX-Trigger": "sign-in-needed"})
+        return redirect_to_login(_page_of(request), reverse("account_login"))
+
+    def _is_active(self, request: HttpRequest) -> bool:
+        """Whether the person did something lately, not only an open page; else they are signed out."""
+        now, seen = time.time(), request.session.get(SEEN)
+        is_over = now >= request.session.get(SESSION_ENDS, now + 1)  # of who came from a provider
+        if is_over or (seen is not None and now - seen > settings.SESSION_IDLE_MINUTES * 60):
+            logout(request)
+            return False
+        if _is_by_the_person(request) and (seen is None or now - seen > _SEEN_NOTED_EVERY):
+            note_seen(request, now)
+        return True
+
+    def process_exception(self, request: HttpRequest, exception: Exception) -> HttpResponse | None:
+        if isinstance(exception, access.InTrash):
+            after = queries.trash_place(exception.deleted_at, exception.zone_id)
+            return render(request, "404.html", {"trashed": exception, "after": after}, status=404)
+        if isinstance(exception, _UNKNOWN):
+            return render(request, "404.html", {"what": str(exception)}, status=404)
+        if isinstance(exception, access.RightMissing):
+            return _refused(request, 403, "403.html", str(exception))
+        if isinstance(exception, SearchTooGeneral):
+            return _refused(request, 422, "too_general.html", str(exception))
+        if was_ended(exception):
+            message = gettext(
+                "The database took longer than a page may take. Nothing was changed; try again in a few seconds."
+            )
+            response = _refused(request, 503, "too_slow.html", message)
+            response["Retry-After"] = str(RETRY_AFTER)
+            return response
+        if is_away(exception) and not _is_of_an_api(request):  # those have forms of their own: `server_errors`
+            return database_away.answer(request, exception)
+        if isinstance(exception, _QUOTA_EXCEEDED):
+            return _refused(request, 409, "quota_exceeded.html", str(exception))
+        if isinstance(exception, PublishingOnHold):
+            return _refused(request, 503, "on_hold.html", str(exception), hold=exception)
+        if isinstance(exception, access.Forbidden):
+            return forbidden(request, exception.permission)
+        return None
+
+
+def _is_of_an_api(request: HttpRequest) -> bool:
+    return request.resolver_match is not None and request.resolver_match.app_names[:1] == ["api"]
+
+
+def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | None:
+    """Note in the session whether the person has to set up a second factor before all else; returns by when."""
+    due = second_factor_due(user)
+    request.session[_RULES_LOOKED_AT] = int(now)
+    if due is not None and due.timestamp() <= now:
+        request.session[MUST_SET_UP] = True
+    else:
+        request.session.pop(MUST_SET_UP, None)
+    return due
+
+
+def _may_go_on(request: HttpRequest) -> bool:
+    """Whether this view opens to the person; a rule, or the end of a grace, is noticed within a minute."""
+    now = time.time()
+    looked_at = request.session.get(_RULES_LOOKED_AT, 0)
+    if request.session.get(MUST_SET_UP) or not 0 <= now - looked_at < _RULES_LOOKED_AT_EVERY:
+        assert isinstance(request.user, User)
+        _look_at_rules(request, request.user, now)
+    match = request.resolver_match
+    return not request.session.get(MUST_SET_UP) or (match is not None and match.view_name in SET_UP_VIEWS)
+
+
+def _to_set_up(request: HttpRequest) -> HttpResponse:
+    """Return the way to the page where a second factor is set up."""
+    page = reverse("account-signing-in")
+    if request.headers.get("HX-Request"):
+        return HttpResponse(gettext("Set up a second factor first."), status=403, headers={"HX-Redirect": page})
+    return redirect(page)
+
+
+def _is_by_the_person(request: HttpRequest) -> bool:
+    """Whether somebody clicked or typed: an open page asks for its live parts for as long as it is open."""
+    if request.method not in {"GET", "HEAD"}:
+        return True
+    by_script = request.headers.get("HX-Request") and not request.headers.get("HX-Boosted")
+    return not by_script and request.headers.get("Sec-Fetch-Dest", "document") == "document"
+
+
+def _refused(request: HttpRequest, status: int, template: str, message: str, **context: object) -> HttpResponse:
+    """Return why, as a page or as a text: nothing was changed, and what was typed is where it was."""
+    if request.headers.get("HX-Request"):  # `panel.js` shows a plain text as it is
+        return HttpResponse(message, status=status, content_type="text/plain; charset=utf-8")
+    return render(request, template, {"message": message, **context}, status=status)
+
+
+def _page_of(request: HttpRequest) -> str:
+    """Return where to go after signing in: the page asked for, or the page whose form was sent."""
+    if request.method in {"GET", "HEAD"}:
+        return request.get_full_path()
+    return urlsplit(request.headers.get("Referer", "")).path or reverse("home")
+
+
+def forbidden(request: HttpRequest, permission: Permission) -> HttpResponse:
+    """Return the 403 page: the missing permission, the roles that have it, and who can give one."""
+    roles = [Role(role).label for role, allowed in PERMISSIONS.items() if permission in allowed]
+    return render(request, "403.html", {"permission": gettext(permission.value), "roles": listed(roles)}, status=403)

@@ -1,0 +1,1 @@
+"""Revisions and publications, and the ways back."""

@@ -1,0 +1,326 @@
+"""Views of the history of a zone and of one RRset, and of undoing and restoring revisions."""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from heapq import merge
+from itertools import islice
+from tempfile import SpooledTemporaryFile
+from typing import BinaryIO, cast
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.http.response import HttpResponseBase
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.accounts.actors.actors import can
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.downloads import file_response
+from dnspanel.statement_time import searching_for
+from dnspanel.texts import gettext
+from dnspanel.transfer.exports import bind
+from dnspanel.transfer.exports.rows import ExportedZone, soa_first
+from dnspanel.web.editor.history.days import day_of
+from dnspanel.web.editor.lines.fields import Unreadable
+from dnspanel.web.editor.lines.quick_add import Means, read_owner
+from dnspanel.web.editor.rrsets import require_rrset
+from dnspanel.web.editor.zone_head import render_zone
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.read_once import statuses_of
+from dnspanel.web.frame.rows import DisplayDiff, display_diffs
+from dnspanel.web.frame.sync import Sync, sync_of
+from dnspanel.zones.dnssec import queries as dnssec
+from dnspanel.zones.errors import CannotUndo
+from dnspanel.zones.lists import queries
+from dnspanel.zones.log.history import HistoryFilters, HistoryRow, RRsetDiff
+from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone
+from dnspanel.zones.publishing import revision
+from dnspanel.zones.publishing.expiry import expiry_of
+from dnspanel.zones.rights import access
+from dnspanel.zones.values import soa
+from replication.codec.keys import relative_key
+from replication.dns import names, rdata
+from replication.dns.notes import format_notes
+from replication.dns.rrset import Change, RRset
+
+REVISIONS_PER_PAGE = 50
+LONGEST_NAME = 1100  # escapes included
+_FILTERS = ("author", "channel", "name", "since", "until")
+MOST_DIFFS = 1000
+MOST_IN_A_FILE = 100_000
+MOST_IN_MEMORY = 1 << 20  # a file beyond this goes to disk
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayRevision:
+    """A revision in a list, in words, with its state on the nodes."""
+
+    row: HistoryRow
+    sync: Sync
+    signing: tuple[str, ...] = ()  # what it changed of how the zone is signed
+
+    @property
+    def channel(self) -> str:
+        return str(Channel(self.row.channel).label)
+
+    @property
+    def can_revert(self) -> bool:
+        """Whether a draft can take it back: a change of the signing is taken back on the page of the signing."""
+        return self.row.kind == RevisionKind.CHANGE and not self.signing
+
+    @property
+    def kind(self) -> str:
+        """The kind of the revision, in words; empty for a change of RRsets."""
+        return (
+            ""
+            if self.row.kind == RevisionKind.CHANGE
+            else gettext("Zone {label}").format(label=RevisionKind(self.row.kind).label)
+        )
+
+
+@require_safe
+def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """List revisions, newest first; for htmx only the next ones."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    before = request.GET.get("before", "")
+    typed = {name: request.GET.get(name, "").strip()[:LONGEST_NAME] for name in _FILTERS}
+    filters, fault = _filters(zone, typed)
+    with searching_for("".join(typed.values())):
+        page = queries.history_page(
+            zone=zone,
+            before=int(before) if before.isdecimal() and len(before) < 10 else None,
+            limit=REVISIONS_PER_PAGE,
+            filters=filters,
+        )
+    query = request.GET.copy()
+    query.pop("before", None)
+    context: dict[str, object] = {
+        "revisions": [] if fault else _display(request, zone, page.rows),
+        "next_before": "" if fault else page.next_after,
+        "looked_down_to": page.looked_down_to,
+        "typed": typed,
+        "fault": fault,
+        "query": query.urlencode(),
+        "is_filtered": any(typed.values()),
+        "is_first": not before,
+        "channels": Channel.choices,
+        "may_edit": access.may_edit_here(request.user, zone),
+    }
+    if not is_fragment(request):
+        return render_zone(request, zone, "history", "editor/history.html", context)
+    is_list = request.htmx.target == "revision-list"
+    part = "editor/_revision_list.html" if is_list else "editor/_revision_rows.html"
+    return render(request, part, {"zone": zone, **context})
+
+
+def _filters(zone: Zone, typed: dict[str, str]) -> tuple[HistoryFilters, str]:
+    """Return the filters that were typed, and what is wrong with the name if it is none of this zone."""
+    name, fault = "", ""
+    if typed["name"]:
+        try:
+            name = read_owner(typed["name"], zone.name, means=Means.ABSOLUTE)
+        except Unreadable as exc:
+            fault = exc.message
+    filters = HistoryFilters(
+        author=typed["author"],
+        channel=typed["channel"] if typed["channel"] in Channel.values else "",
+        since=day_of(typed["since"]),
+        until=day_of(typed["until"], last=True),
+        name=name,
+    )
+    return filters, fault
+
+
+def _display(request: PanelRequest, zone: Zone, rows: tuple[HistoryRow, ...]) -> list[DisplayRevision]:
+    statuses = statuses_of(request)
+    signing = dnssec.descriptions_of_changes(zone, [row.number for row in rows])
+    return [DisplayRevision(row, sync_of(row.sequence, statuses), tuple(signing.get(row.number, ()))) for row in rows]
+
+
+def revision_of(zone: Zone, number: int) -> Revision:
+    """Return the zone's revision of this number. Raise Unknown if there is none."""
+    found = (
+        Revision.objects.select_related("publication__author", "publication__token", "zone")
+        .filter(zone=zone, number=number)
+        .first()
+    )
+    if found is None:
+        raise access.Unknown(f"revision {number} of {zone.name}")
+    return found
+
+
+@require_safe
+def zone_revision(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
+    """Show what one revision changed, and the ways to undo it."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    row = queries.history_page(zone=zone, before=number + 1, limit=1).rows
+    found = revision_of(zone, number)
+    changes = queries.revision_changes(revision=found)
+    [display] = _display(request, zone, row)
+    context: dict[str, object] = {
+        "revision": display,
+        "diffs": display_diffs(zone.name, map(queries.diff, changes[:MOST_DIFFS])),
+        "left_out": max(0, len(changes) - MOST_DIFFS),
+        "as_text": request.GET.get("as") == "text",
+        "is_change": display.can_revert,
+        "is_newest": number == zone.revision,
+        "newer": number + 1 if number < zone.revision else None,
+        "older": number - 1 if number > 1 else None,
+    }
+    return render_zone(request, zone, "history", "editor/revision.html", context)
+
+
+@require_safe
+def zone_compare(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show how the zone differs between two revisions, the older one first."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    numbers = sorted({int(text) for text in request.GET.getlist("r") if text.isdecimal() and len(text) < 10})
+    if len(numbers) != 2:
+        messages.warning(request, gettext("Tick two revisions to compare them."))
+        return redirect("zone-history", zone.name)
+    older, newer = (revision_of(zone, number) for number in numbers)
+    found = list(islice(differences(zone, older.number, newer.number), MOST_DIFFS + 1))
+    context: dict[str, object] = {
+        "older": older,
+        "newer": newer,
+        "diffs": display_diffs(zone.name, found[:MOST_DIFFS]),
+        "left_out": len(found) > MOST_DIFFS,
+        "as_text": request.GET.get("as") == "text",
+    }
+    return render_zone(request, zone, "history", "editor/compare.html", context)
+
+
+def differences(zone: Zone, older: int, newer: int) -> Iterator[RRsetDiff]:
+    """Yield the RRsets that differ between two revisions, in canonical order; reads both zones side by side."""
+
+    def keyed(number: int, side: int) -> Iterator[tuple[tuple[bytes, int], int, RRset]]:
+        for rrset in queries.rrsets_at(zone=zone, number=number):
+            yield (relative_key(rrset.name, zone.name), rrset.type), side, rrset
+
+    pending: dict[int, RRset] = {}
+    pending_key: tuple[bytes, int] | None = None
+    for key, side, rrset in merge(keyed(older, 0), keyed(newer, 1), key=lambda item: (item[0], item[1])):
+        if key != pending_key:
+            yield from _difference(pending)
+            pending, pending_key = {}, key
+        pending[side] = rrset
+    yield from _difference(pending)
+
+
+def _difference(sides: dict[int, RRset]) -> Iterator[RRsetDiff]:
+    if sides and not soa.same(sides.get(0), sides.get(1)):
+        one = next(iter(sides.values()))
+        yield queries.diff(Change(one.name, one.type, sides.get(0), sides.get(1)))
+
+
+@require_safe
+def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show the revisions that changed one RRset."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    name, type_ = require_rrset(request, zone)
+    found = queries.rrset_history(zone=zone, name=name, type=type_, limit=REVISIONS_PER_PAGE)
+    revisions = _display(request, zone, tuple(row for row, _ in found))
+    context: dict[str, object] = {
+        "owner": names.owner_text(name, zone.name),
+        "name": name,
+        "type": rdata.type_to_text(type_),
+        "changes": [
+            (each, DisplayDiff(zone.name, diff), _who_url(request, zone, name, type_, each.row))
+            for each, (_, diff) in zip(revisions, found, strict=True)
+        ],
+        "row": queries.rrset_row(zone=zone, author=request.user, name=name, type=type_),
+        "expiry": expiry_of(zone, (name, type_)),
+    }
+    return render_zone(request, zone, "history", "editor/record_history.html", context)
+
+
+def _who_url(request: PanelRequest, zone: Zone, name: str, type: int, row: HistoryRow) -> str:
+    """Return where it says who could change the RRset then: its author for who knows them all, else the reader."""
+    who = {"who": row.author} if row.author and can(request.user, Permission.PEOPLE) else {}
+    at = timezone.localtime(row.at)
+    query = {**who, "name": name, "type": rdata.type_to_text(type), "at": f"{at:%Y-%m-%dT%H:%M}"}
+    return f"{reverse('zone-access', args=[zone.name])}?{urlencode(query)}#ask"
+
+
+@require_safe
+def revision_file(request: PanelRequest, zone_name: str, number: int) -> HttpResponseBase:
+    """Download the zone as it was at this revision, as a zone file; of a large zone only the newest, by an export."""
+    zone = access.zone_for_reading(request.user, zone_name)
+    found = revision_of(zone, number)
+    if zone.rrset_count > MOST_IN_A_FILE:
+        messages.warning(
+            request,
+            gettext("A zone of more than {most_in_a_file:,} RRsets is exported as it is now.").format(
+                most_in_a_file=MOST_IN_A_FILE
+            ),
+        )
+        return redirect("zone-export", zone.name)
+    rows = (
+        (
+            rrset.name,
+            rrset.type,
+            rrset.ttl,
+            list(rrset.rdata),
+            list(rrset.disabled),
+            rrset.comment,
+            format_notes(rrset.notes),
+        )
+        for rrset in queries.rrsets_at(zone=zone, number=number)
+    )
+    file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115  (the answer closes it)
+    for lines in bind.zone_lines(ExportedZone(zone.name, found.serial, zone.rrset_count, soa_first(zone.name, rows))):
+        file.write(lines.encode())
+    stem = bind.file_name(zone.name).removesuffix(".zone")
+    name = f"{stem}-revision-{number}.zone"
+    return file_response(request, file, size=file.tell(), name=name, content_type="text/plain; charset=utf-8")
+
+
+# Ways back: each makes a draft, which is reviewed like any other
+
+
+@require_POST
+def revision_undo(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
+    """Put the inverse of this revision into the draft."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    found = revision_of(zone, number)
+    return _drafted(
+        request,
+        zone,
+        number,
+        gettext("Revert of revision {number}").format(number=number),
+        lambda: revision.undo_revision(revision=found, author=request.user, now=timezone.now()),
+    )
+
+
+@require_POST
+def zone_return(request: PanelRequest, zone_name: str, number: int) -> HttpResponse:
+    """Put into the draft what restores the zone to this revision."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    return _drafted(
+        request,
+        zone,
+        number,
+        gettext("Return to revision {number}").format(number=number),
+        lambda: revision.restore_to(zone=zone, number=number, author=request.user, now=timezone.now()),
+    )
+
+
+def _drafted(
+    request: PanelRequest, zone: Zone, number: int, what: str, make_draft: Callable[[], object]
+) -> HttpResponse:
+    """Make the draft and lead to its review, which says what it is: in a message, and as the reason to publish it."""
+    try:
+        make_draft()
+    except CannotUndo as exc:
+        messages.error(request, str(exc))
+        return redirect("zone-revision", zone.name, number)
+    messages.success(
+        request,
+        gettext("{what} of {name}, as a draft. Nothing changes until you publish it.").format(
+            what=what, name=zone.name
+        ),
+    )
+    return redirect(f"{reverse('zone-review', args=[zone.name])}?{urlencode({'reason': what})}")

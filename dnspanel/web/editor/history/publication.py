@@ -1,0 +1,338 @@
+"""Views of a publication: its progress from saved to answered by every node, and drafts that undo or repeat it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from urllib.parse import urlencode
+
+from django.contrib import messages
+from django.db.models import QuerySet
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.accounts.actors.actors import actor_of, can
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.fleet.health import Word
+from dnspanel.fleet.models import Isolation, Node
+from dnspanel.fleet.reads.arrivals import NodeArrival
+from dnspanel.fleet.reads.rollout_status import arrivals_by_stage
+from dnspanel.publish.models import Segment
+from dnspanel.publish.stall import stalls
+from dnspanel.texts import gettext
+from dnspanel.web.frame.layout import PanelRequest, is_fragment, is_in_drawer
+from dnspanel.zones.errors import CannotUndo, RightMissing
+from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
+from dnspanel.zones.names import nesting
+from dnspanel.zones.publishing import failed, pieces, restore, revision
+from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.rights import access
+from replication.dns import rdata
+from replication.wire.protocol import Unanswered
+
+# A page asks this often while the change is on its way, and rarely once somebody has to look at a node.
+SWIFT_MS = 300
+SWIFT_SECONDS = 15
+MOST_REVISIONS = 50
+MOST_LACKING = 10
+MOST_SHADOWED = 20
+
+_TONES = {Word.REJECTING: "bad", Word.OFFLINE: "bad", Word.STALE: "bad", Word.LATE: "warn"}
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayReach:
+    """A node in the list: its mark, and how long it took or why it does not have the publication yet."""
+
+    name: str
+    tone: str
+    ms: int | None
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayShadowed:
+    """An RRset of the publication that no node answers from it."""
+
+    shadowed: nesting.Shadowed
+
+    @property
+    def zone(self) -> str:
+        return self.shadowed.zone.name
+
+    @property
+    def name(self) -> str:
+        return self.shadowed.name
+
+    @property
+    def type(self) -> str:
+        return rdata.type_to_text(self.shadowed.type)
+
+    @property
+    def by(self) -> str:
+        return self.shadowed.by
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayStage:
+    """Nodes that get a publication together; if no group waits for another, one stage without a name."""
+
+    name: str
+    is_ring0: bool
+    nodes: list[DisplayReach]
+    waits: str
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """The progress of a publication."""
+
+    publication: Publication
+    encoded_ms: int | None
+    stall: str
+    stages: list[DisplayStage]
+    answered: int
+    seconds: str  # until the last node that has it
+    is_swift: bool
+    isolation: Isolation | None  # by what it was taken back, if it failed
+    lacking: list[str]  # ALIAS and LUA records of its zones without a good answer, each as a sentence
+
+    @property
+    def channel(self) -> str:
+        """The channel of the publication; empty for web and system, which say no more than the author does."""
+        quiet = {Channel.WEB, Channel.SYSTEM}
+        return "" if self.publication.channel in quiet else str(Channel(self.publication.channel).label)
+
+    @property
+    def nodes(self) -> list[DisplayReach]:
+        """The public nodes, without those of ring 0."""
+        return [node for stage in self.stages if not stage.is_ring0 for node in stage.nodes]
+
+    @property
+    def is_everywhere(self) -> bool:
+        return bool(self.nodes) and self.answered == len(self.nodes) and not self.lacking
+
+    @property
+    def encoded_class(self) -> str:
+        """The CSS class of the step "Ready for the nodes"."""
+        return "is-now" if self.encoded_ms is None else "is-done"
+
+    @property
+    def answered_class(self) -> str:
+        """The CSS class of the step "Answered by the nodes"."""
+        if self.is_everywhere:
+            return "is-done"
+        return "" if self.encoded_ms is None else "is-now"
+
+    @property
+    def late(self) -> list[DisplayReach]:
+        return [node for node in self.nodes if node.ms is None]
+
+
+@require_safe
+def publication(request: PanelRequest, sequence: int) -> HttpResponse:
+    """Show the progress of a publication; htmx gets the moving part alone until it has arrived everywhere.
+
+    The drawer over the editor gets all but the frame.
+    """
+    found = _publication(request, sequence)
+    # Words of the machinery are for those who look after it.
+    sees_log = can(request.user, Permission.NODES)
+    context: dict[str, object] = {
+        "progress": _progress(
+            found,
+            _revisions(request, found),
+            timezone.now(),
+            stall=_stall(request, found, in_full=sees_log),
+            in_full=sees_log,
+        ),
+        "sees_nodes": can(request.user, Permission.FLEET),
+        "sees_log": sees_log,
+    }
+    in_drawer = is_in_drawer(request) and request.htmx.target != "progress"
+    if is_fragment(request) and not in_drawer:
+        return render(request, "editor/_progress.html", context)
+    revisions = list(_revisions(request, found)[: MOST_REVISIONS + 1])
+    context |= {
+        "in_drawer": in_drawer,
+        "revisions": revisions[:MOST_REVISIONS],
+        "has_more": len(revisions) > MOST_REVISIONS,
+        "only": revisions[0] if len(revisions) == 1 else None,
+        "shadowed": [DisplayShadowed(each) for each in nesting.shadowed_by_publication(revisions)[:MOST_SHADOWED]],
+        "may_undo": not found.failed_reason
+        and (any(_can_undo(request, each) for each in _undone_alone(found, revisions)) or _deleted(request, found)),
+        "may_restore": _deleted(request, found),
+        "gone": restore.gone_for_good(found)[:MOST_LACKING] if _sees_all(request) else [],
+        "may_draft_again": bool(found.failed_reason) and any(_can_undo(request, each) for each in revisions),
+        "address": request.build_absolute_uri(request.path),
+        "behind": publish_requests.request_behind(found),
+        "ticket": publish_requests.ticket_link(found.reason, [each.zone for each in revisions]),
+    }
+    return render(request, "editor/_drawer_progress.html" if in_drawer else "editor/progress.html", context)
+
+
+def _publication(request: PanelRequest, sequence: int) -> Publication:
+    """Return the publication. Raise Unknown unless it changed a zone (even a trashed one) that this person may read."""
+    access.require(request.user, Permission.READ)
+    found = Publication.objects.select_related("author", "token").filter(sequence=sequence).first()
+    if found is None or not (_sees_all(request) or _revisions(request, found).exists()):
+        raise access.Unknown(f"publication {sequence}")
+    return found
+
+
+def _revisions(request: PanelRequest, found: Publication) -> QuerySet[Revision]:
+    """Return its revisions of zones that this person may read, by zone name."""
+    revisions = found.revisions.select_related("zone").order_by("zone__name")
+    if _sees_all(request):
+        return revisions
+    return revisions.filter(zone__in=access.zones_within_reach(request.user, Right.READ))
+
+
+def _sees_all(request: PanelRequest) -> bool:
+    actor = actor_of(request.user)
+    return actor is not None and actor.may_everywhere(Right.READ)
+
+
+def _can_undo(request: PanelRequest, each: Revision) -> bool:
+    is_live = each.kind == RevisionKind.CHANGE and each.zone.deleted_at is None
+    return is_live and access.may_edit_here(request.user, each.zone)
+
+
+def _undone_alone(found: Publication, revisions: Sequence[Revision]) -> list[Revision]:
+    """Return those of these revisions that did not fill a zone which the same write created: they go with that zone."""
+    if found.part_of is None:
+        return list(revisions)
+    created = Revision.objects.filter(publication__part_of=found.part_of, kind=RevisionKind.CREATE)
+    new = set(created.values_list("zone_id", flat=True))
+    return [each for each in revisions if each.kind == RevisionKind.CREATE or each.zone_id not in new]
+
+
+def _deleted(request: PanelRequest, found: Publication) -> bool:
+    """Return True if zones that it deleted are still in the trash, and this person may restore one of them."""
+    deleted = found.revisions.filter(kind=RevisionKind.DELETE, zone__sequence=found.sequence)
+    mine = access.zones_within_reach(request.user, Right.DELETE_ZONE).exclude(deleted_at=None)
+    return mine.filter(pk__in=deleted.values("zone")).exists()
+
+
+def _progress(
+    found: Publication, revisions: QuerySet[Revision], now: datetime, *, stall: str, in_full: bool
+) -> Progress:
+    is_swift = (now - found.at).total_seconds() < SWIFT_SECONDS
+    arrived = arrivals_by_stage(found, now=now)
+    stages = [
+        DisplayStage(
+            stage.name if in_full or not stage.is_ring0 else gettext("the panel’s own name server"),
+            stage.is_ring0,
+            [_display(node, is_swift, in_full=in_full) for node in stage.nodes],
+            stage.waits if in_full or not stage.waits else gettext("it gets this later"),
+        )
+        for stage in arrived
+    ]
+    times = [node.ms for stage in stages if not stage.is_ring0 for node in stage.nodes if node.ms is not None]
+    return Progress(
+        publication=found,
+        encoded_ms=_encoded_ms(found),
+        stall=stall,
+        stages=stages,
+        answered=len(times),
+        seconds=f"{max(times) / 1000:.2f}" if times else "",
+        is_swift=is_swift,
+        isolation=Isolation.objects.filter(failed=found.sequence).first() if found.failed_reason else None,
+        lacking=_lacking([node.node for stage in arrived if not stage.is_ring0 for node in stage.nodes], revisions),
+    )
+
+
+def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
+    """Return why the nodes do not get it yet; of a zone that this person may not know about, that there is one."""
+    stall = next((each for each in stalls() if each.sequence <= found.sequence), None)
+    if stall is None:
+        return ""
+    readable = access.zones_within_reach(request.user, Right.READ)
+    if in_full or readable.filter(name=stall.zone_name).exists():
+        return str(stall.message)
+    return gettext("what was published before cannot be made ready for the nodes; administrators see why.")
+
+
+def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
+    """Which ALIAS and LUA records of these zones have no good answer on which node, as sentences."""
+    found = [(node.name, Unanswered._make(each)) for node in nodes for each in node.unanswered]
+    if not found:
+        return []
+    named = revisions.filter(zone__name__in={each.zone for _, each in found})
+    zones = set(named.values_list("zone__name", flat=True))
+    listed = [(node, each) for node, each in found if each.zone in zones][:MOST_LACKING]
+    return [
+        gettext("{node} has no answer for {name} {type}: {problem}.").format(
+            node=node, name=each.name, type=each.type, problem=each.problem
+        )
+        for node, each in listed
+    ]
+
+
+def _encoded_ms(found: Publication) -> int | None:
+    """Return the milliseconds until the last of its segments (one per schema) was sealed; None if there is none."""
+    sealed = Segment.objects.filter(epoch=found.epoch, first__lte=found.sequence, last__gte=found.sequence)
+    at = sealed.order_by("-sealed_at").values_list("sealed_at", flat=True).first()
+    return None if at is None else max(0, round((at - found.at).total_seconds() * 1000))
+
+
+def _display(node: NodeArrival, is_swift: bool, *, in_full: bool) -> DisplayReach:
+    if node.ms is not None:
+        return DisplayReach(node.node.name, "ok", round(node.ms), "")
+    is_on_its_way = is_swift and node.word in (Word.LIVE, Word.CATCHING_UP, Word.LATE)
+    tone = "quiet" if is_on_its_way else _TONES.get(node.word, "quiet")
+    message = node.message if in_full else str(node.word)
+    return DisplayReach(node.node.name, tone, None, gettext("on its way") if is_on_its_way else message)
+
+
+@require_POST
+def publication_undo(request: PanelRequest, sequence: int) -> HttpResponse:
+    """Put the inverse of what this publication changed into the draft; lead on to the zones that it deleted."""
+    access.require(request.user, Permission.EDIT)
+    found = _publication(request, sequence)
+    undone: dict[str, None] = {}
+    revisions = [each for part in pieces.parts_of(found) for each in _revisions(request, part)]
+    for each in _undone_alone(found, revisions):
+        if each.kind == RevisionKind.DELETE:
+            continue
+        if not access.may_edit_here(request.user, each.zone):
+            continue
+        try:
+            revision.undo_revision(revision=each, author=request.user, now=timezone.now())
+        except (CannotUndo, RightMissing) as exc:
+            messages.error(request, f"{each.zone.name}: {exc}")
+        else:
+            undone[each.zone.name] = None
+    restores = f"{reverse('zone-restore-many')}?{urlencode({'publication': sequence})}"
+    deleted = _deleted(request, found)
+    if not undone:
+        return redirect(restores if deleted else reverse("publication", args=[sequence]))
+    what = gettext("Undo of publication {sequence}").format(sequence=sequence)
+    where = next(iter(undone)) if len(undone) == 1 else gettext("{undone:,} zones").format(undone=len(undone))
+    messages.success(
+        request,
+        gettext("{what} in {where}, as a draft. Nothing changes until you publish it.").format(what=what, where=where),
+    )
+    if deleted:
+        return redirect(restores)
+    review = reverse("zone-review", args=list(undone)) if len(undone) == 1 else reverse("changes")
+    return redirect(f"{review}?{urlencode({'reason': what})}")
+
+
+@require_POST
+def publication_again(request: PanelRequest, sequence: int) -> HttpResponse:
+    """Put the changes of this publication, which was taken back, into the draft again."""
+    access.require(request.user, Permission.EDIT)
+    found = _publication(request, sequence)
+    try:
+        failed.draft_again(publication=found, author=request.user, now=timezone.now())
+    except (CannotUndo, RightMissing) as exc:
+        messages.error(request, str(exc))
+        return redirect("publication", sequence)
+    messages.success(
+        request, gettext("The changes are a draft again. Mend what made the name server fail before you publish.")
+    )
+    return redirect("changes")

@@ -1,0 +1,1 @@
+"""Lines and tables as people type and paste them."""

@@ -1,0 +1,106 @@
+"""How an entry of quick add changes the RRset that the author sees, and sentences about the change. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dnspanel.texts import gettext, ngettext
+from dnspanel.web.editor.lines.quick_add import Entry
+from replication.dns import names, rdata, rdtypes
+from replication.dns.notes import NO_NOTES
+from replication.dns.rrset import RRset, make
+
+FALLBACK_TTL = 3600
+# A second value makes no sense here, so quick add offers to replace the first.
+ONE_VALUE = frozenset({rdtypes.CNAME, rdtypes.DNAME, rdtypes.SOA, rdtypes.ALIAS})
+
+
+class Occupied(Exception):
+    """The RRset exists and can hold only one value; `now` may be replaced, but not silently."""
+
+    def __init__(self, now: RRset) -> None:
+        super().__init__(
+            gettext("{type_to_text} {name} exists").format(type_to_text=rdata.type_to_text(now.type), name=now.name)
+        )
+        self.now = now
+
+    @property
+    def message(self) -> str:
+        return gettext("There is a {type_to_text} here already: {rdata}").format(
+            type_to_text=rdata.type_to_text(self.now.type), rdata=self.now.rdata[0]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class Addition:
+    """The RRset after adding and before it, and sentences about what adding means."""
+
+    rrset: RRset
+    before: RRset | None
+    value: str
+    ttl_is_set: bool
+    says: tuple[str, ...]
+
+    @property
+    def changes_nothing(self) -> bool:
+        return self.rrset == self.before
+
+
+def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: bool = False) -> Addition:
+    """Return the RRset with the entry's value added. Raise Occupied or BadRRset.
+
+    The TTL belongs to the RRset: a line with a TTL sets it for all values; a line
+    without one keeps the RRset's TTL, and a new RRset takes `$TTL` or the zone's.
+    """
+    kept = () if now is None or replace else now.rdata
+    value = [entry.rdata]
+    if entry.type in ONE_VALUE and kept and not rdata.in_both(entry.type, value, kept):
+        assert now is not None
+        raise Occupied(now)
+    if entry.ttl is not None:
+        ttl = entry.ttl
+    else:
+        ttl = now.ttl if now else default_ttl if entry.default_ttl is None else entry.default_ttl
+    disabled = rdata.not_among(entry.type, [text for text in (now.disabled if now else ()) if text in kept], value)
+    if entry.disabled:
+        disabled = (*disabled, entry.rdata)
+    comment = entry.comment or (now.comment if now else "")
+    notes = now.notes if now else NO_NOTES
+    rrset = make(entry.name, entry.type, ttl, (*kept, entry.rdata), disabled, comment, notes=notes)
+    says = (*_about_the_rrset(entry, now, rrset, replace), *entry.notes)
+    return Addition(rrset, now, entry.rdata, entry.ttl is not None, says)
+
+
+def add_entries(entries: Iterable[Entry], now: RRset | None, default_ttl: int) -> Addition:
+    """Return one RRset with the values of several entries added. Raise as `add_entry` does."""
+    addition: Addition | None = None
+    for entry in entries:
+        addition = add_entry(entry, addition.rrset if addition else now, default_ttl)
+    assert addition is not None
+    return Addition(addition.rrset, now, addition.value, addition.ttl_is_set, addition.says)
+
+
+def _about_the_rrset(entry: Entry, now: RRset | None, rrset: RRset, replace: bool) -> Iterable[str]:
+    if now is None:
+        return
+    what = f"{rdata.type_to_text(now.type)} {names.display(now.name)}"
+    value = [entry.rdata]
+    same = rdata.in_both(now.type, now.rdata, value)
+    others = len(now.rdata) - len(same)
+    if replace:
+        yield gettext("Replaces {rdata}.").format(rdata=now.rdata[0])
+    elif same and not rdata.in_both(now.type, now.disabled, value):
+        yield gettext("{what} has this value already.").format(what=what)
+    elif same:
+        yield gettext("{what} has this value switched off; it will be served again.").format(what=what)
+    else:
+        yield ngettext("Joins {others} value of {what}.", "Joins {others} values of {what}.", others).format(
+            others=others, what=what
+        )
+    if rrset.ttl != now.ttl:
+        yield about_the_ttl(now, rrset)
+
+
+def about_the_ttl(now: RRset, rrset: RRset) -> str:
+    return gettext(
+        "The TTL belongs to all values of an RRset: it changes from {ttl} to {ttl2} for the others too."
+    ).format(ttl=now.ttl, ttl2=rrset.ttl)

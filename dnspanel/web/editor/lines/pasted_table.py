@@ -1,0 +1,80 @@
+"""Tables as people paste them into a zone: rows of a spreadsheet or of a CSV file, as lines of a zone file. Pure."""
+
+import io
+import itertools
+from dataclasses import replace
+
+from dnspanel.counted_lines import counted
+from dnspanel.texts import gettext
+from dnspanel.transfer.sources.columns import (
+    HEADER_WITHIN,
+    CsvMapping,
+    guessed_mapping,
+    has_type,
+    readable_rows,
+    sniffed_delimiter,
+)
+from dnspanel.transfer.sources.csv_rows import RowReader, numbered_rows, source_of
+from dnspanel.transfer.zonefile.reader import DISABLED
+from dnspanel.web.editor.lines.fields import Unreadable
+from dnspanel.web.editor.lines.quick_add import MOST_LINES, Means, PastedLine, read_line
+from replication.dns import names
+from replication.errors import BadName
+
+
+def mapping_of(text: str, zone: str) -> CsvMapping | None:
+    """What the columns of the pasted text mean; None if it is no table, but lines of a zone file.
+
+    Tabs stand in zone files too, so they make a table only below a header.
+    """
+    lines = list(itertools.islice(io.StringIO(text.lstrip("\ufeff\r\n"), newline=""), HEADER_WITHIN))
+    delimiter = sniffed_delimiter(lines)
+    rows = readable_rows(lines, delimiter)
+    mapping = guessed_mapping(rows, delimiter)
+    if not mapping.header:
+        # One faulty row does not hide what the others are.
+        mapping = guessed_mapping([row for row in rows if has_type(row)], delimiter)
+    if not mapping.header and delimiter == "\t":
+        return None
+    mapping = replace(mapping, fixed_zone=zone)
+    return None if mapping.missing else mapping
+
+
+def read_table(text: str, zone: str, mapping: CsvMapping) -> list[PastedLine]:
+    """Each row as it would be a line of a zone file, with the number of the line on which it begins.
+
+    Names that end in the zone's name are absolute, as tables write them; a row of another zone is refused. Raise
+    TooManyLines, before any row is read, if there are more than MOST_LINES.
+    """
+    reader = RowReader(mapping, default_ttl="")
+    begin = len(text) - len(text.lstrip("\ufeff\r\n"))
+    before = text[:begin].count("\n")
+    found = []
+    rows = numbered_rows(io.StringIO(text[begin:], newline=""), mapping)
+    for line, _, row in counted(rows, text, MOST_LINES):
+        if isinstance(row, str):
+            found.append(PastedLine(before + line, "", error=_described(row)))
+        else:
+            found.append(_read_row(reader, zone, PastedLine(before + line, source_of(row, mapping)), row))
+    return found
+
+
+def _read_row(reader: RowReader, zone: str, pasted: PastedLine, row: list[str]) -> PastedLine:
+    try:
+        zone_of_row, text = reader.zone_and_line(row)
+        if zone_of_row != zone:
+            other = names.display(zone_of_row)
+            raise ValueError(
+                gettext("the row is of the zone {other}: paste it there, or import the table").format(other=other)
+            )
+        line = text.removeprefix(DISABLED).rstrip("\n")
+        entry = read_line(line, zone, means=Means.ABSOLUTE)
+    except Unreadable as exc:
+        return replace(pasted, error=exc.message)
+    except (ValueError, BadName) as exc:
+        return replace(pasted, error=_described(str(exc)))
+    return replace(pasted, entry=replace(entry, disabled=text.startswith(DISABLED)))
+
+
+def _described(text: str) -> str:
+    return f"{text[:1].upper()}{text[1:]}."

@@ -1,0 +1,397 @@
+"""Reads lines in the form of zone files, as people type them.
+
+`read_line` turns one line into an `Entry`, or raises with the reason and its
+column; `read_lines` reads a pasted text. Nothing is guessed silently: a name
+that ends in the zone's name without a dot raises `Doubled`, and `Entry.notes`
+has what was done for the person (a TXT quoted, a relative target completed).
+"""
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field, replace
+from enum import StrEnum
+
+from dnspanel.counted_lines import counted
+from dnspanel.texts import gettext
+from dnspanel.web.editor.lines.fields import (
+    LONGEST_STRING,
+    Token,
+    Unreadable,
+    logical_lines,
+    part_comment,
+    quote,
+    split_fields,
+    split_text,
+    string_bytes,
+    word_at,
+)
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rdata_forms import FORMS
+from replication.errors import BadName, BadRdata
+
+TXT_TYPES = frozenset({16, 99})  # TXT, SPF: their rdata is text, which people write without quotes
+# Types of numbers, names and addresses: quotes around one of those are a slip.
+WITHOUT_TEXT = frozenset(FORMS.keys() - TXT_TYPES - {rdtypes.LUA, rdtypes.RKEY})
+MAX_TTL = 2**31 - 1
+MOST_LINES = 1000  # of one paste
+CLASSES = frozenset({"IN", "CH", "HS"})
+UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
+TTL = re.compile(r"(?:[0-9]+[smhdw])+|[0-9]+", re.IGNORECASE)
+_NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*[a-z]?", re.IGNORECASE)  # where a TTL stands, and yet no TTL
+
+
+class Means(StrEnum):
+    """How to read a name that ends in the zone's name without a dot."""
+
+    ABSOLUTE = "absolute"
+    RELATIVE = "relative"
+
+
+class Doubled(Exception):
+    """`typed` ends in the zone's name without a dot, so it may mean either of two names."""
+
+    def __init__(self, *, typed: str, absolute: str, relative: str) -> None:
+        super().__init__(
+            gettext("{typed} may mean {absolute} or {relative}").format(
+                typed=typed, absolute=absolute, relative=relative
+            )
+        )
+        self.typed = typed
+        self.absolute = absolute
+        self.relative = relative
+
+
+@dataclass(frozen=True, slots=True)
+class Value:
+    """One canonical rdata, and notes on what was done for the person to get it."""
+
+    rdata: str
+    notes: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """One value for one RRset; `ttl` None: the RRset's TTL, for a new one `default_ttl` or else the zone's."""
+
+    name: str
+    type: int
+    ttl: int | None
+    rdata: str
+    comment: str = ""
+    notes: tuple[str, ...] = ()
+    default_ttl: int | None = None  # what `$TTL` above the line says, for a new RRset
+    disabled: bool = False  # kept, but not served
+
+
+@dataclass(frozen=True, slots=True)
+class PastedLine:
+    """A line of a paste with its entry, or with its error."""
+
+    number: int
+    source: str
+    entry: Entry | None = None
+    error: str = ""
+    column: int = 0
+    doubled: bool = False
+
+
+# Names
+
+
+def read_owner(text: str, zone: str, *, origin: str | None = None, means: Means | None = None) -> str:
+    """Return the absolute owner name that `text` means in `zone`. All owner names are read here.
+
+    Raise Unreadable if the name is invalid or outside the zone, and Doubled if it
+    ends in the zone's name without a dot and `means` is None.
+    """
+    typed = text.strip()
+    if not typed:
+        raise Unreadable(gettext("Write a name, or @ for the zone itself."))
+    origin = origin or zone
+    if typed == "@":
+        return origin
+    try:
+        name = names.parse(typed, origin)
+        as_absolute = names.parse(typed)
+    except BadName as exc:
+        raise Unreadable(str(exc)) from exc
+    if name != as_absolute and names.is_within(as_absolute, zone):
+        if means is None:
+            raise Doubled(typed=typed, absolute=as_absolute, relative=name)
+        name = as_absolute if means is Means.ABSOLUTE else name
+    if not names.is_within(name, zone):
+        raise Unreadable(gettext("{name} is not inside {zone}").format(name=name, zone=zone))
+    return name
+
+
+def read_ttl(text: str) -> int:
+    """Return seconds for `300`, `1h` or `1d12h`; raise Unreadable for anything else."""
+    typed = text.strip()
+    if not TTL.fullmatch(typed):
+        raise Unreadable(gettext("{typed!r} is not a TTL: write seconds, or 5m, 1h, 1d.").format(typed=typed))
+    parts = re.findall(r"([0-9]+)([smhdw]?)", typed.lower())
+    seconds = sum(int(number) * UNITS[unit or "s"] for number, unit in parts)
+    if seconds > MAX_TTL:
+        raise Unreadable(gettext("A TTL is at most {max_ttl} seconds.").format(max_ttl=MAX_TTL))
+    return seconds
+
+
+# Rdata
+
+
+def read_rdata(type: int, text: str, zone: str, *, means: Means | None = None) -> Value:
+    """Return the canonical rdata that `text` means; raise Unreadable or Doubled."""
+    tokens = split_text(text) if type in TXT_TYPES else split_fields(text, comments=False)[0]
+    return _value(type, tokens, zone, origin=zone, means=means, end=max(len(text), 1))
+
+
+def _value(type: int, tokens: Sequence[Token], zone: str, *, origin: str, means: Means | None, end: int) -> Value:
+    if not tokens:
+        raise Unreadable(
+            gettext("The value of the {type_to_text} record is missing.").format(type_to_text=rdata.type_to_text(type)),
+            end,
+        )
+    notes: list[str] = []
+    if type in TXT_TYPES:
+        tokens = list(_text_strings(tokens, notes))
+    text = " ".join(token.text for token in tokens)
+    quoted = next((token for token in tokens if token.quoted), None)
+    if quoted is not None and type in WITHOUT_TEXT:
+        raise Unreadable(gettext("{text} cannot stand in quotes here.").format(text=quoted.text), quoted.column)
+    value = _parse_rdata(type, text, origin, tokens[0].column)
+    doubled = [token for token in tokens if _is_doubled(token, type, value, zone, origin)]
+    if doubled and means is None:
+        typed = doubled[0].text
+        raise Doubled(typed=typed, absolute=names.parse(typed), relative=names.parse(typed, origin))
+    if doubled and means is Means.ABSOLUTE:
+        text = " ".join(token.text + ("." if token in doubled else "") for token in tokens)
+        value = _parse_rdata(type, text, origin, tokens[0].column)
+    elif not doubled:
+        notes += _notes_on_targets(tokens, type, value, origin)
+    return Value(rdata=value, notes=tuple(notes))
+
+
+def _parse_rdata(type: int, text: str, origin: str, column: int) -> str:
+    try:
+        return rdata.parse(type, text, origin)
+    except (BadRdata, BadName) as exc:
+        reason = str(exc)
+        raise Unreadable(reason[:1].upper() + reason[1:], column) from exc
+
+
+def _completed(token: Token, type: int, value: str, origin: str) -> str | None:
+    """Return the target that `token` became by appending the origin; None if it did not become one."""
+    if token.quoted or token.text.endswith(".") or "." not in token.text:
+        return None
+    try:
+        name = names.parse(token.text, origin)
+    except BadName:
+        return None
+    return name if name in rdata.targets(type, value) else None
+
+
+def _is_doubled(token: Token, type: int, value: str, zone: str, origin: str) -> bool:
+    """Return True for a target written as a full name inside the zone, but without its final dot."""
+    if _completed(token, type, value, origin) is None:
+        return False
+    return zone != "." and names.is_within(names.parse(token.text), zone)
+
+
+def _notes_on_targets(tokens: Sequence[Token], type: int, value: str, origin: str) -> Iterator[str]:
+    for token in tokens:
+        name = _completed(token, type, value, origin)
+        if name is not None and origin != ".":
+            yield gettext("{text} has no final dot, so it means {name} – write {text}. for the name outside.").format(
+                text=token.text, name=name
+            )
+
+
+def _text_strings(tokens: Sequence[Token], notes: list[str]) -> Iterator[Token]:
+    """Yield quoted strings of at most 255 bytes; text without any quote is one string."""
+    if not any(token.quoted for token in tokens):
+        text = " ".join(token.text for token in tokens)
+        if len(tokens) > 1 or re.search(r"[;()]", text):
+            notes.append(gettext("Written without quotes: kept as one string."))
+        tokens = [Token('"' + text + '"', tokens[0].column)]
+    for token in tokens:
+        raw = string_bytes(token)
+        if len(raw) > LONGEST_STRING:
+            notes.append(
+                gettext("{raw} bytes: split into strings of at most {longest_string}.").format(
+                    raw=len(raw), longest_string=LONGEST_STRING
+                )
+            )
+        for start in range(0, max(len(raw), 1), LONGEST_STRING):
+            yield Token(quote(raw[start : start + LONGEST_STRING]), token.column)
+
+
+# Lines
+
+
+def read_line(
+    line: str, zone: str, *, origin: str | None = None, last_owner: str | None = None, means: Means | None = None
+) -> Entry:
+    """Read `name [ttl] [class] type rdata`, TTL and class in any order or absent.
+
+    A line that starts with a blank belongs to `last_owner`, if there is one.
+    """
+    origin = origin or zone
+    head = _Head()
+    position = 0
+    if not (last_owner and line[:1].isspace()):
+        word = word_at(line, 0)
+        if word is None:
+            raise Unreadable(gettext("The line is empty."))
+        head.owner, position = word
+    position = _read_head(head, line, position)
+    owner = last_owner if head.owner is None else _owner(head.owner, zone, origin, means)
+    assert owner is not None
+    if head.type in TXT_TYPES:
+        text, comment = part_comment(line)
+        tokens = split_text(text, position)
+        if any(token.text in "()" for token in tokens) and any(token.quoted for token in tokens):
+            tokens, comment = split_fields(line, start=position)
+    else:
+        tokens, comment = split_fields(line, start=position)
+    value = _value(head.type, tokens, zone, origin=origin, means=means, end=len(line))
+    return Entry(owner, head.type, head.ttl, value.rdata, comment, value.notes)
+
+
+@dataclass(slots=True)
+class _Head:
+    """The fields before the rdata."""
+
+    owner: Token | None = None
+    ttl: int | None = None
+    class_: str | None = None
+    type: int = 0
+    fields: list[Token] = field(default_factory=list)
+
+
+def _read_head(head: _Head, line: str, position: int) -> int:
+    """Fill `head` up to the type; return where the rdata starts."""
+    while True:
+        word = word_at(line, position)
+        if word is None:
+            raise Unreadable(_missing_type(head), max(len(line), 1))
+        token, position = word
+        text, column = token.text, token.column
+        if TTL.fullmatch(text) and head.ttl is None:
+            head.ttl = _ttl_at(column, text)
+        elif text.upper() in CLASSES and head.class_ is None:
+            head.class_ = text.upper()
+            if head.class_ != "IN":
+                raise Unreadable(gettext("Only class IN is served."), column)
+        elif _is_type(text):
+            head.type = rdata.type_from_text(text)
+            return position
+        elif head.owner is not None and TTL.fullmatch(head.owner.text) and head.ttl is None and not head.fields:
+            # `300 www A 192.0.2.1`: the TTL stands first.
+            head.ttl = _ttl_at(head.owner.column, head.owner.text)
+            head.owner = token
+        else:
+            raise Unreadable(_unknown_type(head, text), column)
+        head.fields.append(token)
+
+
+def _ttl_at(column: int, text: str) -> int:
+    try:
+        return read_ttl(text)
+    except Unreadable as exc:
+        raise Unreadable(exc.message, column) from exc
+
+
+def _owner(token: Token, zone: str, origin: str, means: Means | None) -> str:
+    if token.quoted:
+        raise Unreadable(gettext("A name cannot stand in quotes."), token.column)
+    try:
+        return read_owner(token.text, zone, origin=origin, means=means)
+    except Unreadable as exc:
+        raise Unreadable(exc.message, token.column) from exc
+
+
+def _is_type(text: str) -> bool:
+    try:
+        rdata.type_from_text(text)
+    except BadRdata:
+        return False
+    return True
+
+
+def _missing_type(head: _Head) -> str:
+    if head.owner is not None and _is_type(head.owner.text):
+        return gettext("Write the name first: @ {text} … is the zone itself.").format(text=head.owner.text)
+    return gettext("The type is missing, as in: www 300 A 192.0.2.1")
+
+
+def _unknown_type(head: _Head, text: str) -> str:
+    if head.owner is not None and not head.fields and _is_type(head.owner.text):
+        return gettext("Write the name first: @ {text} {text2} is the zone itself.").format(
+            text=head.owner.text, text2=text
+        )
+    if head.ttl is None and _NUMBER.fullmatch(text):
+        return gettext("{text!r} is not a TTL: write seconds from 0 to {max_ttl}, or 5m, 1h, 1d.").format(
+            text=text, max_ttl=MAX_TTL
+        )
+    return gettext("{text!r} is not a record type.").format(text=text)
+
+
+# Pastes
+
+
+def read_lines(text: str, zone: str, *, means: Means | None = None) -> list[PastedLine]:
+    """Read a pasted zone file or part of one; lines without content are left out.
+
+    `$ORIGIN` and `$TTL` hold for the lines below them. Raise TooManyLines, before any line is read, if there are more
+    than MOST_LINES.
+    """
+    found: list[PastedLine] = []
+    origin, ttl, last_owner, lost = zone, None, None, False
+    for number, line in counted(logical_lines(text.rstrip()), text, MOST_LINES):
+        display = PastedLine(number=number, source=line.strip())
+        continues = line[:1].isspace()
+        try:
+            if line.startswith("$"):
+                origin, ttl = _read_directive(line, origin, ttl)
+                continue
+            if continues and lost:
+                raise Unreadable(gettext("The name above, which this line continues, could not be read."))
+            entry = read_line(line, zone, origin=origin, last_owner=last_owner, means=means)
+        except Unreadable as exc:
+            found.append(replace(display, error=exc.message, column=exc.column))
+        except Doubled as exc:
+            question = gettext("{typed} has no final dot: {absolute} or {relative}").format(
+                typed=exc.typed, absolute=exc.absolute, relative=exc.relative
+            )
+            found.append(replace(display, error=question, column=line.find(exc.typed) + 1, doubled=True))
+        else:
+            last_owner, lost = entry.name, False
+            found.append(replace(display, entry=replace(entry, default_ttl=ttl)))
+            continue
+        if not continues and not line.startswith("$"):
+            # The lines below belong to this name, whatever is wrong with the rest of it.
+            owner = _owner_at(line, zone, origin, means)
+            last_owner, lost = owner or last_owner, owner is None
+    return found
+
+
+def _owner_at(line: str, zone: str, origin: str, means: Means | None) -> str | None:
+    """Return the owner name at the start of a line, or None if it cannot be read."""
+    word = word_at(line, 0)
+    try:
+        return _owner(word[0], zone, origin, means) if word else None
+    except (Unreadable, Doubled):
+        return None
+
+
+def _read_directive(line: str, origin: str, ttl: int | None) -> tuple[str, int | None]:
+    tokens, _ = split_fields(line)
+    word = tokens[0].text.upper()
+    if len(tokens) != 2 or word not in {"$ORIGIN", "$TTL"}:
+        raise Unreadable(gettext("{word} is not read here; only $ORIGIN and $TTL with one value.").format(word=word))
+    if word == "$TTL":
+        return origin, _ttl_at(tokens[1].column, tokens[1].text)
+    try:
+        return names.parse(tokens[1].text, origin), ttl
+    except BadName as exc:
+        raise Unreadable(str(exc), tokens[1].column) from exc

@@ -1,0 +1,246 @@
+"""The form of one RRset: it makes what was typed canonical, and never saves."""
+
+import hashlib
+import itertools
+import json
+from contextlib import suppress
+from typing import Any
+
+from django import forms
+
+from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.editor.lines.fields import Unreadable, part_comment
+from dnspanel.web.editor.lines.quick_add import TXT_TYPES, Doubled, Means, read_owner, read_rdata, read_ttl
+from dnspanel.web.frame.forms import PanelForm, separated
+from dnspanel.web.frame.rows import capitalized, row_id, row_order
+from dnspanel.zones.values import soa
+from dnspanel.zones.values.rrset_notes import notes_in, notes_of
+from replication.dns import names, rdata, rdtypes, rrset
+from replication.dns.notes import NO_NOTES, Notes, format_notes
+from replication.dns.rrset import RRset
+from replication.errors import ReplicationError
+
+LONGEST_NOTES = 1_000_000
+MOST_VALUES = 5_000  # of addresses, 4,095 fit into an RRset
+LONGEST_VALUES = 400_000  # every byte of the largest RRset written as \DDD, and room to spare
+NAME_MISSING = gettext_lazy("Write a name, or @ for the zone itself.")
+VALUES_MISSING = gettext_lazy("Write at least one value, or delete the row.")
+OFF = ";"  # a line that starts with it is kept and not served, as in a zone file
+
+
+class RRsetForm(PanelForm):
+    """Name, type, TTL, values (one per line), comment and tags, as one row of the editor edits them.
+
+    Behind a value, `; ` begins a comment of its own. A form without lines for that has `notes`, which it takes along.
+
+    `old_name` and `old_type` are of the RRset that the row showed, if any; `seen`
+    is a digest of what it showed, `base_revision` the revision it came from.
+    """
+
+    name = forms.CharField(max_length=1100, error_messages={"required": NAME_MISSING})
+    type = forms.CharField(max_length=20, error_messages={"required": gettext_lazy("Write a type, such as A.")})
+    ttl = forms.CharField(max_length=20, required=False)
+    values = forms.CharField(
+        max_length=LONGEST_VALUES, widget=forms.Textarea, strip=False, error_messages={"required": VALUES_MISSING}
+    )
+    comment = forms.CharField(max_length=2000, required=False)
+    tags = forms.CharField(max_length=1000, required=False)
+    notes = forms.CharField(max_length=LONGEST_NOTES, required=False)  # `replication.dns.notes`
+    means = forms.ChoiceField(choices=[("", "")] + [(value, value) for value in Means], required=False)
+    base_revision = forms.IntegerField(required=False, min_value=0)
+    old_name = forms.CharField(max_length=1100, required=False)
+    old_type = forms.CharField(max_length=20, required=False)
+    seen = forms.CharField(max_length=32, required=False)
+
+    def __init__(self, *args: Any, zone_name: str, default_ttl: int, **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.zone_name = zone_name
+        self.default_ttl = default_ttl
+        self.question: Doubled | None = None
+        self.rrset: RRset | None = None
+
+    @classmethod
+    def initial_for(
+        cls, zone_name: str, display: RRset, *, base_revision: int, in_lines: bool = True
+    ) -> dict[str, object]:
+        """Return the initial values of the form for this RRset; `in_lines`: comments of values stand behind these."""
+        remarks = dict(display.notes.comments) if in_lines else {}
+        lines = (
+            f"{f'{OFF} ' if text in display.disabled else ''}{text}{f' ; {remarks[text]}' if text in remarks else ''}"
+            for text in display.rdata
+        )
+        type_text = rdata.type_to_text(display.type)
+        return {
+            "name": names.owner_text(display.name, zone_name),
+            "type": type_text,
+            "ttl": display.ttl,
+            "values": "\n".join(lines),
+            "comment": display.comment,
+            **(
+                {"tags": " ".join(display.notes.tags)}
+                if in_lines
+                else {"notes": format_notes(display.notes.without_spellings)}
+            ),
+            "base_revision": base_revision,
+            "old_name": display.name,
+            "old_type": type_text,
+            "seen": digest_of(display),
+        }
+
+    @property
+    def replaces(self) -> tuple[str, int] | None:
+        """The RRset whose row was edited; None for a new one."""
+        old_name, old_type = self.cleaned_data.get("old_name"), self.cleaned_data.get("old_type")
+        return (old_name, rdata.type_from_text(old_type)) if old_name and old_type else None
+
+    @property
+    def row_id(self) -> str:
+        """The element id of the row that shows this form."""
+        old_name, old_type = self["old_name"].value(), self["old_type"].value()
+        try:
+            name, type_ = names.parse(str(old_name or "")), rdata.type_from_text(str(old_type or ""))
+        except ReplicationError:
+            return "rr-new"
+        return row_id(name, type_) if names.is_within(name, self.zone_name) else "rr-new"
+
+    @property
+    def row_order(self) -> str:
+        """The sort key of that row; a new row comes before all others."""
+        old_name, old_type = self["old_name"].value(), self["old_type"].value()
+        if self.row_id == "rr-new":
+            return ""
+        return row_order(self.zone_name, names.parse(str(old_name)), rdata.type_from_text(str(old_type)))
+
+    def clean_old_name(self) -> str:
+        typed = str(self.cleaned_data["old_name"])
+        try:
+            return names.parse(typed) if typed else ""
+        except ReplicationError as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+    def clean_old_type(self) -> str:
+        typed = str(self.cleaned_data["old_type"])
+        try:
+            return rdata.type_to_text(rdata.type_from_text(typed)) if typed else ""
+        except ReplicationError as exc:
+            raise forms.ValidationError(str(exc)) from exc
+
+    def clean_ttl(self) -> int:
+        typed = str(self.cleaned_data["ttl"]).strip()
+        try:
+            return read_ttl(typed) if typed else self.default_ttl
+        except Unreadable as exc:
+            raise forms.ValidationError(exc.message) from exc
+
+    def clean(self) -> dict[str, Any]:
+        """Read name, type and values together, and set `rrset` if all three are valid."""
+        data: dict[str, Any] = self.cleaned_data
+        means = Means(data["means"]) if data.get("means") else None
+        name = self._read("name", lambda: read_owner(data["name"], self.zone_name, means=means))
+        type_ = self._read("type", lambda: _served_type(data["type"]))
+        values = self._read("values", lambda: self._values(type_, data["values"], means)) if type_ is not None else None
+        if name is None or type_ is None or values is None or "ttl" not in data:
+            return data
+        served, off, remarks = values
+        notes = self._notes(type_, remarks)
+        try:
+            comment = data.get("comment", "").strip()
+            self.rrset = rrset.make(name, type_, data["ttl"], served + off, off, comment, notes=notes)
+        except ReplicationError as exc:
+            self.add_error("values", capitalized(str(exc), name=name))
+        return data
+
+    def _notes(self, type_: int, remarks: dict[str, str]) -> Notes:
+        """Return the notes that the form takes along, or what was typed; add an error for what is none."""
+        try:
+            if "notes" in self.data:
+                return notes_in(json.loads(self.cleaned_data.get("notes") or "{}"), type_)
+            return notes_of(type_, separated(str(self.cleaned_data.get("tags", ""))), remarks)
+        except (ValueError, RecursionError, ReplicationError) as exc:
+            self.add_error("tags", f"{capitalized(str(exc))}.")
+        return NO_NOTES
+
+    def _read(self, field: str, read: Any) -> Any:
+        """Return the result of `read`, or None after adding its error to the field."""
+        if field not in self.cleaned_data:
+            return None
+        try:
+            return read()
+        except Doubled as exc:
+            self.question = self.question or exc
+            self.add_error(field, gettext("{typed} has no final dot.").format(typed=exc.typed))
+        except Unreadable as exc:
+            self.add_error(field, exc.message)
+        except ReplicationError as exc:
+            self.add_error(field, capitalized(str(exc)))
+        return None
+
+    def _values(self, type_: int, text: str, means: Means | None) -> tuple[list[str], list[str], dict[str, str]]:
+        """Return the canonical rdata of the lines: the served ones, and the disabled ones; and comments of values."""
+        served: list[str] = []
+        off: list[str] = []
+        remarks: dict[str, str] = {}
+        try:
+            lines = counted_lines(text, MOST_VALUES)
+        except TooManyLines as exc:
+            raise Unreadable(
+                gettext("These are {count:,} values; an RRset has at most {most:,}.").format(
+                    count=exc.count, most=exc.most
+                )
+            ) from exc
+        for number, line in lines:
+            line = line.strip()
+            is_off = line.startswith(OFF)
+            line, comment = _part_comment(type_, line.removeprefix(OFF).strip())
+            if not line.strip():
+                continue
+            try:
+                value = read_rdata(type_, line, self.zone_name, means=means).rdata
+            except Unreadable as exc:
+                where = (
+                    gettext("Line {number}, column {column}: ").format(number=number, column=exc.column)
+                    if len(lines) > 1
+                    else ""
+                )
+                raise Unreadable(where + exc.message, exc.column) from exc
+            (off if is_off else served).append(value)
+            if comment:
+                remarks[value] = comment
+        if not served and not off:
+            raise Unreadable(VALUES_MISSING)
+        return served, list(rdata.not_among(type_, off, served)), remarks
+
+
+def _part_comment(type_: int, line: str) -> tuple[str, str]:
+    """Return a line's value and comment; of a text without quotes everything is text, as it always was."""
+    is_one_text = type_ in TXT_TYPES and not line.lstrip(f"{OFF} ").startswith('"')
+    return (line, "") if is_one_text else part_comment(line)
+
+
+def without_comments(text: str, type_: int, zone_name: str) -> tuple[str, dict[str, str]]:
+    """Return lines of values without the comments behind them, and these by value; one of no value is dropped."""
+    lines: list[str] = []
+    remarks: dict[str, str] = {}
+    for _, line in itertools.islice(numbered_lines(text[:LONGEST_VALUES]), MOST_VALUES + 1):
+        value, comment = _part_comment(type_, line)
+        lines.append(value.rstrip() if comment else line)
+        if comment:
+            with suppress(Unreadable, Doubled, ReplicationError):
+                remarks[read_rdata(type_, value.strip().removeprefix(OFF).strip(), zone_name).rdata] = comment
+    return "\n".join(lines), remarks
+
+
+def digest_of(display: RRset | None) -> str:
+    """Return a digest that tells whether a row is up to date; a SOA's serial changes by itself and is left out."""
+    if display is not None and display.type == rdtypes.SOA:
+        display = soa.with_serial(display, soa.NO_SERIAL)
+    content = [display.name, display.type, display.to_json()] if display else None
+    return hashlib.blake2s(json.dumps(content).encode(), digest_size=8).hexdigest()
+
+
+def _served_type(text: str) -> int:
+    type_ = rdata.type_from_text(text)
+    if (reason := rdtypes.refusal(type_)) is not None:
+        raise Unreadable(reason)
+    return type_

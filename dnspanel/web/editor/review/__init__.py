@@ -1,0 +1,1 @@
+"""The review of a draft, and of requests."""

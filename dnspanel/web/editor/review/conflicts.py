@@ -1,0 +1,93 @@
+"""A conflict as the review page shows it: the RRset before, as others published it, and as the draft has it."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from dnspanel.texts import gettext
+from dnspanel.web.editor.lines.additions import ONE_VALUE
+from dnspanel.web.editor.lines.rrset_form import OFF, RRsetForm
+from dnspanel.web.frame.rows import DisplayValue, display_values, row_id
+from dnspanel.zones.lists import queries
+from dnspanel.zones.log.history import HistoryRow
+from dnspanel.zones.models import Zone
+from dnspanel.zones.plan.merge import Conflict
+from replication.dns import names, rdata
+from replication.dns.notes import format_notes
+from replication.dns.rrset import RRset
+
+
+@dataclass(frozen=True, slots=True)
+class Side:
+    """One of the three sides of a conflict; `rrset` is None if the RRset does not exist on this side."""
+
+    key: str
+    title: str
+    rrset: RRset | None
+    values: list[DisplayValue]
+    by: HistoryRow | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayConflict:
+    """A conflict: base, theirs and mine side by side, and a form to edit theirs and mine together."""
+
+    conflict: Conflict
+    id: str
+    owner: str
+    type: str
+    sides: tuple[Side, Side, Side]
+    can_take_both: bool
+    form: RRsetForm
+    is_open: bool
+
+    def is_by(self, username: str) -> bool:
+        """Whether it was this person who published the other side."""
+        theirs = self.sides[1].by
+        return theirs is not None and theirs.username == username
+
+
+def display_conflicts(
+    zone: Zone, conflicts: Sequence[Conflict], resolving: RRsetForm | None, resolving_id: int
+) -> list[DisplayConflict]:
+    return [
+        _display(zone, conflict, resolving if conflict.operation_id == resolving_id else None) for conflict in conflicts
+    ]
+
+
+def _display(zone: Zone, conflict: Conflict, resolving: RRsetForm | None) -> DisplayConflict:
+    newest = queries.rrset_history(zone=zone, name=conflict.change.name, type=conflict.change.type, limit=1)
+    sides = (
+        Side("base", gettext("Was, when you began"), conflict.change.before, display_values(conflict.change.before)),
+        Side(
+            "theirs", gettext("Published meanwhile"), conflict.theirs, display_values(conflict.theirs), _first(newest)
+        ),
+        Side("mine", gettext("Yours"), conflict.change.after, display_values(conflict.change.after)),
+    )
+    return DisplayConflict(
+        conflict=conflict,
+        id=row_id(conflict.change.name, conflict.change.type),
+        owner=names.owner_text(conflict.change.name, zone.name),
+        type=rdata.type_to_text(conflict.change.type),
+        sides=sides,
+        can_take_both=bool(conflict.change.after and conflict.theirs) and conflict.change.type not in ONE_VALUE,
+        form=resolving or _form_of_both(zone, conflict),
+        is_open=resolving is not None,
+    )
+
+
+def _first(found: Sequence[tuple[HistoryRow, object]]) -> HistoryRow | None:
+    return found[0][0] if found else None
+
+
+def _form_of_both(zone: Zone, conflict: Conflict) -> RRsetForm:
+    """Return a form to resolve the conflict by hand: my values first, then those that only theirs has."""
+    shape = conflict.change.after or conflict.theirs or conflict.change.before
+    assert shape is not None
+    initial = RRsetForm.initial_for(zone.name, shape, base_revision=zone.revision, in_lines=False)
+    lines = str(initial["values"]).splitlines()
+    if conflict.theirs and conflict.change.after:
+        theirs = rdata.not_among(shape.type, conflict.theirs.rdata, conflict.change.after.rdata)
+        off = conflict.theirs.disabled
+        initial["notes"] = format_notes(conflict.change.after.notes.joined(conflict.theirs.notes).without_spellings)
+        lines += [f"{OFF} {text}" if text in off else text for text in theirs]
+    return RRsetForm(initial=initial | {"values": "\n".join(lines)}, zone_name=zone.name, default_ttl=shape.ttl)

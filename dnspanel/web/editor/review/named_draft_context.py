@@ -1,0 +1,29 @@
+"""What the page of a draft with a name shows beside its review: with whom it is shared, and what one has in hand."""
+
+from django.urls import reverse
+
+from dnspanel.accounts.models import User
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.read_once import draft_counts_of
+from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, NamedDraft, draft_in_hand, people_known_to, teams_known_to
+
+MOST_OFFERED = 100  # people, and teams, beneath the field
+
+
+def named_draft_context(request: PanelRequest, named: NamedDraft) -> dict[str, object]:
+    """Return the context beside the review."""
+    return {
+        "shares": list(named.draft.shares.select_related("user", "team").order_by("pk")) if named.is_own else [],
+        "receivers": _receivers(request.user) if named.is_own else [],
+        "others_work": named.draft.author_id not in (None, request.user.pk),
+        "in_hand": draft_in_hand(request.user),
+        "changes_in_hand": sum(count.total for count in draft_counts_of(request)),
+        "longest_name": LONGEST_NAME,
+        "address": request.build_absolute_uri(reverse("draft-detail", args=[named.draft.key])),
+    }
+
+
+def _receivers(user: User) -> list[str]:
+    """Return the names that the field of a share suggests."""
+    people = people_known_to(user).values_list("username", flat=True)[:MOST_OFFERED]
+    return [*people, *teams_known_to(user).values_list("name", flat=True)[:MOST_OFFERED]]

@@ -1,0 +1,190 @@
+"""Views of drafts with a name: their list, the review of one, and what may be done with it."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.models import Team, User
+from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
+from dnspanel.texts import gettext, ngettext
+from dnspanel.web.editor.review.review import publish_seen, review_page
+from dnspanel.web.frame.forms import id_in
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.read_once import draft_counts_of
+from dnspanel.zones.drafts import named_drafts
+from dnspanel.zones.drafts.named_drafts import LONGEST_NAME, NOBODY, NamedDraft
+from dnspanel.zones.errors import DraftRefused, DraftUnknown
+from dnspanel.zones.log.sequence_log import publication_of_form
+from dnspanel.zones.rights import access
+
+DRAFTS_PER_PAGE = 50
+
+
+@require_safe
+def draft_list(request: PanelRequest) -> HttpResponse:
+    """List the person's drafts with a name, and those shared with them; htmx gets only the next rows."""
+    access.require(request.user, Permission.READ)
+    before = id_in(request.GET.get("before", ""))
+    found = named_drafts.named_draft_page(request.user, before=before, limit=DRAFTS_PER_PAGE + 1)
+    listed = found[:DRAFTS_PER_PAGE]
+    context: dict[str, object] = {
+        "drafts": listed,
+        "next_query": f"before={listed[-1].draft.pk}" if len(found) > len(listed) else "",
+    }
+    if is_fragment(request) and before is not None:
+        return render(request, "editor/_named_draft_rows.html", context)
+    if access.may_edit(request.user):
+        counts = draft_counts_of(request)
+        context |= {
+            "in_hand": named_drafts.draft_in_hand(request.user),
+            "changes_in_hand": sum(count.total for count in counts),
+            "zones_in_hand": len(counts),
+            "longest_name": LONGEST_NAME,
+        }
+    return render(request, "editor/named_drafts.html", context)
+
+
+@require_POST
+def draft_aside(request: PanelRequest) -> HttpResponse:
+    """Put the person's draft aside: under the name in the form, or under its own."""
+    access.require(request.user, Permission.EDIT)
+    now, in_hand = timezone.now(), named_drafts.draft_in_hand(request.user)
+    try:
+        if in_hand is not None and in_hand.name:
+            named = named_drafts.named_draft(request.user, in_hand.key)
+            named_drafts.put_back(by=request.user, named=named, now=now)
+            messages.success(
+                request, gettext("“{name}” is put aside. Your draft is empty now.").format(name=in_hand.name)
+            )
+        else:
+            made = named_drafts.put_aside(author=request.user, name=request.POST.get("name", ""), now=now)
+            messages.success(
+                request, gettext("Your draft is put aside as “{name}”. Nothing of it is lost.").format(name=made.name)
+            )
+    except DraftRefused as exc:
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
+        return redirect("changes")
+    return redirect("draft-list")
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def draft_detail(request: PanelRequest, draft_key: UUID) -> HttpResponse:
+    """Show the review of a draft with a name; a POST publishes what the person sees of it."""
+    access.require(request.user, Permission.EDIT if request.method == "POST" else Permission.READ)
+    try:
+        named = named_drafts.named_draft(request.user, draft_key)
+    except DraftUnknown as exc:
+        # It is gone once it is published; the same form sent twice leads to the one publication.
+        return redirect("publication", publication_of_form(_form_id(request), otherwise=exc).sequence)
+    return publish_seen(request, None, of=named) if request.method == "POST" else review_page(request, None, of=named)
+
+
+@require_POST
+def draft_act(request: PanelRequest, draft_key: UUID, act: str) -> HttpResponse:
+    """Do one of `_ACTS` with the draft, then lead to where one sees it."""
+    access.require(request.user, Permission.EDIT)
+    if act not in _ACTS:
+        raise Http404
+    named = named_drafts.named_draft(request.user, draft_key)
+    try:
+        return _ACTS[act](request, named)
+    except DraftRefused as exc:
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
+        return redirect("draft-detail", draft_key)
+
+
+def _take_up(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    mine = request.POST.get("mine", "")
+    named_drafts.take_up(
+        author=request.user,
+        named=named,
+        now=timezone.now(),
+        aside=request.POST.get("name", "") if mine == "aside" else "",
+        merge=mine == "merge",
+    )
+    messages.success(
+        request, gettext("“{name}” is your draft now: what you edit goes into it.").format(name=named.draft.name)
+    )
+    return redirect("changes")
+
+
+def _put_back(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    named_drafts.put_back(by=request.user, named=named, now=timezone.now())
+    messages.success(
+        request, gettext("“{name}” is put aside, with everything that is in it.").format(name=named.draft.name)
+    )
+    return redirect("draft-list")
+
+
+def _rename(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    named_drafts.rename(by=request.user, named=named, name=request.POST.get("name", ""), now=timezone.now())
+    return _to(named)
+
+
+def _share(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    typed = request.POST.get("with", "").strip()
+    to: User | Team | None = named_drafts.people_known_to(request.user).filter(username=typed).first()
+    to = to or named_drafts.teams_known_to(request.user).filter(same_but_for_ascii_case("name", typed)).first()
+    if to is None:
+        raise DraftRefused(gettext(NOBODY))
+    may_edit = request.POST.get("may") == "edit"
+    named_drafts.share(by=request.user, named=named, to=to, may_edit=may_edit, now=timezone.now())
+    who = gettext("Each member of {name}").format(name=to.name) if isinstance(to, Team) else to.username
+    message = (
+        gettext("{who} may read it and work in it, as far as they see its zones.")
+        if may_edit
+        else gettext("{who} may read it, as far as they see its zones.")
+    )
+    messages.success(request, message.format(who=who))
+    return _to(named)
+
+
+def _unshare(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    share_id = id_in(request.POST.get("share", "")) or 0
+    named_drafts.unshare(by=request.user, named=named, share_id=share_id, now=timezone.now())
+    return _to(named)
+
+
+def _link(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    is_open = request.POST.get("open") == "yes"
+    named_drafts.open_by_link(by=request.user, named=named, is_open=is_open, now=timezone.now())
+    return _to(named)
+
+
+def _discard(request: PanelRequest, named: NamedDraft) -> HttpResponse:
+    lost = named_drafts.discard_named(by=request.user, named=named, now=timezone.now())
+    messages.success(
+        request,
+        ngettext("“{name}” is gone, with {lost:,} change.", "“{name}” is gone, with {lost:,} changes.", lost).format(
+            name=named.draft.name, lost=lost
+        ),
+    )
+    return redirect("draft-list")
+
+
+_ACTS: dict[str, Callable[[PanelRequest, NamedDraft], HttpResponse]] = {
+    "take-up": _take_up,
+    "put-back": _put_back,
+    "rename": _rename,
+    "share": _share,
+    "unshare": _unshare,
+    "link": _link,
+    "discard": _discard,
+}
+
+
+def _to(named: NamedDraft) -> HttpResponse:
+    return redirect("draft-detail", named.draft.key)
+
+
+def _form_id(request: PanelRequest) -> UUID | None:
+    try:
+        return UUID(request.POST.get("form_id", ""))
+    except ValueError:
+        return None

@@ -1,0 +1,185 @@
+"""Views of requests: drafts that wait for approval or for a time; their list, the review of one, and its steps."""
+
+from collections.abc import Callable
+from uuid import UUID
+
+from django.contrib import messages
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.views.decorators.http import require_POST, require_safe
+
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.editor.review.review import changes_context, checks_of
+from dnspanel.web.frame.forms import OwnClockField, PanelForm, id_in
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.templatetags.panel import moment
+from dnspanel.zones.errors import (
+    ApprovalNeeded,
+    DraftRefused,
+    Frozen,
+    HookRefused,
+    NothingToPublish,
+    PublishRefused,
+    RequestRefused,
+)
+from dnspanel.zones.models import Channel, PublishRequest
+from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import Severity
+
+REQUESTS_PER_PAGE = 50
+
+
+class TimeForm(PanelForm):
+    """When a request publishes itself."""
+
+    publish_at = OwnClockField(label=gettext_lazy("Publish at"))
+
+
+@require_safe
+def request_list(request: PanelRequest) -> HttpResponse:
+    """List what waits for the person, what went past rules lately, and their own; htmx gets only the next of these."""
+    access.require(request.user, Permission.READ)
+    before = id_in(request.GET.get("before", ""))
+    found = publish_requests.requests_of(request.user, before=before, limit=REQUESTS_PER_PAGE + 1)
+    listed = found[:REQUESTS_PER_PAGE]
+    context: dict[str, object] = {
+        "requests": listed,
+        "next_query": f"before={listed[-1].pk}" if len(found) > len(listed) else "",
+    }
+    if is_fragment(request) and before is not None:
+        return render(request, "editor/_request_rows.html", context)
+    context["waiting"] = publish_requests.waiting_for(request.user)
+    since = timezone.now() - publish_requests.PAST_RULES_LISTED
+    context["past"] = publish_requests.past_rules_lately(request.user, since=since)
+    return render(request, "editor/requests.html", context)
+
+
+@require_safe
+def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
+    """Show a request: what was said of it, and if it is open its review, of what moved since one's own approval."""
+    access.require(request.user, Permission.READ)
+    found = publish_requests.request_for(request.user, request_key)
+    notes = publish_requests.notes_of(found)
+    context: dict[str, object] = {"asked": found, "notes": notes, "longest": publish_requests.LONGEST_TEXT}
+    if found.is_open:
+        status = publish_requests.status_of(found, request.user)
+        visible = set(access.zones_visible_to(request.user).filter(pk__in=found.zone_ids).values_list("pk", flat=True))
+        plans = tuple(plan for plan in status.plans if plan.zone.pk in visible)
+        own = status.own_approval
+        moved = own is not None and own.is_stale
+        only_moved = moved and request.GET.get("all") != "yes"
+        if own is not None and only_moved:
+            plans = publish_requests.moved_only(plans, own.moved)
+        checks = checks_of(plans)
+        context |= {
+            "status": status,
+            "stale": {each.note.pk for each in status.approvals if each.is_stale},
+            "moved": moved,
+            "only_moved": only_moved,
+            "named": True,  # nothing of it is changed here
+            "review_url": reverse("draft-request", args=[found.key]),
+            "errors": [check for check in checks if check.severity == Severity.ERROR],
+            "warnings": [check for check in checks if check.severity == Severity.WARNING],
+            "conflicts": sum(len(plan.conflicts) for plan in plans),
+            "may_go_past": publish_requests.may_go_past(request.user, status.plans),
+            "freezes": status.frozen,
+            "hidden": len(found.zone_ids) - len(visible),
+            "time_form": TimeForm(initial={"publish_at": found.publish_at}),
+            **changes_context(request, plans),
+        }
+    return render(request, "editor/request.html", context)
+
+
+@require_POST
+def request_act(request: PanelRequest, request_key: UUID, act: str) -> HttpResponse:
+    """Do one of `_ACTS` with the request, then lead to where one sees it."""
+    if act not in _ACTS:
+        raise Http404
+    access.require(request.user, Permission.READ if act in ("approve", "decline", "comment") else Permission.EDIT)
+    found = publish_requests.request_for(request.user, request_key)
+    try:
+        return _ACTS[act](request, found)
+    except NothingToPublish:
+        messages.info(request, gettext("There was nothing left to publish."))
+    except (RequestRefused, DraftRefused, ApprovalNeeded, Frozen, HookRefused, PublishRefused) as exc:
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
+    return _to(found)
+
+
+def _approve(request: PanelRequest, found: PublishRequest) -> HttpResponse:
+    publish_requests.approve(
+        request=found,
+        by=request.user,
+        seen=request.POST.get("seen", ""),
+        text=request.POST.get("text", ""),
+        now=timezone.now(),
+    )
+    messages.success(request, gettext("You approved it, as it is now."))
+    return _to(found)
+
+
+def _decline(request: PanelRequest, found: PublishRequest) -> HttpResponse:
+    publish_requests.decline(request=found, by=request.user, text=request.POST.get("text", ""), now=timezone.now())
+    messages.success(request, gettext("You declined it."))
+    return _to(found)
+
+
+def _comment(request: PanelRequest, found: PublishRequest) -> HttpResponse:
+    publish_requests.comment(request=found, by=request.user, text=request.POST.get("text", ""), now=timezone.now())
+    return _to(found)
+
+
+def _withdraw(request: PanelRequest, found: PublishRequest) -> HttpResponse:
+    draft = found.draft
+    publish_requests.withdraw(request=found, by=request.user, now=timezone.now())
+    messages.success(request, gettext("The request is withdrawn. Its draft waits under its name."))
+    return _to(found) if draft is None else redirect("draft-detail", draft.key)
+
+
+def _plan(request: PanelRequest, found: PublishRequest) -> HttpResponse:
+    form = TimeForm(request.POST)
+    if request.POST.get("when") != "never" and not form.is_valid():
+        raise RequestRefused(gettext("Use a time such as 2026-12-31T22:00."))
+    at = None if request.POST.get("when") == "never" else form.cleaned_data["publish_at"]
+    publish_requests.publish_at_time(request=found, by=request.user, publish_at=at, now=timezone.now())
+    messages.success(
+        request,
+        gettext("It is published on {at}.").format(at=moment(at)) if at else gettext("It is not published by itself."),
+    )
+    return _to(found)
+
+
+def _publish(request: PanelRequest, found: PublishRequest) -> HttpResponse:
+    publication = publish_requests.publish_request(
+        request=found, by=request.user, channel=Channel.WEB, now=timezone.now()
+    )
+    return redirect("publication", publication.sequence)
+
+
+def _past(request: PanelRequest, found: PublishRequest) -> HttpResponse:
+    reason = request.POST.get("text", "").strip()
+    if not reason:
+        raise RequestRefused(gettext("Say why it goes past the rules."))
+    publication = publish_requests.publish_request(
+        request=found, by=request.user, channel=Channel.WEB, now=timezone.now(), past_rules=reason[:500]
+    )
+    return redirect("publication", publication.sequence)
+
+
+_ACTS: dict[str, Callable[[PanelRequest, PublishRequest], HttpResponse]] = {
+    "approve": _approve,
+    "decline": _decline,
+    "comment": _comment,
+    "withdraw": _withdraw,
+    "plan": _plan,
+    "publish": _publish,
+    "past": _past,
+}
+
+
+def _to(found: PublishRequest) -> HttpResponse:
+    return redirect("draft-request", found.key)

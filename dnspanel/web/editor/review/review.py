@@ -1,0 +1,539 @@
+"""Views that review and publish a draft: its diff, violations of rules, conflicts, and the effect on caches."""
+
+import hashlib
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+from uuid import UUID, uuid4
+
+from django.conf import settings
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.utils import timezone
+from django.utils.http import url_has_allowed_host_and_scheme
+from django.views.decorators.http import require_http_methods, require_POST
+
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.models import User
+from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.quotas.quotas import Usage
+from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.texts import gettext, ngettext
+from dnspanel.web.editor.lines.rrset_form import RRsetForm
+from dnspanel.web.editor.review.conflicts import DisplayConflict, display_conflicts
+from dnspanel.web.editor.review.named_draft_context import named_draft_context
+from dnspanel.web.editor.review.review_call import ApiCall, call_of
+from dnspanel.web.editor.review.review_form import PublishForm
+from dnspanel.web.editor.zone_head import zone_head
+from dnspanel.web.frame.layout import PanelRequest, is_in_drawer
+from dnspanel.web.frame.near_quotas import near_quotas
+from dnspanel.web.frame.rows import DisplayDiff, capitalized, rrset_query
+from dnspanel.zones.drafts import draft
+from dnspanel.zones.drafts.discarded import discard, discarded_by, take_back
+from dnspanel.zones.drafts.named_drafts import NamedDraft, draft_in_hand, named_draft, request_of
+from dnspanel.zones.errors import (
+    ApprovalNeeded,
+    CannotResolve,
+    Conflicts,
+    DraftRefused,
+    Frozen,
+    GuardHolds,
+    HookRefused,
+    NothingToPublish,
+    QuotaExceeded,
+    RequestRefused,
+    RuleViolations,
+)
+from dnspanel.zones.governance.publish_guards import freezes_now
+from dnspanel.zones.lists import queries
+from dnspanel.zones.models import Channel, Zone
+from dnspanel.zones.plan.plan import ZonePlan
+from dnspanel.zones.plan.quotas import rrset_limit
+from dnspanel.zones.publishing import revision
+from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import Severity
+from replication.dns import rdata
+from replication.dns.rrset import Change, RRset
+
+# Changes on one page of a review, and violations of one code that are listed: a draft may have 20,000 of each.
+CHANGES_PER_PAGE = 200
+MOST_LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayCheck:
+    """Violations of one code, which one tick accepts: the first of them, and how many more there are."""
+
+    code: str
+    severity: str
+    violations: tuple["LinkedViolation", ...]
+    more: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many there are, listed or not."""
+        return len(self.violations) + self.more
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which of the changes a page of the review shows; numbers from 1."""
+
+    number: int
+    total: int
+
+    @property
+    def last(self) -> int:
+        """The number of the last page."""
+        return max(1, -(-self.total // CHANGES_PER_PAGE))
+
+    @property
+    def begin(self) -> int:
+        """How many changes stand on the pages before."""
+        return (self.number - 1) * CHANGES_PER_PAGE
+
+    @property
+    def end(self) -> int:
+        """How many changes stand on the pages up to this one."""
+        return min(self.total, self.begin + CHANGES_PER_PAGE)
+
+    @property
+    def first_change(self) -> int:
+        """The number of the first change on the page."""
+        return self.begin + 1
+
+    @property
+    def previous(self) -> int:
+        """The number of the page before, 0 for the first."""
+        return self.number - 1
+
+    @property
+    def next(self) -> int:
+        """The number of the page after, 0 for the last."""
+        return self.number + 1 if self.number < self.last else 0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedViolation:
+    """A violation, with the zone and the URL query of its row."""
+
+    message: str
+    zone: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayPlan:
+    """One zone of the review."""
+
+    plan: ZonePlan
+    diffs: list[DisplayDiff]
+    conflicts: list[DisplayConflict]
+    already_so: list[DisplayDiff]
+    next_revision: int
+    call: ApiCall | None  # when asked for
+    conflicts_left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What publishing means for nodes and for the caches of resolvers."""
+
+    names: int
+    nodes: int
+    old_until: datetime | None
+    old_ttl: int
+    old_name: str
+    missing_ttl: int  # how long a resolver may remember that an added name did not exist
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_review(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show the draft's changes of one zone; a POST publishes them."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    return publish_seen(request, zone) if request.method == "POST" else review_page(request, zone)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def draft_review(request: PanelRequest) -> HttpResponse:
+    """Show the draft's changes of all zones; a POST publishes them as one publication."""
+    access.require(request.user, Permission.EDIT)
+    return publish_seen(request, None) if request.method == "POST" else review_page(request, None)
+
+
+class _NotAsSeen(Exception):
+    """The form is refused: the draft is another one, or something is missing."""
+
+    def __init__(self, form: PublishForm, plans: Sequence[ZonePlan]) -> None:
+        super().__init__()
+        self.form, self.plans = form, plans
+
+
+def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | None = None) -> HttpResponse:
+    """Publish what the person saw; if that changed or is refused, show the review again with what they typed.
+
+    `of` is the draft, where it is not the one in the person's hands.
+    """
+
+    def consenting(plans: Sequence[ZonePlan]) -> revision.Consent:
+        form = _form_of_seen(request, plans, of)
+        return revision.Consent(
+            reason=form.cleaned_data["reason"],
+            accept_warnings=form.accepted,
+            confirmed=form.is_confirmed,
+            past_rules=form.act == "past",
+        )
+
+    form_id = _form_id(request)
+    try:
+        if form_id is None or PublishForm(request.POST, plans=()).act in ("ask", "plan"):
+            plans = revision.preview(author=request.user, zones=None if zone is None else [zone], of=of)
+            zones = [plan.zone for plan in plans] if zone is None else [zone]  # what was seen, and no more
+            return _ask(request, zone, of, _form_of_seen(request, plans, of), zones)
+        zones = revision.drafted_zones(author=request.user, of=of) if zone is None else [zone]
+        publication = revision.publish(
+            author=request.user,
+            channel=Channel.WEB,
+            now=timezone.now(),
+            zones=zones,
+            of=of,
+            form_id=form_id,
+            consent=consenting,
+        )
+    except _NotAsSeen as exc:
+        return review_page(request, zone, of=of, form=exc.form, plans=exc.plans, status=422)
+    except NothingToPublish:
+        messages.info(request, gettext("There was nothing left to publish."))
+        return review_page(request, zone, of=of)
+    except Conflicts:
+        return review_page(request, zone, of=of, form=PublishForm(request.POST, plans=()), status=409)
+    except (
+        RuleViolations,
+        GuardHolds,
+        QuotaExceeded,
+        DraftRefused,
+        RequestRefused,
+        ApprovalNeeded,
+        Frozen,
+        HookRefused,
+    ) as exc:
+        form = PublishForm(request.POST, plans=revision.preview(author=request.user, zones=zones, of=of))
+        form.refuse(None, str(exc))
+        return review_page(request, zone, of=of, form=form, status=422)
+    return redirect("publication", publication.sequence)
+
+
+def _form_id(request: PanelRequest) -> UUID | None:
+    """Return the id of the form; None for what is none, which the form refuses."""
+    try:
+        return UUID(request.POST.get("form_id", ""))
+    except ValueError:
+        return None
+
+
+def _form_of_seen(request: PanelRequest, plans: Sequence[ZonePlan], of: NamedDraft | None) -> PublishForm:
+    """Return the form, which is valid. Raise _NotAsSeen if these plans are not what the person saw, or it is not."""
+    by_name = sorted(plans, key=lambda plan: plan.zone.name)
+    form = PublishForm(request.POST, plans=by_name)
+    if plans and request.POST.get("seen") != fingerprint(plans):
+        form.refuse(
+            None,
+            gettext("Your draft changed since you saw this page. Look at it again, then publish.")
+            if of is None
+            else gettext("The draft changed since you saw this page. Look at it again, then publish."),
+        )
+    if not form.is_valid():
+        raise _NotAsSeen(form, by_name)
+    return form
+
+
+def _ask(
+    request: PanelRequest, zone: Zone | None, of: NamedDraft | None, form: PublishForm, zones: Sequence[Zone]
+) -> HttpResponse:
+    """Ask for approval of what the person saw, or plan it; then show the request."""
+    in_hand = draft_in_hand(request.user) if of is None and zone is None else None
+    if in_hand is not None and in_hand.name:
+        of = named_draft(request.user, in_hand.key)
+    now = timezone.now()
+    made = publish_requests.ask(
+        author=request.user,
+        name=form.cleaned_data["name"] or f"{request.user.username}, {timezone.localtime(now):%Y-%m-%d %H:%M:%S}",
+        named=of,
+        zones=zones,
+        terms=publish_requests.Terms(
+            form.cleaned_data["reason"],
+            accepted=form.accepted,
+            confirmed=form.is_confirmed,
+            publish_at=form.cleaned_data["publish_at"],
+        ),
+        now=now,
+    )
+    return redirect("draft-request", made.key)
+
+
+def review_page(
+    request: PanelRequest,
+    zone: Zone | None,
+    *,
+    of: NamedDraft | None = None,
+    form: PublishForm | None = None,
+    plans: Sequence[ZonePlan] | None = None,
+    resolving: RRsetForm | None = None,
+    resolving_id: int = 0,
+    status: int = 200,
+) -> HttpResponse:
+    if plans is None:
+        plans = revision.preview(author=request.user, zones=None if zone is None else [zone], of=of)
+    checks = checks_of(plans)
+    changes = changes_context(request, plans, resolving, resolving_id)
+    display = changes["plans"]
+    rules = publish_requests.rules_for(plans, request.user, displayed=zone)
+    conflicts = sum(len(plan.conflicts) for plan in plans)
+    in_drawer = is_in_drawer(request)
+    context: dict[str, Any] = {
+        "in_drawer": in_drawer,
+        "review_url": _url(zone, of),
+        "zone": zone,
+        "named": of,  # only looked at and published: it is changed by who takes it up
+        **changes,
+        "asks": [rule for rule in rules.approval if rule.needed],
+        "tickets": [rule for rule in rules.approval if rule.ticket],
+        "freezes": freezes_now(rules, timezone.now()),
+        "may_go_past": bool(rules) and publish_requests.may_go_past(request.user, plans),
+        "request_of": request_of(of.draft) if of is not None else None,
+        "next_revision": plans[0].zone.revision + 1 if plans else 0,
+        "form": form or PublishForm(initial=_initial(request), plans=plans),
+        "seen": fingerprint(plans),
+        "errors": [check for check in checks if check.severity == Severity.ERROR],
+        "warnings": [check for check in checks if check.severity == Severity.WARNING],
+        "notes": [check for check in checks if check.severity == Severity.NOTE],
+        "conflicts": conflicts,
+        "conflicts_are_own": _all_are_by(request.user, display),
+        "effect": _effect(plans, timezone.now()),
+        "near_quotas": [
+            *(near_quotas(request.user, Kind.OPERATIONS) if of is None else ()),
+            *_nearly_full(request.user, plans),
+        ],
+        "blocked": bool(conflicts or any(plan.errors for plan in plans)),
+    }
+    if in_drawer:
+        return render(request, "editor/_drawer_review.html", context, status=status)
+    if zone is not None:
+        context["head"] = zone_head(request, zone, "review", rules if plans else None)
+    if of is not None:
+        context |= named_draft_context(request, of)
+    elif zone is None:
+        context["in_hand"] = draft_in_hand(request.user)
+        context["discarded"] = discarded_by(request.user, now=timezone.now())
+    return render(request, _template(zone, of), context, status=status)
+
+
+def changes_context(
+    request: PanelRequest, plans: Sequence[ZonePlan], resolving: RRsetForm | None = None, resolving_id: int = 0
+) -> dict[str, Any]:
+    """Return what the list of changes shows of these plans: a page of them, in the form that the address says."""
+    as_call = request.GET.get("as") == "call"
+    page = _page(request.GET.get("page", ""), sum(len(plan.changes) + len(plan.already_so) for plan in plans))
+    return {
+        "plans": list(_displayed(plans, page, resolving, resolving_id, as_call=as_call)),
+        "zones": len(plans),
+        "page": page,
+        "merges": sum(len(plan.changes) for plan in plans),
+        "as_text": request.GET.get("as") == "text",
+        "as_call": as_call,
+        "has_call": True,
+    }
+
+
+def _url(zone: Zone | None, of: NamedDraft | None) -> str:
+    if of is not None:
+        return reverse("draft-detail", args=[of.draft.key])
+    return reverse("zone-review", args=[zone.name]) if zone else reverse("changes")
+
+
+def _template(zone: Zone | None, of: NamedDraft | None) -> str:
+    if of is not None:
+        return "editor/named_draft.html"
+    return "editor/review.html" if zone else "editor/changes.html"
+
+
+def _initial(request: PanelRequest) -> dict[str, object]:
+    """Return what the form begins with: a reason that the way here suggests, such as what is reverted."""
+    return {"form_id": uuid4(), "reason": request.GET.get("reason", "")[:500]}
+
+
+def _all_are_by(person: User, display: Sequence[DisplayPlan]) -> bool:
+    """Return True if it was this person who published what every conflict is with, perhaps by a token."""
+    found = [conflict.is_by(person.username) for plan in display for conflict in plan.conflicts]
+    return bool(found) and all(found)
+
+
+def _nearly_full(author: User, plans: Sequence[ZonePlan]) -> list[str]:
+    """Return a message for each zone that will have nearly as many RRsets as it may."""
+    found = []
+    for plan in plans:
+        if plan.added > plan.removed:
+            limit = rrset_limit(author, plan.zone.team)
+            usage = Usage(Kind.RRSETS, limit, plan.zone.rrset_count + plan.added - plan.removed)
+            if usage.is_near:
+                found.append(gettext("{name} will have {message}").format(name=plan.zone.name, message=usage.message))
+    return found
+
+
+def _page(text: str, total: int) -> Page:
+    """Return the page that is asked for, or the nearest that there is."""
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 1
+    return Page(min(max(1, number), Page(1, total).last), total)
+
+
+def _displayed(
+    plans: Sequence[ZonePlan], page: Page, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool
+) -> Iterator[DisplayPlan]:
+    """Yield the zones of which the page shows something. Conflicts come before everything else, on the first page."""
+    before = 0
+    for plan in plans:
+        changes = [*plan.changes, *plan.already_so]
+        begin, end = max(0, page.begin - before), max(0, page.end - before)
+        before += len(changes)
+        conflicts = plan.conflicts if page.number == 1 else ()
+        if changes[begin:end] or conflicts:
+            yield DisplayPlan(
+                plan=plan,
+                diffs=[_display_change(plan.zone.name, change) for change in plan.changes[begin:end]],
+                conflicts=display_conflicts(plan.zone, conflicts[:MOST_LISTED], resolving, resolving_id),
+                already_so=[
+                    _display_change(plan.zone.name, change)
+                    for change in changes[max(begin, len(plan.changes)) : end]
+                    if _shape(change)
+                ],
+                next_revision=plan.zone.revision + 1,
+                call=call_of(plan, settings.PANEL_URL) if as_call else None,
+                conflicts_left_out=max(0, len(conflicts) - MOST_LISTED),
+            )
+
+
+def _shape(change: Change) -> RRset | None:
+    return change.after or change.before
+
+
+def _display_change(zone: str, change: Change) -> DisplayDiff:
+    return DisplayDiff(zone, queries.diff(change))
+
+
+def checks_of(plans: Sequence[ZonePlan]) -> list[DisplayCheck]:
+    """Return the violations of the plans, grouped by code, in the order of the rules: errors first."""
+    grouped: dict[tuple[str, str], list[LinkedViolation]] = {}
+    for plan in plans:
+        for violation in plan.violations:
+            linked = LinkedViolation(
+                capitalized(violation.message, name=violation.name),
+                plan.zone.name,
+                rrset_query(violation.name, violation.type),
+            )
+            grouped.setdefault((violation.severity, violation.code), []).append(linked)
+    return [
+        DisplayCheck(code, severity, tuple(found[:MOST_LISTED]), max(0, len(found) - MOST_LISTED))
+        for (severity, code), found in grouped.items()
+    ]
+
+
+def _effect(plans: Sequence[ZonePlan], now: datetime) -> Effect:
+    changes = [change for plan in plans for change in plan.changes]
+    old = [change.before for change in changes if change.before is not None]
+    slowest = max(old, key=lambda rrset: rrset.ttl, default=None)
+    active = sum(status.node.state == NodeState.ACTIVE for status in node_statuses(now=now))
+    added_in = [plan for plan in plans if plan.added]
+    return Effect(
+        names=len({(plan.zone.pk, change.name) for plan in plans for change in plan.changes}),
+        nodes=active,
+        old_until=now + timedelta(seconds=slowest.ttl) if slowest else None,
+        old_ttl=slowest.ttl if slowest else 0,
+        old_name=f"{slowest.name} {rdata.type_to_text(slowest.type)}" if slowest else "",
+        missing_ttl=max((_negative_ttl(plan.soa_before) for plan in added_in), default=0),
+    )
+
+
+def _negative_ttl(soa: RRset | None) -> int:
+    """Return the seconds "no such name" is cached (RFC 2308): the smaller of the SOA's TTL and its last field."""
+    return min(soa.ttl, int(soa.rdata[0].split(" ")[-1])) if soa else 0
+
+
+def fingerprint(plans: Sequence[ZonePlan]) -> str:
+    """Return a digest of the draft's changes; neither others' revisions that merge nor the order of zones change it."""
+    content = [
+        [plan.zone.pk, change.name, change.type, change.after.to_json() if change.after else None]
+        for plan in sorted(plans, key=lambda plan: plan.zone.pk)
+        for change in plan.changes
+    ]
+    return hashlib.blake2s(json.dumps(content).encode(), digest_size=12).hexdigest()
+
+
+# Conflicts, and the draft as a whole
+
+
+@require_POST
+def conflict_resolve(request: PanelRequest, operation_id: int) -> HttpResponse:
+    """Resolve one conflict by theirs, mine, both, or by what was typed; then show the review again."""
+    zone = access.zone_for_editing(request.user, request.POST.get("zone", ""))
+    choice = request.POST.get("choice", "")
+    now = timezone.now()
+    form = None
+    if choice == "edit":
+        form = RRsetForm(request.POST, zone_name=zone.name, default_ttl=3600)
+        if not form.is_valid() or form.rrset is None:
+            return review_page(request, zone, resolving=form, resolving_id=operation_id, status=422)
+    try:
+        draft.resolve(author=request.user, operation_id=operation_id, choice=_choice(choice), now=now)
+    except CannotResolve as exc:
+        messages.error(request, str(exc))
+    if form is not None and form.rrset is not None:
+        draft.replace_rrset(author=request.user, zone=zone, rrset=form.rrset, now=now)
+    return redirect(_next(request, zone))
+
+
+def _choice(text: str) -> draft.Choice:
+    """Return the side to take; typed values start from mine."""
+    if text == "theirs":
+        return "theirs"
+    return "both" if text == "both" else "mine"
+
+
+def _next(request: PanelRequest, zone: Zone) -> str:
+    next_page = request.POST.get("next", "")
+    safe = url_has_allowed_host_and_scheme(next_page, allowed_hosts=None) and next_page.startswith("/")
+    return next_page if safe else reverse("zone-review", args=[zone.name])
+
+
+@require_POST
+def draft_discard(request: PanelRequest) -> HttpResponse:
+    """Discard the draft in all zones."""
+    access.require(request.user, Permission.EDIT)
+    count = discard(author=request.user, now=timezone.now())
+    messages.success(
+        request, ngettext("{count} change discarded.", "{count} changes discarded.", count).format(count=count)
+    )
+    return redirect("changes")
+
+
+@require_POST
+def draft_take_back(request: PanelRequest, draft_id: int) -> HttpResponse:
+    """What was discarded is in the draft again."""
+    access.require(request.user, Permission.EDIT)
+    try:
+        count = take_back(author=request.user, draft_id=draft_id, now=timezone.now())
+    except DraftRefused as exc:
+        messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))
+    else:
+        messages.success(
+            request,
+            ngettext(
+                "{count} change taken back into your draft.", "{count} changes taken back into your draft.", count
+            ).format(count=count),
+        )
+    return redirect("changes")

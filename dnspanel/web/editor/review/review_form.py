@@ -1,0 +1,102 @@
+"""The form that publishes a draft: reason, accepted warnings, and the zone's name where the guard asks for it."""
+
+from collections.abc import Sequence
+from typing import Any
+
+from django import forms
+from django.http import QueryDict
+
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.frame.forms import MONO, OwnClockField, PublishingForm
+from dnspanel.zones.drafts.named_drafts import LONGEST_NAME
+from dnspanel.zones.models import Zone
+from dnspanel.zones.plan.plan import ZonePlan
+from replication.dns import names
+from replication.errors import BadName
+
+
+class PublishForm(PublishingForm):
+    """`accept` has the codes of accepted warnings; `confirm-<zone id>` the typed name of a zone the guard holds."""
+
+    reason = forms.CharField(
+        max_length=500,
+        required=False,
+        help_text=gettext_lazy("Kept in the history: why, or a ticket."),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+
+    # Where others approve, or at a time: under which name the draft waits, and until when.
+    name = forms.CharField(
+        max_length=LONGEST_NAME,
+        required=False,
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("Under which it waits; yours and the time, if it has none."),
+        widget=forms.TextInput(attrs={"autocomplete": "off"}),
+    )
+    publish_at = OwnClockField(required=False, label=gettext_lazy("Publish at"))
+
+    def __init__(self, *args: Any, plans: Sequence[ZonePlan], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.plans = plans
+        self.guarded = [plan for plan in plans if plan.guard]
+        self.warnings = {violation.code for plan in plans for violation in plan.warnings}
+        if self.needs_reason:
+            self.fields["reason"].widget.attrs["aria-required"] = "true"
+        for zone in self.guarded_zones:
+            self.fields[f"confirm-{zone.pk}"] = forms.CharField(
+                label=gettext("Type {name} to confirm").format(name=zone.name),
+                max_length=1100,
+                widget=forms.TextInput(attrs=MONO),
+            )
+
+    @property
+    def needs_reason(self) -> bool:
+        """Whether this goes over a warning or a hold, so that somebody has to say why."""
+        return bool(self.guarded or self.warnings)
+
+    @property
+    def guarded_zones(self) -> list[Zone]:
+        return [plan.zone for plan in self.guarded]
+
+    @property
+    def confirmations(self) -> list[tuple[forms.BoundField, tuple[str, ...]]]:
+        """A field for each zone that the guard holds, and the guard's reasons."""
+        return [(self[f"confirm-{plan.zone.pk}"], plan.guard) for plan in self.guarded]
+
+    @property
+    def accepted(self) -> frozenset[str]:
+        """Codes of the warnings that were ticked."""
+        return frozenset(self.data.getlist("accept")) if isinstance(self.data, QueryDict) else frozenset()
+
+    @property
+    def act(self) -> str:
+        """What the button says: publish; ask for approval, or for a time; or go past the rules."""
+        act = self.data.get("act", "")
+        return act if act in ("ask", "plan", "past") else "publish"
+
+    @property
+    def is_confirmed(self) -> bool:
+        return bool(self.guarded) and self.is_valid()
+
+    def clean(self) -> dict[str, Any]:
+        data: dict[str, Any] = self.cleaned_data
+        for zone in self.guarded_zones:
+            field = f"confirm-{zone.pk}"
+            if field in data and not _is_name(data[field], zone.name):
+                self.add_error(field, gettext("This is not {name}").format(name=zone.name))
+        if self.warnings - self.accepted:
+            self.add_error(None, gettext("Tick each warning that you accept, or change what it warns of."))
+        if self.needs_reason and not data.get("reason", "").strip():
+            self.add_error("reason", gettext("Say why: this publication goes over a warning."))
+        elif self.act == "past" and not data.get("reason", "").strip():
+            self.add_error("reason", gettext("Say why it goes past the rules: who approves else will read it."))
+        if self.act == "plan" and not data.get("publish_at") and "publish_at" not in self.errors:
+            self.add_error("publish_at", gettext("Say when."))
+        return data
+
+
+def _is_name(typed: str, name: str) -> bool:
+    try:
+        return names.parse(typed) == name
+    except BadName:
+        return False

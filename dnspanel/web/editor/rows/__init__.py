@@ -1,0 +1,1 @@
+"""What a row of the editor shows besides its RRset."""

@@ -1,0 +1,97 @@
+"""Which rows of a draft block publishing, by errors and conflicts, and which have warnings: marked in the editor and
+counted in the draft bar.
+
+They are those of the plan that the review shows. It is made anew for each page and each change of the draft, so a
+large draft is not checked here: the review does.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+from dnspanel.accounts.models import User
+from dnspanel.texts import gettext_lazy
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.rows import DisplayRow, capitalized, row_id, rrset_query
+from dnspanel.zones.models import Operation, Zone
+from dnspanel.zones.publishing import revision
+from replication.dns import names, rdata
+from replication.dns.rrset import Key
+
+MOST_OPERATIONS = 500
+_CONFLICT = gettext_lazy("It was published meanwhile, too: choose in the review what shall hold")
+
+
+@dataclass(frozen=True, slots=True)
+class BlockedRow:
+    """An RRset that cannot be published as it is, and the first reason."""
+
+    id: str
+    title: str
+    query: str
+    message: str
+
+
+@dataclass(frozen=True, slots=True)
+class Blocking:
+    """What blocks publishing a zone's draft, and the rows with warnings, which do not.
+
+    `is_complete` is False where the draft is too large to be checked.
+    """
+
+    rows: tuple[BlockedRow, ...] = ()
+    warnings: tuple[BlockedRow, ...] = ()
+    keys_with_warnings: frozenset[Key] = frozenset()
+    warning_count: int = 0
+    is_complete: bool = True
+
+
+def blocking_of(request: PanelRequest, zone: Zone) -> Blocking:
+    """Return what blocks publishing this person's draft of the zone, found once for each request.
+
+    Ask only when the request has changed all that it changes.
+    """
+    known: dict[int, Blocking] = getattr(request, "blocking", {})
+    if zone.pk not in known:
+        known[zone.pk] = _find(request.user, zone)
+        request.blocking = known  # type: ignore[attr-defined]
+    return known[zone.pk]
+
+
+def with_blocking(request: PanelRequest, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:
+    """Return the rows with the reason why they block publishing, where they do. Conflicts say so themselves."""
+    blocking = blocking_of(request, zone)
+    if not blocking.rows and not blocking.warnings:
+        return list(rows)
+    messages = {row.id: row.message for row in blocking.rows if row.message != _CONFLICT}
+    warnings = {row.id: row.message for row in blocking.warnings}
+    return [replace(row, blocked=messages.get(row.id, ""), warned=warnings.get(row.id, "")) for row in rows]
+
+
+def _find(author: User, zone: Zone) -> Blocking:
+    operations = Operation.objects.filter(draft__author=author, zone=zone)[: MOST_OPERATIONS + 1].count()
+    if not operations:
+        return Blocking()
+    if operations > MOST_OPERATIONS:
+        return Blocking(is_complete=False)
+    found: dict[Key, str] = {}
+    warned: dict[Key, str] = {}
+    count = 0
+    for plan in revision.preview(author=author, zones=[zone]):
+        for conflict in plan.conflicts:
+            found.setdefault(conflict.change.key, _CONFLICT)
+        for violation in plan.errors:
+            found.setdefault((violation.name, violation.type), capitalized(violation.message, name=violation.name))
+        count += len(plan.warnings)
+        for violation in plan.warnings:
+            warned.setdefault((violation.name, violation.type), capitalized(violation.message, name=violation.name))
+    return Blocking(
+        rows=tuple(_row(zone, *key, message) for key, message in found.items()),
+        warnings=tuple(_row(zone, *key, message) for key, message in warned.items()),
+        keys_with_warnings=frozenset(warned),
+        warning_count=count,
+    )
+
+
+def _row(zone: Zone, name: str, type: int, message: str) -> BlockedRow:
+    title = f"{names.owner_text(name, zone.name)} {rdata.type_to_text(type)}"
+    return BlockedRow(row_id(name, type), title, rrset_query(name, type), message)

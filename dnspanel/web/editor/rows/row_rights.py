@@ -1,0 +1,40 @@
+"""Which rows of an editor a person may change or delete, so that the page does not offer what would be refused."""
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+
+from dnspanel.accounts.actors.actors import Person, actor_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.web.frame.rows import DisplayRow
+from dnspanel.zones.models import Lock, Zone
+from dnspanel.zones.rights.lock_rules import lock_of, locks_against
+
+
+def with_rights(person: Person, zone: Zone, rows: Iterable[DisplayRow]) -> list[DisplayRow]:
+    """Return the rows with what this person may do to each. This only informs; the verbs decide."""
+    actor = actor_of(person)
+    # What comes from a primary elsewhere is changed there.
+    grants = actor.grants if actor is not None and zone.is_edited_here else ()
+    here = [grant for grant in grants if grant.covers_zone(zone.pk, zone.tags, zone.team_id)]
+
+    at_all = {right for grant in here if not grant.is_limited for right in grant.rights}
+
+    def may(right: Right, row: DisplayRow) -> bool:
+        return right in at_all or any(
+            right in grant.rights and grant.covers_rrset(zone.name, row.name, row.row.change.type) for grant in here
+        )
+
+    def with_them(row: DisplayRow) -> DisplayRow:
+        # An RRset that only the draft adds is added when it is published, whatever is done to it before.
+        may_change = may(Right.CHANGE if row.row.change.before else Right.ADD, row)
+        may_remove = may(Right.REMOVE if row.row.change.before else Right.ADD, row)
+        is_known = (row.may_change, row.may_remove) == (may_change, may_remove)
+        return row if is_known else replace(row, may_change=may_change, may_remove=may_remove)
+
+    locks = locks_against(actor, zone) if actor is not None and zone.has_locks else ()
+    return [_locked(row, locks) or with_them(row) for row in rows]
+
+
+def _locked(row: DisplayRow, locks: Sequence[Lock]) -> DisplayRow | None:
+    lock = lock_of(locks, row.name, row.row.change.type)
+    return replace(row, may_change=False, may_remove=False, lock=lock) if lock else None

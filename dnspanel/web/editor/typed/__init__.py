@@ -1,0 +1,1 @@
+"""The side panel: one field for each part of a value."""

@@ -1,0 +1,408 @@
+"""The side panel of an RRset: the fields of its type, with the text of its values as the other tab.
+
+It changes only the draft, by the same verb as a row. Everything typed travels with each request, so that tabs, types
+and values can be changed without a script as well.
+"""
+
+import json
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from django.contrib import messages
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import redirect, render
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.texts import gettext, ngettext
+from dnspanel.web.editor.lines.additions import FALLBACK_TTL, Occupied, add_entry
+from dnspanel.web.editor.lines.fields import Unreadable, word_at
+from dnspanel.web.editor.lines.quick_add import TXT_TYPES, Doubled, Means, read_line
+from dnspanel.web.editor.lines.rrset_form import RRsetForm, without_comments
+from dnspanel.web.editor.ptr import PtrTick, tell_of_left, tick_for, tick_of_row, with_offer
+from dnspanel.web.editor.rows.type_filter import TYPE_NAMES
+from dnspanel.web.editor.rrsets import (
+    back_to_row,
+    drafted,
+    drafted_message,
+    row_of,
+    rrset_of_request,
+    rrsets_before,
+    way_back,
+)
+from dnspanel.web.editor.table import LONGEST_LINE, default_ttl, table_rows, violations_of
+from dnspanel.web.editor.typed.typed_helpers import COMPUTING, Helper, compute, helper_of
+from dnspanel.web.editor.typed.typed_values import TypedValues, typed_values, values_of_lines
+from dnspanel.web.editor.zone_head import focus_after, render_zone, with_draft_state
+from dnspanel.web.frame.forms import separated
+from dnspanel.web.frame.layout import PanelRequest, is_fragment
+from dnspanel.web.frame.rows import row_id
+from dnspanel.zones.models import Zone
+from dnspanel.zones.rights import access
+from dnspanel.zones.rules.rules import Violation
+from dnspanel.zones.typed.layouts import LAYOUTS, Layout
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset
+from replication.errors import ReplicationError
+
+TYPED_NAMES = sorted(map(rdata.type_to_text, LAYOUTS))
+OTHER_NAMES = [name for name in TYPE_NAMES if name not in TYPED_NAMES]
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """What the side panel holds: the RRset's form, and its values as fields unless they are edited as text."""
+
+    form: RRsetForm
+    layout: Layout | None = None
+    values: TypedValues | None = None
+    rrset: RRset | None = None  # what the draft would get
+    violations: tuple[Violation, ...] = ()
+    helper: Helper | None = None
+    ptr: PtrTick | None = None  # where the PTRs of these addresses would stand
+    told: Literal["", "typed", "all"] = ""  # which faults are shown: those of what was typed, or missing fields too
+
+    @property
+    def purpose(self) -> str:
+        return self.layout.purpose if self.layout else ""
+
+    @property
+    def tab(self) -> str:
+        return "fields" if self.values is not None else "raw"
+
+    @property
+    def type(self) -> str:
+        return str(self.form["type"].value() or "").strip().upper()
+
+    @property
+    def owner(self) -> str:
+        """The name as it was typed."""
+        return str(self.form["name"].value() or "")
+
+    @property
+    def is_new(self) -> bool:
+        return not self.form["old_name"].value()
+
+    @property
+    def title(self) -> str:
+        return gettext("New record") if self.is_new else f"{self.owner} {self.type}"
+
+    @property
+    def is_soa(self) -> bool:
+        return self.layout is not None and self.layout.type == rdtypes.SOA
+
+    @property
+    def is_text(self) -> bool:
+        return self.layout is not None and self.layout.type in TXT_TYPES
+
+    @property
+    def results(self) -> list[tuple[str, str]]:
+        """What the draft would get: each rdata, and of a text how many bytes it has and how it is cut."""
+        if self.rrset is None:
+            return []
+        return [(each, _sizes(self.rrset.type, each) if self.is_text else "") for each in self.rrset.rdata]
+
+    @property
+    def typed_names(self) -> list[str]:
+        return TYPED_NAMES
+
+    @property
+    def other_names(self) -> list[str]:
+        """The types without fields, and whatever else stands in the place of one."""
+        return OTHER_NAMES if not self.type or self.type in TYPE_NAMES else [self.type, *OTHER_NAMES]
+
+    @property
+    def name_fault(self) -> str:
+        return self._fault("name")
+
+    @property
+    def type_fault(self) -> str:
+        return self._fault("type")
+
+    @property
+    def ttl_fault(self) -> str:
+        return self._fault("ttl")
+
+    @property
+    def values_fault(self) -> str:
+        """What is wrong with the values that none of their fields says."""
+        if self.values is not None and not (self.values.is_valid and self.told == "all"):
+            return ""
+        return "" if self.form.question else self._fault("values")
+
+    def _fault(self, field: str) -> str:
+        if not self.told or (self.told == "typed" and not self.form[field].value()):
+            return ""
+        return " ".join(map(str, self.form[field].errors))
+
+    @property
+    def lines(self) -> int:
+        text = str(self.form["values"].value() or "")
+        return min(max(text.count("\n") + 2 + len(text) // 60, 4), 16)
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_typed(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show the fields of an RRset, or of a new one; a POST checks, changes or saves what was typed."""
+    zone = access.zone_for_editing(request.user, zone_name)
+    if request.method != "POST":
+        return _show(request, zone, _opened(request, zone))
+    panel = _sent(request, zone)
+    act = request.GET.get("act") or request.POST.get("act", "")
+    if act == "check":
+        return _show_checks(request, zone, _checked(request, zone, panel))
+    # Enter means what stands in a field of the helper, if something does, so that half a record is not saved by it.
+    act = act or (panel.helper.pending if panel.helper else "")
+    if act in ("", "save"):
+        return _save(request, zone, panel)
+    if act in COMPUTING and panel.helper is not None and panel.values is not None:
+        values, helper = compute(request, zone, panel.owner, panel.values, panel.helper, act)
+        return _show(request, zone, replace(panel, values=values, helper=helper))
+    return _show(request, zone, _changed(zone, panel, act))
+
+
+def _sizes(type: int, text: str) -> str:
+    wire = rdata.to_wire(type, text)
+    sizes, at = [], 0
+    while at < len(wire):
+        sizes.append(wire[at])
+        at += 1 + wire[at]
+    total = ngettext("{sizes} byte", "{sizes} bytes", sum(sizes)).format(sizes=sum(sizes))
+    return (
+        f"{total}."
+        if len(sizes) == 1
+        else gettext("{total}, cut into strings of {list}.").format(total=total, list=", ".join(map(str, sizes)))
+    )
+
+
+# Opening
+
+
+def _opened(request: PanelRequest, zone: Zone) -> Panel:
+    """Return the panel of the RRset that the URL names, or of what a line of quick add says."""
+    initial: dict[str, object] = {"base_revision": zone.revision}
+    line = request.GET.get("line", "")[:LONGEST_LINE].strip()
+    key = rrset_of_request(request, zone)
+    row = row_of(request, zone, key) if key else None
+    display = (row.change.after or row.change.before) if row else None
+    if display is not None:
+        initial = RRsetForm.initial_for(zone.name, display, base_revision=zone.revision, in_lines=False)
+    elif line:
+        initial |= _initial_of_line(request, zone, line)
+    else:
+        initial |= {"name": request.GET.get("name", ""), "type": request.GET.get("type", "MX").upper()[:20]}
+    form = RRsetForm(initial=initial, zone_name=zone.name, default_ttl=default_ttl(request, zone))
+    return _in_fields(zone, form, str(initial.get("values", "")))
+
+
+def _initial_of_line(request: PanelRequest, zone: Zone, line: str) -> dict[str, object]:
+    """Return the initial values for a line, finished or not; its RRset, if it exists, with the value added."""
+    try:
+        entry = read_line(line, zone.name)
+        current = row_of(request, zone, (entry.name, entry.type)).change.after
+        addition = add_entry(entry, current, entry.ttl or FALLBACK_TTL)
+    except (Unreadable, Doubled, Occupied, ReplicationError):
+        return _guess_of_line(line)
+    if current is None:
+        key = {"name": names.owner_text(entry.name, zone.name), "type": rdata.type_to_text(entry.type)}
+        return {**key, "ttl": entry.ttl or "", "values": entry.rdata, "comment": entry.comment}
+    before = RRsetForm.initial_for(zone.name, current, base_revision=zone.revision, in_lines=False)
+    after = RRsetForm.initial_for(zone.name, addition.rrset, base_revision=zone.revision, in_lines=False)
+    return before | {name: after[name] for name in ("ttl", "values", "comment")}
+
+
+def _guess_of_line(line: str) -> dict[str, object]:
+    """Return name, type and the rest of a line that is not finished yet."""
+    name, position = word_at(line, 0) or (None, 0)
+    at = position
+    while word := word_at(line, at):
+        at = word[1]
+        if word[0].text.upper() in TYPE_NAMES:
+            return {"name": name.text if name else "", "type": word[0].text.upper(), "values": line[at:].strip()}
+    return {"name": name.text if name else "", "type": "MX"}
+
+
+def _in_fields(zone: Zone, form: RRsetForm, text: str) -> Panel:
+    """Return the panel with the text in fields, if it fits into them."""
+    layout = _layout_of(form)
+    if layout is None:
+        return Panel(form)
+    try:
+        values = values_of_lines(layout, text, zone.name)
+        return Panel(form, layout, values, helper=helper_of(layout, zone, str(form["name"].value() or ""), {}))
+    except (Unreadable, Doubled):
+        return Panel(form, layout)
+
+
+def _layout_of(form: RRsetForm) -> Layout | None:
+    try:
+        return LAYOUTS.get(rdata.type_from_text(str(form["type"].value() or "")))
+    except ReplicationError:
+        return None
+
+
+# What was sent
+
+
+def _sent(request: PanelRequest, zone: Zone) -> Panel:
+    """Return the panel as its form was sent: nothing typed is missing, valid or not."""
+    typed = request.POST.copy()
+    if "tags" in typed:  # it comes from a row, whose lines have comments: the panel takes these along
+        type_ = _type_number(typed.get("type", ""))
+        typed["values"], remarks = without_comments(typed.get("values", ""), type_, zone.name)
+        typed["notes"] = json.dumps({"tags": separated(str(typed["tags"])), "value_comments": remarks})
+        del typed["tags"]
+    before = LAYOUTS.get(_type_number(typed.get("fields_of", "")))
+    values = typed_values(before, dict(typed.items())) if before is not None and typed.get("tab") == "fields" else None
+    form = _form(request, zone, typed)
+    layout = _layout_of(form)
+    if values is None:
+        return Panel(form, layout)
+    if layout is None:
+        typed["values"] = values.lines(zone.name)
+        return Panel(_form(request, zone, typed))
+    values = values.as_type(layout)
+    typed["values"] = values.lines(zone.name)
+    helper = helper_of(layout, zone, typed.get("name", ""), dict(typed.items()))
+    return Panel(_form(request, zone, typed), layout, values, helper=helper)
+
+
+def _form(request: PanelRequest, zone: Zone, typed: QueryDict) -> RRsetForm:
+    form = RRsetForm(typed, zone_name=zone.name, default_ttl=FALLBACK_TTL)
+    if not typed.get("ttl", "").strip():
+        form.default_ttl = default_ttl(request, zone)
+    return form
+
+
+def _type_number(text: str) -> int:
+    try:
+        return rdata.type_from_text(text)
+    except ReplicationError:
+        return 0
+
+
+def _changed(zone: Zone, panel: Panel, act: str) -> Panel:
+    """Return the panel after a button: the other tab, a value more, a value less. Another type comes by itself."""
+    verb, _, number = act.partition("-")
+    if act == "raw":
+        return replace(panel, values=None)
+    if act == "fields" and panel.values is None and panel.layout is not None:
+        return _into_fields(zone, panel, panel.layout)
+    if panel.values is None:
+        return panel
+    if act == "add" and panel.values.may_have_more:
+        return replace(panel, values=panel.values.with_blank())
+    if verb == "remove" and number.isdigit() and len(number) < 4:
+        return replace(panel, values=panel.values.without(int(number)))
+    return panel
+
+
+def _into_fields(zone: Zone, panel: Panel, layout: Layout) -> Panel:
+    means = str(panel.form["means"].value() or "")
+    try:
+        text = str(panel.form["values"].value() or "")
+        values = values_of_lines(layout, text, zone.name, means=Means(means) if means in set(Means) else None)
+        return replace(panel, values=values, helper=helper_of(layout, zone, panel.owner, {}))
+    except Unreadable as exc:
+        panel.form.full_clean()
+        panel.form.errors.pop("values", None)
+        panel.form.add_error("values", exc.message)
+        return replace(panel, told="typed")
+    except Doubled as exc:
+        panel.form.full_clean()
+        panel.form.question = exc
+    return panel
+
+
+def _checked(request: PanelRequest, zone: Zone, panel: Panel) -> Panel:
+    """Return the panel with what is wrong with what was typed, and with what the draft would get."""
+    values = panel.values.checked(zone.name) if panel.values is not None else None
+    is_valid = panel.form.is_valid() and panel.form.rrset is not None and (values is None or values.is_valid)
+    found = replace(panel, values=values.without_missing() if values is not None else None, told="typed")
+    if not is_valid or panel.form.rrset is None:
+        return found
+    violations = violations_of(request, zone, panel.form.rrset)
+    return replace(found, rrset=panel.form.rrset, violations=violations, ptr=tick_for(request, panel.form.rrset))
+
+
+# Saving
+
+
+def _save(request: PanelRequest, zone: Zone, panel: Panel) -> HttpResponse:
+    """Put the RRset into the draft; if it is invalid or changed meanwhile, show the panel again."""
+    panel = replace(panel, told="all")
+    if panel.values is not None:
+        panel = replace(panel, values=panel.values.checked(zone.name))
+        if panel.values is not None and not panel.values.is_valid:
+            panel.form.full_clean()
+            return _show(request, zone, panel, status=422)
+    before = rrsets_before(request, zone, panel.form)
+    if not drafted(request, zone, panel.form):
+        return _show(request, zone, panel, status=422)
+    rrset, replaces = panel.form.rrset, panel.form.replaces
+    assert rrset is not None
+    key, message = (rrset.name, rrset.type), drafted_message(request, zone, rrset, before)
+    if not is_fragment(request):
+        tell_of_left(request, zone, before)
+        messages.success(request, f"{message}.")
+        to = way_back(zone, request.POST.get("from", ""))
+        return redirect(to) if to else back_to_row(zone, key)
+    response = HttpResponse('<div id="typed-panel"></div>')
+    rows = [key]
+    if replaces not in (None, key):
+        assert replaces is not None
+        if row_of(request, zone, replaces).change.before is not None:
+            rows.append(replaces)
+        else:  # only the draft had it
+            response.write(f'<table hx-swap-oob="delete:#{row_id(*replaces)}"></table>')
+    response.write(table_rows(request, zone, rows))
+    with_offer(request, zone, response, before)
+    focus_after(response, f"#{row_id(*key)} .row-link")
+    return with_draft_state(request, zone, response, speak=message)
+
+
+# Showing
+
+
+def _context(request: PanelRequest, zone: Zone, panel: Panel) -> dict[str, object]:
+    came_from = (request.POST if request.method == "POST" else request.GET).get("from", "")
+    back = way_back(zone, came_from) or f"{reverse('zone-detail', args=[zone.name])}#{panel.form.row_id}"
+    return {
+        "panel": panel,
+        "form": panel.form,
+        "ptr": _tick(request, zone, panel),
+        "in_place": is_fragment(request),
+        "came_from": came_from,
+        "back": back,
+    }
+
+
+def _tick(request: PanelRequest, zone: Zone, panel: Panel) -> PtrTick | None:
+    key = rrset_of_request(request, zone)
+    current = row_of(request, zone, key).change.after if key and panel.type in ("A", "AAAA") else None
+    return tick_of_row(request, panel.type, current)
+
+
+def _show(request: PanelRequest, zone: Zone, panel: Panel, status: int = 200) -> HttpResponse:
+    context = _context(request, zone, panel)
+    if not is_fragment(request):
+        return render_zone(request, zone, "records", "editor/typed.html", context, status)
+    response = render(request, "editor/_typed.html", {"zone": zone, **context}, status=status)
+    if status != 200:
+        return focus_after(response, "#typed-side [aria-invalid=true], #typed-side .choice")
+    return focus_after(response, f"#typed-side {_first_field(request, panel)}")
+
+
+def _first_field(request: PanelRequest, panel: Panel) -> str:
+    """Return the selector of the field that has the focus in a panel that has just come."""
+    if panel.helper is not None and panel.helper.fault:
+        return ":is([name=help-certificate], [name=help-keys], [value=hints])"
+    if request.GET.get("act") == "type":  # by the arrow keys, types are passed on the way to the one that is meant
+        return "#typed-type"
+    if panel.is_new and not panel.owner:
+        return "#typed-name"
+    return ":is(.typed-fields :is(input, select, textarea), #typed-values)"
+
+
+def _show_checks(request: PanelRequest, zone: Zone, panel: Panel) -> HttpResponse:
+    return render(request, "editor/_typed_checks.html", {"zone": zone, **_context(request, zone, panel)})

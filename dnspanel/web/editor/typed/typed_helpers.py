@@ -1,0 +1,193 @@
+"""What the side panel computes: TLSA of a certificate or of a server, SSHFP of keys, hints of the zone's addresses."""
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from cryptography import x509
+from django.conf import settings
+
+from dnspanel.fleet.lookups.tls_certificate import NoCertificate, certificate_of
+from dnspanel.fleet.lookups.turns import Busy, turn
+from dnspanel.texts import gettext
+from dnspanel.web.editor.lines.fields import Unreadable
+from dnspanel.web.editor.lines.quick_add import Doubled, read_owner
+from dnspanel.web.editor.typed.typed_values import TypedInput, TypedValues
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.zones.errors import BadFields
+from dnspanel.zones.lists import queries
+from dnspanel.zones.models import Zone
+from dnspanel.zones.typed import computed
+from dnspanel.zones.typed.layouts import Layout
+from replication.dns import names, rdtypes
+from replication.errors import ReplicationError
+
+COMPUTING = ("certificate", "server", "keys", "hints")
+_SERVICE = re.compile(r"_([0-9]{1,5})\._(?:tcp|udp|sctp)\.(.+)", re.IGNORECASE)
+_ABOUT_TLSA = ("usage", "selector", "matching")
+
+
+@dataclass(frozen=True, slots=True)
+class Helper:
+    """The part of the panel that computes: what was typed into it, and what came of it."""
+
+    layout: Layout
+    typed: Mapping[str, str]
+    host: str = ""
+    port: str = ""
+    fault: str = ""
+    message: str = ""
+
+    @property
+    def kind(self) -> str:
+        """What it computes: `tlsa`, `sshfp`, `hints`, or nothing."""
+        return _KINDS.get(self.layout.type, "")
+
+    @property
+    def may_ask(self) -> bool:
+        """Whether a server can be asked for its certificate; one of a mail address is with no server."""
+        return self.layout.type == rdtypes.TLSA
+
+    @property
+    def certificate(self) -> str:
+        return self.typed.get("help-certificate", "")
+
+    @property
+    def keys(self) -> str:
+        return self.typed.get("help-keys", "")
+
+    @property
+    def typed_host(self) -> str:
+        return self.typed.get("help-host", "")
+
+    @property
+    def typed_port(self) -> str:
+        return self.typed.get("help-port", "")
+
+    @property
+    def is_open(self) -> bool:
+        return bool(self.fault or self.message or self.pending)
+
+    @property
+    def pending(self) -> str:
+        """What Enter means while something stands here that was not computed yet; empty if nothing does."""
+        if self.kind == "tlsa":
+            return "certificate" if self.certificate.strip() else "server" if self.typed_host.strip() else ""
+        return "keys" if self.kind == "sshfp" and self.keys.strip() else ""
+
+    @property
+    def choices(self) -> list[TypedInput]:
+        """Usage, selector and matching of what is computed."""
+        fields = [each for each in self.layout.fields if each.name in _ABOUT_TLSA]
+        return [TypedInput(each, f"help-{each.name}", self.chosen(each.name), "") for each in fields]
+
+    def chosen(self, name: str) -> str:
+        defaults = {each.name: each.default for each in self.layout.fields}
+        return self.typed.get(f"help-{name}", "") or defaults[name]
+
+    @property
+    def with_sha1(self) -> bool:
+        return "help-sha1" in self.typed
+
+
+_KINDS = {
+    rdtypes.TLSA: "tlsa",
+    rdtypes.SMIMEA: "tlsa",
+    rdtypes.SSHFP: "sshfp",
+    rdtypes.SVCB: "hints",
+    rdtypes.HTTPS: "hints",
+}
+
+
+def helper_of(layout: Layout, zone: Zone, owner: str, typed: Mapping[str, object]) -> Helper | None:
+    """The helper of a type, with what was typed into it; None if nothing is computed for this type."""
+    if layout.type not in _KINDS:
+        return None
+    kept = {name: str(value)[: computed.LONGEST_PEM + 1] for name, value in typed.items() if name.startswith("help-")}
+    match = _SERVICE.fullmatch(_absolute(owner, zone))
+    return Helper(layout, kept, match[2].removesuffix(".") if match else "", match[1] if match else "443")
+
+
+def compute(
+    request: PanelRequest, zone: Zone, owner: str, values: TypedValues, helper: Helper, act: str
+) -> tuple[TypedValues, Helper]:
+    """The values with what this act computes, and the helper with what it says. A server is asked outside of
+    any transaction.
+    """
+    try:
+        if act == "hints":
+            return _with_hints(request, zone, owner, values), replace(
+                helper, message=gettext("The hints are those of the zone.")
+            )
+        found = _computed(helper, act)
+    except (BadFields, NoCertificate, Busy) as exc:
+        return values, replace(helper, fault=str(exc))
+    message = (
+        gettext("Computed: one value.")
+        if len(found) == 1
+        else gettext("Computed: {found} values.").format(found=len(found))
+    )
+    kept = {name: value for name, value in helper.typed.items() if name.removeprefix("help-") in _ABOUT_TLSA}
+    return values.with_more(found), replace(helper, typed=kept, message=message)
+
+
+def _computed(helper: Helper, act: str) -> list[dict[str, str]]:
+    if act == "keys":
+        return computed.sshfp_of(helper.keys, with_sha1=helper.with_sha1)
+    usage = helper.chosen("usage")
+    if act == "certificate":
+        chain: Sequence[x509.Certificate] = computed.certificates_of(helper.certificate)
+    else:
+        if usage in computed.AUTHORITIES:
+            raise BadFields({"": gettext("A server shows its own certificate: paste that of the authority instead.")})
+        chain = [_certificate_of_server(helper)]
+    certificate = computed.certificate_for(usage, chain)
+    chosen = {name: helper.chosen(name) for name in _ABOUT_TLSA}
+    return [computed.tlsa_of(certificate, **chosen)]
+
+
+def _certificate_of_server(helper: Helper) -> x509.Certificate:
+    host, port = helper.typed_host.strip() or helper.host, helper.typed_port.strip() or helper.port
+    if not host:
+        raise BadFields({"": gettext("Name the server that is to be asked.")})
+    if not (port.isascii() and port.isdigit() and len(port) <= 5):
+        raise BadFields({"": gettext("The port must be a number from 1 to 65535.")})
+    with turn():
+        found = certificate_of(host, int(port), networks=settings.SOURCE_NETWORKS)
+    return computed.read_certificate(found)
+
+
+def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValues) -> TypedValues:
+    """The values, each with the addresses that its target has in the zone, as the author sees it."""
+    filled = []
+    for value in values.values:
+        fields = dict(value.fields)
+        if fields["priority"].strip() != "0":
+            target = owner if fields["target"].strip() == "." else fields["target"]
+            ipv4, ipv6 = (list(_addresses(request, zone, target, type)) for type in (rdtypes.A, rdtypes.AAAA))
+            if not ipv4 and not ipv6:
+                raise BadFields(
+                    {
+                        "": gettext("This zone has no A or AAAA for {value}.").format(
+                            value=target or gettext("the name of this record")
+                        )
+                    }
+                )
+            fields |= computed.hints_of(ipv4, ipv6)
+        filled.append(replace(value, fields=fields))
+    return replace(values, values=tuple(filled))
+
+
+def _addresses(request: PanelRequest, zone: Zone, name: str, type: int) -> Iterator[str]:
+    absolute = _absolute(name, zone)
+    if absolute and names.is_within(absolute, zone.name):
+        row = queries.rrset_row(zone=zone, author=request.user, name=absolute, type=type)
+        yield from row.change.after.served if row.change.after else ()
+
+
+def _absolute(name: str, zone: Zone) -> str:
+    """The absolute name that was typed; empty if it is none of this zone."""
+    try:
+        return read_owner(name, zone.name)
+    except (Unreadable, Doubled, ReplicationError):
+        return ""

@@ -1,0 +1,214 @@
+"""The values of an RRset as the fields of its type: out of a request or of lines of text, and back into lines."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from dnspanel.texts import gettext
+from dnspanel.web.editor.lines.fields import Unreadable
+from dnspanel.web.editor.lines.quick_add import Means, read_rdata
+from dnspanel.web.editor.lines.rrset_form import OFF
+from dnspanel.zones.errors import BadFields
+from dnspanel.zones.typed.fields import LONGEST_FIELD, Field, Kind
+from dnspanel.zones.typed.layouts import Layout
+from dnspanel.zones.typed.rdata_fields import (
+    OF_ALL,
+    blank_fields,
+    format_fields,
+    is_untouched,
+    joined_as_typed,
+    parse_fields,
+    without_missing,
+)
+
+MOST_VALUES = 50
+
+
+@dataclass(frozen=True, slots=True)
+class TypedInput:
+    """One field of one value, as the page draws it."""
+
+    field: Field
+    name: str  # of the element; its id is the same
+    value: str
+    fault: str
+
+    @property
+    def options(self) -> Sequence[tuple[str, str]]:
+        """What can be chosen: the field's choices, and what stands there if it is none of them."""
+        choices = self.field.choices
+        if self.value in dict(choices):
+            return choices
+        return ((self.value, self.value or gettext("Choose")), *choices)
+
+    @property
+    def draw(self) -> str:
+        """The element that it is: `select`, `check`, `textarea` or `input`."""
+        if self.field.choices and not self.field.is_open:
+            return "select"
+        if self.field.kind is Kind.FLAG:
+            return "check"
+        return "textarea" if self.field.is_long else "input"
+
+    @property
+    def is_number(self) -> bool:
+        return self.field.kind is Kind.NUMBER
+
+    @property
+    def is_wide(self) -> bool:
+        """Whether it takes a line of its own."""
+        return self.draw in ("textarea", "select") or self.field.kind in (Kind.STRING, Kind.REST, Kind.LIST)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedValue:
+    """One value: its fields as they were typed, whether it is served, and its faults by field."""
+
+    fields: Mapping[str, str]
+    is_off: bool = False
+    faults: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class TypedValues:
+    """All values of an RRset of one type."""
+
+    layout: Layout
+    values: tuple[TypedValue, ...]
+
+    @property
+    def is_valid(self) -> bool:
+        return not any(value.faults for value in self.values)
+
+    @property
+    def may_have_more(self) -> bool:
+        return not self.layout.is_single and len(self.values) < MOST_VALUES
+
+    @property
+    def drawn(self) -> list["DrawnValue"]:
+        return [DrawnValue(self, number) for number in range(len(self.values))]
+
+    def checked(self, origin: str) -> "TypedValues":
+        """The same with the fault of each field."""
+        return replace(self, values=tuple(replace(each, faults=self._faults(each, origin)) for each in self.values))
+
+    def without_missing(self) -> "TypedValues":
+        """The same without complaints about what was not typed yet."""
+        kept = (replace(each, faults=without_missing(self.layout, each.faults)) for each in self.values)
+        return replace(self, values=tuple(kept))
+
+    def lines(self, origin: str) -> str:
+        """The values as lines of text; those that are faulty, as they were typed."""
+        return "\n".join((f"{OFF} " if each.is_off else "") + self._line(each, origin) for each in self.values)
+
+    def with_more(self, fields: Iterable[Mapping[str, str]]) -> "TypedValues":
+        """The same with more values; a last one into which nothing was typed gives way."""
+        found = [{**blank_fields(self.layout), **each} for each in fields]
+        kept = self.values[:-1] if found and self._has_untouched_end else self.values
+        return replace(self, values=(*kept, *map(TypedValue, found))[:MOST_VALUES])
+
+    def with_blank(self) -> "TypedValues":
+        """The same with one value more, into which nothing was typed."""
+        return replace(self, values=(*self.values, *blank(self.layout).values))
+
+    def without(self, number: int) -> "TypedValues":
+        """The same without one value; an empty one if it was the last."""
+        kept = self.values[:number] + self.values[number + 1 :]
+        return replace(self, values=kept or blank(self.layout).values)
+
+    def as_type(self, layout: Layout) -> "TypedValues":
+        """Values of another type, with what fits into fields of the same name."""
+        if layout == self.layout:
+            return self
+        moved = []
+        for value in self.values:
+            typed = {name: text for name, text in value.fields.items() if text != blank_fields(self.layout)[name]}
+            fields = blank_fields(layout)
+            moved.append(replace(value, fields=fields | {name: typed[name] for name in fields.keys() & typed.keys()}))
+        return TypedValues(layout, tuple(moved[:1] if layout.is_single else moved))
+
+    @property
+    def _has_untouched_end(self) -> bool:
+        return bool(self.values) and is_untouched(self.layout, self.values[-1].fields)
+
+    def _faults(self, value: TypedValue, origin: str) -> dict[str, str]:
+        try:
+            format_fields(self.layout, value.fields, origin)
+        except BadFields as exc:
+            return exc.faults
+        return {}
+
+    def _line(self, value: TypedValue, origin: str) -> str:
+        try:
+            return format_fields(self.layout, value.fields, origin)
+        except BadFields:
+            return joined_as_typed(self.layout, value.fields)
+
+
+@dataclass(frozen=True, slots=True)
+class DrawnValue:
+    """One value as the page draws it."""
+
+    owner: TypedValues
+    number: int
+
+    @property
+    def value(self) -> TypedValue:
+        return self.owner.values[self.number]
+
+    @property
+    def title(self) -> str:
+        return (
+            gettext("Value {value}").format(value=self.number + 1) if len(self.owner.values) > 1 else gettext("Value")
+        )
+
+    @property
+    def fault(self) -> str:
+        """The fault that no field has alone."""
+        return self.value.faults.get(OF_ALL, "")
+
+    @property
+    def inputs(self) -> list[TypedInput]:
+        return [self._input(each) for each in self.owner.layout.all_fields]
+
+    def _input(self, each: Field) -> TypedInput:
+        value = self.value
+        return TypedInput(each, _name(self.number, each), value.fields[each.name], value.faults.get(each.name, ""))
+
+
+def blank(layout: Layout) -> TypedValues:
+    """One value into which nothing was typed."""
+    return TypedValues(layout, (TypedValue(blank_fields(layout)),))
+
+
+def typed_values(layout: Layout, typed: Mapping[str, object]) -> TypedValues:
+    """The values that a form sent."""
+    count = str(typed.get("count", ""))
+    number = int(count) if count.isascii() and count.isdigit() and len(count) < 4 else 1
+    found = []
+    for at in range(min(max(number, 1), MOST_VALUES)):
+        fields = {each.name: str(typed.get(_name(at, each), ""))[:LONGEST_FIELD] for each in layout.all_fields}
+        found.append(TypedValue(fields, is_off=f"v{at}-off" in typed))
+    return TypedValues(layout, tuple(found))
+
+
+def values_of_lines(layout: Layout, text: str, zone: str, *, means: Means | None = None) -> TypedValues:
+    """The values of lines of text. Raises Unreadable, with the line, or Doubled."""
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    if len(lines) > MOST_VALUES:
+        raise Unreadable(gettext("{lines} values are too many for fields: edit them as text.").format(lines=len(lines)))
+    found = []
+    for number, line in enumerate(lines, 1):
+        is_off = line.startswith(OFF)
+        try:
+            value = read_rdata(layout.type, line.removeprefix(OFF).strip(), zone, means=means)
+        except Unreadable as exc:
+            raise Unreadable(
+                gettext("Line {number} does not fit into fields: {message}").format(number=number, message=exc.message),
+                exc.column,
+            ) from exc
+        found.append(TypedValue(parse_fields(layout, value.rdata), is_off))
+    return TypedValues(layout, tuple(found)) if found else blank(layout)
+
+
+def _name(number: int, each: Field) -> str:
+    return f"v{number}-{each.name}"

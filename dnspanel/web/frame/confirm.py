@@ -1,0 +1,130 @@
+"""Asks before an act that is hard to take back or opens much: what it will do, and in the second case to sign in again.
+
+That is by the password, or by a code of the second factor.
+
+The question is the answer to the POST that asks for the act, and a form like
+any other: it sends the same again, with a yes. So it needs no script, and no
+view does the act before it was asked.
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from allauth.core import ratelimit
+from django.contrib.auth import authenticate
+from django.contrib.auth.models import AbstractBaseUser
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.utils import timezone
+
+from dnspanel.accounts.errors import SecondFactorRefused
+from dnspanel.accounts.providers.ldap.backend import message_of
+from dnspanel.accounts.sign_in.second_factor import second_factors_of, use_code
+from dnspanel.texts import format_lazy, gettext, gettext_lazy
+from dnspanel.web.frame.layout import PanelRequest
+
+# After a sign-in, a password or a code, for so long none is asked for again.
+PASSWORD_HOLDS = timedelta(minutes=10)
+_PASSWORD_AT = "password-at"
+_LONGEST_CODE = 40
+_OF_THE_QUESTION = frozenset({"csrfmiddlewaretoken", "confirmed", "password", "second_factor"})
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    """What is asked: a title, the effects, the word on the button, and where no leads."""
+
+    title: str
+    effects: tuple[str, ...]
+    button: str
+    back: str
+    needs_password: bool = False
+    only_password: bool = False  # nothing is asked when the password was given lately
+    is_dangerous: bool = True
+
+
+def before_secret(*, forged: str, back: str) -> Question:
+    """Asks for the password before a signing secret is made; `forged` is what whoever has it can send.
+
+    It is called when modules are read, so its texts wait for who reads them.
+    """
+    return Question(
+        title=gettext_lazy("Show a signing secret"),
+        effects=(format_lazy(gettext_lazy("Whoever has it can send the receiver {forged}."), forged=forged),),
+        button=gettext_lazy("Make and show it"),
+        back=back,
+        needs_password=True,
+        only_password=True,
+        is_dangerous=False,
+    )
+
+
+def ask(request: PanelRequest, question: Question) -> HttpResponse | None:
+    """Return the page that asks; None once the person has said yes, with the password where one is needed."""
+    now = timezone.now()
+    wants_password = question.needs_password and not _password_is_recent(request, now)
+    if question.only_password and not wants_password:
+        return None
+    fault = ""
+    if request.POST.get("confirmed") == "yes":
+        fault = _fault_of_proof(request, now) if wants_password else ""
+        if not fault:
+            return None
+    context = {
+        "question": question,
+        "wants_password": wants_password,
+        "fault": fault,
+        "has_password": request.user.has_password,
+        "may_send_code": wants_password and bool(second_factors_of(request.user).codes),
+        "sent": list(_sent(request)),
+    }
+    response = render(request, "confirm.html", context, status=422 if fault else 200)
+    response["Cache-Control"] = "no-store"  # what was sent may hold a secret
+    return response
+
+
+def note_password(request: HttpRequest, now: datetime) -> None:
+    """The person has just shown that it is them."""
+    request.session[_PASSWORD_AT] = now.timestamp()
+
+
+def note_sign_in(*, request: HttpRequest | None, user: AbstractBaseUser, **signal: object) -> None:
+    """Receive `user_logged_in`: whoever signs in gives the password."""
+    if request is not None and hasattr(request, "session"):
+        note_password(request, timezone.now())
+
+
+def _password_is_recent(request: PanelRequest, now: datetime) -> bool:
+    age = now.timestamp() - float(request.session.get(_PASSWORD_AT, 0))
+    return 0 <= age < PASSWORD_HOLDS.total_seconds()
+
+
+def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
+    """What is wrong with the password or code that was sent; "" if it is the person's own."""
+    password, code = request.POST.get("password", ""), request.POST.get("second_factor", "")
+    if not (password or code):
+        return (
+            gettext("Type your password.")
+            if request.user.has_password
+            else gettext("Type a code of your second factor.")
+        )
+    if not ratelimit.consume(request, action="reauthenticate", user=request.user):
+        return gettext("These were too many tries. Wait a minute.")
+    if not password:
+        try:
+            use_code(user=request.user, code=code[:_LONGEST_CODE], address=request.META.get("REMOTE_ADDR", ""), now=now)
+        except SecondFactorRefused as exc:
+            return str(exc)
+    # By the name, as at the sign-in: a wrong one stands in the audit log.
+    elif authenticate(request, username=request.user.get_username(), password=password) != request.user:
+        return message_of(request) or gettext("This is not your password.")
+    note_password(request, now)
+    return ""
+
+
+def _sent(request: PanelRequest) -> Iterator[tuple[str, str]]:
+    """The fields of the act, to be sent again."""
+    for name, values in request.POST.lists():
+        if name not in _OF_THE_QUESTION:
+            yield from ((name, value) for value in values)

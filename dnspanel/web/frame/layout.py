@@ -1,0 +1,223 @@
+"""The frame around every page: navigation, the pills of the top bar, and the htmx events of responses."""
+
+import json
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+from django.conf import settings
+from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+from django_htmx.middleware import HtmxDetails
+
+from dnspanel.accounts.actors.actors import can
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.models import SignInProvider, User
+from dnspanel.accounts.providers.rows import offered
+from dnspanel.accounts.sessions.session_store import MUST_SET_UP
+from dnspanel.accounts.sign_in.passkeys import are_possible
+from dnspanel.alerts.queries import AlertSummary, alert_summary
+from dnspanel.fleet.reads.summary import FleetSummary, fleet_summary
+from dnspanel.languages import LANGUAGES
+from dnspanel.texts import gettext_lazy
+from dnspanel.web.frame.read_once import draft_counts_of, watched_statuses_of
+from dnspanel.web.script_texts import script_texts
+from dnspanel.zones.log.hold import Hold, current_hold
+from dnspanel.zones.rights import access
+from replication import __version__
+
+
+class PanelRequest(HttpRequest):
+    """The request of a signed-in user; `SignedInMiddleware` lets no other through."""
+
+    user: User
+    htmx: HtmxDetails
+
+
+@dataclass(frozen=True, slots=True)
+class NavEntry:
+    """One entry of the navigation; pressing `g` and then `key` opens it."""
+
+    text: str
+    icon: str
+    url: str
+    key: str
+    current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class DraftSummary:
+    """The counts that the draft pill shows."""
+
+    changes: int
+    zones: int
+
+
+# Text, icon, view, key, permission that shows it (None: everybody), and the first word of the views it contains.
+_NAV: tuple[tuple[str, str, str, str, Permission | None, set[str]], ...] = (
+    (gettext_lazy("Home"), "home", "home", "h", None, {"home"}),
+    (gettext_lazy("Zones"), "zones", "zone-list", "z", None, {"zone", "template", "server"}),
+    (gettext_lazy("Changes"), "changes", "changes", "c", Permission.READ, {"changes", "publication", "draft"}),
+    (gettext_lazy("Imports"), "import", "import-list", "i", Permission.EDIT, {"import", "cutover"}),
+    (gettext_lazy("Nodes"), "nodes", "node-list", "n", Permission.FLEET, {"node", "alert", "secondary", "catalog"}),
+    (gettext_lazy("People"), "people", "people", "p", Permission.PEOPLE, {"people", "person", "team", "grant"}),
+    (gettext_lazy("Access"), "key", "token-list", "t", None, {"token", "webhook", "audit", "docs"}),
+)
+
+
+class Frame:
+    """What `base.html` shows; each part is read only when a template asks for it."""
+
+    def __init__(self, request: HttpRequest) -> None:
+        self._request = request
+        # Who has to set up a second factor first sees nothing around that.
+        is_locked = bool(getattr(request, "session", {}).get(MUST_SET_UP))
+        self._user = AnonymousUser() if is_locked else request.user
+
+    @property
+    def languages(self) -> tuple[tuple[str, str], ...]:
+        """The languages of pages: the code, and the name that each gives itself."""
+        return LANGUAGES
+
+    @cached_property
+    def script_texts(self) -> dict[str, str]:
+        """What scripts say, by its English; empty for English."""
+        return script_texts()
+
+    @cached_property
+    def nav(self) -> tuple[NavEntry, ...]:
+        if not self._user.is_authenticated:
+            return ()
+        match = self._request.resolver_match
+        here = (match.view_name or "").partition("-")[0] if match else ""
+        return tuple(
+            NavEntry(text, icon, reverse(self._reachable(view)), key, current=here in groups)
+            for text, icon, view, key, permission, groups in _NAV
+            if permission is None or can(self._user, permission)
+        )
+
+    def _reachable(self, view: str) -> str:
+        """The view, or what stands in its place for who has no draft: everybody's publications."""
+        has_draft = view != "changes" or can(self._user, Permission.EDIT)
+        return view if has_draft else "publication-list"
+
+    @cached_property
+    def draft(self) -> DraftSummary | None:
+        """The counts of the person's draft; None if they cannot edit."""
+        return _draft(self._request) if can(self._user, Permission.EDIT) else None
+
+    @cached_property
+    def fleet(self) -> FleetSummary | None:
+        """The state of the fleet; None if the person may not see nodes."""
+        may_see = can(self._user, Permission.FLEET)
+        return fleet_summary(statuses=watched_statuses_of(self._request)) if may_see else None
+
+    @cached_property
+    def alerts(self) -> AlertSummary | None:
+        """The open alerts; None if the person may not see nodes."""
+        return alert_summary() if can(self._user, Permission.FLEET) else None
+
+    @cached_property
+    def providers(self) -> Sequence[SignInProvider]:
+        """The providers that the sign-in page has buttons for."""
+        return offered()
+
+    @cached_property
+    def hold(self) -> Hold | None:
+        """Why nothing can be published; None if publishing is not on hold, or if nobody is signed in."""
+        return current_hold() if self._user.is_authenticated else None
+
+    @property
+    def version(self) -> str:
+        """The version of the panel."""
+        return __version__
+
+    @property
+    def sends_mail(self) -> bool:
+        """Whether there is a mail server."""
+        return bool(settings.EMAIL_HOST)
+
+    @property
+    def has_passkeys(self) -> bool:
+        """Whether browsers allow passkeys at the panel's address."""
+        return are_possible()
+
+    @cached_property
+    def may(self) -> dict[str, bool]:
+        """Permissions: `frame.may.edit`, `.nodes`, `.people`, …; `frame.may.create`: zones, in at least one team."""
+        may = {permission.name.lower(): can(self._user, permission) for permission in Permission}
+        return may | {"create": access.may_create_zones(self._user)}
+
+
+def frame(request: HttpRequest) -> dict[str, object]:
+    """Context processor that adds `frame`."""
+    return {"frame": Frame(request)}
+
+
+def _draft(request: HttpRequest) -> DraftSummary:
+    """Return the counts of the person's draft."""
+    counts = draft_counts_of(request)
+    return DraftSummary(changes=sum(zone.total for zone in counts), zones=len(counts))
+
+
+@require_safe
+def draft_pill(request: PanelRequest) -> HttpResponse:
+    """Show the draft pill alone; it fetches itself after `draft-changed`."""
+    return render(request, "editor/_draft_pill.html", {"summary": Frame(request).draft})
+
+
+@require_safe
+def fleet_pill(request: PanelRequest) -> HttpResponse:
+    """Show the fleet pill alone; 204 if the page already shows the same message (`seen`)."""
+    access.require(request.user, Permission.FLEET)
+    summary = fleet_summary()
+    if request.GET.get("seen") == summary.message:
+        return HttpResponse(status=204)
+    return render(request, "fleet/_pill.html", {"fleet": summary})
+
+
+def is_fragment(request: PanelRequest) -> bool:
+    """Return True if htmx wants a part of the page; a page restored from history is a whole one."""
+    return bool(request.htmx) and not request.htmx.boosted and not request.htmx.history_restore_request
+
+
+def is_in_drawer(request: PanelRequest) -> bool:
+    """Return True if htmx wants a fragment for the drawer over the editor; what a redirect leads to is one as well."""
+    return is_fragment(request) and (request.htmx.target == "drawer-body" or request.GET.get("drawer") == "1")
+
+
+def say(
+    response: HttpResponse,
+    *,
+    toast: str = "",
+    kind: str = "ok",
+    speak: str = "",
+    focus: str = "",
+    draft_changed: bool = False,
+) -> HttpResponse:
+    """Add the htmx events by which `panel.js` shows a toast, speaks and sets the focus; `kind` is ok, warn or bad."""
+    events: dict[str, object] = json.loads(response.get("HX-Trigger", "{}"))
+    if toast:
+        events["toast"] = {"kind": kind, "text": toast}
+    if speak:
+        events["speak"] = speak
+    if focus:
+        events["focus-on"] = focus
+    if draft_changed:
+        events["draft-changed"] = ""
+    response["HX-Trigger"] = json.dumps(events)
+    return response
+
+
+def no_store(view: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
+    """Decorate a view that shows a secret once: no cache keeps its response."""
+
+    def with_no_store(request: HttpRequest, *args: object, **kwargs: object) -> HttpResponse:
+        response = view(request, *args, **kwargs)
+        response["Cache-Control"] = "no-store"
+        return response
+
+    return with_no_store

@@ -1,0 +1,43 @@
+"""Pages with a secret that are shown once: F5 on them shows nothing, and does nothing again.
+
+The answer to the POST that makes a secret is a redirect. The page waits in
+the session, encrypted, until the browser asks for it; then it is gone.
+"""
+
+import secrets
+
+from django.contrib import messages
+from django.core.exceptions import ImproperlyConfigured
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_GET
+
+from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
+from dnspanel.texts import gettext
+from dnspanel.web.frame.layout import PanelRequest, no_store
+
+_KEY = "one-time-page"
+
+
+def show_once(request: PanelRequest, page: HttpResponse, *, after: str) -> HttpResponse:
+    """Return the redirect to this page, which is shown once; asked for again, it leads to the path `after`."""
+    key = secrets.token_urlsafe(12)
+    request.session[_KEY] = {"key": key, "page": encrypt_secret(page.content).decode(), "after": after}
+    return redirect("one-time-page", key)
+
+
+@no_store
+@require_GET
+def one_time_page(request: PanelRequest, key: str) -> HttpResponse:
+    """Show the page that waits under this key, and forget it."""
+    waiting = request.session.get(_KEY, {})
+    if waiting.get("key") != key:
+        return redirect("home")
+    if "page" not in waiting:
+        messages.info(request, gettext("The secret was shown once, and is not shown again."))
+        return redirect(waiting["after"])
+    request.session[_KEY] = {"key": key, "after": waiting["after"]}
+    try:
+        return HttpResponse(decrypt_secret(waiting["page"].encode()))
+    except ImproperlyConfigured:  # the master key was rotated since; no secret of a session is encrypted again
+        return redirect(waiting["after"])

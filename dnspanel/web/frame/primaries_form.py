@@ -1,0 +1,124 @@
+"""The form of the primaries that a zone comes from: for a zone that is here, and for a new one."""
+
+from django import forms
+
+from dnspanel.accounts.tokens import tsig
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.set_up import MOST_PRIMARIES, Terms
+from dnspanel.primaries.tls import LONGEST_PEM
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, SecretInput
+
+
+class PrimariesForm(PanelForm):
+    """Addresses, one a line in the order in which they are asked, and the key; `terms` is what the verbs take."""
+
+    addresses = forms.CharField(
+        label=gettext_lazy("Primaries"),
+        max_length=100 * MOST_PRIMARIES,
+        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
+        help_text=gettext_lazy(
+            "Addresses, one a line, asked in this order: 192.0.2.53, or with a port [2001:db8::53]:5300."
+        ),
+    )
+    uses_tls = forms.BooleanField(
+        label=gettext_lazy("Over TLS alone"),
+        required=False,
+        help_text=gettext_lazy(
+            "Questions and transfers go over TLS 1.3 (RFC 9103), to port 853 unless an address says another. Nothing "
+            "is ever sent in clear text then."
+        ),
+    )
+    tls_names = forms.CharField(
+        label=gettext_lazy("Names in their certificates"),
+        required=False,
+        max_length=260 * MOST_PRIMARIES,
+        widget=forms.Textarea(attrs={"rows": 2, **MONO_LINES}),
+        help_text=gettext_lazy("Over TLS: one name for all primaries, or one a line for each, in their order."),
+    )
+    tls_certificates = forms.CharField(
+        label=gettext_lazy("Certificates"),
+        required=False,
+        max_length=LONGEST_PEM,
+        widget=forms.Textarea(attrs={"rows": 3, **MONO_LINES}),
+        help_text=gettext_lazy(
+            "Over TLS, PEM: with a name, who signs their certificates (empty: an authority that the system knows). "
+            "Without a name, the certificates of the primaries themselves."
+        ),
+    )
+    shows_certificate = forms.BooleanField(
+        label=gettext_lazy("Show the panel’s certificate"),
+        required=False,
+        help_text=gettext_lazy("Over TLS, where a primary asks who we are. The panel’s own authority signs it."),
+    )
+    tsig_name = forms.CharField(
+        label=gettext_lazy("TSIG key"),
+        required=False,
+        max_length=1100,
+        widget=forms.TextInput(attrs=MONO),
+        help_text=gettext_lazy("Its name; empty for none. All of them have the same."),
+    )
+    tsig_algorithm = forms.ChoiceField(
+        label=gettext_lazy("Algorithm"), choices=[(name, name) for name in tsig.ALGORITHMS], initial="hmac-sha256"
+    )
+    tsig_secret = forms.CharField(
+        label=gettext_lazy("Secret"),
+        required=False,
+        max_length=1000,
+        widget=SecretInput(),
+        help_text=gettext_lazy("Base64. Stored encrypted."),
+    )
+
+    def keep_secret_of(self, row: TransferredZone) -> None:
+        """Say that nothing need be typed for the key that there is."""
+        if row.tsig_secret is not None:
+            self.fields["tsig_secret"].help_text = gettext(
+                "Base64. Stored encrypted; empty: the one that there is stays."
+            )
+
+    @property
+    def terms(self) -> Terms:
+        given = self.cleaned_data
+        return Terms(
+            addresses=_lines(given["addresses"]),
+            tsig_name=given["tsig_name"],
+            tsig_algorithm=given["tsig_algorithm"],
+            tsig_secret=given["tsig_secret"] or None,
+            uses_tls=given["uses_tls"],
+            tls_names=_lines(given["tls_names"]),
+            tls_certificates=given["tls_certificates"],
+            shows_certificate=given["shows_certificate"],
+        )
+
+
+class PastRulesForm(PanelForm):
+    """Why a zone that is governed or frozen gets another primary, and that its rules are passed."""
+
+    reason = forms.CharField(label=gettext_lazy("Reason"), required=False, max_length=500)
+    past_rules = forms.BooleanField(
+        label=gettext_lazy("Go past the rules"),
+        required=False,
+        help_text=gettext_lazy("The zone has rules of approval or freezes. Administrators are alerted."),
+    )
+
+    @property
+    def said(self) -> dict[str, str | bool]:
+        """What verbs take: the reason, and whether it goes past rules."""
+        return {"reason": self.cleaned_data["reason"], "past_rules": self.cleaned_data["past_rules"]}
+
+
+def _lines(text: str) -> list[str]:
+    return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def initial_of(row: TransferredZone) -> dict[str, str | bool]:
+    """Return what the form begins with for a zone that has primaries, or had."""
+    return {
+        "addresses": "\n".join(row.addresses),
+        "tsig_name": row.tsig_name,
+        "tsig_algorithm": row.tsig_algorithm or "hmac-sha256",
+        "uses_tls": row.uses_tls,
+        "tls_names": "\n".join(row.tls_names),
+        "tls_certificates": row.tls_certificates,
+        "shows_certificate": row.shows_certificate,
+    }

@@ -1,0 +1,65 @@
+"""The fields of a template's variables, wherever a template is used."""
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+from django import forms
+
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.frame.forms import PanelForm
+from dnspanel.zones.errors import TemplateRefused
+from dnspanel.zones.settings.template_text import LONGEST_VALUE, Fault, Variable, VariableKind
+
+PREFIX = "v-"
+
+_HELP = {
+    VariableKind.HOSTNAME: gettext_lazy(
+        "A host name; with a final dot it is a whole one, without it lies below the zone."
+    ),
+    VariableKind.IPV4: gettext_lazy("An IPv4 address."),
+    VariableKind.IPV6: gettext_lazy("An IPv6 address."),
+    VariableKind.TEXT: gettext_lazy("Any text."),
+    VariableKind.NUMBER: gettext_lazy("A number."),
+}
+
+
+class VariablesForm(PanelForm):
+    """One field for each variable; an empty one has the default."""
+
+    def __init__(self, *args: Any, variables: Sequence[Variable], **kwargs: Any) -> None:
+        self.variables = variables
+        super().__init__(*args, **kwargs)
+        self.fields |= {PREFIX + each.name: _field(each) for each in variables}
+
+    @classmethod
+    def of(cls, variables: Sequence[Variable], values: Mapping[str, str]) -> "VariablesForm":
+        """Return the form, not sent, with these values."""
+        return cls(variables=variables, initial={PREFIX + name: value for name, value in values.items()})
+
+    @property
+    def values(self) -> dict[str, str]:
+        """What was typed, by variable; of a form that is valid."""
+        return {each.name: self.cleaned_data[PREFIX + each.name] for each in self.variables}
+
+    def refuse_at(self, faults: Iterable[Fault]) -> None:
+        """Add faults at the variables that they are about, and others to the whole form."""
+        for fault in faults:
+            self.refuse(PREFIX + fault.variable if fault.variable else None, str(fault))
+
+    def refuse_fields(self, refusal: TemplateRefused) -> None:
+        """Add what a verb refused, at the variables that it is about."""
+        for name, messages in refusal.fields.items():
+            for message in messages:
+                self.refuse(PREFIX + name, message)
+
+
+def _field(variable: Variable) -> forms.Field:
+    default = gettext(" Empty: {default}").format(default=variable.default) if variable.default else ""
+    attrs = {"class": "input input-mono", "autocomplete": "off", "spellcheck": "false", "autocapitalize": "off"}
+    return forms.CharField(
+        label=variable.label,
+        required=not variable.default,
+        max_length=LONGEST_VALUE,
+        help_text=_HELP[variable.kind] + default,
+        widget=forms.TextInput(attrs=attrs | ({"placeholder": variable.default} if variable.default else {})),
+    )

@@ -1,0 +1,59 @@
+"""On how many nodes a publication has arrived, in words."""
+
+from uuid import UUID
+
+import pytest
+
+from dnspanel.fleet.health import Health, Word
+from dnspanel.fleet.models import Node, NodeState
+from dnspanel.fleet.reads.queries import NodeStatus
+from dnspanel.web.frame.sync import Sync, sync_of
+
+EPOCH, OTHER = UUID(int=1), UUID(int=2)
+
+
+def node_status(name: str, acked: int, word: Word = Word.LIVE, seconds: float = 0, epoch: UUID = EPOCH) -> NodeStatus:
+    state = {Word.DRAINED: NodeState.DRAINED, Word.WAITING: NodeState.AWAITING_APPROVAL}.get(word, NodeState.ACTIVE)
+    return NodeStatus(Node(name=name, acked=acked, epoch=epoch, state=state), Health(word, "", 1, seconds), EPOCH)
+
+
+def test_everywhere_is_said_with_numbers_alone() -> None:
+    assert sync_of(7, [node_status("ns1", 7), node_status("ns2", 9)]) == Sync("ok", 2, 2)
+
+
+def test_a_late_node_is_named_with_its_lag() -> None:
+    nodes = [node_status("ns1", 7), node_status("ns2", 7), node_status("ns3", 6, Word.LATE, 40)]
+    assert sync_of(7, nodes) == Sync("warn", 2, 3, "ns3", "late 40 s")
+
+
+@pytest.mark.parametrize("word", [Word.OFFLINE, Word.REJECTING, Word.STALE])
+def test_a_fault_is_told_from_a_delay(word: Word) -> None:
+    assert sync_of(7, [node_status("ns1", 6, word)]).tone == "bad"
+
+
+def test_many_late_nodes_are_counted_rather_than_named() -> None:
+    nodes = [node_status(f"ns{number}", 1, Word.CATCHING_UP) for number in range(6)]
+    assert sync_of(7, nodes).behind == "ns0 catching up, 5 more"
+
+
+def test_drained_and_waiting_nodes_do_not_count() -> None:
+    nodes = [node_status("ns1", 7), node_status("ns2", 1, Word.DRAINED), node_status("ns3", 0, Word.WAITING)]
+    assert sync_of(7, nodes) == Sync("ok", 1, 1)
+
+
+def test_without_an_active_node_nothing_is_promised() -> None:
+    assert sync_of(7, []) == Sync("quiet", 0, 0, problem="no active node")
+
+
+def test_a_high_sequence_of_another_history_proves_nothing() -> None:
+    assert not node_status("ns1", 99, epoch=OTHER).has_acked(7)
+
+
+def test_a_node_without_an_answer_for_an_alias_of_the_zone_is_not_counted() -> None:
+    """A page said "everywhere 3/3" of an ALIAS that no node answered."""
+    nodes = [node_status("ns1", 7), node_status("ns2", 7)]
+    nodes[1].node.unanswered = [["a.test.", "a.test.", "ALIAS", "SERVFAIL: its target cannot be resolved"]]
+    problem = "has no answer for a.test. ALIAS: SERVFAIL: its target cannot be resolved"
+    assert sync_of(7, nodes, zone="a.test.") == Sync("warn", 1, 2, "ns2", problem)
+    assert sync_of(7, nodes, zone="b.test.").tone == sync_of(7, nodes).tone == "ok"
+    assert sync_of(7, [*nodes, node_status("ns3", 1, Word.OFFLINE)], zone="a.test.").acked == 1
