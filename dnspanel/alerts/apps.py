@@ -8,3 +8,9 @@ class AlertsConfig(AppConfig):
 
     name = "dnspanel.alerts"
     label = "alerts"
+
+    def ready(self) -> None:
+        from dnspanel.alerts.panel_conditions import SUBJECT
+        from dnspanel.conditions import register
+
+        register(SUBJECT)

@@ -17,8 +17,8 @@ from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.alerts.describe import payload_of, subject_of, text_of
 from dnspanel.alerts.models import Alert, Message, Route, RouteKind
-from dnspanel.alerts.rules import Condition
 from dnspanel.alerts.watch import GATHER
+from dnspanel.conditions import Condition
 from dnspanel.texts import gettext, speaking
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer, NotTold
 from dnspanel.webhooks.mail import Mail, send_mail

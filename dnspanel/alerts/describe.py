@@ -4,7 +4,8 @@ import json
 from collections.abc import Sequence
 from datetime import UTC, datetime
 
-from dnspanel.alerts.models import Message, Severity
+from dnspanel.alerts.models import Message
+from dnspanel.conditions import Severity
 from dnspanel.texts import gettext, ngettext, spoken
 from dnspanel.webhooks.payload import moment
 

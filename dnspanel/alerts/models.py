@@ -6,15 +6,9 @@ from django.db import models
 from django.db.models import Q
 
 from dnspanel.accounts.secret_places import SecretField
+from dnspanel.conditions import Severity
 from dnspanel.text_fields import MessageField, MessagesField
 from dnspanel.texts import gettext_lazy
-
-
-class Severity(models.TextChoices):
-    """How soon somebody has to look."""
-
-    WARNING = "warning", gettext_lazy("warning")
-    CRITICAL = "critical", gettext_lazy("critical")
 
 
 class Alert(models.Model):

@@ -6,9 +6,8 @@ One cause is one condition: while beat or Redis is away, no queue is called stuc
 from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
 
-from dnspanel.alerts.models import Severity
-from dnspanel.alerts.rules import Condition
-from dnspanel.fleet.health import spoken
+from dnspanel.conditions import Condition, Severity
+from dnspanel.durations import duration_text
 from dnspanel.fleet.processes.roles import (
     ANSWER_WITHIN,
     BEAT,
@@ -143,7 +142,7 @@ def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
         if (since := _silent_since(name, state, now)) is None:
             continue
         message = gettext("No process {name} has been at work for {time}: {effect}.").format(
-            name=name, time=spoken(now - since), effect=gettext(EFFECTS[name])
+            name=name, time=duration_text(now - since), effect=gettext(EFFECTS[name])
         )
         yield Condition(f"panel.process:{name}", "panel.process", Severity.CRITICAL, message)
 
@@ -169,7 +168,7 @@ def _of_lost(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
             "{name} on {host} (process {pid}) has been silent for {time}. {count} other is at work.",
             "{name} on {host} (process {pid}) has been silent for {time}. {count} others are at work.",
             others,
-        ).format(name=each.name, host=each.host, pid=each.pid, time=spoken(now - each.at), count=others)
+        ).format(name=each.name, host=each.host, pid=each.pid, time=duration_text(now - each.at), count=others)
         yield Condition(f"panel.process:{_place(each)}", "panel.process", Severity.WARNING, message)
 
 
@@ -179,7 +178,7 @@ def _of_long_tasks(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
             continue
         if now - each.task_since > LONGEST_TASK:
             message = gettext("{name} on {host} (process {pid}) has worked on one task for {time}: {task}.").format(
-                name=each.name, host=each.host, pid=each.pid, time=spoken(now - each.task_since), task=each.task
+                name=each.name, host=each.host, pid=each.pid, time=duration_text(now - each.task_since), task=each.task
             )
             yield Condition(f"panel.stuck:{_place(each)}", "panel.stuck", Severity.WARNING, message)
 
@@ -205,7 +204,7 @@ def _of_queue(queue: str, state: ProcessesNow, now: datetime) -> Condition | Non
         return None
     if not is_full:
         message = gettext("{name} has taken no task for {time}, although it has free places.").format(
-            name=queue, time=spoken(now - since)
+            name=queue, time=duration_text(now - since)
         )
         return Condition(f"panel.stuck:{queue}", "panel.stuck", Severity.CRITICAL, message)
     oldest = min(full, key=lambda each: each.task_since or now)
@@ -216,10 +215,10 @@ def _of_queue(queue: str, state: ProcessesNow, now: datetime) -> Condition | Non
         places,
     ).format(
         name=queue,
-        time=spoken(now - since),
+        time=duration_text(now - since),
         count=places,
         task=oldest.task,
-        age=spoken(now - (oldest.task_since or now)),
+        age=duration_text(now - (oldest.task_since or now)),
     )
     severity = Severity.CRITICAL if queue in {"publish", "push"} else Severity.WARNING
     return Condition(f"panel.stuck:{queue}", "panel.stuck", severity, message)
@@ -234,7 +233,7 @@ def _of_failing(periodic: list[PeriodicNow], now: datetime) -> Iterator[Conditio
                 work.failures,
             ).format(
                 count=work.failures,
-                time=spoken(now - work.failing_since),
+                time=duration_text(now - work.failing_since),
                 work=gettext(WORK.get(work.name, work.name)),
                 error=work.error,
             )
@@ -251,7 +250,8 @@ def _of_overdue(periodic: list[PeriodicNow], state: ProcessesNow, now: datetime)
         ", ",
         [
             gettext("{work} ({time} ago)").format(
-                work=gettext(WORK.get(work.name, work.name)), time=spoken(now - (work.succeeded_at or work.since))
+                work=gettext(WORK.get(work.name, work.name)),
+                time=duration_text(now - (work.succeeded_at or work.since)),
             )
             for work in late[:MOST_OVERDUE_NAMED]
         ],

@@ -5,7 +5,8 @@ from dataclasses import dataclass
 from django.db.models import Count, Q
 
 from dnspanel.alerts.errors import RouteUnknown
-from dnspanel.alerts.models import Alert, Message, Route, Severity
+from dnspanel.alerts.models import Alert, Message, Route
+from dnspanel.conditions import Severity
 from dnspanel.texts import gettext
 
 

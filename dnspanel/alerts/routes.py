@@ -14,7 +14,8 @@ from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.alerts.errors import RouteRefused, RouteUnknown
-from dnspanel.alerts.models import Message, Route, RouteKind, Severity
+from dnspanel.alerts.models import Message, Route, RouteKind
+from dnspanel.conditions import Severity
 from dnspanel.texts import gettext
 from dnspanel.time_zones import UnknownTimeZone, time_zone_named
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer

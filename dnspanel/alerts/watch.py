@@ -12,10 +12,13 @@ from django.db import transaction
 from django.db.models import Max
 
 from dnspanel.advisory_locks import Lock, locked
-from dnspanel.alerts.inputs import Reading, read
-from dnspanel.alerts.models import Alert, DiskMark, Message, Route, Severity
+from dnspanel.alerts.inputs import read
+from dnspanel.alerts.models import Alert, DiskMark, Message, Route
+from dnspanel.alerts.panel_conditions import PanelInputs
 from dnspanel.alerts.process_rules import process_conditions
-from dnspanel.alerts.rules import Condition, conditions
+from dnspanel.alerts.rules import conditions
+from dnspanel.conditions import Condition, Reading, Severity
+from dnspanel.fleet.conditions.inputs import FleetInputs
 from dnspanel.fleet.nodes.heartbeats import REDIS_AWAY, WATCH, WATCH_SINCE, beat, heartbeats
 from dnspanel.fleet.processes.beats import forget_lost
 from dnspanel.quiet_hours import quiet_until
@@ -57,13 +60,15 @@ def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
         if looked_at is None or now - looked_at > BREAK:
             beat(process=WATCH_SINCE, now=now)
         reading = read(now)
-        if reading.inputs.redis_problem is not None:
+        redis_answers = reading.of(PanelInputs).redis_problem is None
+        if not redis_answers:
             beat(process=REDIS_AWAY, now=now)
         forget_lost(now=now)
-        redis_answers = reading.inputs.redis_problem is None
-        others = [*also, *process_conditions(reading.processes, now, redis_answers=redis_answers)]
+        processes = reading.of(FleetInputs).processes
+        assert processes is not None
+        others = [*also, *process_conditions(processes, now, redis_answers=redis_answers)]
         is_open = set(Alert.objects.filter(over_at=None).values_list("key", flat=True))
-        looked = keep(conditions(reading.inputs, now, is_open=is_open, also=others), now=now)
+        looked = keep(conditions(reading, now, is_open=is_open, also=others), now=now)
         mark_disks(reading, now=now)
         beat(process=WATCH, now=now)
         return looked
@@ -102,7 +107,11 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
 
 def mark_disks(reading: Reading, *, now: datetime) -> None:
     """A few times a day, how much is free on each node's disk is written down; old marks are gone."""
-    free = {node.node_id: int(node.report.get("disk_free_bytes", 0)) for node in reading.inputs.nodes if node.report}
+    free = {
+        node.node_id: int(node.report.get("disk_free_bytes", 0))
+        for node in reading.of(FleetInputs).nodes
+        if node.report
+    }
     newest: datetime | None = DiskMark.objects.aggregate(at=Max("at"))["at"]
     if not free or (newest is not None and now - newest < MARK_EVERY):
         return

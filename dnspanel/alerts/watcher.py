@@ -16,10 +16,10 @@ from django.db import DatabaseError, InterfaceError, close_old_connections, conn
 from django.utils import timezone
 
 from dnspanel.alerts import deliver, watch
-from dnspanel.alerts.models import Route, Severity
-from dnspanel.alerts.rules import Condition
+from dnspanel.alerts.models import Route
+from dnspanel.conditions import Condition, Severity
 from dnspanel.database_away import reason_of
-from dnspanel.fleet.health import spoken
+from dnspanel.durations import duration_text
 from dnspanel.texts import gettext
 
 # A PostgreSQL that is restarted is back by then.
@@ -71,7 +71,7 @@ class Watcher:
         if since is None or now - since < AWAY_FOR:
             return []
         message = gettext("PostgreSQL has not answered for {time}: nothing can be shown or changed.").format(
-            time=spoken(now - since)
+            time=duration_text(now - since)
         )
         return [Condition("panel.postgresql", "panel.postgresql", Severity.CRITICAL, message)]
 

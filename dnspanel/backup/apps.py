@@ -8,3 +8,9 @@ class BackupConfig(AppConfig):
 
     name = "dnspanel.backup"
     label = "backup"
+
+    def ready(self) -> None:
+        from dnspanel.backup.conditions import SUBJECT
+        from dnspanel.conditions import register
+
+        register(SUBJECT)

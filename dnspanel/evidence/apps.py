@@ -8,3 +8,9 @@ class EvidenceConfig(AppConfig):
 
     name = "dnspanel.evidence"
     label = "evidence"
+
+    def ready(self) -> None:
+        from dnspanel.conditions import register
+        from dnspanel.evidence.conditions import SUBJECT
+
+        register(SUBJECT)

@@ -5,6 +5,8 @@ class FleetConfig(AppConfig):
     name = "dnspanel.fleet"
 
     def ready(self) -> None:
+        from dnspanel.conditions import register
+        from dnspanel.fleet.conditions.subject import SUBJECT
         from dnspanel.fleet.nodes import readable_values
         from dnspanel.fleet.nodes.computed_types import answer_who_asks
         from dnspanel.fleet.reads.acked import acked_everywhere
@@ -19,3 +21,4 @@ class FleetConfig(AppConfig):
         answers_requested.connect(answer_who_asks, dispatch_uid="what the nodes answer")
         answers_requested.connect(readable_values.answer_who_asks, dispatch_uid="which values the nodes read")
         acked_everywhere_requested.connect(acked_everywhere, dispatch_uid="what all nodes have acked")
+        register(SUBJECT)

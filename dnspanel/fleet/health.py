@@ -5,6 +5,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 from uuid import UUID
 
+from dnspanel.durations import duration_text
 from dnspanel.fleet.models import NodeState
 from dnspanel.texts import gettext, gettext_noop
 
@@ -115,7 +116,9 @@ def _judge(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime) -> 
             if inputs.contact_problem
             else gettext("No contact for {silent}; it keeps serving sequence {acked}.")
         )
-        return Word.OFFLINE, message.format(silent=spoken(silent), problem=inputs.contact_problem, acked=inputs.acked)
+        return Word.OFFLINE, message.format(
+            silent=duration_text(silent), problem=inputs.contact_problem, acked=inputs.acked
+        )
     if inputs.snapshot:
         return Word.CATCHING_UP, gettext("{snapshot} It serves sequence {acked} meanwhile.").format(
             snapshot=inputs.snapshot, acked=inputs.acked
@@ -131,7 +134,7 @@ def _judge(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime) -> 
             acked=inputs.acked, head=inputs.head, waits=inputs.waits
         )
     progress = gettext("sequence {acked} of {head}, behind for {time}").format(
-        acked=inputs.acked, head=inputs.head, time=spoken(behind)
+        acked=inputs.acked, head=inputs.head, time=duration_text(behind)
     )
     if behind <= LATE_AFTER or _moved_lately(inputs, now):
         return Word.CATCHING_UP, gettext("It is taking changes: {progress}.").format(progress=progress)
@@ -161,15 +164,3 @@ def _moved_lately(inputs: HealthInputs, now: datetime) -> bool:
 def _since(at: datetime | None, now: datetime) -> timedelta:
     """Return how long ago; zero for the future, which only a stepped clock can show."""
     return max(timedelta(0), now - at) if at is not None else timedelta(0)
-
-
-def spoken(duration: timedelta) -> str:
-    """A duration as sentences say it: 40 s, 3 min, 2 h, 5 days."""
-    seconds = int(duration.total_seconds())
-    if seconds < 120:
-        return gettext("{count} s").format(count=seconds)
-    if seconds < 7200:
-        return gettext("{count} min").format(count=seconds // 60)
-    if seconds < 172_800:
-        return gettext("{count} h").format(count=seconds // 3600)
-    return gettext("{count} days").format(count=seconds // 86_400)

@@ -13,8 +13,8 @@ from django.conf import settings
 from django.db import connection, connections
 from django.utils import timezone
 
-from dnspanel.alerts.models import Severity
 from dnspanel.alerts.process_rules import process_conditions
+from dnspanel.conditions import Severity
 from dnspanel.fleet.health import FAULTS
 from dnspanel.fleet.processes.roles import COLLECTOR
 from dnspanel.fleet.processes.state import processes_now

@@ -16,11 +16,15 @@ from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, Metri
 from prometheus_client.registry import Collector
 from redis.exceptions import RedisError
 
-from dnspanel.alerts.inputs import Reading, read
+from dnspanel.alerts.inputs import read
 from dnspanel.alerts.models import Alert
+from dnspanel.alerts.panel_conditions import PanelInputs
 from dnspanel.alerts.process_rules import is_overdue
-from dnspanel.alerts.rules import KINDS, NodeInputs
+from dnspanel.backup.conditions import BackupInputs
+from dnspanel.conditions import Reading, kinds
+from dnspanel.evidence.conditions import EvidenceInputs
 from dnspanel.fleet import telemetry
+from dnspanel.fleet.conditions.inputs import FleetInputs, NodeInputs
 from dnspanel.fleet.health import OFFLINE_AFTER, Word
 from dnspanel.fleet.models import NodeState, Release
 from dnspanel.fleet.nodes.fronts import report_of
@@ -28,7 +32,9 @@ from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH
 from dnspanel.fleet.processes.roles import BUSY_FOR, REQUIRED
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.fleet.rollout.waiting import Waiting
+from dnspanel.publish.conditions import PublishInputs
 from dnspanel.redis_health import RedisProblem
+from dnspanel.zones.conditions import LogInputs
 from replication import __version__
 
 QUEUES = tuple(BUSY_FOR)
@@ -58,19 +64,20 @@ class _Fleet(Collector):
         self._reading, self._now = reading, now
 
     def collect(self) -> Iterator[Metric]:
-        yield from _of_nodes(self._reading, self._now)
-        yield from _of_traffic(self._reading.statuses)
-        yield from _of_fronts(self._reading.statuses)
+        fleet = self._reading.of(FleetInputs)
+        yield from _of_nodes(fleet, self._now)
+        yield from _of_traffic(fleet.statuses)
+        yield from _of_fronts(fleet.statuses)
         yield from _of_panel(self._reading)
-        yield from _of_waiting(self._reading.inputs.waiting, self._now)
-        yield from _of_processes(self._reading, self._now)
-        yield from _of_evidence(self._reading)
+        yield from _of_waiting(fleet.waiting, self._now)
+        yield from _of_processes(fleet, self._now)
+        yield from _of_evidence(self._reading.of(EvidenceInputs))
         yield from _of_alerts()
 
 
-def _of_nodes(reading: Reading, now: datetime) -> Iterator[Family]:
-    by_id = {node.node_id: node for node in reading.inputs.nodes}
-    pairs = [(status, by_id[status.node.pk]) for status in reading.statuses]
+def _of_nodes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
+    by_id = {node.node_id: node for node in fleet.nodes}
+    pairs = [(status, by_id[status.node.pk]) for status in fleet.statuses]
     up = _gauge("node_up", "Whether the node's agent answers", "node")
     state = _gauge("node_state", "The word for how a node stands: 1 for the one that holds", "node", "state")
     position = _gauge("node_position", "The newest sequence that the node answered over DNS", "node")
@@ -176,36 +183,38 @@ def _of_fronts(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
 
 
 def _of_panel(reading: Reading) -> Iterator[Family]:
-    inputs = reading.inputs
+    fleet, log, publishing = reading.of(FleetInputs), reading.of(LogInputs), reading.of(PublishInputs)
+    panel, backup_at = reading.of(PanelInputs), reading.of(BackupInputs).backup_at
     info = _gauge("info", "The version of the panel; always 1", "version")
     info.add_metric([__version__], 1)
     yield info
     encoded = _gauge("log_encoded", "Up to which sequence there are segments", "schema")
-    for schema, sequence in reading.encoded.items():
+    for schema, sequence in fleet.encoded.items():
         encoded.add_metric([str(schema)], sequence)
     yield encoded
-    yield _one(_counter("publications", "Publications of the log, which is its head"), reading.head)
-    yield _one(_gauge("publishing_stalled", "Schemas for which publishing stands still"), len(inputs.stalls))
-    yield _one(_gauge("publishing_held", "Whether publishing waits for a person's decision"), bool(inputs.hold_reason))
-    stopped, pinned = bool(inputs.delivery.stopped_reason), inputs.delivery.pinned is not None
+    yield _one(_counter("publications", "Publications of the log, which is its head"), fleet.head)
+    yield _one(_gauge("publishing_stalled", "Schemas for which publishing stands still"), len(publishing.stalls))
+    yield _one(_gauge("publishing_held", "Whether publishing waits for a person's decision"), bool(log.hold_reason))
+    stopped, pinned = bool(fleet.delivery.stopped_reason), fleet.delivery.pinned is not None
     yield _one(_gauge("delivery_stopped", "Whether delivery to later groups was stopped"), stopped)
     yield _one(_gauge("delivery_pinned", "Whether the fleet is pinned"), pinned)
-    yield _one(_gauge("damaged_segments", "Segments whose object is gone or altered"), inputs.damaged_segments)
-    yield _one(_gauge("redis_up", "Whether Redis answers and takes writes"), inputs.redis_problem is None)
-    yield _one(_gauge("redis_full", "Whether Redis is full"), inputs.redis_problem is RedisProblem.FULL)
-    yield _one(_gauge("disk_free_bytes", "Free bytes on the panel's disk"), inputs.disk_free_bytes)
-    yield _one(_gauge("disk_bytes", "Size of the panel's disk"), inputs.disk_bytes)
-    yield _one(_gauge("disk_free_inodes", "Free inodes of the panel's disk"), inputs.disk_free_inodes)
-    yield _one(_gauge("disk_inodes", "Inodes of it; 0: it makes them as it needs them"), inputs.disk_inodes)
+    yield _one(_gauge("damaged_segments", "Segments whose object is gone or altered"), publishing.damaged_segments)
+    yield _one(_gauge("redis_up", "Whether Redis answers and takes writes"), panel.redis_problem is None)
+    yield _one(_gauge("redis_full", "Whether Redis is full"), panel.redis_problem is RedisProblem.FULL)
+    yield _one(_gauge("disk_free_bytes", "Free bytes on the panel's disk"), panel.disk_free_bytes)
+    yield _one(_gauge("disk_bytes", "Size of the panel's disk"), panel.disk_bytes)
+    yield _one(_gauge("disk_free_inodes", "Free inodes of the panel's disk"), panel.disk_free_inodes)
+    yield _one(_gauge("disk_inodes", "Inodes of it; 0: it makes them as it needs them"), panel.disk_inodes)
     waits = _gauge("log_waiting_since_timestamp_seconds", "When the oldest publication without a segment was made")
-    yield _one(waits, inputs.unencoded_since.timestamp() if inputs.unencoded_since else None)
+    yield _one(waits, fleet.unencoded_since.timestamp() if fleet.unencoded_since else None)
     ends = _gauge("certificate_expiry_timestamp_seconds", "When the certificate ends with which the panel calls agents")
-    yield _one(ends, inputs.certificate_expires_at.timestamp() if inputs.certificate_expires_at else None)
+    yield _one(ends, fleet.certificate_expires_at.timestamp() if fleet.certificate_expires_at else None)
     backup = _gauge("backup_timestamp_seconds", "When the newest backup of the panel was made")
-    yield _one(backup, inputs.backup_at.timestamp() if inputs.backup_at else None)
+    yield _one(backup, backup_at.timestamp() if backup_at else None)
     set_up = _gauge("set_up_timestamp_seconds", "When the panel was set up, from when on it has something to lose")
-    yield _one(set_up, inputs.set_up_at.timestamp() if inputs.set_up_at else None)
-    yield _stages(reading.epoch)
+    yield _one(set_up, fleet.set_up_at.timestamp() if fleet.set_up_at else None)
+    assert fleet.epoch is not None
+    yield _stages(fleet.epoch)
     yield _queue_depths()
     yield from _push_latencies()
 
@@ -232,10 +241,11 @@ def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
     yield from (oldest, late)
 
 
-def _of_processes(reading: Reading, now: datetime) -> Iterator[Family]:
+def _of_processes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
     """The panel's own processes by name, however many there are of each, and periodic work by its entry."""
-    state = reading.processes
-    newest = {name: reading.heartbeats[name] for name in (COLLECTOR, WATCH) if name in reading.heartbeats}
+    state = fleet.processes
+    assert state is not None
+    newest = {name: fleet.heartbeats[name] for name in (COLLECTOR, WATCH) if name in fleet.heartbeats}
     for each in state.processes:
         if each.name != COLLECTOR:  # its own beat says that it has heard of the nodes, too
             newest[each.name] = max(each.at, newest.get(each.name, each.at))
@@ -259,12 +269,12 @@ def _of_processes(reading: Reading, now: datetime) -> Iterator[Family]:
     yield from (beats, instances, answers, success, failures, overdue)
 
 
-def _of_evidence(reading: Reading) -> Iterator[Family]:
+def _of_evidence(inputs: EvidenceInputs) -> Iterator[Family]:
     """Destinations of the audit log that are on."""
     backlog = _gauge("evidence_backlog", "Acts of the audit log that a destination lacks", "destination")
     success = _gauge("evidence_success_timestamp_seconds", "When it confirmed something last", "destination")
     failing = _gauge("evidence_failing", "Whether it does not take what it is sent", "destination")
-    for each in reading.inputs.evidence:
+    for each in inputs.destinations:
         backlog.add_metric([each.name], each.behind)
         failing.add_metric([each.name], each.failing_since is not None)
         if each.sent_at is not None:
@@ -313,7 +323,7 @@ def _of_alerts() -> Iterator[Family]:
     seen = {kind for kind, _ in found}
     for (kind, severity), count in found.items():
         family.add_metric([kind, severity], count)
-    for kind in KINDS.keys() - seen:  # so that an alert that begins is a change, not a line out of nowhere
+    for kind in kinds().keys() - seen:  # so that an alert that begins is a change, not a line out of nowhere
         family.add_metric([kind, "warning"], 0)
     yield family
 

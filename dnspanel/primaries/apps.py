@@ -10,7 +10,10 @@ class PrimariesConfig(AppConfig):
     label = "primaries"
 
     def ready(self) -> None:
+        from dnspanel.conditions import register
+        from dnspanel.primaries.conditions import SUBJECT
         from dnspanel.primaries.signals import due
         from dnspanel.primaries.tasks import wake_transfers
 
         due.connect(wake_transfers, dispatch_uid="transfer what is due")
+        register(SUBJECT)

@@ -10,9 +10,11 @@ class SecondariesConfig(AppConfig):
     label = "secondaries"
 
     def ready(self) -> None:
+        from dnspanel.conditions import register
         from dnspanel.fleet.signals import transfers_questioned
         from dnspanel.publish.signals import segment_sealed
         from dnspanel.secondaries.arrival import secondaries_before
+        from dnspanel.secondaries.conditions import SUBJECT
         from dnspanel.secondaries.signals import changed, moves_read
         from dnspanel.secondaries.tasks import wake_after_moves, wake_after_publication, wake_follower
 
@@ -20,3 +22,4 @@ class SecondariesConfig(AppConfig):
         transfers_questioned.connect(secondaries_before, dispatch_uid="secondaries that rollovers wait for")
         changed.connect(wake_follower, dispatch_uid="follow a changed secondary")
         moves_read.connect(wake_after_moves, dispatch_uid="let members enter the catalog to which they move")
+        register(SUBJECT)

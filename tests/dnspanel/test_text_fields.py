@@ -9,9 +9,9 @@ from django.utils import translation
 
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.alerts.models import Alert, Severity
-from dnspanel.alerts.rules import Condition
+from dnspanel.alerts.models import Alert
 from dnspanel.alerts.watch import keep
+from dnspanel.conditions import Condition, Severity
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.push.acks import record_refusal
 from dnspanel.texts import Text, gettext, speaking

@@ -22,7 +22,7 @@ from dnspanel.alerts.inputs import read
 from dnspanel.alerts.models import Alert
 from dnspanel.fleet.reads.summary import fleet_summary
 from dnspanel.monitoring.metrics import exposition
-waiting, pill = read(now).inputs.waiting, fleet_summary(now=now)
+waiting, pill = read(now).of(FleetInputs).waiting, fleet_summary(now=now)
 result = {
     "place": (waiting.place, waiting.name, waiting.has_own_alert) if waiting else None,
     "alerts": {a.key: str(a.sentence) for a in Alert.objects.filter(over_at=None)},

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
 
-from dnspanel.fleet.health import spoken
+from dnspanel.durations import duration_text
 from dnspanel.fleet.models import Node
 from dnspanel.texts import gettext, gettext_noop, joined, ngettext
 from replication import __version__
@@ -146,7 +146,7 @@ def describe_clock(ahead: float) -> str:
 
 
 def _clock_off(ahead: float) -> str:
-    return spoken(timedelta(seconds=round(abs(ahead))))
+    return duration_text(timedelta(seconds=round(abs(ahead))))
 
 
 def explain_rebuild(node: Node, reported: Reported) -> str:

@@ -10,7 +10,8 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 from enum import StrEnum
 
-from dnspanel.fleet.health import Word, spoken
+from dnspanel.durations import duration_text
+from dnspanel.fleet.health import Word
 from dnspanel.fleet.rollout.stages import Clearance, Ring0, Stage
 from dnspanel.texts import gettext, gettext_noop
 
@@ -226,4 +227,4 @@ def describe(waiting: Waiting, now: datetime) -> str:
         if waiting.is_moving
         else gettext(_PLACES[waiting.place])
     )
-    return message.format(time=spoken(waiting.age(now)), name=waiting.name)
+    return message.format(time=duration_text(waiting.age(now)), name=waiting.name)

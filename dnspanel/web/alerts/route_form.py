@@ -4,8 +4,9 @@ from typing import Any
 
 from django import forms
 
-from dnspanel.alerts.models import Route, RouteKind, Severity
+from dnspanel.alerts.models import Route, RouteKind
 from dnspanel.alerts.routes import RouteTerms
+from dnspanel.conditions import Severity
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import MONO, PanelForm
 

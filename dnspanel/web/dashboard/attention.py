@@ -10,8 +10,9 @@ from dnspanel.accounts.actors.actors import actor_of, can
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.tokens import alive_tokens, tokens_visible_to
-from dnspanel.alerts.models import Alert, Severity
+from dnspanel.alerts.models import Alert
 from dnspanel.alerts.queries import open_alerts
+from dnspanel.conditions import Severity
 from dnspanel.fleet.health import FAULTS, WELL
 from dnspanel.fleet.models import NodeState
 from dnspanel.fleet.reads.queries import NodeStatus

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 import pytest
 
 from dnspanel.alerts.causes import CONSEQUENCES, OF_NODES_AHEAD, WAITS, split
-from dnspanel.alerts.rules import KINDS
+from dnspanel.conditions import kinds
 
 
 @dataclass(frozen=True)
@@ -22,7 +22,7 @@ class Trouble:
 def test_the_table_names_kinds_that_there_are() -> None:
     named = {kind for kinds in CONSEQUENCES.values() for kind in kinds} | OF_NODES_AHEAD
     of_kinds = {cause for cause in CONSEQUENCES if ":" not in cause} - {WAITS}
-    assert named | of_kinds <= KINDS.keys()
+    assert named | of_kinds <= kinds().keys()
 
 
 @pytest.mark.parametrize("cause", [cause for cause in CONSEQUENCES if cause != WAITS])
@@ -42,7 +42,7 @@ def test_without_the_cause_each_is_wrong_by_itself() -> None:
 
 def test_no_cause_is_lost_with_another_one() -> None:
     """What is dropped has a cause that stays, or one that is to become an alert."""
-    found = [Trouble(kind) for kind in KINDS]
+    found = [Trouble(kind) for kind in kinds()]
     own, rest = split(found)
     assert rest
     assert {cause for cause, _ in rest} <= {each.kind for each in own}

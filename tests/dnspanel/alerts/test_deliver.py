@@ -5,9 +5,9 @@ from datetime import UTC, datetime, time, timedelta
 
 from dnspanel.alerts import routes
 from dnspanel.alerts.deliver import MOST_ATTEMPTS, WAITS, deliver_all, deliver_next, routes_with_due
-from dnspanel.alerts.models import Message, Route, Severity
-from dnspanel.alerts.rules import Condition
+from dnspanel.alerts.models import Message, Route
 from dnspanel.alerts.watch import GATHER, OVER_AFTER, keep
+from dnspanel.conditions import Condition, Severity
 from tests.dnspanel.alerts.conftest import MakeRoute
 from tests.dnspanel.webhooks.receiver import Receiver, is_signed
 from tests.mailserver import MailServer

@@ -4,7 +4,8 @@ import json
 from datetime import timedelta
 
 from dnspanel.alerts.describe import MOST_NAMED, payload_of, subject_of, text_of
-from dnspanel.alerts.models import Alert, Message, Severity
+from dnspanel.alerts.models import Alert, Message
+from dnspanel.conditions import Severity
 from dnspanel.texts import gettext, speaking
 from tests.people import NOW
 

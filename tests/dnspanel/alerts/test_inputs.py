@@ -9,13 +9,19 @@ from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
 from dnspanel.alerts.inputs import read
-from dnspanel.alerts.rules import TransfersInputs, ZonesInputs
+from dnspanel.alerts.panel_conditions import PanelInputs
+from dnspanel.backup.conditions import BackupInputs
 from dnspanel.backup.models import Backup
+from dnspanel.conditions import NamedZones
+from dnspanel.fleet.conditions.inputs import FleetInputs
 from dnspanel.fleet.models import Bootstrap, Delivery, Divergence, Node, ParentCheck
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
+from dnspanel.primaries.conditions import TransfersInputs
 from dnspanel.primaries.models import TransferredZone
+from dnspanel.publish.conditions import PublishInputs
 from dnspanel.publish.models import Segment, Snapshot, Stall
 from dnspanel.redis_health import RedisProblem
+from dnspanel.zones.conditions import LogInputs
 from dnspanel.zones.models import Expiry, LogHead, Publication, Rollover, Zone
 from dnspanel.zones.publishing.expiry import set_expiry
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -50,24 +56,34 @@ def seal(first: int, last: int, schema: int = 4, **inputs: Any) -> None:
 
 
 def test_a_panel_in_which_nothing_ever_happened_has_nothing_to_tell() -> None:
-    inputs = read(NOW).inputs
-    assert (inputs.nodes, inputs.stalls, inputs.unencoded_since, inputs.hold_reason) == ((), (), None, "")
-    assert (inputs.collector_at, inputs.backup_at, inputs.set_up_at, inputs.failed) == (None, None, None, ())
-    assert inputs.redis_problem is None
-    assert 0 < inputs.disk_free_bytes < inputs.disk_bytes
+    inputs = read(NOW)
+    assert (
+        inputs.of(FleetInputs).nodes,
+        inputs.of(PublishInputs).stalls,
+        inputs.of(FleetInputs).unencoded_since,
+        inputs.of(LogInputs).hold_reason,
+    ) == ((), (), None, "")
+    assert (
+        inputs.of(FleetInputs).collector_at,
+        inputs.of(BackupInputs).backup_at,
+        inputs.of(FleetInputs).set_up_at,
+        inputs.of(LogInputs).failed,
+    ) == (None, None, None, ())
+    assert inputs.of(PanelInputs).redis_problem is None
+    assert 0 < inputs.of(PanelInputs).disk_free_bytes < inputs.of(PanelInputs).disk_bytes
 
 
 def test_the_oldest_publication_that_some_schema_lacks(settings: Any) -> None:
     settings.SCHEMAS = [4, 5]
     for sequence in range(1, 6):
         publish(sequence)
-    assert read(NOW).inputs.unencoded_since == NOW + timedelta(seconds=1)
+    assert read(NOW).of(FleetInputs).unencoded_since == NOW + timedelta(seconds=1)
     seal(1, 5)
     reading = read(NOW)
-    assert (reading.head, reading.encoded) == (5, {4: 5, 5: 0})
-    assert reading.inputs.unencoded_since is None  # 5 was just taken up and is being made
+    assert (reading.of(FleetInputs).head, reading.of(FleetInputs).encoded) == (5, {4: 5, 5: 0})
+    assert reading.of(FleetInputs).unencoded_since is None  # 5 was just taken up and is being made
     seal(1, 3, schema=5)
-    assert read(NOW).inputs.unencoded_since == NOW + timedelta(seconds=4)
+    assert read(NOW).of(FleetInputs).unencoded_since == NOW + timedelta(seconds=4)
     Snapshot.objects.create(
         epoch=LogHead.objects.get().epoch,
         schema=5,
@@ -79,7 +95,7 @@ def test_the_oldest_publication_that_some_schema_lacks(settings: Any) -> None:
         digest=bytes(32),
         made_at=NOW,
     )
-    assert read(NOW).inputs.unencoded_since is None
+    assert read(NOW).of(FleetInputs).unencoded_since is None
 
 
 def test_what_was_recorded_of_nodes(active_node: MakeNode) -> None:
@@ -91,7 +107,7 @@ def test_what_was_recorded_of_nodes(active_node: MakeNode) -> None:
         Divergence.objects.create(node=node, zone_id=zone, words="x", found_at=NOW + timedelta(seconds=zone))
     Divergence.objects.create(node=other, zone_id=1, words="x", found_at=NOW, repaired_at=NOW)
     Bootstrap.objects.create(node=other, reason="new", schema=4, asked_at=NOW, error="no room")
-    first, second = read(NOW).inputs.nodes
+    first, second = read(NOW).of(FleetInputs).nodes
     assert (first.name, first.clock_offset, first.digest_equal) == ("ns1", pytest.approx(42), False)
     assert (first.diverged, first.diverged_since) == (2, NOW + timedelta(seconds=1))
     assert (second.diverged, second.clock_offset, second.report) == (0, None, {})
@@ -109,21 +125,33 @@ def test_what_was_recorded_of_the_panel(active_node: MakeNode) -> None:
     publish(2, failed_reason="long ago", at=NOW - timedelta(days=2))
     LogHead.objects.update(held_reason="ns1 is ahead")
     seal(1, 1, damaged=True)
-    inputs = read(NOW).inputs
-    assert (inputs.collector_at, inputs.backup_at, inputs.hold_reason) == (NOW, NOW, "ns1 is ahead")
-    assert (inputs.stalls, inputs.failed, inputs.damaged_segments) == (("x.test. is broken",), ((1, "it crashed"),), 1)
-    assert (inputs.delivery.stopped_reason, inputs.delivery.pinned, inputs.delivery.pinned_reason) == (
+    inputs = read(NOW)
+    assert (
+        inputs.of(FleetInputs).collector_at,
+        inputs.of(BackupInputs).backup_at,
+        inputs.of(LogInputs).hold_reason,
+    ) == (NOW, NOW, "ns1 is ahead")
+    assert (
+        inputs.of(PublishInputs).stalls,
+        inputs.of(LogInputs).failed,
+        inputs.of(PublishInputs).damaged_segments,
+    ) == (("x.test. is broken",), ((1, "it crashed"),), 1)
+    assert (
+        inputs.of(FleetInputs).delivery.stopped_reason,
+        inputs.of(FleetInputs).delivery.pinned,
+        inputs.of(FleetInputs).delivery.pinned_reason,
+    ) == (
         "SERVFAIL",
         3,
         "night",
     )
-    assert inputs.certificate_expires_at is not None
-    assert inputs.set_up_at is not None
+    assert inputs.of(FleetInputs).certificate_expires_at is not None
+    assert inputs.of(FleetInputs).set_up_at is not None
 
 
 def test_a_redis_that_does_not_answer_is_a_fact_and_no_error(settings: Any) -> None:
     settings.REDIS_URL = "redis://127.0.0.1:1/0"
-    assert read(NOW).inputs.redis_problem is RedisProblem.AWAY
+    assert read(NOW).of(PanelInputs).redis_problem is RedisProblem.AWAY
 
 
 def test_as_many_queries_for_thirty_nodes_as_for_one(active_node: MakeNode) -> None:
@@ -135,7 +163,7 @@ def test_as_many_queries_for_thirty_nodes_as_for_one(active_node: MakeNode) -> N
         Bootstrap.objects.create(node=node, reason="new", schema=4, asked_at=NOW)
         if number in {0, 29}:
             with CaptureQueriesContext(connection) as queries:
-                assert len(read(NOW).inputs.nodes) == number + 1
+                assert len(read(NOW).of(FleetInputs).nodes) == number + 1
             counted.append(len(queries))
     assert counted[0] == counted[1] <= 31  # a publication waits: where, takes five of them
 
@@ -159,11 +187,11 @@ def test_zones_whose_parents_are_a_trouble_are_named_and_counted(make_zone: Make
     check("deleted.test.", "bogus", 9, deleted_at=NOW)
     check("silent.test.", "unknown", 99, silent=48)
     check("busy.test.", "matches", 99, silent=47)
-    inputs = read(NOW).inputs
-    assert inputs.misled.count == 24
-    assert [name for name, _ in inputs.misled.first[:3]] == ["bogus.test.", "late.test.", "z21.test."]
-    assert len(inputs.misled.first) == 20
-    assert inputs.unknown == ZonesInputs(1, (("silent.test.", NOW - timedelta(hours=48)),))
+    inputs = read(NOW)
+    assert inputs.of(FleetInputs).misled.count == 24
+    assert [name for name, _ in inputs.of(FleetInputs).misled.first[:3]] == ["bogus.test.", "late.test.", "z21.test."]
+    assert len(inputs.of(FleetInputs).misled.first) == 20
+    assert inputs.of(FleetInputs).unknown == NamedZones(1, (("silent.test.", NOW - timedelta(hours=48)),))
 
 
 def test_rollovers_that_wait_for_too_long_are_named(make_zone: MakeZone) -> None:
@@ -183,7 +211,7 @@ def test_rollovers_that_wait_for_too_long_are_named(make_zone: MakeZone) -> None
     rollover("told.test.", 73, add_ds=["1 13 2 ab"])
     rollover("waits.test.", 1000)
     rollover("over.test.", 1000, is_stuck=True, ended_at=NOW)
-    assert [name for name, _ in read(NOW).inputs.rollovers.first] == [
+    assert [name for name, _ in read(NOW).of(LogInputs).rollovers.first] == [
         "told.test.",
         "silent.test.",
         "late.test.",
@@ -204,8 +232,10 @@ def test_zones_with_a_record_that_stays_though_it_expired_are_named(alice: User,
             set_expiry(zone=zone, key=key, remove_at=at, author=alice, now=NOW - timedelta(days=1))
             Expiry.objects.filter(name=key[0]).update(refusal=refusal)
     Zone.objects.filter(name="gone.test.").update(deleted_at=NOW)
-    assert read(NOW + timedelta(hours=5)).inputs.expired == ZonesInputs(1, (("stays.test.", NOW + timedelta(hours=1)),))
-    assert read(NOW).inputs.expired == ZonesInputs()
+    assert read(NOW + timedelta(hours=5)).of(LogInputs).expired == NamedZones(
+        1, (("stays.test.", NOW + timedelta(hours=1)),)
+    )
+    assert read(NOW).of(LogInputs).expired == NamedZones()
 
 
 def test_zones_to_which_nothing_comes_are_named_from_when_somebody_is_to_be_told(make_zone: MakeZone) -> None:
@@ -223,13 +253,13 @@ def test_zones_to_which_nothing_comes_are_named_from_when_somebody_is_to_be_told
             error=f"nothing of {name}",
         )
     Zone.objects.filter(name="gone.test.").update(deleted_at=NOW)
-    assert read(NOW + timedelta(minutes=14)).inputs.transfers == TransfersInputs()
+    assert read(NOW + timedelta(minutes=14)).of(TransfersInputs) == TransfersInputs()
     first = ("silent.test.", NOW)
-    found = read(NOW + timedelta(minutes=15)).inputs.transfers
-    assert found == TransfersInputs(ZonesInputs(1, (first,)), "nothing of silent.test.")
+    found = read(NOW + timedelta(minutes=15)).of(TransfersInputs)
+    assert found == TransfersInputs(NamedZones(1, (first,)), "nothing of silent.test.")
     Zone.objects.filter(name="refused.test.").update(is_served=False)
-    both = ZonesInputs(2, (first, ("refused.test.", NOW + timedelta(hours=1))))
-    assert read(NOW + timedelta(hours=2)).inputs.transfers == TransfersInputs(both, "nothing of silent.test.", 1)
+    both = NamedZones(2, (first, ("refused.test.", NOW + timedelta(hours=1))))
+    assert read(NOW + timedelta(hours=2)).of(TransfersInputs) == TransfersInputs(both, "nothing of silent.test.", 1)
 
 
 def test_zones_whose_signatures_end_soon_are_named(alice: User, make_zone: MakeZone) -> None:
@@ -243,6 +273,6 @@ def test_zones_whose_signatures_end_soon_are_named(alice: User, make_zone: MakeZ
     ):
         presigned_zone(alice, name=name, end=f"{NOW + timedelta(days=days):%Y%m%d%H%M%S}")
     Zone.objects.filter(name="gone.test.").update(deleted_at=NOW)
-    found = read(NOW).inputs.ending
+    found = read(NOW).of(LogInputs).ending
     assert (found.count, [name for name, _ in found.first]) == (3, ["ended.test.", "soon.test.", "week.test."])
     assert found.first[2][1] == (NOW + timedelta(days=7)).replace(microsecond=0)

@@ -8,9 +8,8 @@ import pytest
 from django.conf import settings
 
 from dnspanel.alerts import process_rules
-from dnspanel.alerts.models import Severity
 from dnspanel.alerts.process_rules import WORK, overdue_after, process_conditions
-from dnspanel.alerts.rules import KINDS
+from dnspanel.conditions import Severity, kinds
 from dnspanel.fleet.processes.roles import BUSY_FOR, COLLECTOR, NAMES, PROXY
 from dnspanel.fleet.processes.state import PeriodicNow, ProcessesNow, ProcessNow, queue_of
 from tests.people import NOW
@@ -54,7 +53,7 @@ def changed(*others: ProcessNow, without: str = "", **given: Any) -> ProcessesNo
 
 def found(state: ProcessesNow, *, redis_answers: bool = True) -> list[tuple[str, str]]:
     conditions = process_conditions(state, NOW, redis_answers=redis_answers)
-    assert {condition.kind for condition in conditions} <= KINDS.keys()
+    assert {condition.kind for condition in conditions} <= kinds().keys()
     return [(condition.key, str(condition.severity)) for condition in conditions]
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from dnspanel.alerts.deliver import Outcome, record_outcome
 from dnspanel.alerts.errors import RouteUnknown
-from dnspanel.alerts.models import Message, Severity
+from dnspanel.alerts.models import Message
 from dnspanel.alerts.queries import (
     AlertSummary,
     alert_summary,
@@ -17,8 +17,8 @@ from dnspanel.alerts.queries import (
     route_by_id,
     route_rows,
 )
-from dnspanel.alerts.rules import Condition
 from dnspanel.alerts.watch import keep
+from dnspanel.conditions import Condition, Severity
 from tests.dnspanel.alerts.conftest import MakeRoute
 from tests.people import NOW
 

@@ -11,9 +11,10 @@ from dnspanel.accounts.models import Role, User
 from dnspanel.advisory_locks import Lock
 from dnspanel.alerts import watch
 from dnspanel.alerts.inputs import read
-from dnspanel.alerts.models import Alert, DiskMark, Message, Route, Severity
-from dnspanel.alerts.rules import Condition
+from dnspanel.alerts.models import Alert, DiskMark, Message, Route
 from dnspanel.alerts.watch import GATHER, OVER_AFTER, keep, look
+from dnspanel.conditions import Condition, Severity
+from dnspanel.fleet.conditions.inputs import FleetInputs
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH, beat, heartbeats
 from dnspanel.webhooks.deliver import deliver_next
@@ -136,7 +137,7 @@ def test_disks_are_marked_a_few_times_a_day_and_growth_follows_from_it(active_no
     marks = DiskMark.objects.order_by("at")
     assert 28 <= marks.count() <= 30
     assert marks[0].at >= later(hours=8 * 24) - watch.MARKS_KEPT
-    found = read(later(hours=9 * 24)).inputs.nodes[0]
+    found = read(later(hours=9 * 24)).of(FleetInputs).nodes[0]
     assert found.bytes_a_day == pytest.approx(24 << 20, rel=0.05)
 
 

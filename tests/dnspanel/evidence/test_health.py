@@ -8,7 +8,9 @@ from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.alerts.inputs import read
-from dnspanel.alerts.rules import AlertInputs, conditions
+from dnspanel.alerts.rules import conditions
+from dnspanel.conditions import Reading
+from dnspanel.evidence.conditions import EvidenceInputs
 from dnspanel.evidence.destinations import switch_destination
 from dnspanel.evidence.health import DestinationHealth, destinations_health
 from dnspanel.evidence.models import Destination
@@ -52,7 +54,7 @@ def test_who_was_just_switched_on_could_not_have_what_it_lacks(alice: User, make
     assert (found.oldest_at, found.begun_at) == (NOW, later + timedelta(hours=1))
     for minutes, kinds in ((1, set()), (10, {"panel.evidence_behind"})):
         now = later + timedelta(hours=1, minutes=minutes)
-        assert {each.kind for each in conditions(AlertInputs(evidence=(found,)), now)} == kinds
+        assert {each.kind for each in conditions(Reading(EvidenceInputs((found,))), now)} == kinds
 
 
 def test_an_act_that_is_gone_from_the_tables_is_counted_and_has_no_time(
@@ -74,8 +76,8 @@ def test_alerts_and_metrics_tell_of_destinations_and_of_hooks_that_are_down(
     add_hook(scope=Scope(), terms=HookTerms("https://9.9.9.9/"), reason="Names", author=alice, now=NOW)
     for failures, told in ((1, {"panel.evidence"}), (2, {"panel.evidence", "panel.hook"})):
         PublishHook.objects.update(failing_since=NOW, failures=failures)
-        assert {each.kind for each in conditions(read(NOW).inputs, NOW)} >= told
-        assert ("panel.hook" in {each.kind for each in conditions(read(NOW).inputs, NOW)}) is (failures == 2)
+        assert {each.kind for each in conditions(read(NOW), NOW)} >= told
+        assert ("panel.hook" in {each.kind for each in conditions(read(NOW), NOW)}) is (failures == 2)
     text = exposition(NOW).decode()
     behind = AuditLink.objects.count()
     assert f'dnspanel_evidence_backlog{{destination="SIEM"}} {behind}.0' in text

@@ -11,9 +11,8 @@ from django.test.utils import CaptureQueriesContext
 from prometheus_client.parser import text_string_to_metric_families
 from redis import Redis
 
-from dnspanel.alerts.models import Severity
-from dnspanel.alerts.rules import KINDS, Condition
 from dnspanel.alerts.watch import keep
+from dnspanel.conditions import Condition, Severity, kinds
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Ack, Node, NodeGroup, PeriodicTask, Release
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH_SINCE, answer_roll, beat
@@ -69,7 +68,7 @@ def test_an_empty_panel_has_metrics_and_invents_none() -> None:
     assert found["dnspanel_redis_up"] == {(): 1}
     assert found["dnspanel_log_encoded"] == {(("schema", "4"),): 0}
     assert set(found["dnspanel_alerts_open"].values()) == {0}
-    assert {dict(labels)["kind"] for labels in found["dnspanel_alerts_open"]} == KINDS.keys()
+    assert {dict(labels)["kind"] for labels in found["dnspanel_alerts_open"]} == kinds().keys()
     for unknown in (
         "node_up",
         "push_latency_seconds",

@@ -21,6 +21,7 @@ from dnspanel.fleet.models import Divergence, Node, NodeState
 from dnspanel.secondaries import members, set_up
 from dnspanel.secondaries.models import Member
 from dnspanel.zones.acting import Acting
+from dnspanel.zones.conditions import LogInputs
 from dnspanel.zones.dnssec import key_material, policy_queries, queries
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover import Kind, Step
@@ -233,7 +234,7 @@ def test_a_secondary_that_answers_an_older_serial_is_waited_for_until_it_is_swit
     assert (world.row.late, world.row.late_secondaries) == ([], ["partner"])
     assert world.row.secondaries_since is None
     assert world.row.answered_since is not None
-    assert [name for name, _ in read(world.now).inputs.rollovers.first] == [CHILD], "somebody is told"
+    assert [name for name, _ in read(world.now).of(LogInputs).rollovers.first] == [CHILD], "somebody is told"
     transferred()
     world.look()
     assert world.row.earliest == world.now + timedelta(seconds=3600 + 60), "caches may have what it answered"
@@ -496,7 +497,7 @@ def test_a_ds_that_may_not_be_put_into_the_parent_by_who_began_is_said(world: Wo
     for _ in range(3):
         world.look()
     assert world.row.waits_since == since
-    [(name, _)] = read(world.now).inputs.rollovers.first
+    [(name, _)] = read(world.now).of(LogInputs).rollovers.first
     assert name == CHILD
 
 
@@ -586,7 +587,7 @@ def test_the_first_ds_waits_while_a_node_does_not_answer_signed(world: World) ->
     for _ in range(200):
         world.look()
     assert (world.row.step, world.ds, "ns2 not yet" in world.row.waits_for) == (Step.PUBLISH, set(), True)
-    assert [name for name, _ in read(world.now).inputs.rollovers.first] == [CHILD]
+    assert [name for name, _ in read(world.now).of(LogInputs).rollovers.first] == [CHILD]
 
 
 def test_who_decided_about_the_ds_is_not_overruled(world: World) -> None:
@@ -623,11 +624,11 @@ def test_a_first_ds_that_is_refused_is_an_alert_until_it_begins(world: World) ->
     has_first_ds(world)
     assert automatic.begin_first_ds(now=world.now) == 0
     assert "give the DS of every signer" in Signing.objects.get(pk=world.zone.pk).due_refusal
-    assert [name for name, _ in read(world.now).inputs.rollovers.first] == [CHILD]
+    assert [name for name, _ in read(world.now).of(LogInputs).rollovers.first] == [CHILD]
     assert automatic.begin_first_ds(now=world.now) == 0
     remove_other_key(zone=world.zone, tag=key_material.key_tag(257, 13, public), acting=world.acting)
     assert automatic.begin_due_rollovers(now=world.now) == 1
-    assert read(world.now).inputs.rollovers.count == 0
+    assert read(world.now).of(LogInputs).rollovers.count == 0
 
 
 def test_parents_that_take_their_time_are_asked_less_often_and_make_room(world: World) -> None:

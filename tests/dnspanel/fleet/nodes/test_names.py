@@ -6,9 +6,9 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import AuditEntry
-from dnspanel.alerts.models import Alert, Severity
-from dnspanel.alerts.rules import Condition
+from dnspanel.alerts.models import Alert
 from dnspanel.alerts.watch import keep
+from dnspanel.conditions import Condition, Severity
 from dnspanel.fleet import events, telemetry
 from dnspanel.fleet.errors import CodeRefused, NameTaken, UnknownNode
 from dnspanel.fleet.models import Node, NodeState

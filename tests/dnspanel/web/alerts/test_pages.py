@@ -6,9 +6,8 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.alerts.models import Severity
-from dnspanel.alerts.rules import Condition
 from dnspanel.alerts.watch import keep
+from dnspanel.conditions import Condition, Severity
 from dnspanel.fleet.nodes.heartbeats import WATCH, beat
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser

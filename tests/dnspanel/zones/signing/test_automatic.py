@@ -7,6 +7,7 @@ import pytest
 from dnspanel.accounts.models import User
 from dnspanel.alerts.inputs import read
 from dnspanel.zones.acting import Acting
+from dnspanel.zones.conditions import LogInputs
 from dnspanel.zones.dnssec import rollover_queries
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover import Kind
@@ -75,10 +76,10 @@ def test_a_due_rollover_that_is_refused_is_shown_until_it_begins(
     assert (row.due_refused_at, "several algorithms" in row.due_refusal) == (later, True)
     assert automatic.begin_due_rollovers(now=later + timedelta(hours=1)) == 0
     assert Signing.objects.get(pk=zone.pk).due_refused_at == later
-    assert [name for name, _ in read(later).inputs.rollovers.first] == [zone.name]
+    assert [name for name, _ in read(later).of(LogInputs).rollovers.first] == [zone.name]
     page = browser(alice).get(f"/zones/{zone.name}/dnssec/").content.decode()
     assert "does not begin by itself: The zone is signed by keys of several algorithms" in page
     sign.delete_key(zone=zone, key_id=extra.pk, acting=Acting(alice, "web", later))
     assert automatic.begin_due_rollovers(now=later) == 1
     assert Signing.objects.get(pk=zone.pk).due_refusal == ""
-    assert read(later).inputs.rollovers.count == 0
+    assert read(later).of(LogInputs).rollovers.count == 0

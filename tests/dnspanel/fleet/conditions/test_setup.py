@@ -3,8 +3,8 @@
 import pytest
 
 from dnspanel.alerts.inputs import read
-from dnspanel.alerts.node_rules import Setup, setup_faults
 from dnspanel.alerts.rules import conditions
+from dnspanel.fleet.conditions.setup import Setup, setup_faults
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from replication import __version__
@@ -40,7 +40,7 @@ def test_only_an_agent_that_is_older_raises_an_alert(active_node: MakeNode, agen
     report = {"versions": {"agent": agent}, "machine": "m"}
     Node.objects.filter(pk=active_node("ns1").pk).update(contact_at=NOW, report=report, reported_at=NOW)
     beat(process=COLLECTOR, now=NOW)
-    found = [each.key for each in conditions(read(NOW).inputs, NOW) if each.key.startswith("node.agent")]
+    found = [each.key for each in conditions(read(NOW), NOW) if each.key.startswith("node.agent")]
     assert found == expected
 
 
@@ -49,5 +49,5 @@ def test_a_node_at_another_port_than_the_panel_has_raises_an_alert(active_node: 
     report = {"versions": {"agent": __version__}, "machine": "m", "listen": ["192.0.2.53:5399"]}
     Node.objects.filter(pk=active_node("ns1").pk).update(contact_at=NOW, report=report, reported_at=NOW)
     beat(process=COLLECTOR, now=NOW)
-    [found] = [each for each in conditions(read(NOW).inputs, NOW) if each.kind == "node.setup"]
+    [found] = [each for each in conditions(read(NOW), NOW) if each.kind == "node.setup"]
     assert found.message.endswith("It answers at 192.0.2.53:5399; the panel has 192.0.2.53:53.")

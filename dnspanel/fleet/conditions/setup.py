@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
-from dnspanel.alerts.models import Severity
+from dnspanel.conditions import Severity
 from dnspanel.texts import gettext
 
 

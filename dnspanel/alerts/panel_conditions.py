@@ -1,0 +1,66 @@
+"""Say what is wrong with what the panel itself runs on: Redis and its disk."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.conf import settings
+
+from dnspanel.conditions import Condition, Reading, Severity, Subject
+from dnspanel.fleet.conditions.disks import disk_share
+from dnspanel.redis_health import RedisProblem, redis_problem
+from dnspanel.texts import gettext
+from replication.disk import disk_of
+
+# Of processes and PostgreSQL, `process_rules` and `watcher` say it.
+KINDS = {
+    "panel.postgresql": "PostgreSQL does not answer",
+    "panel.redis": "Redis does not answer",
+    "panel.process": "A process of the panel is not at work",
+    "panel.stuck": "A worker of the panel takes no tasks",
+    "panel.overdue": "Periodic work of the panel is overdue",
+    "panel.failing": "Periodic work of the panel fails",
+    "panel.disk": "The panel's disk fills up",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PanelInputs:
+    """What is known of Redis and of the panel's disk."""
+
+    redis_problem: RedisProblem | None = None
+    disk_free_bytes: int = 0
+    disk_bytes: int = 0
+    disk_free_inodes: int = 0
+    disk_inodes: int = 0  # 0: the file system makes them as it needs them
+
+
+def read_panel(now: datetime, reading: Reading) -> PanelInputs:
+    """Ask Redis and the file system."""
+    disk = disk_of(next(path for path in (settings.VAR_DIR, *settings.VAR_DIR.parents) if path.exists()))
+    return PanelInputs(redis_problem(), disk.free_bytes, disk.bytes, disk.free_inodes, disk.inodes)
+
+
+def panel_conditions(inputs: PanelInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
+    """Yield what is wrong with Redis and the panel's disk."""
+    if inputs.redis_problem is not None:
+        yield Condition("panel.redis", "panel.redis", Severity.CRITICAL, _redis_message(inputs.redis_problem))
+    room, inodes = (inputs.disk_free_bytes, inputs.disk_bytes), (inputs.disk_free_inodes, inputs.disk_inodes)
+    if filling := disk_share(room, inodes, "panel.disk", is_open):
+        yield filling
+
+
+def _redis_message(problem: RedisProblem) -> str:
+    """Return what is wrong with Redis, and what goes on without it."""
+    if problem is RedisProblem.FULL:
+        return gettext("Redis is full: delivery goes on by polling, up to 5 s later, and there are no live numbers.")
+    if problem is RedisProblem.REFUSES:
+        return gettext(
+            "Redis refuses writes: delivery goes on by polling, up to 5 s later, and there are no live numbers."
+        )
+    return gettext(
+        "Redis does not answer: delivery goes on by polling, up to 5 s later, and there are no live numbers."
+    )
+
+
+SUBJECT = Subject(PanelInputs, KINDS, read_panel, panel_conditions)

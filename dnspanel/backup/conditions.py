@@ -1,0 +1,49 @@
+"""Say that the panel lacks a fresh backup."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Max
+
+from dnspanel.backup.models import Backup
+from dnspanel.conditions import Condition, Reading, Severity, Subject
+from dnspanel.durations import duration_text
+from dnspanel.fleet.conditions.inputs import FleetInputs
+from dnspanel.texts import gettext
+
+BACKUP_AGE = timedelta(hours=26)
+
+KINDS = {
+    "panel.backup": "The last backup is too old",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class BackupInputs:
+    """When the newest backup that is whole was made, and when the panel began to have something to lose."""
+
+    backup_at: datetime | None = None
+    set_up_at: datetime | None = None
+
+
+def read_backups(now: datetime, reading: Reading) -> BackupInputs:
+    """Read these in one query."""
+    return BackupInputs(Backup.objects.aggregate(at=Max("at"))["at"], reading.of(FleetInputs).set_up_at)
+
+
+def backup_conditions(inputs: BackupInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
+    """Yield a condition if the last backup is too old, or there is none."""
+    safe_at = inputs.backup_at or inputs.set_up_at
+    if safe_at is not None and now - safe_at > BACKUP_AGE:
+        message = (
+            gettext("The panel lacks a fresh backup: the last one is {time} old.").format(
+                time=duration_text(now - safe_at)
+            )
+            if inputs.backup_at
+            else gettext("The panel lacks a fresh backup: there is none.")
+        )
+        yield Condition("panel.backup", "panel.backup", Severity.WARNING, message)
+
+
+SUBJECT = Subject(BackupInputs, KINDS, read_backups, backup_conditions)

@@ -1,0 +1,46 @@
+"""Say what is wrong with catalogs of others that are followed."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from dnspanel.catalogs.queries import Troubled, troubled_catalogs
+from dnspanel.conditions import Condition, Reading, Severity, Subject
+from dnspanel.durations import duration_text
+from dnspanel.texts import gettext, ngettext
+
+KINDS = {
+    "panel.catalogs": "Catalogs of others are not followed as they say",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class CatalogInputs:
+    """The catalogs about which somebody is to be told."""
+
+    catalogs: tuple[Troubled, ...] = ()
+
+
+def read_catalogs(now: datetime, reading: Reading) -> CatalogInputs:
+    """Read these in one query."""
+    return CatalogInputs(tuple(troubled_catalogs()))
+
+
+def catalog_conditions(inputs: CatalogInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
+    """Yield one condition for all catalogs of others, however many they are."""
+    if not inputs.catalogs:
+        return
+    first, more = inputs.catalogs[0], len(inputs.catalogs) - 1
+    message = gettext("The catalog {name}, for {time}: {message}").format(
+        name=first.zone_name, time=duration_text(now - first.since), message=first.message
+    )
+    if more:
+        message = ngettext(
+            "{message} Of {count} more there is something to be told.",
+            "{message} Of {count:,} more there is something to be told.",
+            more,
+        ).format(message=message, count=more)
+    yield Condition("panel.catalogs", "panel.catalogs", Severity.WARNING, message)
+
+
+SUBJECT = Subject(CatalogInputs, KINDS, read_catalogs, catalog_conditions)

@@ -1,0 +1,119 @@
+"""Say what is wrong: a condition, and the registry of the apps that find conditions.
+
+Each app has a module `conditions` that says what can be wrong with what is its own: what it reads for that, and how it
+judges what it read. It registers this as a `Subject` when it is ready; `alerts` reads and judges all subjects, and
+knows none of them by name.
+"""
+
+from collections.abc import Callable, Collection, Iterable, Mapping
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any, Generic, TypeVar, cast
+
+from django.db import models
+
+from dnspanel.durations import duration_text
+from dnspanel.texts import gettext, gettext_lazy, joined, ngettext
+
+Inputs = TypeVar("Inputs")
+
+
+class Severity(models.TextChoices):
+    """How soon somebody has to look."""
+
+    WARNING = "warning", gettext_lazy("warning")
+    CRITICAL = "critical", gettext_lazy("critical")
+
+
+@dataclass(frozen=True, slots=True)
+class Condition:
+    """One thing that is wrong just now."""
+
+    key: str
+    kind: str
+    severity: Severity
+    message: str
+    node_id: int | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class NamedZones:
+    """Zones of which the same is true: how many, and those since the longest, with since when."""
+
+    count: int = 0
+    first: tuple[tuple[str, datetime], ...] = ()
+
+    def message(self, now: datetime) -> str:
+        """Name the first zones and say for how long it has been true of each, or when it will be."""
+        named: list[str] = [_named(name, now - at) for name, at in self.first]
+        if self.count > len(self.first):
+            named.append(gettext("and {count:,} more").format(count=self.count - len(self.first)))
+        return ngettext("{count} zone ({names})", "{count:,} zones ({names})", self.count).format(
+            count=self.count, names=joined(", ", named)
+        )
+
+
+NO_ZONES = NamedZones()
+
+
+def _named(name: str, passed: timedelta) -> str:
+    """Return a zone and how long something lasts there, or when it will be."""
+    message = gettext("{name} for {time}") if passed >= timedelta(0) else gettext("{name} in {time}")
+    return message.format(name=name, time=duration_text(abs(passed)))
+
+
+class Reading:
+    """What the subjects have read at one moment, by the classes of their inputs."""
+
+    def __init__(self, *inputs: object, zones: Mapping[str, NamedZones] | None = None) -> None:
+        self._inputs = {type(each): each for each in inputs}
+        self._zones = zones or {}
+
+    def add(self, inputs: object) -> None:
+        self._inputs[type(inputs)] = inputs
+
+    def get(self, kind: type[Inputs]) -> Inputs | None:
+        """Return the inputs of this class, or None if no subject has read any."""
+        return cast("Inputs | None", self._inputs.get(kind))
+
+    def of(self, kind: type[Inputs]) -> Inputs:
+        """Return the inputs of this class. Raise KeyError if no subject has read any."""
+        return cast(Inputs, self._inputs[kind])
+
+    def zones(self, kind: str) -> NamedZones:
+        """Return the zones that the subjects' `zones` selected under this word."""
+        return self._zones.get(kind, NO_ZONES)
+
+
+@dataclass(frozen=True, slots=True)
+class Subject(Generic[Inputs]):
+    """What one app watches: the kinds of its conditions, how it reads their inputs, and how it judges those.
+
+    `read` gets what subjects of apps below have read. `zones` are SELECTs of (zone_id, kind, since, nodes) for `UNION
+    ALL`, with `times` as parameters: one query names the zones of all subjects.
+    """
+
+    inputs: type[Inputs]
+    kinds: Mapping[str, str]
+    read: Callable[[datetime, Reading], Inputs]
+    judge: Callable[[Inputs, datetime, Collection[str]], Iterable[Condition]]
+    zones: str = ""
+    times: Callable[[datetime], Mapping[str, datetime]] = lambda now: {}
+
+
+_SUBJECTS: dict[type, Subject[Any]] = {}
+
+
+def register(subject: Subject[Any]) -> None:
+    """Add what an app watches. Apps below register first. Idempotent."""
+    _SUBJECTS[subject.inputs] = subject
+
+
+def subjects() -> tuple[Subject[Any], ...]:
+    """Return what all apps watch, those below first."""
+    return tuple(_SUBJECTS.values())
+
+
+def kinds() -> dict[str, str]:
+    """Return every kind of condition, and what it means in a few words."""
+    return {kind: meaning for subject in subjects() for kind, meaning in subject.kinds.items()}

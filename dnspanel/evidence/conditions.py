@@ -1,0 +1,69 @@
+"""Say what is wrong with destinations of the audit log."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from dnspanel.conditions import Condition, Reading, Severity, Subject
+from dnspanel.durations import duration_text
+from dnspanel.evidence.health import DestinationHealth, destinations_health
+from dnspanel.texts import gettext, ngettext
+
+FAILS_FOR, CRITICAL = timedelta(minutes=5), timedelta(hours=1)
+# Who is sent the log from its beginning has old acts before it, and is no trouble while it takes some.
+BEHIND_FOR = timedelta(minutes=10)
+REJECTED_FOR = timedelta(days=1)
+
+KINDS = {
+    "panel.evidence": "A destination of the audit log takes nothing",
+    "panel.evidence_behind": "A destination of the audit log is behind",
+    "panel.evidence_rejected": "A destination of the audit log would not keep acts",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceInputs:
+    """The destinations that are on."""
+
+    destinations: tuple[DestinationHealth, ...] = ()
+
+
+def read_destinations(now: datetime, reading: Reading) -> EvidenceInputs:
+    """Read these: one query without any destination, at most five."""
+    return EvidenceInputs(destinations_health())
+
+
+def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
+    """A failing destination is also behind: yield only the failure. Rejected acts are a condition of their own."""
+    for each in inputs.destinations:
+        key = f"evidence:{each.pk}"
+        if each.failing_since is not None and (lasting := now - each.failing_since) >= FAILS_FOR:
+            severity = Severity.CRITICAL if lasting >= CRITICAL else Severity.WARNING
+            message = ngettext(
+                "{name} has taken nothing of the audit log for {time}: {count} act waits.",
+                "{name} has taken nothing of the audit log for {time}: {count:,} acts wait.",
+                each.behind,
+            ).format(name=each.name, time=duration_text(lasting), count=each.behind)
+            yield Condition(key, "panel.evidence", severity, message)
+        elif _is_behind(each, now):
+            message = ngettext(
+                "{name} is behind with the audit log: {count} act waits, and nobody sends it.",
+                "{name} is behind with the audit log: {count:,} acts wait, and nobody sends them.",
+                each.behind,
+            ).format(name=each.name, count=each.behind)
+            yield Condition(key, "panel.evidence_behind", Severity.WARNING, message)
+        if each.rejected_at is not None and now - each.rejected_at < REJECTED_FOR:
+            message = gettext(
+                "{name} took acts of the audit log and would not keep them; its page has its words."
+            ).format(name=each.name)
+            yield Condition(f"panel.evidence_rejected:{each.pk}", "panel.evidence_rejected", Severity.WARNING, message)
+
+
+def _is_behind(destination: DestinationHealth, now: datetime) -> bool:
+    """Whether it lacks something old, and was sent nothing for long though it could have been."""
+    times = (destination.oldest_at, destination.sent_at, destination.begun_at)
+    is_slow = all(at is None or now - at >= BEHIND_FOR for at in times)
+    return is_slow and destination.oldest_at is not None and destination.failing_since is None
+
+
+SUBJECT = Subject(EvidenceInputs, KINDS, read_destinations, evidence_conditions)

@@ -1,0 +1,34 @@
+"""Say that a certificate ends soon, of a node or of the panel. Pure."""
+
+from datetime import datetime, timedelta
+
+from dnspanel.conditions import Condition, Severity
+from dnspanel.durations import duration_text
+from dnspanel.fleet.conditions.inputs import NodeInputs
+from dnspanel.texts import gettext
+
+CERTIFICATE_SOON, CERTIFICATE_NOW = timedelta(days=30), timedelta(days=7)
+
+
+def certificate_condition(
+    expires_at: datetime | None, key: str, now: datetime, node: NodeInputs | None = None
+) -> Condition | None:
+    if expires_at is None or (left := expires_at - now) > CERTIFICATE_SOON:
+        return None
+    severity = Severity.CRITICAL if left <= CERTIFICATE_NOW else Severity.WARNING
+    if node is None:
+        message = (
+            gettext("The certificate of the panel ends in {time}, on {day}, and was not renewed by itself.")
+            if left > timedelta(0)
+            else gettext("The certificate of the panel ended {time} ago, on {day}, and was not renewed by itself.")
+        )
+    else:
+        message = (
+            gettext("The certificate of {name} ends in {time}, on {day}, and was not renewed by itself.")
+            if left > timedelta(0)
+            else gettext("The certificate of {name} ended {time} ago, on {day}, and was not renewed by itself.")
+        )
+    message = message.format(
+        name=node.name if node else "", time=duration_text(abs(left)), day=expires_at.date().isoformat()
+    )
+    return Condition(key, key.partition(":")[0], severity, message, node.node_id if node else None)

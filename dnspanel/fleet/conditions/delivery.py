@@ -1,0 +1,89 @@
+"""Say what is wrong with the way of publications to the nodes. Pure."""
+
+from collections.abc import Collection, Iterator
+from datetime import datetime, timedelta
+
+from dnspanel.conditions import Condition, Severity
+from dnspanel.durations import duration_text
+from dnspanel.fleet.conditions.inputs import DeliveryInputs, FleetInputs
+from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.rollout.waiting import BEFORE_NODES, LATE_AFTER, LATE_AGAIN, VERY_LATE_AFTER, Waiting, describe
+from dnspanel.texts import gettext
+
+LOG_AGE, LOG_AGE_CRITICAL = timedelta(seconds=60), timedelta(minutes=10)
+COLLECTOR_SILENT = timedelta(seconds=20)
+PINNED_FOR = timedelta(hours=1)
+
+KINDS = {
+    "panel.late": "Publications do not reach the nodes in time",
+    "panel.log_age": "Publications wait to be encoded",
+    "panel.stopped": "Delivery was stopped",
+    "panel.pinned": "The fleet is pinned",
+    "panel.collector": "The collector is silent",
+}
+
+
+def delivery_conditions(inputs: FleetInputs, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
+    """Yield what keeps publications from the nodes, or the panel from knowing how the nodes are."""
+    yield from _of_log_age(inputs.unencoded_since, now)
+    yield from _of_waiting(inputs.waiting, now, is_open)
+    yield from _of_delivery(inputs.delivery, now)
+    if _collector_is_silent(inputs, now):
+        message = gettext(
+            "The collector has not been at work since the panel was set up: nobody knows how the nodes are."
+        )
+        if inputs.collector_at:
+            message = gettext("The collector has not been at work for {time}: nobody knows how the nodes are.").format(
+                time=duration_text(now - inputs.collector_at)
+            )
+        yield Condition("panel.collector", "panel.collector", Severity.CRITICAL, message)
+
+
+def _of_log_age(unencoded_since: datetime | None, now: datetime) -> Iterator[Condition]:
+    if unencoded_since is not None and (age := now - unencoded_since) >= LOG_AGE:
+        severity = Severity.CRITICAL if age >= LOG_AGE_CRITICAL else Severity.WARNING
+        message = gettext(
+            "The oldest publication that waits to be encoded is {time} old: no node can get it yet."
+        ).format(time=duration_text(age))
+        yield Condition("panel.log_age", "panel.log_age", severity, message)
+
+
+def _of_waiting(waiting: Waiting | None, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
+    """The oldest publication that the last nodes do not answer with is old, and no other alert says why."""
+    late_by = waiting.late_by(now) if waiting is not None else timedelta(0)
+    if waiting is None or late_by < (LATE_AGAIN if "panel.late" in is_open else LATE_AFTER):
+        return
+    severity = Severity.CRITICAL if late_by >= VERY_LATE_AFTER else Severity.WARNING
+    yield Condition("panel.late", "panel.late", severity, describe(waiting, now))
+
+
+def _of_delivery(delivery: DeliveryInputs, now: datetime) -> Iterator[Condition]:
+    if delivery.stopped_reason:
+        message = gettext("Delivery was stopped: {reason}").format(reason=delivery.stopped_reason)
+        yield Condition("panel.stopped", "panel.stopped", Severity.CRITICAL, message)
+    if delivery.pinned is not None and delivery.pinned_at is not None and now - delivery.pinned_at >= PINNED_FOR:
+        message = (
+            gettext("The fleet has been pinned at {sequence:,} for {time} ({reason}).")
+            if delivery.pinned_reason
+            else gettext("The fleet has been pinned at {sequence:,} for {time}.")
+        ).format(sequence=delivery.pinned, time=duration_text(now - delivery.pinned_at), reason=delivery.pinned_reason)
+        yield Condition("panel.pinned", "panel.pinned", Severity.WARNING, message)
+
+
+def late_once(found: list[Condition], waiting: Waiting | None, is_open: Collection[str]) -> list[Condition]:
+    """Drop the second of two conditions that are one: a node that is late and publications that wait for it.
+
+    What was an alert first stays it.
+    """
+    key_of_node = f"node.standing:{waiting.name}" if waiting is not None and waiting.place not in BEFORE_NODES else ""
+    if not {key_of_node, "panel.late"} <= {each.key for each in found}:
+        return found
+    second = key_of_node if "panel.late" in is_open and key_of_node not in is_open else "panel.late"
+    return [each for each in found if each.key != second]
+
+
+def _collector_is_silent(inputs: FleetInputs, now: datetime) -> bool:
+    if not any(node.state in {NodeState.ACTIVE, NodeState.DRAINED} for node in inputs.nodes):
+        return False
+    heard_at = inputs.collector_at or inputs.set_up_at  # a panel that is just starting has not had the time
+    return heard_at is None or now - heard_at > COLLECTOR_SILENT

@@ -1,0 +1,195 @@
+"""Say what is wrong with a node. Pure."""
+
+from collections.abc import Collection
+from datetime import datetime, timedelta
+
+from dnspanel.conditions import Condition, Severity
+from dnspanel.durations import duration_text
+from dnspanel.fleet.conditions.certificates import certificate_condition
+from dnspanel.fleet.conditions.disks import disk_share, size_text
+from dnspanel.fleet.conditions.inputs import NodeInputs
+from dnspanel.fleet.conditions.setup import setup_faults
+from dnspanel.fleet.health import Word
+from dnspanel.texts import gettext, ngettext
+from replication.wire.front import front_report_in
+
+# A code lives for a quarter of an hour; a node that was made longer ago should have been reached by now.
+NEVER_CONTACTED_FOR = timedelta(minutes=20)
+# A node that is late for less than this will probably be in order before anybody has read the message.
+LATE_FOR = timedelta(seconds=30)
+DISK_DAYS, DISK_DAYS_AGAIN = 7.0, 10.0
+MAP_SHARE, MAP_SHARE_AGAIN, MAP_SHARE_CRITICAL = 0.70, 0.67, 0.90
+# LMDB cannot reuse what a reader may still see: so many transactions behind, the file only grows.
+READER_LAG, READER_LAG_AGAIN = 10_000, 1_000
+CLOCK_OFF, CLOCK_OFF_AGAIN = 10.0, 5.0  # seconds
+CLOCK_OFF_CRITICAL = 3600.0
+BOOTSTRAP_SLOW = timedelta(minutes=15)
+DIVERGED_FOR = timedelta(minutes=5)
+
+KINDS = {
+    "node.late": "A node is late",
+    "node.stale": "A node serves old answers",
+    "node.offline": "A node's agent does not answer",
+    "node.rejecting": "A node refuses what it is sent",
+    "node.powerdns": "PowerDNS on a node does not answer as it should",
+    "node.diverged": "Zones of a node are not what the panel sent",
+    "node.digest": "A node's digest is not the panel's",
+    "node.disk": "A node's disk fills up",
+    "node.map": "A node's LMDB map fills up",
+    "node.reader": "A reader on a node keeps LMDB from reusing space",
+    "node.certificate": "A node's certificate ends",
+    "node.clock": "A node's clock is off",
+    "node.bootstrap": "A node does not get its snapshot",
+    "node.agent": "A node's agent is older than the panel",
+    "node.setup": "A node is not set up as the panel has it",
+    "node.front": "A front has fewer nodes in rotation than it should",
+}
+
+
+def node_conditions(
+    node: NodeInputs, now: datetime, is_open: Collection[str], *, contact_is_known: bool
+) -> list[Condition]:
+    rules = (
+        _health(node, now, contact_is_known=contact_is_known),
+        _powerdns(node),
+        _front(node),
+        _diverged(node, now),
+        _disk(node, is_open),
+        _map(node, is_open),
+        _reader(node, is_open),
+        certificate_condition(node.certificate_expires_at, f"node.certificate:{node.name}", now, node),
+        _clock(node, is_open),
+        _bootstrap(node, now),
+    )
+    faults = (
+        Condition(f"{kind}:{node.name}", kind, severity, message, node.node_id)
+        for kind, severity, message in setup_faults(node.name, node.setup)
+    )
+    return [*(condition for condition in rules if condition is not None), *faults]
+
+
+def _health(node: NodeInputs, now: datetime, *, contact_is_known: bool) -> Condition | None:
+    """Late, stale, offline and rejecting are one trouble, which may grow."""
+    word = node.health.word
+    message = gettext("{name} is {word}. {message}").format(
+        name=node.name, word=gettext(str(word)), message=node.health.message
+    )
+    key = f"node.standing:{node.name}"
+    if word == Word.LATE and node.health.lag_seconds >= LATE_FOR.total_seconds():
+        return Condition(key, "node.late", Severity.WARNING, message, node.node_id)
+    if word == Word.OFFLINE and not contact_is_known:
+        return None  # the collector is silent: nobody knows
+    if word == Word.OFFLINE and node.new_since is not None and now - node.new_since < NEVER_CONTACTED_FOR:
+        return None  # it was just approved
+    if word in {Word.STALE, Word.OFFLINE, Word.REJECTING}:
+        return Condition(key, f"node.{word}", Severity.CRITICAL, message, node.node_id)
+    return None
+
+
+def _powerdns(node: NodeInputs) -> Condition | None:
+    if not (unserved := str(node.report.get("unserved", ""))):
+        return None
+    program = "dnsdist" if node.report.get("front") else "PowerDNS"
+    message = gettext("{program} on {name} does not answer as it should: {reason}").format(
+        program=program, name=node.name, reason=unserved
+    )
+    return Condition(f"node.powerdns:{node.name}", "node.powerdns", Severity.CRITICAL, message, node.node_id)
+
+
+def _front(node: NodeInputs) -> Condition | None:
+    """Of a front only: below the minimum clients may get no answer, or an old one."""
+    report = front_report_in(node.report)
+    if report is None or not report.is_below_minimum:
+        return None
+    message = gettext("{name} has {count} of {total} nodes in rotation, and should have {minimum} at least.").format(
+        name=node.name, count=report.in_rotation, total=len(report.backends), minimum=report.minimum
+    )
+    return Condition(f"node.front:{node.name}", "node.front", Severity.CRITICAL, message, node.node_id)
+
+
+def _diverged(node: NodeInputs, now: datetime) -> Condition | None:
+    """Repair takes a minute; what is not mended by then needs a person."""
+    if node.diverged and node.diverged_since is not None and now - node.diverged_since >= DIVERGED_FOR:
+        message = ngettext(
+            "On {name}, {count} zone is not what the panel sent, for {time}.",
+            "On {name}, {count:,} zones are not what the panel sent, for {time}.",
+            node.diverged,
+        ).format(name=node.name, count=node.diverged, time=duration_text(now - node.diverged_since))
+        return Condition(f"node.diverged:{node.name}", "node.diverged", Severity.CRITICAL, message, node.node_id)
+    if node.digest_equal is False and not node.diverged and node.bootstrap_since is None:
+        message = gettext("The digest of {name} is not the panel's, and no zone is known that differs.").format(
+            name=node.name
+        )
+        return Condition(f"node.digest:{node.name}", "node.digest", Severity.CRITICAL, message, node.node_id)
+    return None
+
+
+def _disk(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
+    free, total = int(node.report.get("disk_free_bytes", 0)), int(node.report.get("disk_bytes", 0))
+    key = f"node.disk:{node.name}"
+    inodes = int(node.report.get("disk_free_inodes", 0)), int(node.report.get("disk_inodes", 0))
+    share = disk_share((free, total), inodes, key, is_open, node)
+    if share is not None or not node.bytes_a_day or node.bytes_a_day <= 0 or not total:
+        return share
+    days = free / node.bytes_a_day
+    if days > (DISK_DAYS_AGAIN if key in is_open else DISK_DAYS):
+        return None
+    message = gettext(
+        "The disk of {name} will be full in {days:.0f} days if it goes on like this: {free} free."
+    ).format(name=node.name, days=days, free=size_text(free))
+    return Condition(key, "node.disk", Severity.WARNING, message, node.node_id)
+
+
+def _map(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
+    used, key = float(node.report.get("map_used", 0.0)), f"node.map:{node.name}"
+    if used <= (MAP_SHARE_AGAIN if key in is_open else MAP_SHARE):
+        return None
+    severity = Severity.CRITICAL if used > MAP_SHARE_CRITICAL else Severity.WARNING
+    message = gettext(
+        "The LMDB map of {name} is {used} full: raise lmdb-map-size and the agent's map_size_mib."
+    ).format(name=node.name, used=f"{used:.0%}")
+    return Condition(key, "node.map", severity, message, node.node_id)
+
+
+def _reader(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
+    lag, key = int(node.report.get("oldest_reader", 0)), f"node.reader:{node.name}"
+    if lag <= (READER_LAG_AGAIN if key in is_open else READER_LAG):
+        return None
+    message = gettext(
+        "A reader on {name} is {count:,} transactions old: its files grow until that program ends."
+    ).format(name=node.name, count=lag)
+    return Condition(key, "node.reader", Severity.WARNING, message, node.node_id)
+
+
+def _clock(node: NodeInputs, is_open: Collection[str]) -> Condition | None:
+    offset, key = node.clock_offset, f"node.clock:{node.name}"
+    if offset is None or abs(offset) <= (CLOCK_OFF_AGAIN if key in is_open else CLOCK_OFF):
+        return None
+    message = (
+        gettext("The clock of {name} is {time} ahead of the panel's.")
+        if offset > 0
+        else gettext("The clock of {name} is {time} behind the panel's.")
+    ).format(name=node.name, time=duration_text(timedelta(seconds=abs(offset))))
+    if abs(offset) < CLOCK_OFF_CRITICAL:
+        return Condition(key, "node.clock", Severity.WARNING, message, node.node_id)
+    message = gettext(
+        "{message} It signs by that clock: off by a week, resolvers that validate answer nothing of its signed zones."
+    ).format(message=message)
+    return Condition(key, "node.clock", Severity.CRITICAL, message, node.node_id)
+
+
+def _bootstrap(node: NodeInputs, now: datetime) -> Condition | None:
+    if node.bootstrap_since is None:
+        return None
+    key, kind = f"node.bootstrap:{node.name}", "node.bootstrap"
+    if node.bootstrap_error:
+        message = gettext("{name} does not get its snapshot: {reason}").format(
+            name=node.name, reason=node.bootstrap_error
+        )
+        return Condition(key, kind, Severity.CRITICAL, message, node.node_id)
+    if (lasting := now - node.bootstrap_since) < BOOTSTRAP_SLOW:
+        return None
+    message = gettext("{name} has been getting a snapshot for {time}.").format(
+        name=node.name, time=duration_text(lasting)
+    )
+    return Condition(key, kind, Severity.WARNING, message, node.node_id)

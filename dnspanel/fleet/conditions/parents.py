@@ -1,0 +1,34 @@
+"""Say what is wrong with signed zones as resolvers meet them: their parents, and the nodes that sign. Pure."""
+
+from collections.abc import Iterator
+from datetime import datetime
+
+from dnspanel.conditions import Condition, Severity
+from dnspanel.fleet.conditions.inputs import FleetInputs
+from dnspanel.texts import gettext
+
+KINDS = {
+    "panel.ds": "Zones do not validate from their parents",
+    "panel.unproven": "Zones do not validate on nodes, by no publication",
+    "panel.parents": "Parents of signed zones do not answer",
+}
+
+
+def validation_conditions(inputs: FleetInputs, now: datetime) -> Iterator[Condition]:
+    """Yield one condition for all zones, however many they are."""
+    if inputs.misled.count:
+        message = gettext("{zones}: what the parent has leads resolvers to no valid signatures.").format(
+            zones=inputs.misled.message(now)
+        )
+        yield Condition("panel.ds", "panel.ds", Severity.CRITICAL, message)
+    if inputs.unproven.count:
+        message = gettext(
+            "{zones}: the signatures that PowerDNS answers there are not good, and nothing that was published did "
+            "that. All other zones are published."
+        ).format(zones=inputs.unproven.message(now))
+        yield Condition("panel.unproven", "panel.unproven", Severity.CRITICAL, message)
+    if inputs.unknown.count:
+        message = gettext("{zones}: nobody knows whether the parent has the right DS.").format(
+            zones=inputs.unknown.message(now)
+        )
+        yield Condition("panel.parents", "panel.parents", Severity.WARNING, message)

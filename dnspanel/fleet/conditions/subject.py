@@ -1,0 +1,33 @@
+"""Judge the fleet as a whole: nodes, the way to them, and what resolvers make of signed zones."""
+
+from collections.abc import Collection
+from datetime import datetime
+
+from dnspanel.conditions import Condition, Subject
+from dnspanel.fleet.conditions import delivery, nodes, parents
+from dnspanel.fleet.conditions.certificates import certificate_condition
+from dnspanel.fleet.conditions.inputs import ZONES, FleetInputs, read_fleet, times_of_parents
+from dnspanel.fleet.health import CONTACT_KNOWN_FOR
+from dnspanel.fleet.models import NodeState
+
+KINDS = {
+    **nodes.KINDS,
+    **delivery.KINDS,
+    **parents.KINDS,
+    "panel.certificate": "The panel's certificate ends",
+}
+
+
+def fleet_conditions(inputs: FleetInputs, now: datetime, is_open: Collection[str] = ()) -> list[Condition]:
+    """Return what is wrong with the fleet."""
+    known = inputs.collector_at is not None and now - inputs.collector_at <= CONTACT_KNOWN_FOR
+    found = [*delivery.delivery_conditions(inputs, now, is_open), *parents.validation_conditions(inputs, now)]
+    if ending := certificate_condition(inputs.certificate_expires_at, "panel.certificate", now):
+        found.append(ending)
+    for node in inputs.nodes:
+        if node.state in {NodeState.ACTIVE, NodeState.DRAINED}:
+            found += nodes.node_conditions(node, now, is_open, contact_is_known=known)
+    return delivery.late_once(found, inputs.waiting, is_open)
+
+
+SUBJECT = Subject(FleetInputs, KINDS, read_fleet, fleet_conditions, ZONES, times_of_parents)

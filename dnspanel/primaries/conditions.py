@@ -1,0 +1,59 @@
+"""Say what is wrong with zones that come from primaries elsewhere."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from dnspanel.conditions import NO_ZONES, Condition, NamedZones, Reading, Severity, Subject
+from dnspanel.primaries.models import TransferredZone
+from dnspanel.texts import gettext, ngettext
+
+KINDS = {
+    "panel.transfers": "Zones are not transferred from their primaries",
+}
+
+ZONES = """
+    SELECT zone_id, 'untransferred' AS kind, coalesce(failed_since, alert_at) AS since, NULL AS nodes
+    FROM primaries_transferredzone WHERE alert_at <= %(now)s"""
+
+
+@dataclass(frozen=True, slots=True)
+class TransfersInputs:
+    """Zones that get nothing from their primaries elsewhere, since when; why the first; how many no node has."""
+
+    late: NamedZones = NO_ZONES
+    reason: str = ""
+    unserved: int = 0
+
+
+def read_transfers(now: datetime, reading: Reading) -> TransfersInputs:
+    """Read why the first of the zones that are late is not transferred, and how many of them no node has."""
+    late = reading.zones("untransferred")
+    if not late.count:
+        return TransfersInputs()
+    rows = TransferredZone.objects.filter(alert_at__lte=now, zone__deleted_at=None)
+    reason = rows.filter(zone__name=late.first[0][0]).values_list("error", flat=True).first()
+    return TransfersInputs(late, reason or "", rows.filter(zone__is_served=False, zone__is_catalog=False).count())
+
+
+def transfer_conditions(inputs: TransfersInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
+    """Yield one condition for all zones to which nothing comes."""
+    if not inputs.late.count:
+        return
+    message = gettext("{zones}: nothing comes from their primaries elsewhere.").format(zones=inputs.late.message(now))
+    if inputs.unserved:
+        message = ngettext(
+            "{message} No node answers for what never came or has expired: {count} of them is not served.",
+            "{message} No node answers for what never came or has expired: {count:,} of them are not served.",
+            inputs.unserved,
+        ).format(message=message, count=inputs.unserved)
+    message = gettext("{message} The first: {reason}").format(message=message, reason=inputs.reason)
+    severity = Severity.CRITICAL if inputs.unserved else Severity.WARNING
+    yield Condition("panel.transfers", "panel.transfers", severity, message)
+
+
+def _times(now: datetime) -> dict[str, datetime]:
+    return {"now": now}
+
+
+SUBJECT = Subject(TransfersInputs, KINDS, read_transfers, transfer_conditions, ZONES, _times)

@@ -1,0 +1,47 @@
+"""Say what is wrong with publishing: it stands still, or objects of the log are damaged."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from dnspanel.conditions import Condition, Reading, Severity, Subject
+from dnspanel.publish.models import Segment, Stall
+from dnspanel.texts import gettext, ngettext
+
+KINDS = {
+    "panel.stall": "Publishing stands still",
+    "panel.object": "An object of the log is damaged",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class PublishInputs:
+    """Why publishing stands still, for each schema for which it does; how many segments are damaged."""
+
+    stalls: tuple[str, ...] = ()
+    damaged_segments: int = 0
+
+
+def read_publishing(now: datetime, reading: Reading) -> PublishInputs:
+    """Read these in two queries."""
+    return PublishInputs(
+        stalls=tuple(Stall.objects.order_by("schema").values_list("message", flat=True)),
+        damaged_segments=Segment.objects.filter(damaged=True).count(),
+    )
+
+
+def publishing_conditions(inputs: PublishInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
+    """Yield what is wrong with publishing."""
+    if inputs.stalls:
+        message = gettext("Publishing stands still: {reason}").format(reason=inputs.stalls[0])
+        yield Condition("panel.stall", "panel.stall", Severity.CRITICAL, message)
+    if inputs.damaged_segments:
+        message = ngettext(
+            "{count} segment is damaged or gone from the storage: nodes that need it get a snapshot instead.",
+            "{count:,} segments are damaged or gone from the storage: nodes that need them get a snapshot instead.",
+            inputs.damaged_segments,
+        ).format(count=inputs.damaged_segments)
+        yield Condition("panel.object", "panel.object", Severity.WARNING, message)
+
+
+SUBJECT = Subject(PublishInputs, KINDS, read_publishing, publishing_conditions)

@@ -1,0 +1,64 @@
+"""Say what is wrong with secondaries: silent, late, or with other answers than their zones have."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime
+
+from dnspanel.conditions import Condition, Reading, Severity, Subject
+from dnspanel.durations import duration_text
+from dnspanel.secondaries.queries import DifferingSecondary, LateSecondary, differing_secondaries, late_secondaries
+from dnspanel.texts import gettext, ngettext
+
+KINDS = {
+    "secondary.late": "A secondary is behind for longer than its bound",
+    "secondary.silent": "A secondary does not answer",
+    "secondary.differs": "A secondary answers otherwise than its zones are",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class SecondaryInputs:
+    """The secondaries that are late or silent, and those that answer otherwise than their zones are."""
+
+    late: tuple[LateSecondary, ...] = ()
+    differing: tuple[DifferingSecondary, ...] = ()
+
+
+def read_secondaries(now: datetime, reading: Reading) -> SecondaryInputs:
+    """Read these in two queries."""
+    return SecondaryInputs(tuple(late_secondaries(now)), tuple(differing_secondaries()))
+
+
+def secondary_conditions(inputs: SecondaryInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
+    """Yield one condition for a secondary that is silent or late: a silent one cannot be seen to be in sync."""
+    for each in inputs.late:
+        key = f"secondary:{each.name}"
+        if each.silent_since is not None:
+            message = gettext("The secondary {name} has answered no question for {time}.").format(
+                name=each.name, time=duration_text(now - each.silent_since)
+            )
+            yield Condition(key, "secondary.silent", Severity.CRITICAL, message)
+        elif each.behind_since is not None:
+            first = each.first.rstrip(".")
+            message = ngettext(
+                "The secondary {name} is behind with {first}, for {time}.",
+                "The secondary {name} is behind with {count:,} zones, {first} first, for {time}.",
+                each.zones,
+            ).format(name=each.name, count=each.zones, first=first, time=duration_text(now - each.behind_since))
+            yield Condition(key, "secondary.late", Severity.WARNING, message)
+    for differing in inputs.differing:
+        message = ngettext(
+            "The secondary {name} answers otherwise than {first} is, for {time}. {difference}",
+            "The secondary {name} answers otherwise than {count:,} zones are, {first} first, for {time}. {difference}",
+            differing.zones,
+        ).format(
+            name=differing.name,
+            count=differing.zones,
+            first=differing.first.rstrip("."),
+            time=duration_text(now - differing.since),
+            difference=differing.difference,
+        )
+        yield Condition(f"secondary.differs:{differing.name}", "secondary.differs", Severity.CRITICAL, message)
+
+
+SUBJECT = Subject(SecondaryInputs, KINDS, read_secondaries, secondary_conditions)

@@ -1,0 +1,185 @@
+"""Say what is wrong with publications, requests, hooks and zones as the panel has them."""
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.db.models import Q
+
+from dnspanel.conditions import NO_ZONES, Condition, NamedZones, Reading, Severity, Subject
+from dnspanel.durations import duration_text
+from dnspanel.texts import gettext
+from dnspanel.zones.governance.hook_health import troubled_hooks
+from dnspanel.zones.models import LogHead, Publication, PublishHook, PublishRequest, RequestState, WhenSilent
+from dnspanel.zones.signing.presigned import ENDS_SOON
+
+# A publication that was taken back is told for so long, and looked for among so many.
+FAILED_FOR = timedelta(days=1)
+FAILED_AMONG = 1_000
+PAST_RULES_FOR = timedelta(days=1)
+MOST_REQUESTS = 50
+# A rollover may wait for so long before somebody is told: for nodes and secondaries, servers of a parent, a DS that
+# people bring.
+NODES_FOR, PARENT_FOR, DS_FOR = timedelta(minutes=30), timedelta(hours=6), timedelta(days=3)
+SIGNATURES_CRITICAL = timedelta(days=2)  # the first signature of a zone ends within this, or has ended
+
+KINDS = {
+    "panel.held": "Publishing is held",
+    "panel.failed": "A publication was taken back",
+    "panel.past_rules": "A publication went past the rules of approval",
+    "panel.planned": "A planned publication was not published at its time",
+    "panel.hook": "A publish hook does not answer",
+    "panel.rollovers": "DNSSEC rollovers stand still",
+    "panel.signatures": "Signatures that zones came with end",
+    "panel.expired": "Records that should have gone by themselves stay",
+}
+
+ZONES = """
+    SELECT zone_id, 'rollover' AS kind, waits_since AS since, NULL AS nodes FROM zones_rollover
+    WHERE ended_at IS NULL AND (is_stuck
+        OR (late <> '{}' OR late_secondaries <> '{}') AND waits_since <= %(late)s
+        OR parent_silent <> '' AND waits_since <= %(silent)s
+        OR (add_ds <> '{}' OR remove_ds <> '{}') AND waits_since <= %(told)s)
+    UNION ALL
+    SELECT zone_id, 'ending', signatures_end, NULL FROM zones_signing
+    WHERE signatures_end IS NOT NULL AND signatures_end <= %(ending)s
+    UNION ALL
+    SELECT zone_id, 'expired', min(remove_at), NULL FROM zones_expiry
+    WHERE remove_at <= %(now)s AND refusal <> '' GROUP BY zone_id
+    UNION ALL
+    SELECT zone_id, 'rollover', due_refused_at, NULL FROM zones_signing WHERE due_refused_at IS NOT NULL"""
+
+
+@dataclass(frozen=True, slots=True)
+class HookInputs:
+    """A publish hook that does not answer, since when, and whether nothing of its zones is published by that."""
+
+    hook_id: int
+    called: str
+    scope: str
+    since: datetime
+    refuses: bool
+
+
+@dataclass(frozen=True, slots=True)
+class LogInputs:
+    """What is known of the log, of requests and hooks, and of zones that need somebody."""
+
+    head: LogHead | None = None
+    hold_reason: str = ""
+    failed: tuple[tuple[int, str], ...] = ()  # sequence, why
+    past_rules: tuple[tuple[int, str, str], ...] = ()  # id of the request, whose publication, why
+    unpublished: tuple[tuple[int, str, str], ...] = ()  # id of the request, its name, why not
+    hooks: tuple[HookInputs, ...] = ()
+    rollovers: NamedZones = NO_ZONES  # those whose rollover waits for something that does not come
+    ending: NamedZones = NO_ZONES  # those whose signatures, which they came with, end soon: at that time
+    expired: NamedZones = NO_ZONES  # those with an RRset that should have been removed by itself since then
+
+
+def read_log(now: datetime, reading: Reading) -> LogInputs:
+    """Read these in four queries."""
+    log = LogHead.objects.get()
+    requests = _requests(now)
+    return LogInputs(
+        head=log,
+        hold_reason=log.held_reason,
+        failed=_failed(log.sequence, now),
+        past_rules=tuple((r.pk, r.ended_by.username if r.ended_by else "", r.reason) for r in requests if r.ended_at),
+        unpublished=tuple((r.pk, r.name, r.refusal) for r in requests if not r.ended_at),
+        hooks=tuple(map(_hook, troubled_hooks())),
+        rollovers=reading.zones("rollover"),
+        ending=reading.zones("ending"),
+        expired=reading.zones("expired"),
+    )
+
+
+def log_conditions(inputs: LogInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
+    """Yield what is wrong with publications, hooks and zones."""
+    yield from _of_publishing(inputs)
+    yield from _of_hooks(inputs, now)
+    yield from _of_signing(inputs, now)
+    yield from _of_expiry(inputs, now)
+
+
+def _of_publishing(inputs: LogInputs) -> Iterator[Condition]:
+    if inputs.hold_reason:
+        message = gettext("Publishing is held until a person decides: {reason}").format(reason=inputs.hold_reason)
+        yield Condition("panel.held", "panel.held", Severity.CRITICAL, message)
+    for sequence, reason in inputs.failed:
+        message = gettext("Publication {sequence:,} was taken back: {reason}").format(sequence=sequence, reason=reason)
+        yield Condition(f"panel.failed:{sequence}", "panel.failed", Severity.CRITICAL, message)
+    for request, who, reason in inputs.past_rules:
+        message = gettext("{who} published past the rules of approval: {reason}").format(
+            who=who or gettext("Somebody"), reason=reason
+        )
+        yield Condition(f"panel.past_rules:{request}", "panel.past_rules", Severity.WARNING, message)
+    for request, name, reason in inputs.unpublished:
+        message = gettext("“{name}” was not published at its time: {reason}").format(name=name, reason=reason)
+        yield Condition(f"panel.planned:{request}", "panel.planned", Severity.WARNING, message)
+
+
+def _of_hooks(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
+    for hook in inputs.hooks:
+        severity = Severity.CRITICAL if hook.refuses else Severity.WARNING
+        message = (
+            gettext("The publish hook {hook} has not answered for {time}. Publications of {scope} are refused.")
+            if hook.refuses
+            else gettext(
+                "The publish hook {hook} has not answered for {time}. Publications of {scope} go without its answer."
+            )
+        ).format(hook=hook.called, time=duration_text(now - hook.since), scope=hook.scope)
+        yield Condition(f"panel.hook:{hook.hook_id}", "panel.hook", severity, message)
+
+
+def _of_signing(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
+    """Yield one condition for all zones, however many they are."""
+    if inputs.rollovers.count:
+        message = gettext("{zones}: the rollover of keys stands still and needs somebody.").format(
+            zones=inputs.rollovers.message(now)
+        )
+        yield Condition("panel.rollovers", "panel.rollovers", Severity.WARNING, message)
+    if inputs.ending.count:
+        is_critical = any(end - now <= SIGNATURES_CRITICAL for _, end in inputs.ending.first)
+        severity = Severity.CRITICAL if is_critical else Severity.WARNING
+        message = gettext("{zones}: the signatures that they came with end; import them signed anew.").format(
+            zones=inputs.ending.message(now)
+        )
+        yield Condition("panel.signatures", "panel.signatures", severity, message)
+
+
+def _of_expiry(inputs: LogInputs, now: datetime) -> Iterator[Condition]:
+    if inputs.expired.count:
+        message = gettext("{zones}: a record has expired, but stays; its row says why.").format(
+            zones=inputs.expired.message(now)
+        )
+        yield Condition("panel.expired", "panel.expired", Severity.WARNING, message)
+
+
+def _failed(head: int, now: datetime) -> tuple[tuple[int, str], ...]:
+    recent = Publication.objects.filter(sequence__gt=head - FAILED_AMONG, at__gte=now - FAILED_FOR)
+    return tuple(recent.exclude(failed_reason="").order_by("sequence").values_list("sequence", "failed_reason"))
+
+
+def _requests(now: datetime) -> list[PublishRequest]:
+    """Requests that went past rules lately, and those that were not published at their time."""
+    past = Q(state=RequestState.PAST_RULES, ended_at__gte=now - PAST_RULES_FOR)
+    late = Q(state=RequestState.OPEN, draft__isnull=False, tried_at__isnull=False) & ~Q(refusal="")
+    return list(PublishRequest.objects.filter(past | late).select_related("ended_by").order_by("pk")[:MOST_REQUESTS])
+
+
+def _hook(hook: PublishHook) -> HookInputs:
+    assert hook.failing_since is not None
+    return HookInputs(hook.pk, hook.called, hook.scope, hook.failing_since, hook.when_silent == WhenSilent.REFUSE)
+
+
+def _times(now: datetime) -> dict[str, datetime]:
+    return {
+        "late": now - NODES_FOR,
+        "silent": now - PARENT_FOR,
+        "told": now - DS_FOR,
+        "ending": now + ENDS_SOON,
+        "now": now,
+    }
+
+
+SUBJECT = Subject(LogInputs, KINDS, read_log, log_conditions, ZONES, _times)

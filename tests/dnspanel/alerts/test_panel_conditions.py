@@ -1,0 +1,11 @@
+"""Redis, when it is an alert."""
+
+from dnspanel.redis_health import RedisProblem
+from tests.dnspanel.condition_inputs import inputs, only
+
+
+def test_what_is_wrong_with_redis_is_told_by_its_kind() -> None:
+    for problem, words in (("away", "does not answer"), ("full", "is full"), ("refuses", "refuses writes")):
+        condition = only(inputs(redis_problem=RedisProblem(problem)))
+        assert (condition.kind, str(condition.severity)) == ("panel.redis", "critical")
+        assert f"Redis {words}: delivery goes on by polling" in condition.message

@@ -1,0 +1,98 @@
+"""Publications on their way to the nodes: where they wait, and when that is an alert."""
+
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from dnspanel.alerts.rules import conditions
+from dnspanel.fleet.conditions.inputs import DeliveryInputs
+from dnspanel.fleet.health import Word
+from dnspanel.fleet.rollout.waiting import Place
+from tests.dnspanel.condition_inputs import ago, found, health, inputs, node, only, reading, waiting
+from tests.people import NOW
+
+
+@pytest.mark.parametrize(
+    ("seconds", "expected"),
+    [
+        (59, []),
+        (60, [("panel.late", "warning")]),
+        (299, [("panel.late", "warning")]),
+        (300, [("panel.late", "critical")]),
+    ],
+)
+def test_publications_that_wait_are_an_alert_by_the_age_of_the_oldest(seconds: int, expected: list[Any]) -> None:
+    """While the worker “push” hung, 420 publications reached no node: all nodes were "held back", and all was well."""
+    back = [node(name, health=health(Word.LIMITED, seconds)) for name in ("ns1", "ns2")]
+    assert found(inputs(*back, waiting=waiting(Place.PUSH, seconds))) == expected
+
+
+def test_the_alert_names_the_place_and_lasts_until_it_is_clearly_better() -> None:
+    trouble = only(inputs(waiting=waiting(Place.PUSH, 421)))
+    assert trouble.message == "Publications do not reach the nodes: the oldest has waited 7 min for the worker “push”."
+    assert found(inputs(waiting=waiting(Place.GROUP, 31, "rest")), "panel.late") == [("panel.late", "warning")]
+    assert found(inputs(waiting=waiting(Place.GROUP, 29, "rest")), "panel.late") == []
+    verifying = waiting(Place.GROUP, 350, "first", verify_time=timedelta(minutes=5))
+    assert found(inputs(waiting=verifying)) == []
+    assert "first" in only(inputs(waiting=replace(verifying, since=ago(minutes=6)))).message
+
+
+def test_what_waits_before_the_nodes_is_one_alert_however_many_nodes_are_late() -> None:
+    late = [node(name, health=health(Word.STALE, 400)) for name in ("ns1", "ns2", "ns3")]
+    assert found(inputs(*late, waiting=waiting(Place.PUSH, 400))) == [("panel.late", "critical")]
+    # Nor are they one each before the place is an alert.
+    soon = [node(name, health=health(Word.LATE, 40)) for name in ("ns1", "ns2", "ns3")]
+    assert found(inputs(*soon, waiting=waiting(Place.PUSH, 40))) == []
+    encoder = {"unencoded_since": ago(seconds=400), "waiting": waiting(Place.ENCODER, 400)}
+    assert found(inputs(*late, **encoder)) == [("panel.late", "critical")]
+
+
+def test_a_node_that_is_late_and_what_waits_for_it_are_one_alert() -> None:
+    at_node = waiting(Place.NODE, 400, "ns1")
+    late, other = node(health=health(Word.STALE, 400)), node("ns2", node_id=2, health=health(Word.LATE, 60))
+    assert found(inputs(late, waiting=at_node)) == [("node.stale", "critical")]
+    assert found(inputs(late, other, waiting=at_node)) == [("node.stale", "critical"), ("node.late", "warning")]
+    # One that is catching up is not late by its word; what it lacks is old all the same.
+    moving = node(health=health(Word.CATCHING_UP, 400))
+    [trouble] = conditions(inputs(moving, waiting=replace(at_node, is_moving=True)), NOW)
+    assert (trouble.kind, trouble.severity) == ("panel.late", "critical")
+    assert trouble.message.startswith("Publications arrive late: ns1 is catching up")
+    # What was an alert first stays it, while the node is now late, now catching up.
+    assert found(inputs(late, waiting=at_node), "panel.late") == [("panel.late", "critical")]
+    assert found(inputs(late, waiting=at_node), "panel.late", "node.standing:ns1") == [("node.stale", "critical")]
+
+
+def test_while_the_collector_is_silent_nobody_is_called_offline() -> None:
+    lost = [node(f"ns{n}", health=health(Word.OFFLINE)) for n in range(3)]
+    assert found(inputs(*lost, collector_at=ago(seconds=21))) == [("panel.collector", "critical")]
+    assert found(inputs(*lost, collector_at=None)) == [("panel.collector", "critical")]
+    started = {"collector_at": None, "backup_at": NOW}
+    assert found(inputs(*lost, **started, set_up_at=ago(seconds=21))) == [("panel.collector", "critical")]
+    assert "panel.collector" not in dict(found(inputs(*lost, **started, set_up_at=ago(seconds=19))))
+    # It died, and nobody has been asked since: that the nodes seem offline five seconds before it counts as silent is
+    # no news of them.
+    assert found(inputs(*lost, collector_at=ago(seconds=16))) == []
+    assert len(found(inputs(*lost, collector_at=ago(seconds=10)))) == 3
+    assert found(reading(collector_at=None)) == []  # a panel without nodes needs no collector
+
+
+def test_publishing() -> None:
+    assert found(inputs(unencoded_since=ago(seconds=59))) == []
+    assert found(inputs(unencoded_since=ago(seconds=60))) == [("panel.log_age", "warning")]
+    assert found(inputs(unencoded_since=ago(minutes=10))) == [("panel.log_age", "critical")]
+    # A standstill says why, and is not told twice.
+    assert found(inputs(unencoded_since=ago(hours=1), stalls=("x.test. is broken",))) == [("panel.stall", "critical")]
+    assert found(inputs(hold_reason="ns1 is ahead")) == [("panel.held", "critical")]
+    assert found(inputs(damaged_segments=1)) == [("panel.object", "warning")]
+    failed = conditions(inputs(failed=((7, "SERVFAIL"), (9, "crash"))), NOW)
+    assert [condition.key for condition in failed] == ["panel.failed:7", "panel.failed:9"]
+
+
+def test_delivery_that_was_stopped_or_has_been_pinned_for_long() -> None:
+    assert found(inputs(delivery=DeliveryInputs("SERVFAIL rose on ns1", NOW))) == [("panel.stopped", "critical")]
+    pinned = DeliveryInputs(pinned=5, pinned_reason="maintenance", pinned_at=ago(minutes=59))
+    assert found(inputs(delivery=pinned)) == []
+    late = only(inputs(delivery=replace(pinned, pinned_at=ago(hours=2))))
+    assert late.message == "The fleet has been pinned at 5 for 2 h (maintenance)."

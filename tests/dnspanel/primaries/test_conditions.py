@@ -1,0 +1,18 @@
+"""Zones to which nothing comes from their primaries."""
+
+from dnspanel.conditions import NamedZones
+from dnspanel.primaries.conditions import TransfersInputs
+from tests.dnspanel.condition_inputs import ago, inputs, only
+
+
+def test_zones_to_which_nothing_comes_from_their_primaries_are_told_with_the_reason_of_the_first() -> None:
+    late = NamedZones(2, (("a.test.", ago(hours=3)), ("b.test.", ago(hours=1))))
+    condition = only(inputs(transfers=TransfersInputs(late, "192.0.2.53 port 53 does not answer.")))
+    assert (condition.key, condition.kind, condition.severity) == ("panel.transfers", "panel.transfers", "warning")
+    assert condition.message == (
+        "2 zones (a.test. for 3 h, b.test. for 60 min): nothing comes from their primaries elsewhere. "
+        "The first: 192.0.2.53 port 53 does not answer."
+    )
+    condition = only(inputs(transfers=TransfersInputs(late, "It answered REFUSED.", unserved=1)))
+    assert condition.severity == "critical"
+    assert "1 of them is not served. The first: It answered REFUSED." in condition.message

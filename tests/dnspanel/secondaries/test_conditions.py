@@ -1,0 +1,29 @@
+"""Secondaries that are late, silent, or answer otherwise."""
+
+from dataclasses import replace
+
+from dnspanel.secondaries.queries import DifferingSecondary, LateSecondary
+from tests.dnspanel.condition_inputs import ago, inputs, only
+
+
+def test_a_secondary_that_is_behind_or_silent_is_one_trouble() -> None:
+    late = LateSecondary("partner", 3, "a.test.", ago(minutes=9), None)
+    silent = LateSecondary("partner", 0, "", None, ago(minutes=9))
+    one, other = (only(inputs(late=(each,))) for each in (late, silent))
+    assert one.key == other.key == "secondary:partner"
+    assert (one.kind, one.severity) == ("secondary.late", "warning")
+    assert one.message == "The secondary partner is behind with 3 zones, a.test first, for 9 min."
+    assert (other.kind, other.severity) == ("secondary.silent", "critical")
+    assert only(inputs(late=(replace(late, zones=1),))).message.startswith(
+        "The secondary partner is behind with a.test, for"
+    )
+
+
+def test_a_secondary_that_differs_from_its_zones_is_critical() -> None:
+    differing = DifferingSecondary("partner", 3, "a.test.", ago(minutes=9), "www.a.test. A: it answers nothing.")
+    one = only(inputs(differing=(differing,)))
+    assert (one.key, one.kind, one.severity) == ("secondary.differs:partner", "secondary.differs", "critical")
+    assert one.message == (
+        "The secondary partner answers otherwise than 3 zones are, a.test first, for 9 min. "
+        "www.a.test. A: it answers nothing."
+    )
