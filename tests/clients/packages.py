@@ -14,6 +14,7 @@ import re
 import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -39,6 +40,7 @@ class Unreachable(NotInstalled):
     """The registry does not answer here at all, so that nothing is said about the packages."""
 
 
+_mine = threading.local()
 # How Go says that there is no way to its module proxy, and npm to its registry.
 _NO_WAY = re.compile(
     r"dial tcp|no such host|connection refused|i/o timeout|network is unreachable|proxyconnect"
@@ -61,6 +63,7 @@ def python_programs(name: str) -> Path:
 def go_programs(name: str) -> Path:
     """The directory of the programs that the module `go/NAME` names as its tools, or is. Raises NotInstalled."""
     module, directory = GO_MODULES / name, PLACE / f"go-{name}"
+    python_programs(GO_LOCK)  # before the lock is taken: it takes the lock itself
     with _made_once(directory, sorted(path for path in module.iterdir() if path.is_file())) as missing:
         if missing:
             packages = ["tool"] if "\ntool " in (module / "go.mod").read_text() else []
@@ -141,11 +144,17 @@ def _is(stamp: Path, wanted: str) -> bool:
 
 @contextmanager
 def _alone() -> Iterator[None]:
-    """One process at a time installs or removes something."""
+    """Let one thread of one process at a time install or remove something."""
+    if getattr(_mine, "is_locked", False):
+        raise RuntimeError("this thread waits for itself: install what is needed before the lock is taken")
     PLACE.mkdir(parents=True, exist_ok=True)
     with (PLACE / ".lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        _mine.is_locked = True
+        try:
+            yield
+        finally:
+            _mine.is_locked = False
 
 
 def _install(name: str, command: list[str], *, cwd: Path = ROOT, env: dict[str, str] | None = None) -> None:
