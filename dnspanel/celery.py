@@ -16,7 +16,7 @@ from celery import Celery, Task
 from celery.signals import beat_init, celeryd_init, worker_init
 from django.db import connections
 
-from dnspanel import broker, without_broker
+from dnspanel.processes import broker, without_broker
 from replication.call_room import with_room
 from replication.garbage import leave_out_what_is_loaded
 
@@ -53,7 +53,7 @@ _met = threading.local()
 @celeryd_init.connect
 def limit_statements(**signal: object) -> None:
     """Before a worker starts its processes or threads."""
-    from dnspanel import statement_time  # not for everybody who imports the package
+    from dnspanel.database import statement_time  # not for everybody who imports the package
 
     statement_time.begin(statement_time.WORKER)
 
@@ -62,7 +62,7 @@ def limit_statements(**signal: object) -> None:
 @beat_init.connect
 def refuse_another_master_key(**signal: object) -> None:
     """Before a worker takes its first task, and before beat sends one."""
-    from dnspanel.key_at_start import stop_with_another_key  # needs Django's apps
+    from dnspanel.processes.key_at_start import stop_with_another_key  # needs Django's apps
 
     stop_with_another_key()
 
@@ -80,7 +80,7 @@ def while_postgresql_answers() -> Iterator[None]:
     The worker logs one line when PostgreSQL goes away and one when it is back, whatever number of tasks beat sends
     meanwhile. A statement that took too long is left to beat, too, with its traceback.
     """
-    from dnspanel import database_away, statement_time
+    from dnspanel.database import database_away, statement_time
 
     for each in connections.all(initialized_only=True):
         if not each.in_atomic_block:  # a caller of a task as a function may have begun a transaction

@@ -10,7 +10,7 @@ from django.http import HttpRequest, HttpResponse
 from django.views.defaults import server_error
 
 from dnspanel.api import database_away as of_apis
-from dnspanel.database_away import is_away
+from dnspanel.database.database_away import is_away
 from dnspanel.web.frame import database_away as of_pages
 
 _FACES: tuple[tuple[str, Callable[[HttpRequest, BaseException], HttpResponse]], ...] = (

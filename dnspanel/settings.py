@@ -219,8 +219,8 @@ MIDDLEWARE = [
     "dnspanel.web.frame.compressed_pages.CompressedPagesMiddleware",
     "dnspanel.api.compressed_answers.CompressedAnswersMiddleware",
     "dnspanel.accounts.audit.request_origin.RequestOriginMiddleware",
-    "dnspanel.statement_time.StatementTimeMiddleware",
-    "dnspanel.database_away.WritesMiddleware",
+    "dnspanel.database.statement_time.StatementTimeMiddleware",
+    "dnspanel.database.database_away.WritesMiddleware",
     "dnspanel.api.throttle.AllowanceHeadersMiddleware",
     "csp.middleware.CSPMiddleware",
     "django.contrib.sessions.middleware.SessionMiddleware",
@@ -532,7 +532,7 @@ def _segments_storage() -> dict[str, Any]:
     bucket = envstr("PANEL_SEGMENTS_S3_BUCKET", "")
     if not bucket:
         location = {"location": str(VAR_DIR / "segments")}
-        return {"BACKEND": "dnspanel.publish.objects.DurableDirectory", "OPTIONS": location}
+        return {"BACKEND": "dnspanel.publish.storage.objects.DurableDirectory", "OPTIONS": location}
     options = {
         "bucket_name": bucket,
         "endpoint_url": envstr("PANEL_SEGMENTS_S3_ENDPOINT", "") or None,
@@ -541,7 +541,7 @@ def _segments_storage() -> dict[str, Any]:
         "access_key": envsecret("PANEL_SEGMENTS_S3_ACCESS_KEY"),
         "secret_key": envsecret("PANEL_SEGMENTS_S3_SECRET_KEY"),
     }
-    return {"BACKEND": "dnspanel.publish.bucket.Bucket", "OPTIONS": options}
+    return {"BACKEND": "dnspanel.publish.storage.bucket.Bucket", "OPTIONS": options}
 
 
 # Segments and snapshots lie in `segments`.

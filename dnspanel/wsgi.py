@@ -11,9 +11,9 @@ import os
 from django.core.wsgi import get_wsgi_application
 from django.urls import get_resolver
 
-from dnspanel import statement_time
+from dnspanel.database import statement_time
 from dnspanel.database.base import keep_plans
-from dnspanel.key_at_start import stop_with_another_key
+from dnspanel.processes.key_at_start import stop_with_another_key
 from dnspanel.wake import answer_before_waking
 from replication.call_room import with_room
 from replication.garbage import leave_out_what_is_loaded

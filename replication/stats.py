@@ -35,7 +35,7 @@ class Maximum(_Metric):
             self._value = max(self._value, value)
 
 
-# replication/agent/apply.py
+# replication/agent/updates/apply.py
 SEGMENTS_APPLIED = Counter("dnspanel_segments_applied", "Segments this node applied")
 SEGMENT_BYTES = Counter("dnspanel_segment_bytes", "Bytes of the segments this node applied")
 ROWS_WRITTEN = Counter("dnspanel_rows_written", "LMDB rows put or deleted by this node")
@@ -49,10 +49,10 @@ WRITE_LOCK_OWN_MS_MAX = Maximum("dnspanel_write_lock_own_ms_max", "Most processo
 # replication/agent/integrity_scan.py
 ROWS_CHECKED = Counter("dnspanel_rows_checked", "Rows that were compared with what this agent wrote")
 
-# replication/agent/purge.py
+# replication/agent/updates/purge.py
 PURGES = Counter("dnspanel_purges", "Purge commands sent to PowerDNS")
 OWN_QUESTIONS = Counter("dnspanel_own_questions", "DNS questions this agent asked its PowerDNS, for proof")
 
-# replication/agent/observe.py
+# replication/agent/powerdns/observe.py
 SAMPLES = Counter("dnspanel_samples", "Samples taken of PowerDNS's counters")
 SAMPLES_MISSED = Counter("dnspanel_samples_missed", "Seconds in which PowerDNS's statistics did not answer")

@@ -84,7 +84,14 @@ _OF_NODES = ("replication/dns", "replication/errors.py", "replication/front/rota
 # For who sets the panel up, at a command line.
 _OF_OPERATORS = frozenset(
     {
-        *("broker.py", "checks.py", "cli_file.py", "settings.py", "watchdog.py", "without_broker.py"),
+        *(
+            "processes/broker.py",
+            "checks.py",
+            "cli_file.py",
+            "settings.py",
+            "watchdog.py",
+            "processes/without_broker.py",
+        ),
         *("accounts/secrets/database_key.py", "accounts/secrets/key_rotation.py"),
     }
 )

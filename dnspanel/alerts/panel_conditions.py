@@ -8,7 +8,7 @@ from django.conf import settings
 
 from dnspanel.conditions import Condition, Reading, Severity, Subject
 from dnspanel.fleet.conditions.disks import disk_share
-from dnspanel.redis_health import RedisProblem, redis_problem
+from dnspanel.processes.redis_health import RedisProblem, redis_problem
 from dnspanel.texts import gettext
 from replication.disk import disk_of
 

@@ -18,7 +18,7 @@ from django.utils import timezone
 from dnspanel.alerts import deliver, watch
 from dnspanel.alerts.models import Route
 from dnspanel.conditions import Condition, Severity
-from dnspanel.database_away import reason_of
+from dnspanel.database.database_away import reason_of
 from dnspanel.durations import duration_text
 from dnspanel.texts import gettext
 

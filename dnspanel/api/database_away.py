@@ -2,11 +2,11 @@
 
 from django.http import HttpRequest, HttpResponse
 
-from dnspanel import database_away
 from dnspanel.api.scim import view as scim
 from dnspanel.api.scim.faults import ScimFault
 from dnspanel.api.v1 import view as v1
 from dnspanel.api.v2.http import problems
+from dnspanel.database import database_away
 
 TEXT = "text/plain; charset=utf-8"
 

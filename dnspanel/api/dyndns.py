@@ -38,7 +38,7 @@ from dnspanel.accounts.tokens.tokens import actor_by_secret
 from dnspanel.api.authentication import password_in, secret_in
 from dnspanel.api.errors import ApiError
 from dnspanel.api.throttle import spend_of
-from dnspanel.database_away import finish, is_away
+from dnspanel.database.database_away import finish, is_away
 from dnspanel.fleet.reads.canary import wait_for_canary
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import PublishingOnHold, RightMissing, RuleViolations, Unknown, ZoneError

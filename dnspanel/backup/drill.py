@@ -25,9 +25,9 @@ from dnspanel.backup.contents import Finding
 from dnspanel.backup.errors import ProgramFailed
 from dnspanel.backup.programs import Target, panel_database
 from dnspanel.backup.restore import refuse_other_age, replace_database
-from dnspanel.publish import publication_log
-from dnspanel.publish.full_zone import full_batch
-from dnspanel.publish.session import snapshot
+from dnspanel.publish.files.full_zone import full_batch
+from dnspanel.publish.reading import publication_log
+from dnspanel.publish.reading.session import snapshot
 from dnspanel.texts import gettext
 from replication.codec.schema import schema_for
 

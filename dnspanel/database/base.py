@@ -4,7 +4,7 @@ In processes that `keep_plans`, what is prepared (`prepared_statements`) is plan
 a connection. PostgreSQL would go on planning it with them wherever that looks cheaper, as of each array of one member
 (choose_custom_plan in its plancache.c): of an edit by API, planning was a third of what PostgreSQL computed. Workers do
 not keep plans: of a push it saves nothing that can be measured. The publisher has a connection of its own, that does
-(`publish.session`).
+(`publish.reading.session`).
 
 Django asks `SELECT 1` in every request before anything else. A server that ends a connection, stops or dies says so:
 there is something to read on the socket then, and on a connection at rest there is nothing otherwise. What stands

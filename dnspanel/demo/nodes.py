@@ -13,9 +13,9 @@ from pathlib import Path
 from dnspanel.demo import unprivileged
 from dnspanel.demo.ports import LOOPBACK
 from dnspanel.demo.stores import keep_secret
-from replication.agent import pdnsconf
-from replication.agent.computed_types import read_computed_types
 from replication.agent.config import format_toml
+from replication.agent.powerdns import pdnsconf
+from replication.agent.powerdns.computed_types import read_computed_types
 
 SCHEMA = 4  # of Debian 12's PowerDNS 4.7.3
 RECEIVER_THREADS = 1  # three nodes share one machine with the panel

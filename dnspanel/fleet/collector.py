@@ -19,7 +19,7 @@ from django.db import DatabaseError, InterfaceError, close_old_connections
 from django.utils import timezone
 from redis.exceptions import RedisError
 
-from dnspanel.database_away import reason_of
+from dnspanel.database.database_away import reason_of
 from dnspanel.fleet import telemetry, zone_queries
 from dnspanel.fleet.integrity.unknown_history import hold_if_ahead
 from dnspanel.fleet.models import Node, NodeState

@@ -12,7 +12,7 @@ from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes.enroll import require_permission
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.tasks import bootstrap_node, check_node
-from dnspanel.publish.schemas import KNOWN
+from dnspanel.publish.reading.schemas import KNOWN
 from dnspanel.texts import gettext
 from dnspanel.wake import wake
 

@@ -23,7 +23,7 @@ from uuid import uuid4
 from django.db import DatabaseError, InterfaceError, close_old_connections, connection
 
 from dnspanel.accounts.audit import audit
-from dnspanel.database_away import note
+from dnspanel.database.database_away import note
 from dnspanel.gateway.answers import answers
 from dnspanel.gateway.errors import TlsRefused
 from dnspanel.gateway.limits import Rates

@@ -20,8 +20,8 @@ from dnspanel.fleet.processes.roles import COLLECTOR
 from dnspanel.fleet.processes.state import processes_now
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.monitoring.checks import OK, Check, Found, Part, State, reason_of
+from dnspanel.processes.redis_health import RedisProblem, explained_problem
 from dnspanel.publish.models import Stall
-from dnspanel.redis_health import RedisProblem, explained_problem
 from dnspanel.zones.models import LogHead
 
 # How long PostgreSQL may take; the thread that asks ends then, long after its caller has gone.

@@ -32,8 +32,8 @@ from dnspanel.fleet.nodes.heartbeats import COLLECTOR, WATCH
 from dnspanel.fleet.processes.roles import BUSY_FOR, REQUIRED
 from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.fleet.rollout.waiting import Waiting
+from dnspanel.processes.redis_health import RedisProblem
 from dnspanel.publish.conditions import PublishInputs
-from dnspanel.redis_health import RedisProblem
 from dnspanel.zones.conditions import LogInputs
 from replication import __version__
 

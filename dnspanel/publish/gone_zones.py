@@ -13,7 +13,7 @@ from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.publish.models import Segment, Snapshot
-from dnspanel.publish.schemas import schemas_in_use
+from dnspanel.publish.reading.schemas import schemas_in_use
 from dnspanel.zones.audit.audit_chain import PUBLICATION
 from dnspanel.zones.errors import NotInTrash, StillOnItsWay
 from dnspanel.zones.models import AuditLink, LogHead, Zone

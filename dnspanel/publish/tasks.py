@@ -13,9 +13,9 @@ from celery import shared_task
 from django.utils import timezone
 
 from dnspanel.celery import while_postgresql_answers
-from dnspanel.publish import snapshots
-from dnspanel.publish.encode import encode_step
-from dnspanel.publish.pace import Pace
+from dnspanel.publish.encoding.encode import encode_step
+from dnspanel.publish.encoding.pace import Pace
+from dnspanel.publish.files import snapshots
 from dnspanel.wake import wake, wake_soon
 from replication.errors import ReplicationError
 from replication.garbage import collection_paused

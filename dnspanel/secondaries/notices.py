@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 
 import dns.message
 
-from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.secondaries import exchange, record
 from dnspanel.secondaries.catalog import catalog_name, soa_of
 from dnspanel.secondaries.exchange import Answer

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from replication.agent.identity import IdentityKeeper, is_valid_at
-from replication.agent.observe import Observer
+from replication.agent.powerdns.observe import Observer
 from replication.agent.recent_log import RECENT_LOG
 from replication.agent.strangers import Strangers
 from replication.call_room import with_room

@@ -16,7 +16,7 @@ from prometheus_client.exposition import CONTENT_TYPE_LATEST, generate_latest
 from prometheus_client.registry import Collector
 
 from replication import stats
-from replication.agent.observe import Counters
+from replication.agent.powerdns.observe import Counters
 from replication.agent.strangers import Strangers
 from replication.wire.protocol import Status
 

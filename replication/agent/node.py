@@ -10,23 +10,23 @@ from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
 from replication import __version__, stats
-from replication.agent.apply import Applier
-from replication.agent.computed_types import ComputedTypesKeeper
 from replication.agent.config import AgentConfig, role_of
 from replication.agent.identity import IdentityKeeper
 from replication.agent.integrity_scan import IntegrityScanner
 from replication.agent.lock_file import take_lock
 from replication.agent.machine import machine_id
-from replication.agent.observe import INTERVAL_SECONDS, Observer, read_counters
-from replication.agent.pdns_api import PdnsApi
-from replication.agent.purge import ControlSocket, Purger, Receivers
-from replication.agent.rebuild import Rebuild
-from replication.agent.running_config import RunningConfig
+from replication.agent.powerdns.computed_types import ComputedTypesKeeper
+from replication.agent.powerdns.observe import INTERVAL_SECONDS, Observer, read_counters
+from replication.agent.powerdns.pdns_api import PdnsApi
+from replication.agent.powerdns.running_config import RunningConfig
+from replication.agent.powerdns.top import TopLists
+from replication.agent.powerdns.zonecache import ZoneCache
 from replication.agent.sealing_keys import SealingKeys
 from replication.agent.server import AgentServer, Parts
-from replication.agent.snapshots import Snapshots
-from replication.agent.top import TopLists
-from replication.agent.zonecache import ZoneCache
+from replication.agent.updates.apply import Applier
+from replication.agent.updates.purge import ControlSocket, Purger, Receivers
+from replication.agent.updates.rebuild import Rebuild
+from replication.agent.updates.snapshots import Snapshots
 from replication.disk import disk_of
 from replication.errors import Busy
 from replication.store import mapped

@@ -9,15 +9,15 @@ from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-from replication.agent.apply import Applier
 from replication.agent.channel import IDENTITY_PUTS, PanelHandler, PanelServer, bad_request
-from replication.agent.computed_types import ComputedTypesKeeper
 from replication.agent.identity import IdentityKeeper
 from replication.agent.integrity_scan import IntegrityScanner
-from replication.agent.observe import Observer
+from replication.agent.powerdns.computed_types import ComputedTypesKeeper
+from replication.agent.powerdns.observe import Observer
+from replication.agent.powerdns.top import TopLists
 from replication.agent.sealing_keys import SealingKeys
-from replication.agent.snapshots import Snapshots
-from replication.agent.top import TopLists
+from replication.agent.updates.apply import Applier
+from replication.agent.updates.snapshots import Snapshots
 from replication.agent.zones import zones_answer
 from replication.errors import NotServed, ReplicationError
 from replication.store.snapshot import MAX_MANIFEST, MAX_STORED_CHUNK

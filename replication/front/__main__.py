@@ -25,8 +25,8 @@ from pathlib import Path
 
 from replication import __version__
 from replication.agent.config import BadConfig
-from replication.agent.enroll import NotEnrolled, enroll
-from replication.agent.installing import CannotJoin, add_options
+from replication.agent.joining.enroll import NotEnrolled, enroll
+from replication.agent.joining.installing import CannotJoin, add_options
 from replication.agent.recent_log import RECENT_LOG
 from replication.errors import BadBytes, ReplicationError
 from replication.front.agent import FrontAgent

@@ -23,7 +23,7 @@ from replication.agent.config import role_of
 from replication.agent.identity import IdentityKeeper, write_atomically
 from replication.agent.lock_file import take_lock
 from replication.agent.machine import machine_id
-from replication.agent.observe import INTERVAL_SECONDS, Counters, Observer
+from replication.agent.powerdns.observe import INTERVAL_SECONDS, Counters, Observer
 from replication.errors import BadBytes, BadSnapshot, Gap, NotServed, WrongCluster, WrongEpoch
 from replication.front.bypass import EVERYTHING, HOLD_SECONDS, MOST_ZONES, Bypass
 from replication.front.config import SETTINGS_FILE, FrontConfig, with_settings

@@ -15,8 +15,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from replication.agent.config import read_identity
-from replication.agent.enroll import ensure_enrolled
-from replication.agent.installing import (
+from replication.agent.joining.enroll import ensure_enrolled
+from replication.agent.joining.installing import (
     CannotJoin,
     Say,
     describe_differences,

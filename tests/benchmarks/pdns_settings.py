@@ -5,7 +5,7 @@ from pathlib import Path
 import psutil
 from psycopg.conninfo import conninfo_to_dict
 
-from replication.agent.pdnsconf import PdnsSettings, render
+from replication.agent.powerdns.pdnsconf import PdnsSettings, render
 from tests.benchmarks.serving import settings_in
 from tests.ports import free_port
 from tests.replication.panel import MAP_SIZE

@@ -7,7 +7,7 @@ import pytest
 
 from dnspanel.monitoring.metrics import exposition
 from replication.agent.metrics import MetricsServer
-from replication.agent.observe import Counters
+from replication.agent.powerdns.observe import Counters
 from replication.wire.protocol import Status
 from tests.deploy.exported import DASHBOARDS, dashboard_expressions, exported, named, rule_expressions
 from tests.people import NOW

@@ -67,7 +67,7 @@ def test_no_cache_of_texts_is_large() -> None:
 
 
 MEASURED = """
-from dnspanel.publish.expected_state import wire_of
+from dnspanel.publish.checks.expected_state import wire_of
 from replication.garbage import resident_bytes
 
 before = resident_bytes()

@@ -16,7 +16,7 @@ from dnspanel.monitoring.metrics import exposition
 from replication import stats
 from replication.agent.config import AgentConfig
 from replication.agent.metrics import MetricsServer
-from replication.agent.observe import Counters
+from replication.agent.powerdns.observe import Counters
 from replication.errors import ReplicationError
 from replication.version import BASE
 from replication.wire.protocol import Status

@@ -30,11 +30,11 @@ from dnspanel.fleet.nodes.authority import NODE_LIFETIME, client_ssl_context, si
 from dnspanel.fleet.push.maintenance import maintain_log
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.fleet.tasks import bootstrap_waiting_nodes, push_node
-from dnspanel.publish import signing
-from dnspanel.publish.encode import encode_step
-from dnspanel.publish.prune import prune_log
-from dnspanel.publish.schemas import schemas_in_use
-from dnspanel.publish.snapshots import make_snapshot
+from dnspanel.publish.encoding.encode import encode_step
+from dnspanel.publish.files.snapshots import make_snapshot
+from dnspanel.publish.keys import signing
+from dnspanel.publish.reading.schemas import schemas_in_use
+from dnspanel.publish.storage.prune import prune_log
 from dnspanel.publish.tasks import encode_log
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material

@@ -11,9 +11,9 @@ from django.utils import timezone
 
 from dnspanel.fleet.models import Authority, Node
 from dnspanel.fleet.nodes.authority import client_ssl_context
-from dnspanel.publish import signing
+from dnspanel.publish.keys import signing
 from dnspanel.publish.models import Segment
-from dnspanel.publish.objects import open_object
+from dnspanel.publish.storage.objects import open_object
 from dnspanel.zones.models import LogHead
 from replication.node_client import NodeClient
 from replication.wire import segment

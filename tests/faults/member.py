@@ -30,7 +30,7 @@ import dns.rcode
 
 from dnspanel.demo import ports, unprivileged
 from dnspanel.demo.stack import Stack
-from replication.agent import pdnsconf
+from replication.agent.powerdns import pdnsconf
 from replication.node_client import NodeClient
 from tests.faults import acts
 from tests.faults.checker import Server, answers_at_all, has_acked

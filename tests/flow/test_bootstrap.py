@@ -39,8 +39,8 @@ import django
 django.setup()
 from django.utils import timezone
 from dnspanel.publish.models import Segment
-from dnspanel.publish.prune import prune_log
-from dnspanel.publish.snapshots import make_snapshot
+from dnspanel.publish.storage.prune import prune_log
+from dnspanel.publish.files.snapshots import make_snapshot
 assert make_snapshot(schema=4, now=timezone.now()) is not None
 prune_log(needed={}, now=timezone.now())
 print(Segment.objects.count())

@@ -419,7 +419,7 @@ result = Segment.objects.filter(epoch=head.epoch, last=head.sequence).exists()
 # Nodes get all that was published while delivery was stopped in a snapshot.
 SEND_SNAPSHOT = """
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
-from dnspanel.publish.snapshots import make_snapshot
+from dnspanel.publish.files.snapshots import make_snapshot
 made = make_snapshot(schema=4, now=now)
 for node in Node.objects.filter(name__in=args):
     assert ask_for_snapshot(node_id=node.pk, reason="a test wants that", now=now)

@@ -38,7 +38,7 @@ from dnspanel.accounts.rights import grant_edit
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.accounts.tokens import tsig
 from dnspanel.accounts.tokens.service_accounts import refuse_tokens_of_another
-from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.texts import gettext
 from replication.dns import names
 from replication.errors import BadName

@@ -24,7 +24,7 @@ from dnspanel.api.scim.faults import ScimFault
 from dnspanel.api.throttle import counters
 from dnspanel.api.v1.view import AnyAccept
 from dnspanel.api.v2.http.problems import problem_of
-from dnspanel.database_away import finish, is_away
+from dnspanel.database.database_away import finish, is_away
 
 MEDIA_TYPE = "application/scim+json"
 ERROR = "urn:ietf:params:scim:api:messages:2.0:Error"

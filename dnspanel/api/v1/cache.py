@@ -9,8 +9,8 @@ from dnspanel.api.v1.view import PowerdnsView, answer, canonical
 class CacheFlush(PowerdnsView):
     """Succeeds with a count of 0: the panel has no cache of answers, and the nodes' are never stale.
 
-    A node forgets what a publication changes before it acknowledges it (`replication/agent/purge.py`), so there is
-    nothing that a client could have to flush.
+    A node forgets what a publication changes before it acknowledges it (`replication/agent/updates/purge.py`), so
+    there is nothing that a client could have to flush.
     """
 
     def put(self, request: Request, server_id: str) -> HttpResponse:

@@ -21,7 +21,7 @@ from dnspanel.api.v1.search_query import (
     pattern_of,
 )
 from dnspanel.api.v1.view import PowerdnsView, Refusal, actor_in, answer, zone_id
-from dnspanel.statement_time import searching
+from dnspanel.database.statement_time import searching
 
 OBJECT_TYPES = ("all", "zone", "record", "comment")
 USUAL_MAX = 100

@@ -25,13 +25,13 @@ from rest_framework.request import Request
 from rest_framework.response import Response
 from rest_framework.views import APIView
 
-from dnspanel import database_away
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.api.authentication import TokenAuthentication
 from dnspanel.api.errors import ApiError
 from dnspanel.api.json_text import parse_json
-from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.database import database_away
+from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.zones.errors import (
     Forbidden,
     InTrash,

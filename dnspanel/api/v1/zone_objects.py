@@ -20,7 +20,7 @@ from dnspanel.api.v1.primaries import CONSUMER, PRODUCER, SLAVE
 from dnspanel.api.v1.rrsets import StoredRow, rrset_text
 from dnspanel.api.v1.view import SERVER_URL, zone_id
 from dnspanel.catalogs.queries import catalog_name_of, catalogs_by_member
-from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.primaries.keys import key_name_of
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.zones.dnssec.queries import loaded_signing_of

@@ -31,8 +31,8 @@ from dnspanel.fleet.nodes import keys
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.push.connections import AgentConnection
 from dnspanel.fleet.rollout import unproven
-from dnspanel.publish import repairs
 from dnspanel.publish.errors import ZoneNotEncoded
+from dnspanel.publish.files import repairs
 from dnspanel.texts import gettext, ngettext
 from dnspanel.zones.log.hold import current_hold
 from replication.errors import Gap, NodeUnreachable, ReplicationError, Transient

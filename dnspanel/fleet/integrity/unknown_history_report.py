@@ -27,10 +27,10 @@ from dnspanel.fleet.integrity.broken_chains import note_breaks
 from dnspanel.fleet.integrity.unknown_signing import unknown_signing
 from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
+from dnspanel.publish.keys.sealing_keys import all_sealing_keys, sealing_key
 from dnspanel.publish.models import Segment
-from dnspanel.publish.operations import compiled_rows
-from dnspanel.publish.publication_log import ZoneStep
-from dnspanel.publish.sealing_keys import all_sealing_keys, sealing_key
+from dnspanel.publish.reading.operations import compiled_rows
+from dnspanel.publish.reading.publication_log import ZoneStep
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.log import hold

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 
 from dnspanel.accounts.secrets.vault import encrypt_secret
-from dnspanel.publish.sealing_keys import all_sealing_keys
+from dnspanel.publish.keys.sealing_keys import all_sealing_keys
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.signing_state import (

@@ -33,9 +33,9 @@ from dnspanel.fleet.models import EnrolmentCode, Front, Node, NodeGroup, NodeSta
 from dnspanel.fleet.nodes.authority import client_key, ensure_authority, fingerprint, sign_node_certificate
 from dnspanel.fleet.nodes.node_rules import check_node, checked_addresses, checked_tags
 from dnspanel.fleet.signals import fronts_changed
-from dnspanel.publish import sealing_keys
-from dnspanel.publish.schemas import use_schema
-from dnspanel.publish.signing import ensure_signing_key, keys_generation, public_keys
+from dnspanel.publish.keys import sealing_keys
+from dnspanel.publish.keys.signing import ensure_signing_key, keys_generation, public_keys
+from dnspanel.publish.reading.schemas import use_schema
 from dnspanel.texts import gettext
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.rights import access

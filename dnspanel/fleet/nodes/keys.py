@@ -2,7 +2,7 @@
 
 A node says which keys it accepts; whoever differs from `signing.public_keys` is given the list, signed by a key that it
 knows. A new key seals nothing before every active node accepts it, unless a person forces it. The keys under which
-private DNSSEC keys travel (`publish.sealing_keys`) a node gets when it first meets one that it does not know.
+private DNSSEC keys travel (`publish.keys.sealing_keys`) a node gets when it first meets one that it does not know.
 """
 
 import logging
@@ -18,8 +18,8 @@ from dnspanel.fleet import events
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.nodes.enroll import require_permission
-from dnspanel.publish import sealing_keys, signing
 from dnspanel.publish.errors import KeyRefused
+from dnspanel.publish.keys import sealing_keys, signing
 from dnspanel.publish.models import SigningKey
 from dnspanel.texts import gettext
 from replication.errors import BadSignature, Refused, ReplicationError, UnknownSealingKey

@@ -5,7 +5,7 @@ import re
 from collections.abc import Collection
 
 from dnspanel.fleet.errors import BadNode
-from dnspanel.publish.schemas import KNOWN
+from dnspanel.publish.reading.schemas import KNOWN
 from dnspanel.texts import gettext
 
 MAX_TAGS = 20

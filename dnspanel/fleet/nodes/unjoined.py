@@ -14,7 +14,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.fleet.errors import NameTaken, WrongState
 from dnspanel.fleet.models import EnrolmentCode, Node, NodeEvent, NodeState
 from dnspanel.fleet.nodes.enroll import NodeDescription, require_permission
-from dnspanel.publish.schemas import use_schema
+from dnspanel.publish.reading.schemas import use_schema
 from dnspanel.texts import gettext
 
 logger = logging.getLogger(__name__)

@@ -17,7 +17,7 @@ from dnspanel.celery import take_met
 from dnspanel.fleet.processes.alive import Alive, Turns
 from dnspanel.fleet.processes.beats import Load
 from dnspanel.fleet.processes.periodic import Outcomes, record_outcomes
-from dnspanel.redis_health import redis_problem
+from dnspanel.processes.redis_health import redis_problem
 
 TURN_EVERY = 5.0
 TURNS_WITHIN = 30.0

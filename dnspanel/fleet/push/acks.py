@@ -9,9 +9,9 @@ from typing import Any
 
 from django.db import connection
 
+from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.signals import fronts_changed
-from dnspanel.prepared_statements import prepared_cursor
 from replication.wire import protocol
 from replication.wire.position import Position
 

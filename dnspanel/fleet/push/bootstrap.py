@@ -11,7 +11,7 @@ from django.db import transaction
 
 from dnspanel.fleet import events
 from dnspanel.fleet.models import Bootstrap, Node, NodeState
-from dnspanel.publish.schemas import use_schema
+from dnspanel.publish.reading.schemas import use_schema
 from dnspanel.texts import gettext
 
 logger = logging.getLogger(__name__)

@@ -10,10 +10,10 @@ from dnspanel.fleet.models import Bootstrap, Node, NodeState
 from dnspanel.fleet.nodes.fronts import follow_schemas
 from dnspanel.fleet.push import acks
 from dnspanel.fleet.rollout.gates import with_limit
-from dnspanel.publish.consolidate import consolidate
-from dnspanel.publish.prune import prune_log
-from dnspanel.publish.schemas import keep_schemas, schemas_in_use
-from dnspanel.publish.snapshots import due_schemas, make_snapshot
+from dnspanel.publish.files.snapshots import due_schemas, make_snapshot
+from dnspanel.publish.reading.schemas import keep_schemas, schemas_in_use
+from dnspanel.publish.storage.consolidate import consolidate
+from dnspanel.publish.storage.prune import prune_log
 from dnspanel.zones.models import LogHead
 from replication.errors import ReplicationError
 

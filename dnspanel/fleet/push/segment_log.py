@@ -13,10 +13,10 @@ from uuid import UUID
 
 from django.db import connection
 
-from dnspanel.prepared_statements import prepared_cursor
-from dnspanel.publish.damage import record_damage
+from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.publish.errors import DamagedObject
-from dnspanel.publish.objects import open_segment_object
+from dnspanel.publish.storage.damage import record_damage
+from dnspanel.publish.storage.objects import open_segment_object
 from dnspanel.texts import gettext
 from dnspanel.zones.log.hold import is_of_this_history
 from replication.errors import Diverged

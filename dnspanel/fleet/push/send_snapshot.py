@@ -22,10 +22,10 @@ from dnspanel.fleet.push.outcome import Refusal, outcome_of
 from dnspanel.fleet.push.segment_log import DatabaseChangeLog
 from dnspanel.fleet.rollout import poison, unproven
 from dnspanel.fleet.rollout.gates import with_limit
-from dnspanel.publish.damage import drop_snapshot
 from dnspanel.publish.errors import DamagedObject
+from dnspanel.publish.files.snapshots import read_chunk, read_manifest
 from dnspanel.publish.models import Snapshot
-from dnspanel.publish.snapshots import read_chunk, read_manifest
+from dnspanel.publish.storage.damage import drop_snapshot
 from dnspanel.publish.tasks import request_snapshot
 from dnspanel.texts import gettext
 from replication import node_client, push

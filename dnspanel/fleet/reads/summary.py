@@ -17,8 +17,8 @@ from dnspanel.fleet.reads.queries import NodeStatus, watched_statuses, without_r
 from dnspanel.fleet.rollout import waiting as places
 from dnspanel.fleet.rollout.gates import read_gates
 from dnspanel.fleet.rollout.waiting import Follower, Pipeline, Waiting, oldest_waiting
-from dnspanel.publish.schemas import schemas_in_use
-from dnspanel.publish.stall import stalls
+from dnspanel.publish.encoding.stall import stalls
+from dnspanel.publish.reading.schemas import schemas_in_use
 from dnspanel.texts import gettext, joined
 from dnspanel.zones.log.hold import current_hold
 

@@ -16,6 +16,7 @@ from dnspanel.accounts.actors.actors import Author, user_of
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.advisory_locks import SqlLock
+from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import DeliveryRefused
 from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState
@@ -23,7 +24,6 @@ from dnspanel.fleet.rollout import isolation
 from dnspanel.fleet.rollout.gates import Gates, read_gates
 from dnspanel.fleet.rollout.stages import Ring0, Stop, stop_for
 from dnspanel.fleet.signals import released
-from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.texts import gettext
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.rights import access

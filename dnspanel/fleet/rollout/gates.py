@@ -16,11 +16,11 @@ from django.db import connection
 from django.db.models import BigIntegerField, BooleanField, QuerySet
 from django.db.models.expressions import RawSQL
 
+from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.health import OFFLINE_AFTER
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.rollout.stages import Answers, Clearance, Member, Ring0, Stage, clearances
-from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.texts import gettext, gettext_noop
 from replication.texts import parse_text
 

@@ -12,8 +12,8 @@ from django.db.models import Max, Min
 
 from dnspanel.fleet import events
 from dnspanel.fleet.models import Isolation, Node, NodeState
-from dnspanel.publish.consolidate import merge_range
 from dnspanel.publish.models import Segment
+from dnspanel.publish.storage.consolidate import merge_range
 from dnspanel.texts import gettext
 from dnspanel.zones.models import LogHead, Publication, Zone
 from dnspanel.zones.publishing import failed

@@ -21,7 +21,7 @@ from dnspanel.accounts.actors.actors import Actor, token_of, user_of
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock, locked
-from dnspanel.database_away import is_away
+from dnspanel.database.database_away import is_away
 from dnspanel.fleet.models import Node, NodeState
 from dnspanel.texts import gettext
 from dnspanel.transfer import limits, places, rights, servers

@@ -25,7 +25,7 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.advisory_locks import Lock, try_lock_until_commit
-from dnspanel.database_away import is_away
+from dnspanel.database.database_away import is_away
 from dnspanel.texts import gettext
 from dnspanel.transfer import places, rights
 from dnspanel.transfer.errors import PassphraseRefused, WrongState

@@ -13,7 +13,7 @@ from django.db import transaction
 from django.db.models import F
 
 from dnspanel.publish.errors import StorageUnreachable
-from dnspanel.publish.prepared import Prepared, put_prepared, record_prepared
+from dnspanel.publish.reading.prepared import Prepared, put_prepared, record_prepared
 from dnspanel.transfer import rights
 from dnspanel.transfer.imports import plan, scan, stage
 from dnspanel.transfer.imports.kept_keys import brought_signings, with_source_chains

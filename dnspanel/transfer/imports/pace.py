@@ -12,7 +12,7 @@ from collections.abc import Callable
 from django.db import connection
 
 from dnspanel import rehearsal
-from dnspanel.publish.schemas import schemas_in_use
+from dnspanel.publish.reading.schemas import schemas_in_use
 
 # Publications that may be on their way to the nodes when the next one is made. More of them make an import no faster,
 # and edits later: 585 instead of 330 ms.

@@ -22,7 +22,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.audit import audit
 from dnspanel.advisory_locks import Lock, locked
-from dnspanel.database_away import is_away
+from dnspanel.database.database_away import is_away
 from dnspanel.transfer import places
 from dnspanel.transfer.errors import TransferError
 from dnspanel.transfer.imports import apply, pace, plan, read, scan, undo

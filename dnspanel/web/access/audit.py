@@ -17,8 +17,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts.actors.actors import Actor, actor_of, can
 from dnspanel.accounts.actors.roles import Permission
+from dnspanel.database.statement_time import searching_for
 from dnspanel.downloads import file_response
-from dnspanel.statement_time import searching_for
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.transfer.exports.csv_table import harmless_cell
 from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in

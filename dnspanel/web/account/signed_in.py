@@ -34,11 +34,11 @@ from dnspanel.accounts.sessions.session_store import note_sign_in as note_sessio
 from dnspanel.accounts.sign_in.second_factor_rules import second_factor_due
 from dnspanel.alerts.errors import RouteUnknown
 from dnspanel.catalogs.errors import CatalogUnknown
-from dnspanel.database_away import is_away
+from dnspanel.database.database_away import is_away
+from dnspanel.database.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
 from dnspanel.evidence.errors import DestinationUnknown
 from dnspanel.fleet.errors import UnknownNode
 from dnspanel.secondaries.errors import SecondaryUnknown
-from dnspanel.statement_time import RETRY_AFTER, SearchTooGeneral, was_ended
 from dnspanel.texts import gettext, listed
 from dnspanel.transfer.errors import QuotaExceeded as ImportQuotaExceeded
 from dnspanel.web.frame import database_away

@@ -8,7 +8,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_POST
 
-from dnspanel.statement_time import searching_for
+from dnspanel.database.statement_time import searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.editor.many import (
     EXAMPLES,

@@ -14,7 +14,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_POST
 
 from dnspanel.counted_lines import numbered_lines
-from dnspanel.statement_time import searching_for
+from dnspanel.database.statement_time import searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.editor.ptr import tell_of_left
 from dnspanel.web.editor.rows.blocking import blocking_of

@@ -13,8 +13,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.accounts.people.list_looks import ListName
+from dnspanel.database.statement_time import searching_for
 from dnspanel.fleet.reads.queries import node_statuses
-from dnspanel.statement_time import searching_for
 from dnspanel.texts import gettext, gettext_lazy, joined
 from dnspanel.web.editor.lines.additions import FALLBACK_TTL, Addition, Occupied, add_entry
 from dnspanel.web.editor.lines.fields import Unreadable

@@ -8,7 +8,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
-from dnspanel.statement_time import searching_for
+from dnspanel.database.statement_time import searching_for
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer import zone_text
 from dnspanel.transfer.zone_text import LONGEST_TEXT, MOST_RRSETS, EditedText, TooLarge

@@ -19,7 +19,7 @@ from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.reads.queries import NodeStatus, head, statuses_of, watched_statuses, without_ring0
 from dnspanel.fleet.reads.summary import late_publication
 from dnspanel.fleet.rollout.waiting import Waiting, describe
-from dnspanel.publish.stall import stalls
+from dnspanel.publish.encoding.stall import stalls
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.fleet.forms import DrainForm
 from dnspanel.web.fleet.list_query import BLOCK, MOST_TILES, SORTS, FleetView, arrange, fleet_view, states_of, tags_of

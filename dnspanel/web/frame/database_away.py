@@ -3,7 +3,7 @@
 from django.http import HttpRequest, HttpResponse, JsonResponse
 from django.template.loader import render_to_string
 
-from dnspanel import database_away
+from dnspanel.database import database_away
 
 
 def answer(request: HttpRequest, exc: BaseException) -> HttpResponse:

@@ -20,7 +20,7 @@ from django.views.decorators.http import require_http_methods
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team, User
-from dnspanel.statement_time import SearchTooGeneral, searching_for
+from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer.errors import WrongState
 from dnspanel.transfer.exports.jobs import create_export

@@ -15,8 +15,8 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.people.list_looks import ListName
 from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.fleet.reads.queries import NodeStatus
-from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer import servers
 from dnspanel.transfer.zone_templates import use

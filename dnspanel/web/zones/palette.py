@@ -13,7 +13,7 @@ from dnspanel.accounts.actors.actors import actor_of, can
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.statement_time import SearchTooGeneral, searching
+from dnspanel.database.statement_time import SearchTooGeneral, searching
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import LONGEST_SEARCH
 from dnspanel.web.frame.layout import Frame, PanelRequest

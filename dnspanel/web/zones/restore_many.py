@@ -13,7 +13,7 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods
 
-from dnspanel.statement_time import SearchTooGeneral, searching_for
+from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.web.frame.layout import PanelRequest

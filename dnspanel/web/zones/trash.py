@@ -10,8 +10,8 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.accounts.actors.grants import Right
+from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.publish.gone_zones import delete_for_good
-from dnspanel.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.frame.forms import LONGEST_SEARCH, GoneForm
 from dnspanel.web.frame.layout import PanelRequest, say

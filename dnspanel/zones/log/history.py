@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q
 from dnspanel.accounts.actors.actor_form import token_form_of
 from dnspanel.accounts.actors.find_people import named
 from dnspanel.accounts.models import Token
-from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Revision, Zone
 from dnspanel.zones.models import RRset as StoredRRset

@@ -12,7 +12,7 @@ from django.db.models import Q
 from dnspanel import rehearsal
 from dnspanel.accounts.actors.actors import SystemRight, passes_rules, token_of, user_of
 from dnspanel.accounts.audit import audit
-from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.texts import in_english
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import HookUnasked, PublishingOnHold

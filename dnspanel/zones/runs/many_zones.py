@@ -13,7 +13,7 @@ from django.db.models import QuerySet
 from dnspanel.accounts.actors.actors import Actor, actor_of
 from dnspanel.accounts.actors.grants import RECORD_RIGHTS
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.draft import Drafter, KeyInZone

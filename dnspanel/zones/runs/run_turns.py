@@ -23,8 +23,8 @@ from dnspanel.accounts.actors.actors import Actor, Author, actor_of, actor_of_to
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.advisory_locks import Lock, locked
-from dnspanel.database_away import is_away
-from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.database.database_away import is_away
+from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.errors import Forbidden, PublishingOnHold, RunRefused, ZoneError
 from dnspanel.zones.log.hold import current_hold

@@ -7,7 +7,7 @@ from django.db.models import Case, Exists, OuterRef, Q, QuerySet, Value, When
 from django.db.models.fields import BinaryField, BooleanField
 from django.db.models.functions import Coalesce
 
-from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext
 from dnspanel.zones.models import Complaint, ComplaintProgress, Revision, Zone
 from dnspanel.zones.search.terms import Search

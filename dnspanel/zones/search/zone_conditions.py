@@ -11,7 +11,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from dnspanel.accounts.actors.find_people import named
 from dnspanel.accounts.models import Team, User
 from dnspanel.accounts.texts.same_text import same_but_for_ascii_case
-from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.models import RRset as StoredRRset

@@ -9,7 +9,7 @@ from django.db.models import Model, OneToOneRel, Q, Value
 from django.db.models.functions import Upper
 from django.db.models.lookups import Exact
 
-from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.zones.models import Zone
 
 _FIELDS = [field.attname for field in Zone._meta.concrete_fields]

@@ -9,7 +9,7 @@ from typing import Any
 
 from django.db import connection
 
-from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.database.prepared_statements import prepared_cursor
 from replication.codec.keys import relative_key
 from replication.dns import rdata, rdtypes
 from replication.dns.notes import NO_NOTES, format_notes, parse_notes

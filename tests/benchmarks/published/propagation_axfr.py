@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import replace
 from pathlib import Path
 
-from replication.agent.purge import ControlSocket
+from replication.agent.updates.purge import ControlSocket
 from tests.benchmarks import pdns_settings, serving
 from tests.benchmarks.answers import Address
 from tests.benchmarks.published import fleets, name_servers

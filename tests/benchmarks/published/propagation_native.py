@@ -20,7 +20,7 @@ from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
 from dnspanel.demo import unprivileged
 from dnspanel.demo.stores import postgres_programs
-from replication.agent.purge import ControlSocket
+from replication.agent.updates.purge import ControlSocket
 from tests.benchmarks import pdns_settings, serving
 from tests.benchmarks.powerdns_tables import Tables
 from tests.benchmarks.published.fleets import NODES, Fleet

@@ -18,9 +18,9 @@ from dnspanel.fleet.models import Bootstrap, Delivery, Divergence, Node, ParentC
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
 from dnspanel.primaries.conditions import TransfersInputs
 from dnspanel.primaries.models import TransferredZone
+from dnspanel.processes.redis_health import RedisProblem
 from dnspanel.publish.conditions import PublishInputs
 from dnspanel.publish.models import Segment, Snapshot, Stall
-from dnspanel.redis_health import RedisProblem
 from dnspanel.zones.conditions import LogInputs
 from dnspanel.zones.models import Expiry, LogHead, Publication, Rollover, Zone
 from dnspanel.zones.publishing.expiry import set_expiry

@@ -1,6 +1,6 @@
 """Redis, when it is an alert."""
 
-from dnspanel.redis_health import RedisProblem
+from dnspanel.processes.redis_health import RedisProblem
 from tests.dnspanel.condition_inputs import inputs, only
 
 

@@ -12,7 +12,7 @@ from dnspanel.fleet.conditions.inputs import DeliveryInputs
 from dnspanel.fleet.health import Word
 from dnspanel.fleet.rollout.waiting import Place
 from dnspanel.primaries.conditions import TransfersInputs
-from dnspanel.redis_health import RedisProblem
+from dnspanel.processes.redis_health import RedisProblem
 from dnspanel.zones.conditions import HookInputs
 from tests.dnspanel.condition_inputs import GIB, ago, found, health, inputs, node, only, reading, waiting
 from tests.people import NOW

@@ -14,10 +14,10 @@ from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.backup.lost_key import LOSSES, lost_secrets
 from dnspanel.fleet.models import Authority, Node, NodeState
 from dnspanel.fleet.nodes.authority import ensure_authority
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
+from dnspanel.publish.keys.sealing_keys import sealing_key
+from dnspanel.publish.keys.signing import ensure_signing_key
 from dnspanel.publish.models import SealingKey, Snapshot, Stall
-from dnspanel.publish.sealing_keys import sealing_key
-from dnspanel.publish.signing import ensure_signing_key
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.log.hold import current_hold
 from dnspanel.zones.models import Channel, LogHead, Signing

@@ -31,8 +31,8 @@ from dnspanel.backup.programs import Target, panel_database, run
 from dnspanel.backup.restore import replace_database
 from dnspanel.fleet.models import EnrolmentCode, Node
 from dnspanel.gateway.models import TakenMessage
-from dnspanel.publish.encode import encode_step
-from dnspanel.publish.signing import ensure_signing_key
+from dnspanel.publish.encoding.encode import encode_step
+from dnspanel.publish.keys.signing import ensure_signing_key
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.models import Channel, Zone, ZoneKey

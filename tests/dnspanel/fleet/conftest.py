@@ -19,7 +19,7 @@ from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.nodes.authority import client_ssl_context, ensure_authority
 from dnspanel.fleet.push.connections import connections
-from dnspanel.publish.signing import ensure_signing_key, public_keys
+from dnspanel.publish.keys.signing import ensure_signing_key, public_keys
 from dnspanel.zones.models import LogHead
 from replication.agent.config import format_identity, parse_identity, read_config
 from replication.agent.identity import format_key, write_atomically

@@ -14,7 +14,7 @@ from django.utils import timezone
 from dnspanel.fleet import tasks
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import heartbeats
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.models import Segment
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead, Zone

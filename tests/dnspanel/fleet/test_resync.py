@@ -10,7 +10,7 @@ from dnspanel.fleet import resync, tasks
 from dnspanel.fleet.errors import WrongState
 from dnspanel.fleet.models import Bootstrap, NodeEvent
 from dnspanel.fleet.nodes import enroll
-from dnspanel.publish.schemas import schemas_in_use
+from dnspanel.publish.reading.schemas import schemas_in_use
 from dnspanel.zones.errors import Forbidden
 from tests.dnspanel.fleet.conftest import NOW, EnrolledAgent, MakeNode
 from tests.people import make_person

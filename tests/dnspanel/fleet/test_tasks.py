@@ -15,7 +15,7 @@ from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.nodes.authority import ensure_authority
 from dnspanel.fleet.push.connections import AgentConnection
 from dnspanel.fleet.tasks import late_nodes, push_node
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.models import Segment
 from dnspanel.transfer.imports.pace import publications_under_way
 from dnspanel.zones.acting import Acting

@@ -4,11 +4,11 @@ from dataclasses import dataclass
 
 from django.utils import timezone
 
-from dnspanel.publish import publication_log, zone_signing
-from dnspanel.publish.catch_up import catch_up
-from dnspanel.publish.full_zone import compiled_zones, main_operations
-from dnspanel.publish.publisher import this_publisher
-from dnspanel.publish.session import Connection, snapshot
+from dnspanel.publish.files.catch_up import catch_up
+from dnspanel.publish.files.full_zone import compiled_zones, main_operations
+from dnspanel.publish.files.publisher import this_publisher
+from dnspanel.publish.reading import publication_log, zone_signing
+from dnspanel.publish.reading.session import Connection, snapshot
 from replication.codec.schema import Dbi
 from replication.store.store import Store
 from replication.wire.operations import digest_bytes, row_digest

@@ -38,7 +38,7 @@ class BucketServer:
     @property
     def storage(self) -> dict[str, object]:
         """The entry of Django's STORAGES."""
-        return {"BACKEND": "dnspanel.publish.bucket.Bucket", "OPTIONS": OPTIONS | {"endpoint_url": self.url}}
+        return {"BACKEND": "dnspanel.publish.storage.bucket.Bucket", "OPTIONS": OPTIONS | {"endpoint_url": self.url}}
 
     def start(self) -> None:
         command = [sys.executable, "-m", "moto.server", "-H", "127.0.0.1", "-p", str(self.port)]

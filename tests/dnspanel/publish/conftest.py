@@ -9,7 +9,7 @@ import pytest
 
 from dnspanel.backup.drill import url_of
 from dnspanel.backup.programs import panel_database
-from dnspanel.publish import publisher
+from dnspanel.publish.files import publisher
 from tests.interpreter import Interpreter
 
 

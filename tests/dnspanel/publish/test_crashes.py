@@ -8,14 +8,14 @@ from pathlib import Path
 import pytest
 from django.utils import timezone
 
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.models import PreparedRows, Segment
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
 from tests.dnspanel.publish.audited import audit_store
-from tests.dnspanel.publish.test_encode import change, create, encode_all, rrset
-from tests.dnspanel.publish.test_prepared import NAMES, prepare, publish_zones
+from tests.dnspanel.publish.encoding.test_encode import change, create, encode_all, rrset
+from tests.dnspanel.publish.reading.test_prepared import NAMES, prepare, publish_zones
 from tests.interpreter import Interpreter
 
 pytestmark = pytest.mark.django_db(transaction=True)
@@ -30,7 +30,8 @@ directory, point = sys.argv[1:]
 settings.PUBLISHER_DIR = directory + "/publisher"
 settings.STORAGES["segments"]["OPTIONS"]["location"] = directory + "/segments"
 from django.utils import timezone
-from dnspanel.publish import encode, signals
+from dnspanel.publish import signals
+from dnspanel.publish.encoding import encode
 from replication.store.store import Store
 
 def die(*args, **kwargs):

@@ -5,7 +5,7 @@ import pytest
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.publish.gone_zones import delete_for_good
 from dnspanel.publish.models import Segment
-from dnspanel.publish.schemas import schemas_in_use, use_schema
+from dnspanel.publish.reading.schemas import schemas_in_use, use_schema
 from dnspanel.zones.audit import audit_links
 from dnspanel.zones.errors import NotInTrash, RightMissing, StillOnItsWay
 from dnspanel.zones.models import Channel, Publication, Revision, RRset, Zone

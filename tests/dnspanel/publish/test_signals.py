@@ -2,9 +2,9 @@
 
 import pytest
 
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.signals import segment_sealed
-from tests.dnspanel.publish.test_encode import NOW, create
+from tests.dnspanel.publish.encoding.test_encode import NOW, create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -10,7 +10,7 @@ from dnspanel.publish import tasks
 from dnspanel.publish.models import Segment
 from dnspanel.wake import LIFETIME
 from dnspanel.zones.models import LogHead, Zone
-from tests.dnspanel.publish.test_encode import create
+from tests.dnspanel.publish.encoding.test_encode import create
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

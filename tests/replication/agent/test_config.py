@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from replication.agent.config import BadConfig, Identity, format_identity, parse_identity, read_config
-from replication.agent.pdnsconf import LOOPBACK, transfers_of
+from replication.agent.powerdns.pdnsconf import LOOPBACK, transfers_of
 from replication.errors import UnknownSchema
 from tests.replication.panel import CLUSTER, PUBLIC_KEYS
 

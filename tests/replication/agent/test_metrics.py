@@ -12,7 +12,7 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from replication import stats
 from replication.agent.metrics import MetricsServer
-from replication.agent.observe import Counters
+from replication.agent.powerdns.observe import Counters
 from replication.agent.strangers import MOST
 from replication.wire.protocol import Status
 from tests.ports import free_port

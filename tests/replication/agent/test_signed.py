@@ -36,7 +36,7 @@ from replication.wire.operations import ZoneMark
 from replication.wire.position import Position
 from replication.wire.sealing_keys import encode_sealing_keys
 from tests.replication.agent.conftest import RunningNode
-from tests.replication.agent.test_snapshots import made, push, status_of, until
+from tests.replication.agent.updates.test_snapshots import made, push, status_of, until
 from tests.replication.panel import (
     CLUSTER,
     EPOCH,

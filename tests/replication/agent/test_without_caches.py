@@ -1,6 +1,6 @@
 """A PowerDNS that keeps nothing, as ring 0 has it: what was applied is answered, and nothing is purged.
 
-Tests `agent.running_config` too.
+Tests `powerdns.running_config` too.
 """
 
 import urllib.request
@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from replication.agent.config import read_config
-from replication.agent.purge import ControlSocket
-from replication.agent.running_config import RunningConfig
-from replication.agent.zonecache import MAX_SINGLE
+from replication.agent.powerdns.running_config import RunningConfig
+from replication.agent.powerdns.zonecache import MAX_SINGLE
+from replication.agent.updates.purge import ControlSocket
 from replication.wire.position import Position
 from tests.ports import free_port
 from tests.replication.agent.conftest import RunningNode, running

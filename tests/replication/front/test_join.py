@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from replication.agent.installing import CannotJoin
+from replication.agent.joining.installing import CannotJoin
 from replication.front.config import FrontConfig
 from replication.front.join import FRONT_UNIT, Joining, join, start_units, write_units
 

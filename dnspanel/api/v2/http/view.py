@@ -30,7 +30,7 @@ from dnspanel.api.v2.http.json_body import MergePatchParser, StrictJSONParser
 from dnspanel.api.v2.http.parameters import refuse_unknown_parameters
 from dnspanel.api.v2.http.problems import Problem, RequestFault
 from dnspanel.api.v2.http.unexpected_body import refuse_unexpected_body
-from dnspanel.database_away import begin_write, is_away
+from dnspanel.database.database_away import begin_write, is_away
 from replication import __version__
 
 ROOT = "/api/v2/"

@@ -37,7 +37,7 @@ from dnspanel.api.v2.schema.many_serializers import (
 )
 from dnspanel.api.v2.schema.parameters import CHANGING
 from dnspanel.api.v2.schema.parsing import Faults, owner_of
-from dnspanel.statement_time import searching_for
+from dnspanel.database.statement_time import searching_for
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.lists.selection import MOST_SELECTED, TooMany
 from dnspanel.zones.plan import many_rrsets

@@ -29,7 +29,7 @@ from dnspanel.api.v2.schema.many_serializers import (
     ManyZonesWrittenSerializer,
 )
 from dnspanel.api.v2.schema.parameters import CHANGING
-from dnspanel.statement_time import searching_for
+from dnspanel.database.statement_time import searching_for
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Channel

@@ -26,7 +26,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     RRsetPatchSerializer,
     RRsetSerializer,
 )
-from dnspanel.statement_time import searching_for
+from dnspanel.database.statement_time import searching_for
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.lists.find_rrsets import BEFORE_ALL, StoredKey, between, last_compared
 from dnspanel.zones.lists.queries import finds_in

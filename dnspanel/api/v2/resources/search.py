@@ -17,7 +17,7 @@ from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.zones import zones_to_search
 from dnspanel.api.v2.schema.fields import PAGED, choice_parameter, page_of, search_parameter
 from dnspanel.api.v2.schema.zone_serializers import FoundSerializer
-from dnspanel.statement_time import searching
+from dnspanel.database.statement_time import searching
 from dnspanel.zones.search.everywhere import BEFORE_ALL, Place, place_of, rrsets_found
 from dnspanel.zones.search.terms import parse
 from dnspanel.zones.search.zone_conditions import refuse_too_general

@@ -37,7 +37,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
     ZonePatchSerializer,
     ZoneSerializer,
 )
-from dnspanel.statement_time import searching_for
+from dnspanel.database.statement_time import searching_for
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.lists import queries

@@ -8,7 +8,7 @@ from django.utils import timezone
 
 from dnspanel.fleet.nodes import keys
 from dnspanel.publish.errors import KeyRefused
-from dnspanel.publish.signing import new_key, short
+from dnspanel.publish.keys.signing import new_key, short
 
 
 class Command(BaseCommand):

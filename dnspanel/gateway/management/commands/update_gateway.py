@@ -11,7 +11,8 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel import checks, statement_time
+from dnspanel import checks
+from dnspanel.database import statement_time
 from dnspanel.fleet.processes.alive import Alive, Turns
 from dnspanel.fleet.processes.roles import UPDATE
 from dnspanel.gateway.server import Gateway

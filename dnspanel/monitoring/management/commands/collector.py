@@ -7,8 +7,9 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand
 
-from dnspanel import checks, statement_time
+from dnspanel import checks
 from dnspanel.alerts.watcher import Watcher
+from dnspanel.database import statement_time
 from dnspanel.fleet.collector import Collector
 from dnspanel.fleet.processes.alive import Alive
 from dnspanel.fleet.processes.roles import COLLECTOR

@@ -6,8 +6,8 @@ from typing import Any
 from django.core.management.base import BaseCommand, CommandError
 from django.utils import timezone
 
-from dnspanel.publish.rebuild import rebuild_store
-from dnspanel.publish.schemas import schemas_in_use
+from dnspanel.publish.files.rebuild import rebuild_store
+from dnspanel.publish.reading.schemas import schemas_in_use
 from replication.errors import ReplicationError
 
 

@@ -18,8 +18,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts.actors.actors import can
 from dnspanel.accounts.actors.roles import Permission
+from dnspanel.database.statement_time import searching_for
 from dnspanel.downloads import file_response
-from dnspanel.statement_time import searching_for
 from dnspanel.texts import gettext
 from dnspanel.transfer.exports import bind
 from dnspanel.transfer.exports.rows import ExportedZone, soa_first

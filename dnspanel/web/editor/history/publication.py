@@ -20,8 +20,8 @@ from dnspanel.fleet.health import Word
 from dnspanel.fleet.models import Isolation, Node
 from dnspanel.fleet.reads.arrivals import NodeArrival
 from dnspanel.fleet.reads.rollout_status import arrivals_by_stage
+from dnspanel.publish.encoding.stall import stalls
 from dnspanel.publish.models import Segment
-from dnspanel.publish.stall import stalls
 from dnspanel.texts import gettext
 from dnspanel.web.frame.layout import PanelRequest, is_fragment, is_in_drawer
 from dnspanel.zones.errors import CannotUndo, RightMissing

@@ -8,8 +8,8 @@ from django.shortcuts import render
 from django.views.decorators.http import require_safe
 
 from dnspanel.accounts.actors.roles import Permission
+from dnspanel.database.statement_time import searching_for
 from dnspanel.fleet.reads.queries import NodeStatus
-from dnspanel.statement_time import searching_for
 from dnspanel.web.editor.history.days import day_of
 from dnspanel.web.frame.forms import id_in
 from dnspanel.web.frame.layout import PanelRequest, is_fragment

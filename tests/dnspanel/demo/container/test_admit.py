@@ -11,7 +11,7 @@ from django.utils import timezone
 
 from dnspanel.demo.container.admit import NoRequests, admit_nodes
 from dnspanel.fleet.models import Node, NodeState
-from replication.agent.enroll import NotEnrolled, enroll
+from replication.agent.joining.enroll import NotEnrolled, enroll
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,13 +11,13 @@ from django.utils import timezone
 from dnspanel.fleet import tasks
 from dnspanel.fleet.integrity import audit as module
 from dnspanel.fleet.integrity.audit import Audit, audit, differing
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.zones.models import RRset, Zone
 from replication.codec import keys
 from replication.dns import rdtypes
 from replication.store.file_row import ROW_KEY
 from tests.dnspanel.fleet.conftest import Served
-from tests.dnspanel.publish.test_encode import change, create, rrset, store
+from tests.dnspanel.publish.encoding.test_encode import change, create, rrset, store
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -11,7 +11,7 @@ from dnspanel.fleet import tasks
 from dnspanel.fleet.integrity import repair
 from dnspanel.fleet.models import Bootstrap, Divergence, Node
 from dnspanel.fleet.push.connections import AgentConnection, connections
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
 from replication.codec import keys
@@ -20,7 +20,7 @@ from replication.errors import BadSegment, NodeUnreachable
 from replication.store.file_row import ROW_KEY
 from replication.store.zone_digests import Running, put_digest
 from tests.dnspanel.fleet.conftest import Served
-from tests.dnspanel.publish.test_encode import change, create, rrset
+from tests.dnspanel.publish.encoding.test_encode import change, create, rrset
 from tests.replication.panel import zone_digest
 
 pytestmark = pytest.mark.django_db(transaction=True)

@@ -13,7 +13,7 @@ from dnspanel.fleet.errors import WrongDecision
 from dnspanel.fleet.integrity import unknown_history
 from dnspanel.fleet.models import AheadReport, Choice, Node
 from dnspanel.fleet.tasks import push_node
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.log import hold

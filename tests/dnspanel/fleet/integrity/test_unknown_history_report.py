@@ -16,7 +16,7 @@ from dnspanel.fleet.integrity import decision, unknown_history, unknown_history_
 from dnspanel.fleet.integrity.unknown_history_report import taken_over
 from dnspanel.fleet.models import AheadReport, AheadZone, Choice
 from dnspanel.fleet.tasks import push_node
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.log import hold
 from dnspanel.zones.models import Epoch, LogHead, Revision, RRset, Zone

@@ -15,7 +15,7 @@ from dnspanel.fleet.errors import BadNode, BadRequest, CodeRefused, NameTaken, U
 from dnspanel.fleet.models import EnrolmentCode, Node, NodeState
 from dnspanel.fleet.nodes import enroll
 from dnspanel.fleet.nodes.authority import ensure_authority, fingerprint
-from dnspanel.publish import sealing_keys
+from dnspanel.publish.keys import sealing_keys
 from dnspanel.publish.models import SealingKey
 from dnspanel.zones.errors import Forbidden
 from replication.wire.enrolment import request_fingerprint

@@ -20,7 +20,7 @@ from dnspanel.fleet.nodes.fronts import Terms
 from dnspanel.fleet.nodes.reported import read_report
 from dnspanel.fleet.push import acks, maintenance
 from dnspanel.fleet.rollout.gates import read_gates
-from dnspanel.publish.signing import ensure_signing_key
+from dnspanel.publish.keys.signing import ensure_signing_key
 from dnspanel.zones.errors import Forbidden
 from replication.front.agent import FrontAgent
 from replication.front.config import read_config

@@ -10,8 +10,8 @@ from django.utils import timezone
 from dnspanel.accounts.models import Role
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll, keys
-from dnspanel.publish import signing
 from dnspanel.publish.errors import RotationUnderWay
+from dnspanel.publish.keys import signing
 from dnspanel.publish.models import SigningKey
 from dnspanel.zones.errors import Forbidden
 from tests.dnspanel.fleet.conftest import EnrolledAgent

@@ -15,7 +15,7 @@ from dnspanel.fleet.push import fan_out
 from dnspanel.fleet.push.connections import AgentConnection, connections
 from dnspanel.fleet.push.fan_out import push_together
 from dnspanel.fleet.tasks import push_node
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.models import Segment
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead

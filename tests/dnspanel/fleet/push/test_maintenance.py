@@ -12,15 +12,15 @@ from dnspanel.fleet.models import Ack, Bootstrap, Delivery, Node, NodeState
 from dnspanel.fleet.push import maintenance
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.push.maintenance import ACKS_KEPT, lowest_limit, maintain_log, needed_by_schema, schemas_of_nodes
-from dnspanel.publish import consolidate
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.models import Segment, Snapshot
-from dnspanel.publish.schemas import schemas_in_use
+from dnspanel.publish.reading.schemas import schemas_in_use
+from dnspanel.publish.storage import consolidate
 from dnspanel.zones.models import LogHead
 from replication.dns import rdtypes
 from replication.errors import Busy
 from tests.dnspanel.fleet.conftest import MakeNode
-from tests.dnspanel.publish.test_encode import change, create, rrset
+from tests.dnspanel.publish.encoding.test_encode import change, create, rrset
 
 pytestmark = pytest.mark.django_db(transaction=True)
 

@@ -8,11 +8,11 @@ from django.utils import timezone
 from dnspanel.fleet.models import Isolation
 from dnspanel.fleet.push import segment_log as log_module
 from dnspanel.fleet.push.segment_log import DatabaseChangeLog
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.errors import DamagedObject
+from dnspanel.publish.files.snapshots import make_snapshot
+from dnspanel.publish.keys.signing import public_keys
 from dnspanel.publish.models import Segment
-from dnspanel.publish.signing import public_keys
-from dnspanel.publish.snapshots import make_snapshot
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import edit

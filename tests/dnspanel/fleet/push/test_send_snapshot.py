@@ -17,10 +17,10 @@ from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.push.lease import LIFETIME
 from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.fleet.tasks import bootstrap_node, late_nodes, push_node
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
+from dnspanel.publish.files.snapshots import make_snapshot
 from dnspanel.publish.models import Segment, Snapshot
-from dnspanel.publish.prune import prune_log
-from dnspanel.publish.snapshots import make_snapshot
+from dnspanel.publish.storage.prune import prune_log
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Epoch, LogHead, Zone
 from dnspanel.zones.publishing import edit

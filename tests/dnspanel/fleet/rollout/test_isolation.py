@@ -7,10 +7,10 @@ from django.utils import timezone
 
 from dnspanel.fleet.models import Isolation, Node
 from dnspanel.fleet.rollout import isolation
-from dnspanel.publish.encode import encode_step
+from dnspanel.publish.encoding.encode import encode_step
+from dnspanel.publish.keys.signing import all_public_keys
 from dnspanel.publish.models import Segment
-from dnspanel.publish.objects import open_object
-from dnspanel.publish.signing import all_public_keys
+from dnspanel.publish.storage.objects import open_object
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead, Publication, Zone
 from dnspanel.zones.publishing import bulk, edit

@@ -6,7 +6,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.fleet.models import Node
-from dnspanel.publish import signing
+from dnspanel.publish.keys import signing
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.web.conftest import HTMX, Browser
 

@@ -14,8 +14,8 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.models import Bootstrap, Node, NodeGroup, NodeState
 from dnspanel.fleet.nodes.heartbeats import COLLECTOR, beat
+from dnspanel.publish.encoding.stall import record_stall
 from dnspanel.publish.models import Segment
-from dnspanel.publish.stall import record_stall
 from dnspanel.zones.models import LogHead, Publication
 from replication.wire.protocol import Sample
 from tests.dnspanel.fleet.conftest import NOW, MakeNode

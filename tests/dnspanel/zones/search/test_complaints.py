@@ -5,7 +5,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
-from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.zones.complaints import complaints_upkeep
 from dnspanel.zones.lists import queries
 from dnspanel.zones.lists.queries import RRsetFilter, rrset_page

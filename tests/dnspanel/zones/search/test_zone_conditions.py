@@ -7,7 +7,7 @@ import pytest
 from django.db import connection
 
 from dnspanel.accounts.models import Team, User
-from dnspanel.statement_time import SearchTooGeneral
+from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from dnspanel.zones.search import zone_conditions

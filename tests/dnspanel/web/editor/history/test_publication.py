@@ -9,7 +9,7 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.fleet.models import Ack, Isolation, Node, NodeGroup
 from dnspanel.fleet.nodes import heartbeats
-from dnspanel.publish import stall
+from dnspanel.publish.encoding import stall
 from dnspanel.publish.models import Segment
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.lists import queries

@@ -1,0 +1,191 @@
+"""PostgreSQL is away: which errors mean that, what every face says of it, and one line in the log for all of them.
+
+A server is away that is gone, hangs, restarts, starts up, has no connection left, or is a replica after a failover.
+All faces answer 503 with Retry-After, each in its own form. A person who changed something has to know whether the
+change was saved: it was not, except where the connection was lost during a commit (`CommitInDoubt`).
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+
+import psycopg
+from django.db import InterfaceError, InternalError, OperationalError, connections
+from django.db.transaction import TransactionManagementError
+from django.http import HttpRequest, HttpResponse
+from rest_framework.request import Request
+
+from dnspanel.database import statement_time
+from dnspanel.database.base import CommitInDoubt
+from dnspanel.texts import gettext
+
+RETRY_AFTER = 5  # seconds
+LOG_EVERY = 10.0  # seconds: a thousand requests while PostgreSQL is away are one line in this time
+
+# What PostgreSQL refuses as an internal error, and means that another server, or this one later, would do it: a
+# transaction that is read-only, and the end of a connection that was idle in a transaction.
+_REFUSED_FOR_NOW = frozenset({"25006", "25P03"})
+READ_ONLY = "25006"
+# A statement that is too large stays too large.
+_PROGRAM_LIMITS = "54"
+
+# How many transactions a thread had committed when its request began to write. What fails after a commit, such as the
+# reading of what the answer says, must not be reported as a refusal.
+_commits_before = threading.local()
+
+logger = logging.getLogger(__name__)
+
+
+def is_away(exc: BaseException | None) -> bool:
+    """Whether the error means that PostgreSQL is away, or was too busy, and not that something is wrong with us."""
+    if isinstance(exc, TransactionManagementError):  # of a statement after the one that failed
+        exc = exc.__cause__
+    if isinstance(exc, OperationalError | psycopg.OperationalError):
+        return not (sqlstate_of(exc) or "").startswith(_PROGRAM_LIMITS)
+    if isinstance(exc, InternalError | psycopg.InternalError):
+        return sqlstate_of(exc) in _REFUSED_FOR_NOW
+    return isinstance(exc, InterfaceError | psycopg.InterfaceError)
+
+
+def sqlstate_of(exc: BaseException) -> str | None:
+    """Return PostgreSQL's code of an error, of Django's or psycopg's; None where no server said anything."""
+    found = exc if isinstance(exc, psycopg.Error) else exc.__cause__
+    return found.sqlstate if isinstance(found, psycopg.Error) else None
+
+
+def begin_write() -> None:
+    """Note that what this thread commits from here on is what its request asked for."""
+    _commits_before.of_request = _commits()
+
+
+def begin_read() -> None:
+    """Note that this thread's request asked for no change."""
+    _commits_before.of_request = None
+
+
+def is_in_doubt(exc: BaseException) -> bool:
+    """Whether something may have been saved although the request failed: in this commit, or in one before."""
+    before = getattr(_commits_before, "of_request", None)
+    return isinstance(exc, CommitInDoubt) or (before is not None and _commits() > before)
+
+
+def _commits() -> int:
+    return int(getattr(connections["default"], "commits", 0))
+
+
+def retry_after(exc: BaseException) -> int:
+    """Return after how many seconds it is worth asking again."""
+    return statement_time.RETRY_AFTER if statement_time.was_ended(exc) else RETRY_AFTER
+
+
+def sentence(exc: BaseException) -> str:
+    """Return the sentence for people and clients, without anything of the server's own message."""
+    if is_in_doubt(exc):
+        return gettext(
+            "The connection to the database was lost while the change was being saved. It may have been saved: look "
+            "before you send it again."
+        )
+    if statement_time.was_ended(exc):
+        return gettext("The database took too long.")
+    if sqlstate_of(exc) == READ_ONLY:
+        return gettext("The database is read-only just now, so nothing more was saved. Try again in a few seconds.")
+    return gettext("The database does not answer, so nothing more was saved. Try again in a few seconds.")
+
+
+class WritesMiddleware:
+    """Know of each request whether it asks for a change, so that a failure after a commit is not called a refusal."""
+
+    def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
+        self.get_response = get_response
+
+    def __call__(self, request: HttpRequest) -> HttpResponse:
+        if request.method in statement_time.SAFE_METHODS:
+            begin_read()
+        else:
+            begin_write()
+        return self.get_response(request)
+
+
+class Notes:
+    """Write a line about PostgreSQL being away, at most one in `LOG_EVERY` seconds for each kind of request or task."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._clock, self._lock = clock, threading.Lock()
+        self._written_at, self._left_out = float("-inf"), 0
+
+    def note(self, what: str, exc: BaseException) -> None:
+        """Log that this ended, and why, in one line; how many others did since the last line is in the next one."""
+        with self._lock:
+            now = self._clock()
+            if now - self._written_at < LOG_EVERY:
+                self._left_out += 1
+                return
+            self._written_at, others, self._left_out = now, self._left_out, 0
+        also = f"; {others} others since the last such line" if others else ""
+        kind = "in doubt" if is_in_doubt(exc) else "PostgreSQL is away"
+        logger.warning("%s: %s: %s%s", kind, what, reason_of(exc), also)
+
+
+def reason_of(exc: BaseException) -> str:
+    """Return the first line of an error's message, or its class."""
+    lines = str(exc).strip().splitlines()
+    return lines[0].strip()[:300] if lines else type(exc).__name__
+
+
+_notes = Notes()
+
+
+def note(what: str, exc: BaseException) -> None:
+    """Log that a request was answered with 503, in this process's one line for all of them."""
+    _notes.note(what, exc)
+
+
+def finish(request: HttpRequest | Request, exc: BaseException, response: HttpResponse) -> HttpResponse:
+    """Return a face's answer with what all of them have, and log it; Django then writes no line of its own."""
+    note(f"{request.method} {request.path}", exc)
+    response["Retry-After"] = str(retry_after(exc))
+    response["Cache-Control"] = "no-store"
+    response._has_been_logged = True  # type: ignore[attr-defined]  # as Django marks it
+    return response
+
+
+class Outage:
+    """One line when PostgreSQL goes away for a worker, and one when it is back. Threads share it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._since: float | None = None
+
+    def begin(self, exc: BaseException) -> None:
+        """Log that PostgreSQL is away, unless that is known."""
+        with self._lock:
+            if self._since is None:
+                self._since = time.monotonic()
+                logger.warning("PostgreSQL is away, work waits for it: %s", reason_of(exc))
+
+    def end(self) -> None:
+        """Log that PostgreSQL is back, where it was away."""
+        if self._since is None:
+            return
+        with self._lock:
+            if self._since is not None:
+                logger.warning("PostgreSQL is back after %.0f s", time.monotonic() - self._since)
+                self._since = None
+
+
+outage = Outage()
+
+
+@contextmanager
+def outlasting() -> Iterator[None]:
+    """Leave what the block does for later where PostgreSQL is away, with a line at the begin and the end of that."""
+    try:
+        yield
+    except Exception as exc:
+        if not is_away(exc) or statement_time.was_ended(exc):
+            raise
+        outage.begin(exc)
+    else:
+        outage.end()

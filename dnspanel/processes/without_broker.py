@@ -1,0 +1,126 @@
+"""The workers that deliver go on without messages: they run the beat schedule of their own queues themselves.
+
+With Redis stopped, full or behind a black hole, and with a beat that hangs, no task arrives. A thread of the workers
+`publish` and `push` notices that, and then calls the same functions that beat would have called by messages. Each of
+them closes a difference that it finds in PostgreSQL, under the same advisory locks, so that running one twice does no
+harm: not the moment when Redis is back, either.
+"""
+
+import logging
+import threading
+import time
+from collections.abc import Iterable
+from concurrent.futures import Future, ThreadPoolExecutor
+from typing import Any
+
+from celery import Celery, Task
+from celery.signals import celeryd_after_setup, task_received
+
+from dnspanel import wake
+from dnspanel.processes.broker import WAKING_QUEUES
+from dnspanel.processes.redis_health import RedisProblem, redis_problem
+
+# A worker of these queues gets a message every two seconds at least; after so much silence it looks for work itself.
+SILENCE_SECONDS = 5.0
+# While Redis is well, it is asked this often. One that is not is asked again less often: an answer may take a second.
+_LOOK_SECONDS, _LOOK_AGAIN_SECONDS = 1.0, 5.0
+# An edit takes three steps to the last node (encode, canary, others); each of them waits for this at most.
+_SHORTEST_SECONDS = 1.0
+_TICK_SECONDS = 0.2
+
+logger = logging.getLogger(__name__)
+
+
+class Poller:
+    """Runs the scheduled tasks of some queues while no messages arrive."""
+
+    def __init__(self, app: Celery, queues: Iterable[str]) -> None:
+        self._queues = frozenset(queues)
+        self._entries: list[tuple[Task[..., Any], float]] = [
+            (app.tasks[entry["task"]], float(entry["schedule"]))
+            for entry in app.conf.beat_schedule.values()
+            if entry["task"] in app.tasks and self._is_ours(app.tasks[entry["task"]])
+        ]
+        # The name says to `fleet.tasks` that a push may begin in this process.
+        self._pool = ThreadPoolExecutor(8, thread_name_prefix="push-poll")
+        self._running: dict[str, Future[None]] = {}
+        self._due: dict[str, float] = {}
+        self._received_at = time.monotonic()
+        self._problem: RedisProblem | None = None
+        self._look_at = 0.0
+        self.is_at_work = False
+
+    def start(self) -> None:
+        """Watch from now on, in a thread that ends with the process."""
+        task_received.connect(self._note_message)
+        wake.instead = self.run_here
+        threading.Thread(target=self._watch, name="poller", daemon=True).start()
+
+    def run_here(self, task: "Task[..., Any]", args: tuple[Any, ...], countdown: float) -> bool:
+        """Run the task in this process in place of a message, while there are none. False: it has to be sent."""
+        if not self.is_at_work or not self._is_ours(task):
+            return False
+        if countdown:
+            timer = threading.Timer(countdown, self._pool.submit, (_run, task, args))
+            timer.daemon = True
+            timer.start()
+        else:
+            self._pool.submit(_run, task, args)
+        return True
+
+    def _note_message(self, **_: object) -> None:
+        self._received_at = time.monotonic()
+
+    def _is_ours(self, task: "Task[..., Any]") -> bool:
+        queue = task.app.amqp.router.route({}, task.name)["queue"]
+        return getattr(queue, "name", queue) in self._queues
+
+    def _watch(self) -> None:
+        while True:
+            try:
+                self._step(time.monotonic())
+            except Exception:  # the thread must not end
+                logger.exception("the poller failed, and goes on")
+            time.sleep(_TICK_SECONDS)
+
+    def _step(self, now: float) -> None:
+        if now >= self._look_at:
+            self._problem = redis_problem()
+            self._look_at = time.monotonic() + (_LOOK_AGAIN_SECONDS if self._problem else _LOOK_SECONDS)
+        is_at_work = self._problem is not None or now - self._received_at > SILENCE_SECONDS
+        if is_at_work != self.is_at_work:
+            self.is_at_work, self._due = is_at_work, {}
+            reason = f"Redis is {self._problem}" if self._problem else "silence"
+            logger.warning(
+                "polling %s queues=%s", f"begins ({reason})" if is_at_work else "ends", ",".join(sorted(self._queues))
+            )
+        if is_at_work:
+            self._run_due(now)
+
+    def _run_due(self, now: float) -> None:
+        for task, seconds in self._entries:
+            # Long periods begin with a wait: what is due once a day was mostly done today.
+            first = now if seconds <= 60 else now + seconds
+            running = self._running.get(task.name)
+            if now < self._due.setdefault(task.name, first) or (running and not running.done()):
+                continue
+            self._due[task.name] = now + (seconds if seconds > 2 else _SHORTEST_SECONDS)
+            self._running[task.name] = self._pool.submit(_run, task, ())
+
+
+def _run(task: "Task[..., Any]", args: tuple[Any, ...]) -> None:
+    try:
+        task(*args)
+    except Exception:  # no caller asks for the result
+        logger.exception("a task failed while there are no messages task=%s", task.name)
+
+
+def use() -> None:
+    """Every worker of this process that delivers has a poller."""
+    celeryd_after_setup.connect(begin)
+
+
+def begin(instance: Any, **_: object) -> None:
+    """Start the poller of a worker that delivers; others wait for messages."""
+    if queues := WAKING_QUEUES & set(instance.app.amqp.queues.consume_from):
+        Poller(instance.app, queues).start()

@@ -1,0 +1,1 @@
+"""A range of the log becomes rows and a sealed segment."""

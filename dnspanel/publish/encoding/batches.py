@@ -1,0 +1,171 @@
+"""The next range of the log becomes a `Batch`: what it does, whether that would break a zone, and its rows. Verbs.
+
+Whoever compiles has the panel's LMDB as it was before the range, or at least the zones that the range changes.
+"""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+
+from dnspanel.publish.checks import chain_of_trust
+from dnspanel.publish.errors import ChainBroken
+from dnspanel.publish.reading import operations, publication_log, referrers, zone_signing
+from dnspanel.publish.reading.prepared import prepared_puts
+from dnspanel.publish.reading.sealing import Batch
+from dnspanel.publish.reading.session import Connection
+from dnspanel.publish.reading.zone_signing import Signings
+from dnspanel.zones.dnssec.signing_state import chains_differ
+from replication.store.store import Store
+from replication.wire.operations import Op, ZoneMark, digest_bytes
+from replication.wire.segment import PackedPuts
+
+
+@dataclass(frozen=True, slots=True)
+class Found:
+    """What a range of the log does."""
+
+    range: publication_log.Range
+    steps: Sequence[publication_log.ZoneStep]
+    changed: Mapping[int, publication_log.Changes]
+    signings: Signings
+
+    def signs_anew(self, zone_id: int) -> bool:
+        """Whether the zone is signed otherwise afterwards."""
+        before, after = self.signings.of(zone_id)
+        return before != after
+
+    @property
+    def mixes_chains(self) -> bool:
+        return any(chains_differ(*(state.denial for state in self.signings.of(step.zone_id))) for step in self.steps)
+
+
+def next_batch(
+    conn: Connection,
+    store: Store,
+    head: publication_log.Head,
+    encoded: publication_log.Encoded,
+    now: datetime,
+) -> Batch | None:
+    """Compile the next range of the log against the store, or return None at the head. Needs a snapshot."""
+    found = next_sound(conn, head, encoded)
+    return compile_found(conn, store, head, found, now) if found else None
+
+
+def next_sound(conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded) -> Found | None:
+    """What the next range does, which breaks no zone; None at the head. Raises ChainBroken.
+
+    Where publications behind it mend what it breaks, the range has those too, unless that would mix two NSEC3 chains.
+    """
+    found = _found(conn, head, encoded)
+    try:
+        if found is not None:
+            chain_of_trust.refuse_broken(conn, found.range, found.steps, found.changed, found.signings)
+    except ChainBroken as broken:
+        mended = _found(conn, head, encoded, together=True)
+        if mended is None or mended.mixes_chains:
+            raise
+        try:
+            chain_of_trust.refuse_broken(conn, mended.range, mended.steps, mended.changed, mended.signings)
+        except ChainBroken:
+            raise broken from None
+        return mended
+    return found
+
+
+def _found(
+    conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded, *, together: bool = False
+) -> Found | None:
+    last = head.position.sequence
+    range = publication_log.next_range(conn, after=encoded.sequence, head=last, together=together)
+    if range is None:
+        return None
+    steps = [step for step in publication_log.zone_steps(conn, range) if not step.leaves_no_trace]
+    changed = publication_log.changes_in(conn, range, [step.zone_id for step in steps if step.changed])
+    return Found(range, steps, changed, zone_signing.signings_around(conn, range, [step.zone_id for step in steps]))
+
+
+def compile_found(
+    conn: Connection,
+    store: Store,
+    head: publication_log.Head,
+    found: Found,
+    now: datetime,
+    *,
+    before: tuple[bytes, bytes] | None = None,
+) -> Batch:
+    """Return what was found as rows against the store. Needs the snapshot in which it was found.
+
+    `before`: the digests that both files will have before the range, where the store is not there yet.
+    """
+    range, steps, changed, signings = found.range, found.steps, found.changed, found.signings
+    # What is prepared suits zones that are not signed, and those that deny by NSEC.
+    is_plain = all(state.denial is None for state in signings.after.values())
+    puts = _prepared_puts(range, steps) if is_plain else None
+    gone, come = operations.zone_list_operations(steps, store.schema)
+    attached = zone_signing.signing_operations(conn, steps, signings, store.schema, now)
+    ops = [*gone, *attached, *come]
+    late: list[Op] = []
+    if puts is None:
+        early, late = _record_operations(conn, store, range, steps, changed, signings)
+        ops += early
+    marks = [operations.mark_of(step) for step in steps] + _referring_marks(conn, range, steps, changed)
+    main, records = store.digest_delta([*ops, *late], before=before)
+    if puts is not None and range.prepared is not None:
+        records = digest_bytes(int.from_bytes(records, "big") + range.prepared.digest)
+    return Batch(head, range, marks, ops, (main, records), puts, late)
+
+
+def _prepared_puts(range: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
+    """Return what is prepared for the range, if that is all there is to write."""
+    if range.prepared is None or any(step.serial is None or step.served_before for step in steps):
+        return None
+    return prepared_puts(range.prepared, [step.zone_id for step in steps])
+
+
+def _referring_marks(
+    conn: Connection,
+    range: publication_log.Range,
+    steps: Sequence[publication_log.ZoneStep],
+    changed: Mapping[int, publication_log.Changes],
+) -> list[ZoneMark]:
+    """Return the marks of zones that did not change, but whose answers hold what did."""
+    names = {name for changes in changed.values() for name, _ in changes}
+    touched = [step.zone_id for step in steps]
+    full = [zone_id for zone_id in touched if zone_id not in changed]
+    return referrers.referring_marks(conn, range, names, touched=touched, full=full)
+
+
+def _record_operations(
+    conn: Connection,
+    store: Store,
+    range: publication_log.Range,
+    steps: Sequence[publication_log.ZoneStep],
+    changed: Mapping[int, publication_log.Changes],
+    signings: Signings,
+) -> tuple[list[Op], list[Op]]:
+    """Return what happens to records, and what only once PowerDNS follows the changes of the main file."""
+    ops: list[Op] = []
+    late: list[Op] = []
+    for step in steps:
+        state_before, state_after = signings.of(step.zone_id)
+        before, after = state_before.denial, state_after.denial
+        if step.serial is None:
+            ops += operations.removed_zone_operations(step)
+        elif step.changed:
+            rows, changes = store.rows(step.zone_id), changed[step.zone_id]
+            if before == after:
+                ops += operations.changed_zone_operations(step, rows, changes, after)
+            else:
+                first, last = operations.switched_zone_operations(step, rows, changes, before, after)
+                ops += first
+                # Of a zone that is paused nobody makes answers with the former parameters.
+                (ops if state_before.paused else late).extend(last)
+    full = {step.zone_id: step for step in steps if step.is_full}
+    serials = {zone_id: step.serial for zone_id, step in full.items() if step.serial is not None}
+    for zone_id, rrsets in publication_log.rrsets_at(conn, range.last, serials):
+        step, denial = full[zone_id], signings.of(zone_id)[1].denial
+        if step.served_before:
+            ops += operations.restored_zone_operations(step, store.rows(zone_id), rrsets, denial)
+        else:
+            ops += operations.new_zone_operations(step, rrsets, denial)
+    return ops, late

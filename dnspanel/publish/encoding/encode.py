@@ -1,0 +1,178 @@
+"""Encode: publications become rows of the panel's LMDB and one sealed segment. Verbs.
+
+A step, for each PowerDNS schema in use:
+
+1. Take the publisher's lock, or leave: one writer at a time.
+2. Catch the panel's own LMDB up from segments that a crash left unapplied;
+   where they do not lead there, make it anew from PostgreSQL. A new epoch,
+   and a schema that comes late, begins with a snapshot of everything.
+3. Read the next range of the log in one snapshot; stop where a zone would
+   not validate any more; compile what it changes, or take what an import has
+   prepared.
+4. Seal the segment: the digests that the files will have are known before
+   anything is written.
+5. Store the object, synced; then commit its row, which makes it count. A
+   crash between the two leaves an object without a row: the next step does
+   the same again.
+6. Send `segment_sealed`: nodes can be brought further.
+7. Apply the segment to the panel's LMDB. A crash before this line is step 2
+   of the next time. While that takes long, edits that it does not touch go
+   through 3 to 6 (`meanwhile`) and are applied behind it.
+8. Remove what was prepared for sequences that every schema has in a segment.
+"""
+
+import logging
+import time
+from datetime import datetime
+from functools import partial
+from uuid import UUID
+
+import psycopg
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.db import DatabaseError, InterfaceError
+
+from dnspanel.publish.encoding.batches import next_batch
+from dnspanel.publish.encoding.meanwhile import Meanwhile
+from dnspanel.publish.encoding.stall import clear_stall, record_stall
+from dnspanel.publish.errors import ChainBroken, SegmentsAhead, StoreAhead, ZoneNotEncoded
+from dnspanel.publish.files.catch_up import catch_up, is_cured_by_rebuild
+from dnspanel.publish.files.publisher import Publisher, this_publisher
+from dnspanel.publish.files.rebuild import make_anew
+from dnspanel.publish.reading import publication_log
+from dnspanel.publish.reading.prepared import drop_prepared
+from dnspanel.publish.reading.schemas import read_schemas
+from dnspanel.publish.reading.sealing import Batch, seal_batch
+from dnspanel.publish.reading.session import Connection, plan_anew, planned_once, snapshot
+from dnspanel.publish.signals import segment_sealed
+from dnspanel.publish.storage.objects import object_name, put_object
+from dnspanel.zones.log.hold import hold
+from replication.errors import ReplicationError
+from replication.store.store import Store
+from replication.wire.position import Position
+from replication.wire.segment import open_segment
+
+# For a schema that comes later, a log of more publications than this begins with a snapshot of everything.
+LONGEST_FROM_BEGINNING = 256
+
+_INSERT_SEGMENT = """
+    INSERT INTO publish_segment (epoch, schema, first, last, object_name, size, digest, sealed_at, mergeable)
+    VALUES (%s, %s, %s, %s, %s, %s, %s, %s, %s)"""
+
+logger = logging.getLogger(__name__)
+
+
+def encode_step(*, now: datetime) -> Position | None:
+    """Encode one range for each schema; return the newest position reached, or None when there was nothing to do.
+
+    Also None while another process publishes, and for a schema that stands
+    still: `stall` then says why. Raises psycopg.Error and DatabaseError when
+    PostgreSQL is away, and whatever is a bug.
+    """
+    publisher = this_publisher()
+    positions = []
+    with publisher.session.publishing() as conn:
+        if conn is None:
+            return None
+        schemas = read_schemas(conn)
+        for schema in schemas:
+            if position := _encode_schema(publisher, conn, schema, now):
+                positions.append(position)
+        if positions:
+            drop_prepared(conn, schemas=schemas, epoch=positions[0].epoch)
+    return max(positions, key=lambda position: position.sequence, default=None)
+
+
+def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: datetime) -> Position | None:
+    """Encode one range for one schema; what stops it is kept as a stall, for pages to show."""
+    encoded = None
+    try:
+        with snapshot(conn):
+            head = publication_log.read_head(conn)
+            if head is None or head.on_hold:
+                return None
+            encoded = publication_log.read_encoded(conn, schema, head.position.epoch)
+            store = _caught_up(publisher, conn, head.position, encoded, schema, head.cluster)
+            batch = next_batch(conn, store, head, encoded, now) if store else None
+        if store is None:
+            reached: Position | None = make_anew(publisher, conn, head, encoded, schema, now)
+        else:
+            reached = _publish_batch(publisher, conn, store, batch, now) if batch else None
+        if encoded.stalled:  # only now: what could be read may still be impossible to store
+            clear_stall(schema=schema)
+        return reached
+    except (psycopg.Error, DatabaseError, InterfaceError):
+        raise
+    except Exception as exc:
+        if isinstance(exc, SegmentsAhead | StoreAhead):
+            hold(reason=exc.reason, now=now)
+        record_stall(
+            schema=schema,
+            sequence=encoded.sequence + 1 if encoded else 0,
+            zone_name=exc.zone_name if isinstance(exc, ZoneNotEncoded | ChainBroken) else "",
+            message=str(exc) or type(exc).__name__,
+            now=now,
+        )
+        if not isinstance(exc, ReplicationError | OSError):
+            raise  # a bug: let the log have its traceback too
+        return None
+
+
+def _caught_up(
+    publisher: Publisher, conn: Connection, head: Position, encoded: publication_log.Encoded, schema: int, cluster: UUID
+) -> Store | None:
+    """Return the panel's LMDB at the end of the schema's log; None where it has to be made anew. Needs a snapshot."""
+    if encoded.digests is None and (encoded.is_new_epoch or head.sequence > LONGEST_FROM_BEGINNING):
+        return None
+    try:
+        store = publisher.store(schema, cluster)
+        catch_up(store, conn, head, encoded)
+    except ReplicationError as exc:
+        if encoded.digests is None or not is_cured_by_rebuild(exc):
+            raise
+        logger.warning("the panel's LMDB is made anew from PostgreSQL schema=%s: %s", schema, exc)
+        return None
+    return store
+
+
+def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: Batch, now: datetime) -> Position:
+    """Seal, store, send the signal, apply: steps 4 to 7. Edits behind a large batch go through 3 to 6 beside its 7."""
+    key = publisher.signing_key(now=now)  # one for all of them: with it they are opened here
+    keys = [key.public_key().public_bytes_raw()]
+    seal = partial(_seal, conn, store.schema.number, key)
+    sealed = seal(batch, now)
+    meanwhile = Meanwhile(conn, store, batch, seal, now=now)
+    watch = (lambda _: meanwhile.encode_edits()) if batch.is_large else None
+    store.apply(open_segment(sealed, keys), watch=watch)
+    for following in meanwhile.sealed:
+        store.apply(open_segment(following, keys))
+    if batch.is_large:  # on a page of rows a plan may read all of them, and now there are many
+        plan_anew(conn)
+    return meanwhile.position
+
+
+def _seal(conn: Connection, schema: int, key: Ed25519PrivateKey, batch: Batch, now: datetime) -> bytes:
+    """The batch is a segment that counts, and nodes can have it: steps 4 to 6. Returns the segment."""
+    started = time.perf_counter()
+    sealed = seal_batch(batch, schema, key)
+    _keep_segment(conn, batch, schema, sealed, now)
+    segment_sealed.send_robust(sender=None, schema=schema)
+    logger.info(
+        "encoded schema=%s from=%s to=%s bytes=%s ms=%.1f",
+        schema,
+        batch.range.first,
+        batch.range.last,
+        len(sealed),
+        (time.perf_counter() - started) * 1000,
+    )
+    return sealed
+
+
+def _keep_segment(conn: Connection, batch: Batch, schema: int, sealed: bytes, now: datetime) -> None:
+    """Store the object, then commit the row that makes it count; unique constraints let only one publisher do it."""
+    epoch, range = batch.head.position.epoch, batch.range
+    name = object_name(schema=schema, epoch=epoch, first=range.first, last=range.last, content=sealed)
+    put_object(name, sealed)
+    planned_once(conn).execute(
+        _INSERT_SEGMENT,
+        (epoch, schema, range.first, range.last, name, len(sealed), b"".join(batch.digests), now, batch.is_mergeable),
+    )

@@ -1,0 +1,97 @@
+"""What is published while the panel's LMDB takes in a large batch is sealed before that ends.
+
+New zones of an import are on their way to the nodes when the panel's own LMDB begins with them, which takes it 0.2 s
+beside busy nodes. An edit behind them changes zones that they do not touch: its rows and the digests after it do not
+depend on theirs being written. So between two transactions of theirs it is sealed and sent, and written here after
+them. Whatever else was published waits until they are in.
+"""
+
+import logging
+import time
+from collections.abc import Callable
+from datetime import datetime, timedelta
+
+import psycopg
+from django.db import DatabaseError, InterfaceError
+
+from dnspanel.publish.encoding.batches import Found, compile_found, next_sound
+from dnspanel.publish.reading import publication_log
+from dnspanel.publish.reading.sealing import Batch
+from dnspanel.publish.reading.session import Connection, snapshot
+from replication.store.store import Store
+from replication.wire.position import Position
+
+logger = logging.getLogger(__name__)
+
+# Sealed segments that wait in memory for a batch to be written; each holds as much as one step does.
+_MOST_WAITING = 64
+
+
+class Meanwhile:
+    """What is sealed behind `batch`, whose segment has a row, while the store applies it.
+
+    Whoever made this has the publisher's lock, and applies `sealed` in its order once the batch is applied. A crash
+    before that is made good from the segments, as any other.
+    """
+
+    def __init__(
+        self,
+        conn: Connection,
+        store: Store,
+        batch: Batch,
+        seal: Callable[[Batch, datetime], bytes],
+        *,
+        now: datetime,
+    ) -> None:
+        self.sealed: list[bytes] = []
+        self._conn, self._store, self._seal = conn, store, seal
+        self._last = batch
+        self._touched = {mark.zone_id for mark in batch.marks}
+        self._now, self._began = now, time.monotonic()
+        self._is_over = False
+
+    @property
+    def position(self) -> Position:
+        """Up to where the log leads with what is sealed."""
+        return Position(self._last.head.position.epoch, self._last.range.last)
+
+    def encode_edits(self) -> None:
+        """Seal what was published since, if that only changes zones that nothing before it touches.
+
+        Raises psycopg.Error and DatabaseError when PostgreSQL is away. Any other failure is left to the next step,
+        which meets it again and tells people.
+        """
+        try:
+            while not self._is_over and (batch := self._next()):
+                self.sealed.append(self._seal(batch, self._clock()))
+                self._last = batch
+                self._touched.update(mark.zone_id for mark in batch.marks)
+                self._is_over = len(self.sealed) >= _MOST_WAITING
+        except (psycopg.Error, DatabaseError, InterfaceError):
+            raise
+        except Exception as exc:
+            logger.info("what follows sequence=%s waits: %s", self._last.range.last, exc)
+            self._is_over = True
+
+    def _next(self) -> Batch | None:
+        digests = self._last.digests
+        with snapshot(self._conn):
+            head = publication_log.read_head(self._conn)
+            if head is None or head.on_hold or not head.position > self.position:
+                return None
+            encoded = publication_log.Encoded(self._last.range.last, digests, stalled=False)
+            found = next_sound(self._conn, head, encoded)
+            if found is None or not self._is_apart(found):
+                self._is_over = True
+                return None
+            return compile_found(self._conn, self._store, head, found, self._clock(), before=digests)
+
+    def _is_apart(self, found: Found) -> bool:
+        """Whether the range reads nothing in the store that is not there yet."""
+        return found.range.prepared is None and all(
+            step.changed and step.zone_id not in self._touched and not found.signs_anew(step.zone_id)
+            for step in found.steps
+        )
+
+    def _clock(self) -> datetime:
+        return self._now + timedelta(seconds=time.monotonic() - self._began)

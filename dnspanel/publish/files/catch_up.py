@@ -1,0 +1,84 @@
+"""The panel's own LMDB follows the segments: after a crash, a restart, or on another machine.
+
+It is a cache: where segments do not lead to where it should be, because they
+were pruned, are damaged or of another epoch, it is made anew from PostgreSQL.
+"""
+
+import logging
+
+from dnspanel.publish.errors import DamagedObject, SegmentsAhead, StoreAhead
+from dnspanel.publish.keys.signing import all_public_keys
+from dnspanel.publish.reading import publication_log
+from dnspanel.publish.reading.session import Connection
+from dnspanel.publish.storage.damage import record_damage
+from dnspanel.publish.storage.objects import open_segment_object
+from dnspanel.texts import gettext
+from dnspanel.zones.log.hold import is_of_this_history
+from replication.errors import BadBytes, BadSegment, Diverged, ReplicationError, WrongEpoch
+from replication.store.store import Store
+from replication.wire.position import Position
+from replication.wire.segment import open_segment
+
+logger = logging.getLogger(__name__)
+
+
+def catch_up(store: Store, conn: Connection, head: Position, encoded: publication_log.Encoded) -> None:
+    """Make the store equal to the last segment that has a row, and see that it is.
+
+    Raises SegmentsAhead, StoreAhead or WrongEpoch when the three do not belong
+    together: only a person can say which one is right. Raises BadSegment or
+    Diverged when segments do not lead there: then `rebuild` does.
+    """
+    if encoded.sequence > head.sequence:
+        raise SegmentsAhead(segments=encoded.sequence, head=head.sequence)
+    position = store.position()
+    if position is not None and position.epoch != head.epoch:
+        raise WrongEpoch(ours=position.epoch, theirs=head.epoch)
+    have = position.sequence if position else 0
+    if have > encoded.sequence:
+        raise StoreAhead(store=have, segments=encoded.sequence)
+    if have == encoded.sequence:
+        return
+    _apply(store, publication_log.stored_segments(conn, store.schema.number, head.epoch, after=have), have)
+    if (end := store.position()) is None or end.sequence != encoded.sequence:
+        raise BadSegment(
+            reason=gettext("the panel's LMDB is at {end}, and no segments lead to {sequence}").format(
+                end=end, sequence=encoded.sequence
+            )
+        )
+    logger.info("caught up schema=%s from=%s to=%s", store.schema.number, have, encoded.sequence)
+    if encoded.digests and (found := store.digests()) != encoded.digests:
+        raise Diverged(expected=b"".join(encoded.digests), found=b"".join(found), what=gettext("the panel's LMDB"))
+
+
+def is_cured_by_rebuild(error: ReplicationError) -> bool:
+    """Whether the panel's LMDB has to be made anew, rather than a person to look.
+
+    An epoch of this database's own past is no riddle; one that it does not know is.
+    """
+    if isinstance(error, WrongEpoch):
+        return is_of_this_history(error.ours)
+    return isinstance(error, BadSegment | BadBytes | Diverged)
+
+
+def _apply(store: Store, segments: list[publication_log.StoredSegment], have: int) -> None:
+    keys = all_public_keys()
+    for segment in segments:
+        if segment.first > have + 1:
+            raise BadSegment(
+                reason=gettext("the log from {value} to {value2} was pruned").format(
+                    value=have + 1, value2=segment.first - 1
+                )
+            )
+        if segment.damaged:
+            raise DamagedObject(
+                object_name=segment.object_name,
+                reason=gettext("{object_name} is known to be damaged").format(object_name=segment.object_name),
+            )
+        try:
+            with open_segment_object(segment.object_name) as file:
+                store.apply(open_segment(file, keys))
+        except DamagedObject as exc:
+            record_damage(object_name=exc.object_name, reason=exc.reason)
+            raise
+        have = segment.last

@@ -1,0 +1,106 @@
+"""Everything that is served at one sequence, compiled from PostgreSQL, and the panel's LMDB made of it.
+
+A full compile of every zone, whereas segments come from compiling changes:
+where both give the same digests, each proves the other.
+"""
+
+import shutil
+from collections.abc import Iterator, Mapping
+from datetime import datetime
+
+from dnspanel.publish.files.publisher import Publisher, store_path
+from dnspanel.publish.reading import operations, publication_log, zone_signing
+from dnspanel.publish.reading.sealing import Batch, seal_batch
+from dnspanel.publish.reading.session import Connection
+from dnspanel.publish.reading.zone_signing import Signings
+from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState
+from replication.codec.schema import Dbi, Schema
+from replication.store.store import Store
+from replication.wire.operations import Op, digest_bytes, record_puts, row_digest
+from replication.wire.segment import PackedPuts, open_segment, pack_puts
+
+
+def full_batch(conn: Connection, head: publication_log.Head, sequence: int, schema: Schema, now: datetime) -> Batch:
+    """Return all that is served at this sequence as if it had been published at once. Needs a snapshot.
+
+    Of the records only the packed form is in memory.
+    """
+    steps = {step.zone_id: step for step in publication_log.zones_served_at(conn, sequence)}
+    states = zone_signing.signings_at(conn, sequence)
+    main = main_operations(conn, steps, states, schema, now)
+    puts = _packed_records(conn, steps, sequence, states)
+    digests = digest_bytes(sum(map(_digest, main))), digest_bytes(puts.digest)
+    marks = [operations.mark_of(step) for step in steps.values()]
+    return Batch(head, publication_log.Range(1, sequence, now), marks, main, digests, puts if puts.count else None)
+
+
+def main_operations(
+    conn: Connection,
+    steps: Mapping[int, publication_log.ZoneStep],
+    states: Mapping[int, SigningState],
+    schema: Schema,
+    now: datetime,
+) -> list[Op]:
+    """Return what makes an empty main file know these zones, signed as `states` say."""
+    served = Signings({}, {zone_id: state for zone_id, state in states.items() if zone_id in steps})
+    signed = [steps[zone_id] for zone_id in served.after]
+    attached = zone_signing.signing_operations(conn, signed, served, schema, now)
+    gone, come = operations.zone_list_operations(steps.values(), schema)
+    return [*gone, *attached, *come]
+
+
+def compiled_zones(
+    conn: Connection,
+    steps: dict[int, publication_log.ZoneStep],
+    sequence: int,
+    states: Mapping[int, SigningState],
+) -> Iterator[tuple[publication_log.ZoneStep, bytes, int, int]]:
+    """Yield each zone with its encoded PUTs, their number and the sum of their digests, one zone in memory at a time.
+
+    By zone id. Needs a snapshot.
+    """
+    serials = {step.zone_id: step.serial for step in steps.values() if step.serial is not None}
+    for zone_id, rrsets in publication_log.rrsets_at(conn, sequence, serials):
+        rows = operations.compiled_rows(steps[zone_id], rrsets, states.get(zone_id, UNSIGNED).denial)
+        puts, digest = record_puts(zone_id, rows)
+        yield steps[zone_id], puts, len(rows), digest
+
+
+def replace_store(publisher: Publisher, batch: Batch, schema: int, now: datetime) -> None:
+    """Write the batch beside the files in use and put it in their place.
+
+    A crash in between leaves no files: the next step makes them again.
+    """
+    in_use = store_path(publisher.directory, schema)
+    fresh = in_use.parent.with_name(f"{schema}.new")
+    shutil.rmtree(fresh, ignore_errors=True)
+    fresh.mkdir(parents=True)
+    key = publisher.signing_key(now=now)
+    sealed = seal_batch(batch, schema, key)
+    with Store.open(fresh / in_use.name, schema, publisher.map_size, cluster=batch.head.cluster) as store:
+        store.apply(open_segment(sealed, [key.public_key().public_bytes_raw()]))
+    publisher.close_store(schema)
+    shutil.rmtree(in_use.parent, ignore_errors=True)
+    fresh.rename(in_use.parent)
+
+
+def _packed_records(
+    conn: Connection,
+    steps: dict[int, publication_log.ZoneStep],
+    sequence: int,
+    states: Mapping[int, SigningState],
+) -> PackedPuts:
+    count = total = 0
+
+    def pieces() -> Iterator[bytes]:
+        nonlocal count, total
+        for _, puts, rows, digest in compiled_zones(conn, steps, sequence, states):
+            count, total = count + rows, total + digest
+            yield puts
+
+    packed = pack_puts(pieces())
+    return PackedPuts(packed, count, total)
+
+
+def _digest(op: Op) -> int:
+    return row_digest(Dbi(op.dbi), op.key, op.body)

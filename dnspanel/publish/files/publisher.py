@@ -1,0 +1,92 @@
+"""What one process needs to publish, opened once and kept between tasks.
+
+The publish worker is one process with one thread (`--pool=solo`), so that an
+edit finds everything open: a connection, the LMDB files and the signing key.
+"""
+
+import os
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from uuid import UUID
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from django.conf import settings
+
+from dnspanel.publish.keys import signing
+from dnspanel.publish.reading.session import Session
+from replication.store.store import Store
+
+# Address space, not disk: what PowerDNS reserves by default too.
+MAP_SIZE = 16_000 << 20
+# A process seals with the key before for so long after a new one came into use; nodes accept both.
+KEY_KEPT = timedelta(seconds=20)
+
+
+class Publisher:
+    """A process's own session, stores and signing key."""
+
+    map_size = MAP_SIZE
+
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
+        self.session = Session()
+        self._stores: dict[int, Store] = {}
+        self._inodes: dict[int, int | None] = {}
+        self._key: Ed25519PrivateKey | None = None
+        self._key_read_at = datetime.min.replace(tzinfo=UTC)
+
+    def store(self, schema: int, cluster: UUID) -> Store:
+        """Return the panel's own LMDB of this schema, open; an empty one when there is none.
+
+        Files that a rebuild put in place of the open ones are opened instead.
+        """
+        path = store_path(self.directory, schema)
+        if schema in self._stores and self._inodes[schema] != _inode(path):
+            self.close_store(schema)
+        if schema not in self._stores:
+            path.parent.mkdir(parents=True, exist_ok=True)
+            self._stores[schema] = Store.open(path, schema, self.map_size, cluster=cluster)
+            self._inodes[schema] = _inode(path)
+        return self._stores[schema]
+
+    def close_store(self, schema: int) -> None:
+        """Close the files of this schema; the next `store` opens them anew."""
+        if store := self._stores.pop(schema, None):
+            store.close()
+
+    def signing_key(self, *, now: datetime) -> Ed25519PrivateKey:
+        """Return the key to sign with; it is read anew now and then, so a rotation needs no restart."""
+        if self._key is None or abs(now - self._key_read_at) > KEY_KEPT:
+            self._key, self._key_read_at = signing.private_key(signing.ensure_signing_key(now=now)), now
+        return self._key
+
+    def close(self) -> None:
+        for schema in list(self._stores):
+            self.close_store(schema)
+        self.session.close()
+
+
+_publisher: Publisher | None = None
+_owner: int | None = None
+
+
+def this_publisher() -> Publisher:
+    """Return this process's publisher; one per process, because LMDB must not be carried through a fork."""
+    global _publisher, _owner
+    directory = Path(settings.PUBLISHER_DIR)
+    if _publisher is None or _owner != os.getpid() or _publisher.directory != directory:
+        if _publisher is not None and _owner == os.getpid():
+            _publisher.close()
+        _publisher, _owner = Publisher(directory), os.getpid()
+    return _publisher
+
+
+def store_path(directory: Path, schema: int) -> Path:
+    return directory / str(schema) / "pdns.lmdb"
+
+
+def _inode(path: Path) -> int | None:
+    try:
+        return path.stat().st_ino
+    except FileNotFoundError:
+        return None

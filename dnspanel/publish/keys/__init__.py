@@ -1,0 +1,1 @@
+"""The keys that sign segments, and those that seal DNSSEC keys."""

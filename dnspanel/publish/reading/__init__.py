@@ -1,0 +1,1 @@
+"""The log as the publisher reads it, and what a range of it puts into the files."""

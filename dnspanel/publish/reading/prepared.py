@@ -1,0 +1,107 @@
+"""Rows made beforehand: a bulk import compiles the zones that it will create before it publishes them. Verbs.
+
+The publisher then has nothing to read from PostgreSQL and nothing to compile: it splices what lies ready into the
+segment, without looking at a row, since every edit waits behind it. The object's name says of which zones it is, how
+many rows it has and what they and their digests are. What is prepared is a cache like the LMDB files: where it is
+missing, damaged or of other zones, the publisher makes the same rows itself.
+"""
+
+import hashlib
+import logging
+import struct
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from uuid import UUID
+
+from dnspanel.publish.models import PreparedRows
+from dnspanel.publish.reading.session import Connection, planned_once
+from dnspanel.publish.storage.objects import delete_object, open_object, put_object
+from dnspanel.texts import gettext
+from replication.errors import BadSegment
+from replication.wire.operations import digest_bytes
+from replication.wire.segment import PackedPuts, pack_puts
+
+_PREPARED = "SELECT sequence, object_name FROM publish_preparedrows ORDER BY sequence"
+
+_ENCODED = """
+    SELECT coalesce(max(g.last), 0) FROM unnest(%s::int[]) s (schema)
+    LEFT JOIN publish_segment g ON g.schema = s.schema AND g.epoch = %s
+    GROUP BY s.schema ORDER BY 1 LIMIT 1"""
+
+_FORGET = "DELETE FROM publish_preparedrows WHERE sequence = ANY(%s)"
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """Rows in the storage of segments: how many, the sum of their digests, and the size of their object."""
+
+    object_name: str
+    rows: int
+    digest: int
+    size: int
+
+
+def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -> Prepared:
+    """These zones' PUTs (id and `record_puts`) lie in the storage, where nothing counts without `record_prepared`.
+
+    `rows` is their number, `digest` the sum of their digests. Raises ValueError unless the ids ascend.
+    """
+    zone_ids: list[int] = []
+    packed = pack_puts(_noting(puts, zone_ids))
+    name = _name_of(packed, zone_ids, rows, digest)
+    put_object(name, packed)
+    return Prepared(name, rows, digest, len(packed))
+
+
+def _noting(puts: Iterable[tuple[int, bytes]], zone_ids: list[int]) -> Iterator[bytes]:
+    """The PUTs alone; the ids are noted, which have to ascend: else rows would come out of order to every node."""
+    for zone_id, of_zone in puts:
+        if zone_ids and zone_id <= zone_ids[-1]:
+            raise ValueError(f"zone {zone_id} comes after zone {zone_ids[-1]}")
+        zone_ids.append(zone_id)
+        yield of_zone
+
+
+def record_prepared(*, sequence: int, prepared: Prepared) -> None:
+    """These rows are those of the zones that `sequence` creates. Inside the transaction that publishes it."""
+    PreparedRows.objects.create(
+        sequence=sequence,
+        object_name=prepared.object_name,
+        rows=prepared.rows,
+        digest=digest_bytes(prepared.digest),
+        size=prepared.size,
+    )
+
+
+def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts | None:
+    """Return the rows if they are whole and of exactly these zones; else None, and the reason is in the log."""
+    try:
+        with open_object(prepared.object_name) as file:
+            packed = file.read()
+        if _name_of(packed, sorted(zone_ids), prepared.rows, prepared.digest) != prepared.object_name:
+            raise BadSegment(reason=gettext("the object is damaged, or has the rows of other zones"))
+    except (BadSegment, OSError) as exc:
+        logger.warning("prepared rows are not used, PostgreSQL is read object=%s: %s", prepared.object_name, exc)
+        return None
+    return PackedPuts(packed, prepared.rows, prepared.digest)
+
+
+def drop_prepared(conn: Connection, *, schemas: Sequence[int], epoch: UUID) -> None:
+    """What every one of these schemas has in a segment is prepared no more. Idempotent."""
+    rows = planned_once(conn).execute(_PREPARED).fetchall()
+    if not rows:
+        return
+    encoded = conn.execute(_ENCODED, (list(schemas), epoch)).fetchone()
+    done = [(sequence, name) for sequence, name in rows if encoded and sequence <= encoded[0]]
+    for _, name in done:
+        delete_object(name)
+    conn.execute(_FORGET, ([sequence for sequence, _ in done],))
+
+
+def _name_of(packed: bytes, zone_ids: Sequence[int], rows: int, digest: int) -> str:
+    """Neither rows nor zones nor the sum of the digests can be others under this name."""
+    zones = struct.pack(f">{len(zone_ids)}I", *zone_ids)
+    about = struct.pack(">IQ", len(zone_ids), rows) + zones + digest_bytes(digest)
+    return f"prepared/{hashlib.sha256(about + packed).hexdigest()[:32]}"

@@ -1,0 +1,327 @@
+"""The log of publications, as the publisher reads it.
+
+The log alone says what a range of sequences does: revisions name the zones,
+changes hold each RRset afterwards. Only a zone that came into being inside
+the range is read whole: today's RRsets with later changes undone. So what is
+encoded for a sequence is exact and depends on nothing but that sequence,
+whatever was published since.
+
+SQL is written out here: these queries run for every single edit.
+"""
+
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from itertools import groupby
+from operator import itemgetter
+from typing import Any
+from uuid import UUID
+
+from dnspanel.publish.reading.prepared import Prepared
+from dnspanel.publish.reading.session import Connection, planned_once
+from dnspanel.zones.models import NOT_SERVED, RevisionKind
+from dnspanel.zones.values import soa
+from replication.codec.keys import relative_key
+from replication.dns import rdtypes
+from replication.dns.rrset import RRset, Serial
+from replication.errors import WrongEpoch
+from replication.wire.position import Position
+
+# A batch ends with the publication that reaches this many RRsets; one publication is never cut.
+BATCH_RRSETS = 20_000
+_BATCH_PUBLICATIONS = 1_000
+# Read at once; few are there to read but after a standstill or during an import.
+_PUBLICATIONS_PAGE = 32
+_CURSOR_ROWS = 2_000
+
+Changes = dict[tuple[str, int], RRset | None]
+
+
+@dataclass(frozen=True, slots=True)
+class Head:
+    """The newest position of the log, and whether there is a hold: then nothing is encoded."""
+
+    cluster: UUID
+    position: Position
+    on_hold: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Encoded:
+    """Up to where a schema's log leads, the digests (main, records) there, and whether it stalls.
+
+    It begins with the first segment of all, or with a snapshot: of a new epoch, or of a schema that came later.
+    """
+
+    sequence: int
+    digests: tuple[bytes, bytes] | None
+    stalled: bool
+    is_new_epoch: bool = False  # a person began it, and there is nothing of it yet
+
+
+@dataclass(frozen=True, slots=True)
+class StoredSegment:
+    """A segment's row, as far as the publisher needs it."""
+
+    first: int
+    last: int
+    object_name: str
+    damaged: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """The sequences first..last; `at` is when the last of them was published.
+
+    With `prepared` it is one sequence, whose new zones have their rows ready.
+    """
+
+    first: int
+    last: int
+    at: datetime
+    prepared: Prepared | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneStep:
+    """What a range does to one zone. `serial` is None for a zone that is not served at the end of the range."""
+
+    zone_id: int
+    name: str
+    serial: int | None
+    served_before: bool
+    is_full: bool  # it came into being inside the range: read all of it
+
+    @property
+    def changed(self) -> bool:
+        """True for a zone that was served before and still is, all the time."""
+        return self.serial is not None and not self.is_full
+
+    @property
+    def leaves_no_trace(self) -> bool:
+        """True for a zone that came and went inside the range."""
+        return self.serial is None and not self.served_before
+
+
+_HEAD = "SELECT cluster, epoch, sequence, held_reason <> '' FROM zones_loghead"
+
+_ENCODED = """
+    SELECT EXISTS (SELECT FROM publish_stall WHERE schema = %(schema)s), newest.last, newest.digest
+    FROM (SELECT 1) one LEFT JOIN (
+        (SELECT last, digest FROM publish_segment
+            WHERE schema = %(schema)s AND epoch = %(epoch)s ORDER BY last DESC LIMIT 1)
+        UNION ALL
+        (SELECT sequence, digest FROM publish_snapshot
+            WHERE schema = %(schema)s AND epoch = %(epoch)s ORDER BY sequence DESC LIMIT 1)
+        ORDER BY 1 DESC LIMIT 1
+    ) newest ON true"""
+
+_STORED = """
+    SELECT first, last, object_name, damaged FROM publish_segment
+    WHERE schema = %s AND epoch = %s AND last > %s ORDER BY last"""
+
+_BEGUN = "SELECT EXISTS (SELECT FROM zones_epoch WHERE epoch = %s)"
+
+_OTHER_EPOCH = "SELECT epoch FROM publish_segment WHERE schema = %s AND epoch <> %s LIMIT 1"
+
+# The subqueries keep PostgreSQL on the indexes whatever it believes to know of tables that grew a moment ago.
+_READ_PUBLICATIONS = """
+    SELECT p.sequence, p.at, r.object_name, r.rows, r.digest, r.size, CASE WHEN r.sequence IS NULL THEN (
+        SELECT coalesce(sum(v.added + v.changed + v.removed), 0)::bigint
+        FROM zones_revision v WHERE v.publication_id = p.sequence
+    ) END, r.sequence IS NULL AND EXISTS (
+        SELECT FROM zones_revision v
+        JOIN zones_signingchange c ON c.zone_id = v.zone_id AND c.revision_number = v.number
+        WHERE v.publication_id = p.sequence
+    )
+    FROM zones_publication p LEFT JOIN publish_preparedrows r ON r.sequence = p.sequence"""
+
+_PUBLICATION = f"{_READ_PUBLICATIONS} WHERE p.sequence = %s"
+
+_PUBLICATIONS = f"{_READ_PUBLICATIONS} WHERE p.sequence > %s AND p.sequence <= %s ORDER BY p.sequence LIMIT %s"
+
+_REVISIONS = """
+    SELECT v.zone_id, z.name, v.kind, v.serial
+    FROM zones_revision v JOIN zones_zone z ON z.id = v.zone_id
+    WHERE v.publication_id BETWEEN %s AND %s ORDER BY v.zone_id, v.number"""
+
+_SERVED = """
+    SELECT DISTINCT ON (v.zone_id) v.zone_id, z.name, v.kind, v.serial
+    FROM zones_revision v JOIN zones_zone z ON z.id = v.zone_id
+    WHERE v.publication_id <= %s ORDER BY v.zone_id, v.number DESC"""
+
+_CHANGES = """
+    SELECT DISTINCT ON (v.zone_id, c.owner_key, c.type) v.zone_id, c.name, c.type, c.after
+    FROM zones_revision v
+    CROSS JOIN LATERAL (SELECT * FROM zones_change c WHERE c.revision_id = v.id OFFSET 0) c
+    WHERE v.publication_id BETWEEN %s AND %s AND v.zone_id = ANY(%s)
+    ORDER BY v.zone_id, c.owner_key, c.type, v.number DESC"""
+
+_LATER = """
+    SELECT DISTINCT ON (v.zone_id, c.owner_key, c.type) v.zone_id, c.name, c.type, c.before
+    FROM zones_revision v
+    CROSS JOIN LATERAL (SELECT * FROM zones_change c WHERE c.revision_id = v.id OFFSET 0) c
+    WHERE v.publication_id > %s AND v.zone_id = ANY(%s)
+    ORDER BY v.zone_id, c.owner_key, c.type, v.number"""
+
+_RRSETS = """
+    SELECT zone_id, name, type, ttl, rdata, disabled FROM zones_rrset
+    WHERE zone_id = ANY(%s) ORDER BY zone_id, owner_key, type"""
+
+_SOME_RRSETS = """
+    SELECT r.zone_id, r.name, r.type, r.ttl, r.rdata, r.disabled
+    FROM unnest(%s::int[], %s::bytea[], %s::int[]) AS w (zone_id, owner_key, type)
+    JOIN zones_rrset r USING (zone_id, owner_key, type)"""
+
+_SOME_LATER = """
+    SELECT DISTINCT ON (w.zone_id, w.owner_key, w.type) w.zone_id, c.name, c.type, c.before
+    FROM unnest(%s::int[], %s::bytea[], %s::int[]) AS w (zone_id, owner_key, type)
+    JOIN zones_revision v ON v.zone_id = w.zone_id AND v.publication_id > %s
+    JOIN zones_change c ON c.revision_id = v.id AND c.owner_key = w.owner_key AND c.type = w.type
+    ORDER BY w.zone_id, w.owner_key, w.type, v.number"""
+
+
+def read_head(conn: Connection) -> Head | None:
+    """Return the head, or None while there is no log yet."""
+    row = planned_once(conn).execute(_HEAD).fetchone()
+    return Head(row[0], Position(row[1], row[2]), row[3]) if row else None
+
+
+def read_encoded(conn: Connection, schema: int, epoch: UUID) -> Encoded:
+    """Return up to where the schema's log leads. Raises WrongEpoch when it does so in an epoch nobody began only."""
+    row = planned_once(conn).execute(_ENCODED, {"schema": schema, "epoch": epoch}).fetchone()
+    stalled, last, digest = row or (False, None, b"")
+    if last is not None:
+        return Encoded(last, (bytes(digest[:16]), bytes(digest[16:])), stalled)
+    if (conn.execute(_BEGUN, (epoch,)).fetchone() or (False,))[0]:
+        return Encoded(0, None, stalled, is_new_epoch=True)
+    if other := conn.execute(_OTHER_EPOCH, (schema, epoch)).fetchone():
+        raise WrongEpoch(ours=other[0], theirs=epoch)
+    return Encoded(0, None, stalled)
+
+
+def stored_segments(conn: Connection, schema: int, epoch: UUID, *, after: int) -> list[StoredSegment]:
+    """Return the segments that reach beyond a sequence, in order."""
+    return [StoredSegment(*row) for row in conn.execute(_STORED, (schema, epoch, after))]
+
+
+def next_range(conn: Connection, *, after: int, head: int, together: bool = False) -> Range | None:
+    """Return the sequences to encode next: up to the head, or up to where they reach BATCH_RRSETS.
+
+    A publication whose rows are prepared stands alone. So does one that changes how zones are signed: what two of them
+    do may not be done at once, unless they are wanted `together`.
+    """
+    size = 0
+    found: Range | None = None
+    for sequence, at, prepared, rrsets, signs in _publications(conn, after, min(head, after + _BATCH_PUBLICATIONS)):
+        alone = (signs and not together) or prepared is not None
+        if found is not None and (alone or size + rrsets > BATCH_RRSETS):
+            break
+        size += rrsets
+        found = Range(after + 1, sequence, at, prepared)
+        if alone:
+            break
+    return found
+
+
+def _publications(
+    conn: Connection, after: int, head: int
+) -> Iterator[tuple[int, datetime, Prepared | None, int, bool]]:
+    """Yield sequence, time, prepared rows and size of each publication, and whether it changes how zones are signed.
+
+    Page by page: most callers stop early. Where rows are prepared nobody looks for a change of signing: an import has
+    thousands of zones, and stands alone anyway.
+    """
+    while after < head:
+        if head == after + 1:  # as after most edits
+            found = planned_once(conn).execute(_PUBLICATION, (head,))
+        else:
+            found = conn.execute(_PUBLICATIONS, (after, head, _PUBLICATIONS_PAGE))
+        for sequence, at, name, rows, digest, size, rrsets, signs in found.fetchall():
+            prepared = Prepared(name, rows, int.from_bytes(digest, "big"), size) if name else None
+            yield sequence, at, prepared, rrsets or 0, signs
+        after += _PUBLICATIONS_PAGE
+
+
+def zone_steps(conn: Connection, range: Range) -> list[ZoneStep]:
+    """Return what the range does to each zone that it touches, by zone id."""
+    rows = conn.execute(_REVISIONS, (range.first, range.last)).fetchall()
+    return [_zone_step(list(revisions)) for _, revisions in groupby(rows, key=itemgetter(0))]
+
+
+def _zone_step(revisions: Sequence[tuple[int, str, str, int]]) -> ZoneStep:
+    kinds = [kind for _, _, kind, _ in revisions]
+    zone_id, name, last_kind, serial = revisions[-1]
+    served = last_kind not in NOT_SERVED
+    return ZoneStep(
+        zone_id=zone_id,
+        name=name,
+        serial=serial if served else None,
+        served_before=kinds[0] in (RevisionKind.CHANGE, RevisionKind.DELETE, RevisionKind.EXPIRE),
+        is_full=served and (RevisionKind.CREATE in kinds or RevisionKind.RESTORE in kinds),
+    )
+
+
+def zones_served_at(conn: Connection, sequence: int) -> list[ZoneStep]:
+    """Return every zone that is served at this sequence, as if it had just been created; by zone id."""
+    rows = conn.execute(_SERVED, (sequence,)).fetchall()
+    return [
+        ZoneStep(zone_id, name, serial, served_before=False, is_full=True)
+        for zone_id, name, kind, serial in rows
+        if kind not in NOT_SERVED
+    ]
+
+
+def changes_in(conn: Connection, range: Range, zone_ids: Sequence[int]) -> dict[int, Changes]:
+    """Return, per zone, the RRsets that the range changed as they are at its end (None: gone)."""
+    found: dict[int, Changes] = {zone_id: {} for zone_id in zone_ids}
+    if zone_ids:
+        for zone_id, name, type, after in conn.execute(_CHANGES, (range.first, range.last, list(zone_ids))):
+            found[zone_id][name, type] = RRset.from_json(name, type, after) if after else None
+    return found
+
+
+def rrsets_at(conn: Connection, sequence: int, serials: Mapping[int, int]) -> Iterator[tuple[int, list[RRset]]]:
+    """Yield (zone id, all its RRsets at this sequence) for the zones of `serials`, by zone id, one in memory at a time.
+
+    Needs a snapshot: today's RRsets and the changes to undo must be of one moment.
+    """
+    if not serials:
+        return
+    undo: dict[int, Changes] = {}
+    for zone_id, name, type, before in conn.execute(_LATER, (sequence, list(serials))):
+        undo.setdefault(zone_id, {})[name, type] = RRset.from_json(name, type, before) if before else None
+    with conn.cursor(name="rrsets") as cursor:
+        cursor.itersize = _CURSOR_ROWS
+        cursor.execute(_RRSETS, (list(serials),))
+        for zone_id, rows in groupby(cursor, key=itemgetter(0)):
+            yield zone_id, _undone(rows, undo.get(zone_id, {}), serials[zone_id])
+
+
+def some_rrsets_at(
+    conn: Connection, sequence: int, places: Collection[tuple[int, str, str, int]]
+) -> dict[tuple[int, str, int], RRset]:
+    """Return those of these RRsets (zone id, zone name, name, type) that there are at a sequence. Needs a snapshot."""
+    ids, keys, types = (list(each) for each in zip(*((i, relative_key(n, z), t) for i, z, n, t in places), strict=True))
+    found: dict[tuple[int, str, int], RRset | None] = {
+        (zone_id, name, type): RRset(name, type, ttl, tuple(rdata), tuple(disabled))
+        for zone_id, name, type, ttl, rdata, disabled in conn.execute(_SOME_RRSETS, (ids, keys, types))
+    }
+    for zone_id, name, type, before in conn.execute(_SOME_LATER, (ids, keys, types, sequence)):
+        found[zone_id, name, type] = RRset.from_json(name, type, before) if before else None
+    return {key: rrset for key, rrset in found.items() if rrset is not None}
+
+
+def _undone(rows: Iterator[tuple[Any, ...]], undo: Changes, serial: int) -> list[RRset]:
+    """Return a zone's RRsets with later changes undone and the serial that the zone had then."""
+    rrsets = {
+        (name, type): RRset(name, type, ttl, tuple(rdata), tuple(disabled))
+        for _, name, type, ttl, rdata, disabled in rows
+    }
+    for key, before in undo.items():
+        if before is None:
+            rrsets.pop(key, None)
+        else:
+            rrsets[key] = before
+    # A serial that a restore moved stands in no change, so undoing does not bring back the one before it.
+    return [soa.with_serial(rrset, Serial(serial)) if rrset.type == rdtypes.SOA else rrset for rrset in rrsets.values()]

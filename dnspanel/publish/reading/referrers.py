@@ -1,0 +1,102 @@
+"""Which other zones' answers a change shows up in: those with a CNAME that leads to a changed name.
+
+PowerDNS up to 4.9 follows a CNAME into another zone that it serves, and keeps
+the whole answer under the name that was asked. Purging the changed zone does
+not reach it, so the segment marks the zone of the CNAME too: the node purges
+it, and asks it for its serial.
+
+Not found are CNAMEs that lead to a name which only a wildcard answers, and
+names beyond MOST_NAMES of a publication; there the node's `cache-ttl` bounds
+how long an old answer lives.
+"""
+
+from collections.abc import Collection
+from itertools import repeat
+
+from dnspanel.publish.reading.publication_log import Range
+from dnspanel.publish.reading.session import Connection, planned_once
+from dnspanel.zones.models import NOT_SERVED
+from replication.dns import rdtypes
+from replication.wire.operations import ZoneMark
+
+# A publication that touches more zones makes every node purge all it has: nothing to look for.
+MOST_ZONES = 200
+# Beyond this a publication is bulk work inside a few zones.
+MOST_NAMES = 2_000
+# As many CNAMEs as PowerDNS follows in one answer.
+LONGEST_CHAIN = 10
+
+_NAMES = """
+    SELECT DISTINCT name FROM zones_rrset WHERE zone_id = ANY(%s) LIMIT %s"""
+
+# By the two indexes of CNAME targets: of a CNAME's records all but one are disabled, so most have just one. Targets
+# with capitals are found in lower case, by the index of the few RRsets that have any. Name by
+# name, so that PostgreSQL takes the indexes whatever it believes to know of tables that grew a moment ago.
+_LEADING = f"""
+    SELECT r.zone_id, r.name FROM unnest(%(names)s::text[]) AS wanted (name) CROSS JOIN LATERAL (
+        SELECT zone_id, name FROM zones_rrset WHERE type = {rdtypes.CNAME} AND rdata[1] = wanted.name
+        UNION ALL
+        SELECT zone_id, name FROM zones_rrset
+        WHERE type = {rdtypes.CNAME} AND cardinality(rdata) > 1 AND rdata && ARRAY[wanted.name]
+            AND rdata[1] <> wanted.name
+        UNION ALL
+        SELECT zone_id, name FROM zones_rrset
+        WHERE type = {rdtypes.CNAME} AND folded && ARRAY[wanted.name] AND folded IS NOT NULL
+            AND NOT rdata && ARRAY[wanted.name]
+    ) AS r"""
+
+# The CNAMEs of other zones first: many inside the zone must not crowd them out.
+_CNAMES = f"""
+    ({_LEADING} WHERE r.zone_id <> ALL(%(touched)s) LIMIT %(most)s)
+    UNION ALL
+    ({_LEADING} WHERE r.zone_id = ANY(%(touched)s) LIMIT %(most)s)"""
+
+_ZONES = f"""
+    SELECT DISTINCT zone_id FROM ({_LEADING}) AS found WHERE zone_id <> ALL(%(touched)s) LIMIT %(zones)s"""
+
+_MARKS = """
+    SELECT DISTINCT ON (v.zone_id) v.zone_id, z.name, v.serial, v.kind
+    FROM zones_revision v JOIN zones_zone z ON z.id = v.zone_id
+    WHERE v.zone_id = ANY(%s) AND v.publication_id <= %s ORDER BY v.zone_id, v.number DESC"""
+
+
+def referring_marks(
+    conn: Connection, range: Range, names: Collection[str], *, touched: Collection[int], full: Collection[int]
+) -> list[ZoneMark]:
+    """Return the marks of zones, none of them in `touched`, whose CNAMEs lead to one of these names.
+
+    `full` are those of the touched zones that came or went with all their
+    names. Serials are those at the range's end.
+    """
+    if len(touched) > MOST_ZONES:
+        return []
+    zone_ids = _zones_leading_to(conn, {*names, *_names_of_zones(conn, full)}, touched=list(touched))
+    if not zone_ids:
+        return []
+    rows = conn.execute(_MARKS, (sorted(zone_ids), range.last)).fetchall()
+    return [ZoneMark(zone_id, name, serial) for zone_id, name, serial, kind in rows if kind not in NOT_SERVED]
+
+
+def _names_of_zones(conn: Connection, zone_ids: Collection[int]) -> list[str]:
+    if not zone_ids:
+        return []
+    return [row[0] for row in conn.execute(_NAMES, (list(zone_ids), MOST_NAMES))]
+
+
+def _zones_leading_to(conn: Connection, names: set[str], *, touched: list[int]) -> set[int]:
+    """Return the zones, without those touched, out of which a chain of CNAMEs leads to one of these names."""
+    if len(names) > MOST_NAMES:
+        return set()
+    found: set[int] = set()
+    frontier = list(names)
+    for _ in repeat(None, LONGEST_CHAIN):
+        parameters = {"names": frontier, "touched": touched}
+        rows = planned_once(conn).execute(_CNAMES, parameters | {"most": MOST_NAMES}).fetchall()
+        found.update(zone_id for zone_id, _ in rows)
+        if len(rows) >= MOST_NAMES:  # some were cut off, and one zone with many must not hide the others
+            found.update(row[0] for row in conn.execute(_ZONES, parameters | {"zones": MOST_ZONES + 1}))
+        frontier = [name for _, name in rows if name not in names]
+        names.update(frontier)
+        if not frontier or len(found) > MOST_ZONES:
+            break
+    return found - set(touched)

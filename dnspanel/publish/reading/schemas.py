@@ -1,0 +1,44 @@
+"""Which PowerDNS schemas the publisher writes: those of the settings, and those that nodes have. Verbs.
+
+`publish` does not know that nodes exist, so whoever gives a node its schema says so here.
+"""
+
+from collections.abc import Collection, Iterable
+from datetime import datetime
+
+from django.conf import settings
+
+from dnspanel.publish.models import UsedSchema
+from dnspanel.publish.reading.session import Connection, planned_once
+
+# 4 for PowerDNS 4.7, 5 for 4.8 and 4.9, 6 for 5.x.
+KNOWN = (4, 5, 6)
+
+_USED = "SELECT schema FROM publish_usedschema"
+
+
+def use_schema(*, schema: int, now: datetime) -> None:
+    """The publisher writes this schema from its next step on. Idempotent."""
+    UsedSchema.objects.get_or_create(schema=schema, defaults={"since": now})
+
+
+def keep_schemas(*, schemas: Collection[int], now: datetime) -> None:
+    """Exactly these schemas, and those of the settings, are written. What was written of others stays until pruned."""
+    UsedSchema.objects.exclude(schema__in=schemas).delete()
+    for schema in schemas:
+        use_schema(schema=schema, now=now)
+
+
+def schemas_in_use() -> list[int]:
+    """Return the schemas that are written, those of the settings first."""
+    return _with_settings(UsedSchema.objects.values_list("schema", flat=True))
+
+
+def read_schemas(conn: Connection) -> list[int]:
+    """As `schemas_in_use`, over the publisher's own connection."""
+    return _with_settings(row[0] for row in planned_once(conn).execute(_USED).fetchall())
+
+
+def _with_settings(used: Iterable[int]) -> list[int]:
+    ours: list[int] = list(settings.SCHEMAS)
+    return ours + sorted(set(used) - set(ours))

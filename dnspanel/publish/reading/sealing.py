@@ -1,0 +1,62 @@
+"""A range of the log compiled for one schema, and how it becomes a signed segment."""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+from dnspanel.publish.reading import publication_log
+from replication.codec.schema import Dbi
+from replication.wire.operations import Op, OpKind, ZoneMark
+from replication.wire.segment import PackedPuts, SegmentHeader, seal
+
+# Rows that are written in some 10 ms.
+_LARGE = 1_000
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A range of the log, compiled for one schema, and the digests that both files will have after it."""
+
+    head: publication_log.Head
+    range: publication_log.Range
+    marks: list[ZoneMark]
+    ops: list[Op]
+    digests: tuple[bytes, bytes]
+    puts: PackedPuts | None = None  # the rows of new zones, when they were prepared; then `ops` has no records
+    late: Sequence[Op] = ()  # on records, right only once PowerDNS follows what `ops` do to the main file
+
+    @property
+    def is_large(self) -> bool:
+        """True if it takes a moment to write, while something else may be published."""
+        return self.puts is not None or len(self.ops) + len(self.late) >= _LARGE
+
+    @property
+    def is_mergeable(self) -> bool:
+        """True if it does nothing but put and delete single records of zones that are served all the time."""
+        return (
+            self.puts is None
+            and not self.late
+            and all(op.dbi is Dbi.RECORDS and op.kind is not OpKind.DELETE_PREFIX for op in self.ops)
+        )
+
+
+def seal_batch(batch: Batch, schema: int, key: Ed25519PrivateKey) -> bytes:
+    """Return the signed segment. Its time is that of its last publication, so the same batch gives the same bytes."""
+    return seal(
+        SegmentHeader(
+            schema=schema,
+            cluster=batch.head.cluster,
+            epoch=batch.head.position.epoch,
+            first=batch.range.first,
+            last=batch.range.last,
+            time_ns=int(batch.range.at.timestamp() * 1_000_000) * 1000,
+            digest_main=batch.digests[0],
+            digest_records=batch.digests[1],
+        ),
+        marks=batch.marks,
+        ops=batch.ops,
+        key=key,
+        puts=batch.puts,
+        late=batch.late,
+    )

@@ -1,0 +1,1 @@
+"""Objects at rest: segments, snapshots, and how long they are kept."""

@@ -1,0 +1,197 @@
+"""Many small segments become one: a node that was away catches up with a few pushes instead of thousands. Verbs.
+
+A node applies a merged segment from anywhere inside its range: it says what
+each key holds at the end, and doing that twice is doing it once. Rows of
+single segments are replaced in one transaction; their objects stay for those
+who read the rows a moment before.
+"""
+
+import logging
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from uuid import UUID
+
+from django.db import transaction
+
+from dnspanel.publish.errors import DamagedObject
+from dnspanel.publish.keys import signing
+from dnspanel.publish.models import Segment
+from dnspanel.publish.storage.damage import record_damage
+from dnspanel.publish.storage.objects import object_name, open_segment_object, put_object
+from dnspanel.publish.storage.prune import discard_objects
+from dnspanel.zones.models import LogHead
+from replication.codec.schema import Dbi, Schema, schema_for
+from replication.wire import segment as wire
+from replication.wire.operations import Op, OpKind, ZoneMark
+from replication.wire.segment import SegmentHeader, open_segment, seal
+
+# Nodes take the newest changes one by one anyway.
+MERGE_AFTER = timedelta(seconds=30)
+FEWEST = 16
+LARGEST_BYTES = 1 << 20
+_ROWS_AT_ONCE = 20_000
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Stored:
+    """A segment's row."""
+
+    id: int
+    first: int
+    last: int
+    size: int
+    object_name: str
+
+
+def consolidate(*, up_to: int | None, now: datetime) -> int:
+    """Merge runs of small segments of the present epoch; return how many segments became part of another.
+
+    Nothing beyond `up_to` is merged: there, some nodes may still be brought
+    to a sequence in between. Raises StorageUnreachable.
+    """
+    head = LogHead.objects.first()
+    if head is None:
+        return 0
+    small = Segment.objects.filter(
+        epoch=head.epoch, mergeable=True, damaged=False, size__lt=LARGEST_BYTES, sealed_at__lt=now - MERGE_AFTER
+    )
+    if up_to is not None:
+        small = small.filter(last__lte=up_to)
+    merged = 0
+    for schema in small.order_by().values_list("schema", flat=True).distinct():
+        rows = _rows(small.filter(schema=schema).order_by("last")[:_ROWS_AT_ONCE])
+        merged += sum(len(run) for run in runs_to_merge(rows) if _replace(run, schema, head.cluster, head.epoch, now))
+    return merged
+
+
+def merge_range(*, epoch: UUID, first: int, last: int, now: datetime) -> int:
+    """In every schema the segments that hold first..last are one, whatever they do; return in how many schemas.
+
+    No node may be inside the range but those that are past it. Idempotent. Raises StorageUnreachable.
+    """
+    head = LogHead.objects.get()
+    concerned = Segment.objects.filter(epoch=epoch, last__gte=first, first__lte=last)
+    done = 0
+    for schema in concerned.order_by().values_list("schema", flat=True).distinct():
+        rows = _rows(concerned.filter(schema=schema).order_by("last"))
+        done += len(rows) == 1 or _replace(rows, schema, head.cluster, epoch, now)
+    return done
+
+
+def runs_to_merge(rows: Sequence[Stored]) -> Iterator[list[Stored]]:
+    """Yield the runs of neighbouring segments, in order, that are worth being one and not too large together."""
+    run: list[Stored] = []
+    size = 0
+    for row in rows:
+        if run and (row.first != run[-1].last + 1 or size + row.size > LARGEST_BYTES):
+            if len(run) >= FEWEST:
+                yield run
+            run, size = [], 0
+        run.append(row)
+        size += row.size
+    if len(run) >= FEWEST:
+        yield run
+
+
+def merge(segments: Iterable[wire.Segment], schema: Schema) -> tuple[list[ZoneMark], list[Op]]:
+    """Return marks and operations that do at once what these segments do one after the other.
+
+    The last operation on a key wins, a deleted prefix ends what was done below
+    it before, and the last mark of a zone says what has become of it. Pure.
+    """
+    marks: dict[int, ZoneMark] = {}
+    ops: dict[tuple[Dbi, bytes, bytes, bool], Op] = {}
+    for segment in segments:
+        for mark in segment.marks():
+            marks.pop(mark.zone_id, None)
+            marks[mark.zone_id] = mark
+        for op in segment.ops():
+            is_prefix = op.kind is OpKind.DELETE_PREFIX
+            if is_prefix:
+                ops = {key: old for key, old in ops.items() if not (old.dbi is op.dbi and old.key.startswith(op.key))}
+            # Where a key may have several values, each of them is a row of its own.
+            value = op.body if schema.dbi(op.dbi).dupsort else b""
+            key = (op.dbi, op.key, value, is_prefix)
+            ops.pop(key, None)  # what comes last stands last: new zones after removed ones
+            ops[key] = op
+    return list(marks.values()), list(ops.values())
+
+
+def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now: datetime) -> bool:
+    """One segment replaces the run; False if one of the run is damaged, or somebody else was first."""
+    keys = signing.all_public_keys()
+    try:
+        opened = [_opened(row, keys) for row in run]
+    except DamagedObject as exc:
+        record_damage(object_name=exc.object_name, reason=exc.reason)
+        return False
+    marks, ops = merge(opened, schema_for(schema))
+    newest = opened[-1]
+    sealed = seal(
+        SegmentHeader(
+            schema=schema,
+            cluster=cluster,
+            epoch=epoch,
+            first=run[0].first,
+            last=run[-1].last,
+            time_ns=newest.time_ns,
+            digest_main=newest.digest_main,
+            digest_records=newest.digest_records,
+        ),
+        marks=marks,
+        ops=ops,
+        key=signing.private_key(signing.ensure_signing_key(now=now)),
+    )
+    name = object_name(schema=schema, epoch=epoch, first=run[0].first, last=run[-1].last, content=sealed)
+    put_object(name, sealed)
+    is_mergeable = all(op.dbi is Dbi.RECORDS and op.kind is not OpKind.DELETE_PREFIX for op in ops)
+    merged = Segment(
+        epoch=epoch,
+        schema=schema,
+        first=run[0].first,
+        last=run[-1].last,
+        object_name=name,
+        size=len(sealed),
+        digest=newest.digest_main + newest.digest_records,
+        sealed_at=now,
+        mergeable=is_mergeable,
+    )
+    if not _swap(run, merged, now):
+        return False
+    logger.info(
+        "merged schema=%s from=%s to=%s segments=%s bytes=%s operations=%s",
+        schema,
+        merged.first,
+        merged.last,
+        len(run),
+        len(sealed),
+        len(ops),
+    )
+    return True
+
+
+def _swap(run: Sequence[Stored], merged: Segment, now: datetime) -> bool:
+    """The merged segment counts and the single ones do not, if all of them are still there."""
+    with transaction.atomic():
+        deleted, _ = Segment.objects.filter(pk__in=[row.id for row in run]).delete()
+        if deleted != len(run):
+            transaction.set_rollback(True)
+            names = [merged.object_name]
+        else:
+            merged.save(force_insert=True)
+            names = [row.object_name for row in run]
+    discard_objects(names=names, now=now)
+    return len(names) == len(run)
+
+
+def _opened(row: Stored, keys: Sequence[bytes]) -> wire.Segment:
+    """Return a segment of which all is in memory. Raises DamagedObject and StorageUnreachable."""
+    with open_segment_object(row.object_name) as file:
+        return open_segment(file.read(), keys)
+
+
+def _rows(segments: Iterable[Segment]) -> list[Stored]:
+    return [Stored(row.pk, row.first, row.last, row.size, row.object_name) for row in segments]

@@ -1,0 +1,26 @@
+"""Stored objects that are missing or altered: logged once, and bypassed by a snapshot. Verbs.
+
+Nothing can be brought past a damaged segment by segments; a snapshot from
+behind it can. Once such a snapshot is there the segment is pruned, and with
+it the alarm.
+"""
+
+import logging
+from datetime import datetime
+
+from dnspanel.publish.models import Segment, Snapshot
+from dnspanel.publish.storage.prune import discard_snapshots
+
+logger = logging.getLogger(__name__)
+
+
+def record_damage(*, object_name: str, reason: str) -> None:
+    """No node is sent this segment any more. Idempotent."""
+    if Segment.objects.filter(object_name=object_name, damaged=False).update(damaged=True):
+        logger.error("a segment is damaged, nodes before it will get a snapshot: %s", reason)
+
+
+def drop_snapshot(*, snapshot: Snapshot, reason: str, now: datetime) -> None:
+    """No node is sent this snapshot any more: an object of it is missing or altered. Idempotent."""
+    if discard_snapshots(snapshots=[snapshot], now=now):
+        logger.error("a snapshot is damaged, another one will be made: %s", reason)

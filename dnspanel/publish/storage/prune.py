@@ -1,0 +1,157 @@
+"""The panel drops what nobody needs any more: old segments and snapshots, leftovers, and then their objects. Verbs.
+
+A row goes first, and its object's name becomes garbage: whoever read the row
+a moment before still finds the object. Objects are removed an hour later.
+"""
+
+import logging
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db import connection, transaction
+from django.db.models import Max
+
+from dnspanel.publish.models import Garbage, PreparedRows, Segment, Snapshot
+from dnspanel.publish.storage.objects import delete_object, objects_below
+from dnspanel.zones.models import LogHead
+from replication.store.snapshot import chunk_name
+
+# A push that reads an object takes less than this.
+GARBAGE_LIFETIME = timedelta(hours=1)
+# What lies prepared for longer belongs to an import that was given up.
+PREPARED_LIFETIME = timedelta(days=2)
+SNAPSHOTS_KEPT = 2
+_GARBAGE_AT_ONCE = 5_000
+
+_PRUNE = """
+WITH gone AS (
+    DELETE FROM publish_segment
+    WHERE schema = %(schema)s AND epoch = %(epoch)s AND last <= %(snapshot)s
+        AND (last <= %(needed)s OR sealed_at < %(old)s OR last <= (
+            SELECT max(last) FROM publish_segment
+            WHERE schema = %(schema)s AND epoch = %(epoch)s AND last <= %(snapshot)s AND damaged))
+    RETURNING object_name
+), garbage AS (
+    INSERT INTO publish_garbage (object_name, since) SELECT object_name, %(now)s FROM gone ON CONFLICT DO NOTHING
+)
+SELECT count(*) FROM gone"""
+
+_PRUNE_EPOCHS = """
+WITH gone AS (
+    DELETE FROM publish_segment WHERE schema = %(schema)s AND epoch <> %(epoch)s RETURNING object_name
+), garbage AS (
+    INSERT INTO publish_garbage (object_name, since) SELECT object_name, %(now)s FROM gone ON CONFLICT DO NOTHING
+)
+SELECT count(*) FROM gone"""
+
+logger = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True, slots=True)
+class Pruned:
+    """How many rows and objects went."""
+
+    segments: int
+    snapshots: int
+    objects: int
+
+
+def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
+    """Drop every segment that the newest snapshot holds and that no node needs, and all snapshots but the newest two.
+
+    `needed` says, per schema, up to which sequence of the present epoch every
+    node is; a schema that is not named has no node. What is older than
+    LOG_DAYS is dropped whoever needs it, and so is what leads to a damaged
+    segment and no further: a snapshot takes its place.
+    """
+    head = LogHead.objects.first()
+    if head is None:
+        return Pruned(0, 0, 0)
+    newest = dict(Snapshot.objects.filter(epoch=head.epoch).values_list("schema").annotate(Max("sequence")))
+    segments = 0
+    for schema, sequence in newest.items():
+        parameters = {
+            "schema": schema,
+            "epoch": head.epoch,
+            "snapshot": sequence,
+            "needed": needed.get(schema, sequence),
+            "old": now - timedelta(days=settings.LOG_DAYS),
+            "now": now,
+        }
+        segments += _count(_PRUNE, parameters) + _count(_PRUNE_EPOCHS, parameters)
+    old = [snapshot for schema in newest for snapshot in _old_snapshots(schema, head)]
+    snapshots = discard_snapshots(snapshots=old, now=now)
+    objects = remove_garbage(now=now) + remove_prepared_leftovers(now=now)
+    if segments or snapshots:
+        logger.info("pruned segments=%s snapshots=%s objects=%s", segments, snapshots, objects)
+    return Pruned(segments, snapshots, objects)
+
+
+def discard_snapshots(*, snapshots: Sequence[Snapshot], now: datetime) -> int:
+    """No node is sent these any more; return how many were still there."""
+    gone = 0
+    for snapshot in snapshots:
+        with transaction.atomic():
+            deleted, _ = Snapshot.objects.filter(pk=snapshot.pk).delete()
+            if deleted:
+                discard_objects(names=objects_of(snapshot), now=now)
+                gone += 1
+    return gone
+
+
+def discard_objects(*, names: Sequence[str], now: datetime) -> None:
+    """Nothing names these objects any more; they are removed when nobody can be reading them."""
+    garbage = [Garbage(object_name=name, since=now) for name in names]
+    Garbage.objects.bulk_create(garbage, ignore_conflicts=True)
+
+
+def objects_of(snapshot: Snapshot) -> list[str]:
+    """Return the names of the manifest's object and of all chunks beside it."""
+    directory = snapshot.object_name.rpartition("/")[0]
+    return [snapshot.object_name, *(f"{directory}/{chunk_name(number)}" for number in range(snapshot.chunks))]
+
+
+def remove_garbage(*, now: datetime) -> int:
+    """Remove the objects of what was dropped an hour ago; return how many. Raises StorageUnreachable."""
+    rows = list(Garbage.objects.filter(since__lt=now - GARBAGE_LIFETIME).order_by("since")[:_GARBAGE_AT_ONCE])
+    counts = _objects_that_count([row.object_name for row in rows])
+    for row in rows:
+        if row.object_name not in counts:
+            delete_object(row.object_name)
+        Garbage.objects.filter(pk=row.pk).delete()
+    return len(rows)
+
+
+def remove_prepared_leftovers(*, now: datetime) -> int:
+    """Remove what was prepared for publications that never came; return how many. Raises StorageUnreachable."""
+    known = set(PreparedRows.objects.values_list("object_name", flat=True))
+    leftovers = [name for name in objects_below("prepared", before=now - PREPARED_LIFETIME) if name not in known]
+    for name in leftovers:
+        delete_object(name)
+    return len(leftovers)
+
+
+def _old_snapshots(schema: int, head: LogHead) -> list[Snapshot]:
+    """Return those of other epochs, and all but the newest of this one."""
+    snapshots = Snapshot.objects.filter(schema=schema)
+    return [
+        *snapshots.exclude(epoch=head.epoch),
+        *snapshots.filter(epoch=head.epoch).order_by("-sequence")[SNAPSHOTS_KEPT:],
+    ]
+
+
+def _objects_that_count(names: Sequence[str]) -> set[str]:
+    """Return those of the names that a row names again: the same bytes were stored anew since."""
+    found: set[str] = set()
+    for model in (Segment, Snapshot, PreparedRows):
+        found.update(model.objects.filter(object_name__in=names).values_list("object_name", flat=True))
+    return found
+
+
+def _count(sql: str, parameters: Mapping[str, Any]) -> int:
+    with connection.cursor() as cursor:
+        cursor.execute(sql, parameters)
+        return int(cursor.fetchone()[0])

@@ -1,0 +1,1 @@
+"""How a server becomes a node or a front."""

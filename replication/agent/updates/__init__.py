@@ -1,0 +1,1 @@
+"""Pushes and snapshots: write, purge, prove."""

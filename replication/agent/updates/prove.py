@@ -1,0 +1,92 @@
+"""Prove by DNS that PowerDNS answers what the store holds, once its caches lack what changed."""
+
+import time
+from collections.abc import Callable, Collection
+
+from replication import verify
+from replication.agent.updates.purge import Purger
+from replication.agent.updates.touched import Touched, no_zone
+from replication.errors import NotServed
+from replication.store.store import Store
+from replication.verify_names import MOST_PLAIN, prove_names
+from replication.verify_signatures import verify_signatures
+from replication.wire.position import Position
+
+VERIFY_SECONDS = 1.5
+# The names of so many plain rows are all asked for: by nodes that clients ask, and of a push to the canary that changes
+# many zones. A thousand questions cost each node as much as the rest of such a push.
+MOST_PLAIN_OF_NODES = 200
+MOST_PLAIN_OF_IMPORTS = 2_500
+# A first look that finds something else is repeated: after this pause, this often.
+ATTEMPTS = 2
+PAUSE_SECONDS = 0.05
+
+
+class Prover:
+    """Purges one PowerDNS of what changed, and asks it. Not for several threads at once."""
+
+    def __init__(
+        self, store: Store, purger: Purger, *, dns_address: str, dns_port: int, clock: Callable[[], float] = time.time
+    ) -> None:
+        self._store, self._purger, self._clock = store, purger, clock
+        self._dns_address, self._dns_port = dns_address, dns_port
+        # Zones whose signatures are not asked for: they were not good before this push either, or not elsewhere.
+        self.unproven: Collection[str] = ()
+
+    def prove(self, touched: Touched, *, without: Callable[[bytes], bool] = no_zone, learn: bool = True) -> Position:
+        """Purge until PowerDNS answers what the store holds; return the position it answered. Raises NotServed.
+
+        Zones `without` (by the prefixes of their keys) are not asked for. Unless it is to `learn`, it knows new zones.
+        """
+        position = self._store.position()
+        assert position is not None  # something was applied just now, or earlier
+        for attempt in range(1, ATTEMPTS + 1):
+            try:
+                self.purge(touched, position, by_names=attempt == 1, learn=learn)
+                marks, rows = touched.selection(without)
+                expected = list(verify.expectations(self._store, marks, rows))
+                verify.verify(expected, self._dns_address, self._dns_port, seconds=VERIFY_SECONDS)
+                prove_names(
+                    self._store,
+                    touched.changed_names(self._most_plain(touched), without),
+                    self._dns_address,
+                    self._dns_port,
+                    seconds=VERIFY_SECONDS,
+                    known={expectation.name for expectation in expected},
+                )
+                to_validate = {mark.name: mark for mark in (*touched.signed, *marks) if mark.name not in self.unproven}
+                verify_signatures(
+                    self._store,
+                    to_validate.values(),
+                    rows,
+                    self._dns_address,
+                    self._dns_port,
+                    now=self._clock(),
+                    seconds=VERIFY_SECONDS,
+                )
+            except NotServed:
+                if attempt == ATTEMPTS:
+                    raise
+                time.sleep(PAUSE_SECONDS)
+            else:
+                break
+        self._store.release_pages()
+        return position
+
+    def _most_plain(self, touched: Touched) -> int:
+        """How many plain rows a push may have for all their names to be asked for; of more, it is a sample.
+
+        The canary, on which nobody waits for a large push, asks for all of what one person publishes. What changes many
+        zones at once is an import, of which the names are too many.
+        """
+        if self._purger.has_caches():
+            return MOST_PLAIN_OF_NODES
+        return MOST_PLAIN_OF_IMPORTS if touched.everything else MOST_PLAIN
+
+    def purge(self, touched: Touched, position: Position | None, *, by_names: bool, learn: bool = True) -> None:
+        appeared = touched.appeared if learn else ()
+        if touched.everything:
+            self._purger.purge_everything(position, appeared=bool(appeared))
+            return
+        zones, names = touched.stale(self._store) if by_names else (touched.zones, set[str]())
+        self._purger.purge_zones(zones, position, names=names, appeared=appeared)

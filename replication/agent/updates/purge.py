@@ -1,0 +1,320 @@
+"""Make PowerDNS forget what changed, so that no question asked after the ack gets an older answer.
+
+One purge is not enough. PowerDNS reads rows and puts what it made of them into its caches later, and the purge
+may fall in between. Two kinds of old data can therefore appear *after* a purge:
+
+- rows: a thread read LMDB before our commit, was preempted, and fills the query cache after the purge;
+- answers: a thread took rows out of the query cache before they were purged, and fills the packet cache after.
+  Releases before 4.9.12 and 5.0.1 invite this: their purge empties the packet cache first, the query cache last.
+
+Waiting some milliseconds makes both rare; on a loaded machine a thread may sleep for longer. `purge_zones` proves
+instead that nobody holds old data any more. With `distributor-threads=1` and `reuseport=yes` (our `pdns.conf`),
+a receiver thread takes a question from its own socket, answers it, fills the caches, sends, and only then takes
+the next. So an answer from a receiver to a question sent at time t shows that everything it began before t is
+finished, caches included. `Receivers` asks through so many sockets that every receiver gets at least one of
+the questions. The steps after a commit:
+
+0. Tell PowerDNS of zones that are new (`zonecache`), before anything is purged: until then it answers REFUSED, and
+   would put that into its packet cache again. Those of an import come later, with a purge of their own (`apply`).
+1. Purge. New data is visible from here on, but for the two races above.
+2. Wait for all receivers. Every reading of LMDB from before the commit is now over: from here on nobody
+   *begins* to put old rows into the query cache. Old rows may lie there, put there since step 1.
+3. Purge. No old rows are left. Old answers may still come: threads that found such rows between 1 and 3.
+4. Wait for all receivers. Those threads are done. Their answers may lie in the packet cache.
+5. Purge. No old answers are left, nobody holds any, and nothing remains of which one could be made.
+
+Which names a purge names is worked out before step 1 and is the same in all three (`stale`): single names, where no
+other question's answer can have changed, or else the zone and all below it.
+
+PowerDNS works off one command at a time on its control socket. While it reads its list of zones there, which takes
+most of a second with hundreds of thousands, a few names are purged over HTTP instead, and TCP connections taken for
+open.
+
+Keys and metadata of zones are kept apart from rows, 30 and 60 s, and `zone$` forgets those of all zones. Where records
+may only go once nobody uses the settings from before (a chain of NSEC3), the five steps are gone through in the midst
+of a segment: after the main file's commit, before those operations (`purge_before_late`).
+
+A PowerDNS that keeps nothing (`caches = false` in agent.toml, for a private node such as ring 0) needs none of this:
+every lookup opens a read transaction of its own and sees the last commit. Then one question to each receiver is all.
+There PowerDNS itself is asked whether that is so (`running_config`): what agent.toml says may be younger than the
+process.
+
+What this does not cover, and why it is bounded:
+
+- Beside the answer "no such name" the SOA may have the serial before the last one for `cache-ttl` (`stale`).
+- Questions over TCP are answered by a thread per connection, which no question of ours reaches. While TCP
+  connections are open, step 3 comes `TCP_GRACE_SECONDS` later, and the purge is repeated a second later
+  (`sweep`). An old answer would need a thread that was stopped for all that time in a few microseconds of code,
+  and would live for a second.
+- The web server reads too, but of it the agent asks only for statistics, which touch no zone.
+- PowerDNS 4.7 to 4.9 answers a question in *another* zone by following its CNAME into the changed one. The panel
+  marks the zones of such CNAMEs, so they are purged too; those that lead to a wildcard's names it does not find,
+  and `cache-ttl`, 5 s in our `pdns.conf`, bounds them. From 5.0 on `pdns.conf` turns such answers off.
+"""
+
+import math
+import select
+import socket
+import struct
+import time
+from collections import deque
+from collections.abc import Callable, Collection, Iterable
+from contextlib import suppress
+from itertools import count
+
+from replication import stats
+from replication.agent.powerdns.zonecache import MAX_SINGLE, REDISCOVER_SECONDS, ZoneCache
+from replication.dns import rdtypes
+from replication.errors import NotServed
+from replication.store.applying import POSITION_ZONE
+from replication.verify import encode_question
+from replication.wire.position import Position
+
+COMMAND_SECONDS = 2.0
+DRAIN_SECONDS = 1.5
+# A question that got lost in a full socket buffer is asked again after this.
+RETRY_SECONDS = 0.02
+TCP_GRACE_SECONDS = 0.01
+# With more zones than this to purge, everything is purged at once.
+MAX_ZONES = 200
+
+# What a purge names, `zone$` for a zone and everything below it; or nothing, and then everything goes.
+Targets = tuple[str, ...]
+EVERYTHING: Targets = ()
+
+# The chance that some receiver gets none of the questions.
+_MISS = 1e-9
+_MAX_SOCKETS = 512
+# Process, user and group of whoever made a UNIX socket.
+_CREDENTIALS = struct.Struct("iii")
+
+
+def socket_count(receivers: int) -> int:
+    """How many sockets are enough that the kernel's hash leaves out no receiver, but for one case in 10^9.
+
+    The kernel maps each of our sockets to one receiver, evenly, and for as long as PowerDNS runs.
+    """
+    if receivers <= 1:
+        return 1
+    return min(_MAX_SOCKETS, math.ceil(math.log(_MISS / receivers) / math.log((receivers - 1) / receivers)))
+
+
+class ControlSocket:
+    """PowerDNS's control channel: one command per connection, answered until the end of the stream."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+
+    def send(self, command: str, *, seconds: float = COMMAND_SECONDS) -> str:
+        """The reply to a command. Raises NotServed if there is none; every word must parse, or there is none."""
+        deadline = time.monotonic() + seconds
+        reply = bytearray()
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            try:
+                sock.settimeout(seconds)
+                sock.connect(self._path)
+                sock.sendall(command.encode("ascii") + b"\n")
+                while piece := sock.recv(4096):
+                    reply += piece
+                    sock.settimeout(max(0.001, deadline - time.monotonic()))
+            except OSError as exc:
+                word = command.split(" ", 1)[0]
+                raise NotServed(question=f"{word} on the control socket", expected="a reply", found=str(exc)) from exc
+        return reply.decode("ascii", "replace")
+
+    def listener(self) -> int | None:
+        """The number of the process that listens, 0 where that cannot be seen; None if nobody does."""
+        with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
+            try:
+                sock.settimeout(COMMAND_SECONDS)
+                sock.connect(self._path)
+                credentials = sock.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, _CREDENTIALS.size)
+            except OSError:
+                return None
+        return int(_CREDENTIALS.unpack(credentials)[0])
+
+
+class Receivers:
+    """Sockets that together reach every receiver thread of a PowerDNS."""
+
+    def __init__(self, address: str, port: int, threads: int) -> None:
+        self._address, self._port, self._count = address, port, socket_count(threads)
+        self._sockets: dict[int, socket.socket] = {}
+        self._poll = select.poll()
+        self._ids = count(1)
+        self._question = encode_question(0, POSITION_ZONE, rdtypes.TXT)[2:]
+
+    def wait(self, position: Position | None, *, seconds: float = DRAIN_SECONDS) -> None:
+        """Return when every receiver has finished what it began before this call.
+
+        Raises NotServed if one does not answer in time, or answers another position than the one given.
+        """
+        self._open()
+        id_ = (next(self._ids) & 0xFFFF).to_bytes(2, "big")
+        question, expected = id_ + self._question, b"" if position is None else str(position).encode("ascii")
+        deadline = time.monotonic() + seconds
+        waiting = set(self._sockets)
+        while waiting:
+            stats.OWN_QUESTIONS.add(len(waiting))
+            for descriptor in waiting:
+                with suppress(OSError):  # refused, or no buffer: asked again like a lost one
+                    self._sockets[descriptor].send(question)
+            retry_at = min(deadline, time.monotonic() + RETRY_SECONDS)
+            while waiting and (left := retry_at - time.monotonic()) > 0:
+                for descriptor, _ in self._poll.poll(left * 1000):
+                    if self._take(self._sockets[descriptor], id_, expected):
+                        waiting.discard(descriptor)
+            if waiting and time.monotonic() >= deadline:
+                found = f"none from {len(waiting)} of {self._count} sockets"
+                raise NotServed(question=f"{POSITION_ZONE} TXT", expected="an answer", found=found)
+
+    def close(self) -> None:
+        for descriptor, sock in self._sockets.items():
+            self._poll.unregister(descriptor)
+            sock.close()
+        self._sockets = {}
+
+    def _open(self) -> None:
+        family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
+        while len(self._sockets) < self._count:
+            sock = socket.socket(family, socket.SOCK_DGRAM)
+            sock.setblocking(False)
+            sock.connect((self._address, self._port))
+            self._sockets[sock.fileno()] = sock
+            self._poll.register(sock, select.POLLIN)
+
+    def _take(self, sock: socket.socket, id_: bytes, expected: bytes) -> bool:
+        """Read one packet; True if it answers the question at hand, with what is expected in it."""
+        try:
+            packet = sock.recv(512)
+        except OSError:
+            time.sleep(0.001)  # a port that refuses makes the socket readable at once, again and again
+            return False
+        if packet[:2] != id_:
+            return False
+        if expected not in packet:
+            raise NotServed(
+                question=f"{POSITION_ZONE} TXT", expected=expected.decode("ascii"), found="another position"
+            )
+        return True
+
+
+class Purger:
+    """Purges one PowerDNS after each commit, as the module's docstring proves to be enough."""
+
+    def __init__(
+        self,
+        control: ControlSocket,
+        receivers: Receivers,
+        zone_cache: ZoneCache,
+        *,
+        has_caches: Callable[[], bool] = lambda: True,
+    ) -> None:
+        self._control, self._receivers, self._zone_cache = control, receivers, zone_cache
+        self.has_caches = has_caches
+        self._again: deque[Targets] = deque()
+
+    def purge_zones(
+        self,
+        zones: Collection[str],
+        position: Position | None,
+        *,
+        names: Collection[str] = (),
+        appeared: Collection[str] = (),
+    ) -> None:
+        """Make every later question be answered from the rows that are committed now.
+
+        `zones` are zones that changed and are forgotten with all below them, `names` single names that changed,
+        `appeared` zones that may be new; more than MAX_ZONES zones stand for all. Raises NotServed; then nothing may
+        be acknowledged. Repeating is harmless.
+        """
+        if not self.has_caches():
+            self._receivers.wait(position)
+            return
+        self._zone_cache.learn(appeared)
+        self._purge_and_wait(targets(zones, names), position)
+
+    def purge_everything(self, position: Position | None, *, appeared: bool = True) -> None:
+        """As `purge_zones`, for every zone there is; any of them may be new unless told otherwise."""
+        if not self.has_caches():
+            self._receivers.wait(position)
+            return
+        if appeared:
+            self._zone_cache.learn_all()
+        self._purge_and_wait(EVERYTHING, position)
+
+    def purge_before_late(self, zones: Collection[str]) -> None:
+        """Every later question is answered with the keys and metadata of these zones that are committed now.
+
+        A PowerDNS that does not run needs nothing: it reads them when it starts. Raises NotServed for one that runs
+        and does not answer.
+        """
+        try:
+            self.purge_zones(zones, None)
+        except NotServed:
+            if self._control.listener() is not None:
+                raise
+
+    @property
+    def list_due(self) -> float:
+        """When PowerDNS may read its list of zones again without taking more than its share of the time; monotonic."""
+        return self._zone_cache.due
+
+    @property
+    def list_seconds(self) -> float:
+        """How long PowerDNS needed for its list the last time."""
+        return self._zone_cache.seconds
+
+    def read_list(self) -> None:
+        """PowerDNS knows every zone that is in its files now; old answers are not purged. Raises NotServed."""
+        self._zone_cache.read()
+
+    def _purge_and_wait(self, old: Targets, position: Position | None) -> None:
+        self._purge(old)
+        self._receivers.wait(None)
+        if self._may_have_tcp():
+            self._again.append(old)
+            time.sleep(TCP_GRACE_SECONDS)
+        self._purge(old)
+        self._receivers.wait(position)
+        self._purge(old)
+
+    def _may_have_tcp(self) -> bool:
+        """Whether TCP connections are open, or PowerDNS cannot say just now."""
+        if self._zone_cache.is_reading:
+            return True
+        return self._send("show open-tcp-connections").strip() not in ("", "0")
+
+    def sweep(self) -> None:
+        """Purge once more what was purged while TCP connections were open. Called every second."""
+        again = {self._again.popleft() for _ in range(len(self._again))}
+        for old in sorted(again):
+            self._purge(old)
+
+    def version(self) -> str:
+        """The release of the PowerDNS that runs. Raises NotServed if none does."""
+        return self._send("version").strip()
+
+    def _send(self, command: str) -> str:
+        seconds = REDISCOVER_SECONDS if self._zone_cache.is_reading else COMMAND_SECONDS
+        return self._control.send(command, seconds=seconds)
+
+    def _purge(self, old: Targets) -> None:
+        stats.PURGES.add()
+        if self._zone_cache.is_reading and self._flush(old):
+            return
+        reply = self._send(" ".join(["purge", *old]))
+        if not reply.strip().isdigit():
+            raise NotServed(question="purge on the control socket", expected="a number", found=reply[:80] or "nothing")
+
+    def _flush(self, old: Targets) -> bool:
+        """Purge a few over HTTP, names with all below them; False where that is not done."""
+        return 0 < len(old) <= MAX_SINGLE and self._zone_cache.flush(target.removesuffix("$") for target in old)
+
+
+def targets(zones: Iterable[str], names: Iterable[str] = ()) -> Targets:
+    """What to purge for all these zones, names, and our own position."""
+    unique = sorted(set(zones))
+    if len(unique) > MAX_ZONES:
+        return EVERYTHING
+    return (*(f"{zone}$" for zone in unique), *sorted(set(names)), POSITION_ZONE)

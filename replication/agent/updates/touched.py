@@ -1,0 +1,128 @@
+"""What a push touched: the zones and names to purge, and what to ask PowerDNS for."""
+
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+
+from replication import verify
+from replication.agent.updates.purge import MAX_ZONES
+from replication.agent.updates.stale import ZoneChange, changes_in
+from replication.codec.keys import zone_prefix
+from replication.store.store import Store
+from replication.verify_names import ChangedNames
+from replication.wire.operations import ZoneMark
+from replication.wire.segment import Segment
+
+# Up to so many names are purged one by one; beyond, their zones are purged.
+MAX_STALE_NAMES = 1_000
+
+
+def no_zone(prefix: bytes) -> bool:
+    """No zone."""
+    return False
+
+
+class Touched:
+    """What a push touched: the zones to purge, and a bounded selection of zones and rows to verify."""
+
+    def __init__(self) -> None:
+        self.zones: set[str] = set()
+        self.appeared: set[str] = set()  # those that may be new to PowerDNS
+        self.changes: dict[str, ZoneChange] = {}  # of zones of which single names can be purged
+        self.everything = False  # too many zones to name
+        self.marks: verify.EvenSample[ZoneMark] = verify.EvenSample()
+        self.keys: verify.EvenSample[bytes] = verify.EvenSample()
+        self.names = ChangedNames()
+        self.signed: list[ZoneMark] = []  # zones whose signatures are to be validated, besides those that are marked
+
+    @classmethod
+    def sample_of(cls, store: Store) -> "Touched":
+        """Everything was touched; zones from all over the id space are asked for, and signed ones besides."""
+        touched = cls()
+        touched.everything = True
+        for name in store.zones_with_keys():
+            if (zone_id := store.zone_id(name)) is not None:
+                touched.signed.append(ZoneMark(zone_id, name, 0))
+        for first in (1 << power for power in range(31)):
+            for zone in store.zones_from(first, limit=1):
+                touched.marks.add(ZoneMark(zone.zone_id, zone.name, zone.serial))
+                touched.appeared.add(zone.name)
+        return touched
+
+    def add_changes(self, segment: Segment, store: Store) -> None:
+        """As `add_marks`, of a segment that is about to be applied, and note which names of its zones change."""
+        known = set(self.zones)
+        marks = self.add_marks(segment)
+        if self._is_beyond_names:
+            return
+        changes = {change.name: change for change in changes_in(segment, marks, store)}
+        for mark in marks:
+            self._merge(mark.name, changes.get(mark.name), is_first=mark.name not in known)
+
+    def add_keys(self, record_keys: Sequence[bytes]) -> None:
+        """Note rows that change."""
+        self.keys.extend(record_keys)
+        self.names.extend(record_keys)
+
+    def add_marks(self, segment: Segment) -> list[ZoneMark]:
+        """Note its zones, and return their marks.
+
+        Of a segment with more zones than are purged by name, only as many as could be verified are noted.
+        """
+        self.everything |= segment.mark_count > MAX_ZONES
+        every = -(-segment.mark_count // verify.MAX_QUESTIONS) if segment.mark_count > MAX_ZONES else 1
+        marks = list(segment.marks(every))
+        for mark in marks:
+            if len(self.zones) <= MAX_ZONES:
+                self.zones.add(mark.name)
+            if segment.main_op_count and mark.serial is not None and len(self.appeared) <= MAX_ZONES:
+                self.appeared.add(mark.name)
+            self.marks.add(mark)
+        return marks
+
+    def add(self, other: "Touched") -> None:
+        """What another push touched is part of this; its zones are purged whole."""
+        self.everything |= other.everything
+        for names, more in ((self.zones, other.zones), (self.appeared, other.appeared)):
+            names |= set(islice(more - names, max(0, MAX_ZONES + 1 - len(names))))
+        self.marks.extend(other.marks.items)
+        self.keys.extend(other.keys.items)
+        self.names.add(other.names)
+        self.signed += other.signed
+        self.changes.clear()
+
+    def _merge(self, zone: str, change: ZoneChange | None, *, is_first: bool) -> None:
+        """Names of a zone are purged singly only if that is possible for every segment of the push."""
+        before = self.changes.pop(zone, None)
+        if change is not None and (before is not None or is_first):
+            self.changes[zone] = before.followed_by(change) if before else change
+
+    @property
+    def _is_beyond_names(self) -> bool:
+        """More zones than are noted were touched: everything is purged."""
+        return self.everything or len(self.zones) > MAX_ZONES
+
+    def stale(self, store: Store) -> tuple[set[str], set[str]]:
+        """The zones to purge with all their names, and the single names to purge of the others."""
+        if self._is_beyond_names:
+            return self.zones, set()
+        zones, names = set(self.zones), set[str]()
+        for zone, change in self.changes.items():
+            stale = change.stale_names(store)
+            if stale is not None and len(names) + len(stale) <= MAX_STALE_NAMES:
+                zones.discard(zone)
+                names.update(stale)
+        return zones, names
+
+    def selection(self, without: Callable[[bytes], bool] = no_zone) -> tuple[list[ZoneMark], list[bytes]]:
+        """The zones and rows to ask for, without those of some zones, by the prefix of their keys.
+
+        The digest says that every row is right, the position that PowerDNS reads this very file, and the purge
+        that it holds nothing older. The questions prove the way from file to answer; a few do that as well as many.
+        """
+        every = verify.MAX_QUESTIONS // verify.FEW_QUESTIONS if self.everything else 1
+        marks = [mark for mark in self.marks.items[::every] if not without(zone_prefix(mark.zone_id))]
+        return marks, [key for key in self.keys.items[::every] if not without(key[:4])]
+
+    def changed_names(self, most_plain: int, without: Callable[[bytes], bool] = no_zone) -> Iterator[bytes]:
+        """Yield a row's key for each name to ask for, as `ChangedNames.selection` does, without those of some zones."""
+        return (key for key in self.names.selection(most_plain) if not without(key[:4]))

@@ -1,0 +1,34 @@
+"""Keep the new zones that PowerDNS does not know yet, until it has read its list of zones again."""
+
+from dataclasses import dataclass, field
+
+from replication.agent.powerdns.zonecache import MAX_SINGLE
+from replication.agent.updates.touched import Touched
+from replication.codec.keys import zone_prefix
+from replication.errors import ReplicationError
+from replication.wire.segment import Segment
+
+
+@dataclass(slots=True)
+class Unlisted:
+    """New zones that PowerDNS does not know yet: the prefixes of their keys, and what has to be proved of them."""
+
+    prefixes: set[bytes] = field(default_factory=set)
+    touched: Touched = field(default_factory=Touched)
+    # Why the list could not be read, or its answers were not as they should be, and when to try again (monotonic).
+    problem: ReplicationError | None = None
+    retry_at: float = 0.0
+
+    def take_prefixes(self, segment: Segment) -> bool:
+        """Note the zones of a segment that brings many; False for any other segment."""
+        if not segment.main_op_count or segment.mark_count <= MAX_SINGLE:
+            return False
+        serials = dict(segment.serials())
+        if None in serials.values():  # zones that go are to be gone at once
+            return False
+        self.prefixes.update(map(zone_prefix, serials))
+        return True
+
+    def add(self, other: "Unlisted") -> None:
+        self.prefixes |= other.prefixes
+        self.touched.add(other.touched)
