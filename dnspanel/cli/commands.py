@@ -3,40 +3,40 @@
 import click
 
 from dnspanel import __version__
-from dnspanel.cli.access import access
+from dnspanel.cli.access.access import access
+from dnspanel.cli.access.audit import audit
+from dnspanel.cli.access.directories import directories
+from dnspanel.cli.access.evidence import evidence
+from dnspanel.cli.access.hooks import hooks
+from dnspanel.cli.access.teams import teams
+from dnspanel.cli.access.tokens import tokens, whoami
+from dnspanel.cli.access.tsig_keys import tsig_keys
+from dnspanel.cli.access.webhooks import webhooks
 from dnspanel.cli.api import api
 from dnspanel.cli.arguments import prepare_arguments
-from dnspanel.cli.audit import audit
-from dnspanel.cli.catalogs import catalogs
 from dnspanel.cli.config import environment
-from dnspanel.cli.directories import directories
-from dnspanel.cli.dnssec import dnssec
-from dnspanel.cli.drafts import drafts
-from dnspanel.cli.evidence import evidence
-from dnspanel.cli.expiries import expiries
-from dnspanel.cli.exports import export
-from dnspanel.cli.fronts import fronts
-from dnspanel.cli.hooks import hooks
-from dnspanel.cli.imports import import_files, imports
-from dnspanel.cli.locks import locks
-from dnspanel.cli.name_servers import name_servers
-from dnspanel.cli.nodes import nodes
-from dnspanel.cli.primaries import primaries
-from dnspanel.cli.publications import publications
-from dnspanel.cli.records import records
-from dnspanel.cli.requests import requests
-from dnspanel.cli.search import search
-from dnspanel.cli.secondaries import secondaries
+from dnspanel.cli.dnssec.dnssec import dnssec
+from dnspanel.cli.fleet.catalogs import catalogs
+from dnspanel.cli.fleet.fronts import fronts
+from dnspanel.cli.fleet.name_servers import name_servers
+from dnspanel.cli.fleet.nodes import nodes
+from dnspanel.cli.fleet.primaries import primaries
+from dnspanel.cli.fleet.secondaries import secondaries
+from dnspanel.cli.fleet.transfers import transfers
 from dnspanel.cli.session import Session, colour_of, shared_options
-from dnspanel.cli.teams import teams
-from dnspanel.cli.templates import templates
-from dnspanel.cli.tokens import tokens, whoami
-from dnspanel.cli.transfers import transfers
-from dnspanel.cli.tsig_keys import tsig_keys
 from dnspanel.cli.waiting import wait
-from dnspanel.cli.webhooks import webhooks
-from dnspanel.cli.zone_history import undo_publication
-from dnspanel.cli.zones import zones
+from dnspanel.cli.zones.drafts import drafts
+from dnspanel.cli.zones.expiries import expiries
+from dnspanel.cli.zones.exports import export
+from dnspanel.cli.zones.imports import import_files, imports
+from dnspanel.cli.zones.locks import locks
+from dnspanel.cli.zones.publications import publications
+from dnspanel.cli.zones.records import records
+from dnspanel.cli.zones.requests import requests
+from dnspanel.cli.zones.search import search
+from dnspanel.cli.zones.templates import templates
+from dnspanel.cli.zones.zone_history import undo_publication
+from dnspanel.cli.zones.zones import zones
 
 
 @click.group(context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})

@@ -77,7 +77,8 @@ def test_it_has_all_that_the_command_line_needs_and_nothing_of_the_panel() -> No
     with zipfile.ZipFile(io.BytesIO(command_line(HERE))) as archive:
         names = archive.namelist()
     code = {name for name in names if name.startswith("dnspanel/cli/") and name.endswith(".py")}
-    assert code == {f"dnspanel/cli/{path.name}" for path in (ROOT / "dnspanel" / "cli").glob("*.py")}
+    cli = ROOT / "dnspanel" / "cli"
+    assert code == {f"dnspanel/cli/{path.relative_to(cli)}" for path in cli.rglob("*.py")}
     assert [name for name in names if name.startswith("dnspanel/") and not name.startswith("dnspanel/cli/")] == [
         "dnspanel/LICENSE",
         "dnspanel/NOTICE",

@@ -1,6 +1,6 @@
 """The command line against a whole panel: imports, exports and waits, until all three name servers answer.
 
-Tests `cli.exports`, `cli.imports` and `cli.waiting` too.
+Tests `zones.exports`, `zones.imports` and `cli.waiting` too.
 """
 
 import gzip

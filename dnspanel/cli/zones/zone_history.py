@@ -19,7 +19,7 @@ from dnspanel.cli.written import (
     writing_options,
 )
 from dnspanel.cli.zone_paths import zone_path
-from dnspanel.cli.zone_restore import show_restored
+from dnspanel.cli.zones.zone_restore import show_restored
 
 _HISTORY = (
     Column("REVISION", "revision", right=True),

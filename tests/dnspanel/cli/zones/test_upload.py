@@ -8,12 +8,12 @@ from pathlib import Path
 import click
 import pytest
 
-from dnspanel.cli import upload as module
 from dnspanel.cli.client import Client
 from dnspanel.cli.config import Config
 from dnspanel.cli.errors import Refused
 from dnspanel.cli.session import Session
-from dnspanel.cli.upload import upload
+from dnspanel.cli.zones import upload as module
+from dnspanel.cli.zones.upload import upload
 from tests.dnspanel.cli.test_client import Server, server
 
 __all__ = ["server"]

@@ -11,7 +11,7 @@ from dnspanel.cli import output
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.waiting import details_of
-from dnspanel.cli.zone_history import undo_publication
+from dnspanel.cli.zones.zone_history import undo_publication
 
 _LISTED = (
     Column("SEQUENCE", "sequence", right=True),

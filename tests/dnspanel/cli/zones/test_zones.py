@@ -1,4 +1,4 @@
-"""`dnspanel zones` and `dnspanel undo`; tests `cli.many`, `cli.zone_restore` and `cli.zone_history` too."""
+"""`dnspanel zones` and `dnspanel undo`; tests `cli.many`, `zones.zone_restore` and `zones.zone_history` too."""
 
 import json
 from collections.abc import Iterator

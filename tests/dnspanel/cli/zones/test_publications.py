@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from dnspanel.cli import publications
 from dnspanel.cli.session import Session
+from dnspanel.cli.zones import publications
 from tests.dnspanel.cli.conftest import Run
 
 

@@ -6,17 +6,17 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.dnssec_policies import policy_named
+from dnspanel.cli.dnssec.dnssec_policies import policy_named
 from dnspanel.cli.many import only_act, tell_others, tell_refusals
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.waiting import Waiting
 from dnspanel.cli.written import Writing, publish, show_written, writing_options
-from dnspanel.cli.zone_history import history, undo
 from dnspanel.cli.zone_paths import zone_path
-from dnspanel.cli.zone_restore import restore, tell_way_back
-from dnspanel.cli.zone_revisions import diff, revert
 from dnspanel.cli.zone_runs import run_to_end, show_run
+from dnspanel.cli.zones.zone_history import history, undo
+from dnspanel.cli.zones.zone_restore import restore, tell_way_back
+from dnspanel.cli.zones.zone_revisions import diff, revert
 
 _LISTED = (
     Column("ZONE", "name"),

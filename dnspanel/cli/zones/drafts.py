@@ -8,11 +8,11 @@ import click
 from dnspanel.cli import output
 from dnspanel.cli.durations import Ttl
 from dnspanel.cli.output import Column
-from dnspanel.cli.records import present_ttl
 from dnspanel.cli.session import Session, pass_session, shared_options
 from dnspanel.cli.written import Writing, confirm_option, show_changes_of, show_written, writing_options
 from dnspanel.cli.written import publish as send_and_wait
 from dnspanel.cli.zone_paths import segment, zone_path
+from dnspanel.cli.zones.records import present_ttl
 
 _LISTED = (
     Column("KEY", "key"),

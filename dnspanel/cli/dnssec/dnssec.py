@@ -7,10 +7,10 @@ from typing import Any
 import click
 
 from dnspanel.cli import output
-from dnspanel.cli.dnssec_keys import KEY_COLUMNS, key
-from dnspanel.cli.dnssec_other_keys import other_key
-from dnspanel.cli.dnssec_policies import policy
-from dnspanel.cli.dnssec_rollovers import rollover
+from dnspanel.cli.dnssec.dnssec_keys import KEY_COLUMNS, key
+from dnspanel.cli.dnssec.dnssec_other_keys import other_key
+from dnspanel.cli.dnssec.dnssec_policies import policy
+from dnspanel.cli.dnssec.dnssec_rollovers import rollover
 from dnspanel.cli.output import Column
 from dnspanel.cli.session import Session, options, pass_session, shared_options
 from dnspanel.cli.written import Writing, publish, show_written, writing_options

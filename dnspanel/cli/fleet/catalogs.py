@@ -7,8 +7,8 @@ import click
 
 from dnspanel.cli import output
 from dnspanel.cli.errors import Refused
+from dnspanel.cli.fleet.primaries import body_of_primaries, terms_options
 from dnspanel.cli.output import Column
-from dnspanel.cli.primaries import body_of_primaries, terms_options
 from dnspanel.cli.session import Session, options, pass_session, shared_options
 from dnspanel.cli.zone_paths import segment
 

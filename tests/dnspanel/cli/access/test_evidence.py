@@ -6,8 +6,8 @@ import pytest
 
 from dnspanel.evidence.deliver import target_of
 from dnspanel.evidence.models import Destination
+from tests.dnspanel.cli.access.test_directories import token as token
 from tests.dnspanel.cli.conftest import Run
-from tests.dnspanel.cli.test_directories import token as token
 from tests.dnspanel.evidence.conftest import at_home as at_home
 from tests.dnspanel.webhooks.receiver import Receiver
 

@@ -5,7 +5,8 @@ from typing import Any
 
 import click
 
-from dnspanel.cli import output, tokens
+from dnspanel.cli import output
+from dnspanel.cli.access import tokens
 from dnspanel.cli.output import Column
 from dnspanel.cli.passphrase import FILE, only_line_of
 from dnspanel.cli.session import C, Session, pass_session, shared_options

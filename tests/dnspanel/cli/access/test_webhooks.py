@@ -4,7 +4,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.cli.webhooks import EVENTS, FORMATS, STATES
+from dnspanel.cli.access.webhooks import EVENTS, FORMATS, STATES
 from dnspanel.webhooks.models import SUBSCRIBABLE, Delivery, DeliveryState, Format, Webhook
 from tests.dnspanel.cli.conftest import Run
 

@@ -3,7 +3,7 @@
 from functools import partial
 
 from dnspanel.api.v2.resources.tsig_keys import ALGORITHMS as TAKEN
-from dnspanel.cli.tsig_keys import ALGORITHMS
+from dnspanel.cli.access.tsig_keys import ALGORITHMS
 from tests.dnspanel.cli.conftest import Run
 
 SECRET = "MDEyMzQ1Njc4OWFiY2RlZjAxMjM0NTY3ODlhYmNkZWY="

@@ -1,4 +1,4 @@
-"""`dnspanel dnssec`. Tests `cli.dnssec_keys`, `cli.dnssec_other_keys` and `cli.dnssec_rollovers` too."""
+"""`dnspanel dnssec`. Tests `dnssec.dnssec_keys`, `dnssec.dnssec_other_keys` and `dnssec.dnssec_rollovers` too."""
 
 import subprocess
 from pathlib import Path

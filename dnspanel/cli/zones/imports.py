@@ -16,8 +16,8 @@ from dnspanel.cli.passphrase import passphrase_in, passphrase_option
 from dnspanel.cli.progress import progress
 from dnspanel.cli.session import Session, options, options_as, pass_session, shared_options
 from dnspanel.cli.standard_input import STANDARD_INPUT, standard_input_as_file
-from dnspanel.cli.upload import upload
 from dnspanel.cli.waiting import DEFAULT_TIMEOUT, wait_for
+from dnspanel.cli.zones.upload import upload
 
 POLL_SECONDS = 0.5
 MOST_FAULTS = 20

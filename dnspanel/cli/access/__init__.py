@@ -1,0 +1,1 @@
+"""Commands about people, tokens, and those who are notified or asked."""

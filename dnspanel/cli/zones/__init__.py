@@ -1,0 +1,1 @@
+"""Commands about zones and records: read, change, publish, import, export."""
