@@ -51,7 +51,7 @@ class Manifest:
 
     @classmethod
     def from_json(cls, text: bytes) -> Self:
-        """The inverse. Raises BadArchive."""
+        """Read what `to_json` wrote. Raise BadArchive."""
         try:
             message: Any = json.loads(text)
             if message["format"] != FORMAT:
@@ -128,7 +128,7 @@ def _copy_dump(tar: tarfile.TarFile, manifest: Manifest, dump: Path) -> None:
 
 
 def _member(tar: tarfile.TarFile, name: str) -> IO[bytes]:
-    """The next member, which must be a plain file of this name."""
+    """Return the next member, which must be a plain file of this name."""
     member = tar.next()
     content = tar.extractfile(member) if member is not None and member.isfile() and member.name == name else None
     if content is None:

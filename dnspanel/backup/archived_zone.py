@@ -41,7 +41,7 @@ class ArchivedKey:
 
 @dataclass(frozen=True, slots=True)
 class ArchivedZone:
-    """A zone as it was when the archive was made."""
+    """A zone in the state that the archive has."""
 
     manifest: Manifest
     row: Row

@@ -93,12 +93,12 @@ def forget_left_out() -> str:
 
 
 def counts(conn: Connection) -> dict[str, int]:
-    """How many rows there are of what matters."""
+    """Return the number of rows of the important tables."""
     return {what: _one(conn, sql) for what, sql in _COUNTED.items()}
 
 
 def migrations(conn: Connection) -> dict[str, tuple[str, ...]]:
-    """The migrations that the database has, by app."""
+    """Return the migrations that the database has, by app."""
     found: dict[str, list[str]] = {}
     for app, name in conn.execute("SELECT app, name FROM django_migrations ORDER BY app, name").fetchall():
         found.setdefault(app, []).append(name)
@@ -106,7 +106,7 @@ def migrations(conn: Connection) -> dict[str, tuple[str, ...]]:
 
 
 def consistency(conn: Connection) -> Iterator[Finding]:
-    """What must be so in every database of the panel, one check after the other."""
+    """Check what is true in every database of the panel, one check after the other."""
     yield Finding("the log has no gap", _examples(conn, _GAPS))
     yield Finding("the head is the last publication", _examples(conn, _HEAD_BEYOND))
     yield Finding("revisions of every zone are numbered without gaps", _examples(conn, _NUMBERS))

@@ -87,7 +87,7 @@ def _keys(conn: contents.Connection) -> Finding:
 
 
 def _digests(conn: contents.Connection, now: datetime) -> Iterator[Finding]:
-    """Whether its content compiles to the digests that its own segments say nodes have; for every schema."""
+    """Return whether the content compiles to the digests in its own segments, for every schema."""
     with snapshot(conn):
         head = publication_log.read_head(conn)
         if head is None:
@@ -101,7 +101,7 @@ def _digests(conn: contents.Connection, now: datetime) -> Iterator[Finding]:
 
 @contextmanager
 def _scratch_database(panel: Target) -> Iterator[Target]:
-    """A database of its own beside the panel's. Raises ProgramFailed without the right to make one."""
+    """Create a database beside the panel's, and drop it afterwards. Raise ProgramFailed without the right to."""
     scratch = panel.named(f"{panel.name[:40]}_drill_{secrets.token_hex(4)}")
     name = sql.Identifier(scratch.name)
     with psycopg.connect(**panel.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
@@ -118,7 +118,7 @@ def _scratch_database(panel: Target) -> Iterator[Target]:
 
 
 def _migrate(scratch: Target) -> None:
-    """In a process of its own: Django knows one database per process."""
+    """Migrate in a process of its own: Django knows one database per process."""
     environment = {**os.environ, "PANEL_DATABASE": url_of(scratch)}
     done = subprocess.run(
         [sys.executable, "-m", "django", "migrate", "--no-input", "--verbosity=0"],
@@ -133,7 +133,7 @@ def _migrate(scratch: Target) -> None:
 
 
 def url_of(target: Target) -> str:
-    """The database as PANEL_DATABASE names one."""
+    """Return the database as a URL for PANEL_DATABASE."""
     rest = {**target.parameters}
     host, port, name = rest.pop("host", ""), rest.pop("port", ""), rest.pop("dbname")
     who = ":".join(quote(rest.pop(key), safe="") for key in ("user", "password") if key in rest)

@@ -14,7 +14,7 @@ from dnspanel.texts import gettext
 
 
 class BackupError(Exception):
-    """Something about a backup that a person can read and mend."""
+    """A problem with a backup that a person can read and fix."""
 
 
 class ProgramFailed(BackupError):

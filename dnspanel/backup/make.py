@@ -1,8 +1,7 @@
-"""Make an archive of the panel: everything that cannot be made anew from something else. Verbs.
+"""Make an archive of the panel: everything that cannot be made again from something else. Verbs.
 
-That is the database, without sessions, one-time codes and counters
-(`contents.LEFT_OUT`). Segments, snapshots and the panel's own LMDB are made of
-it again, live numbers last an hour, and the two secrets (PANEL_MASTER_KEY,
+That is the database, without sessions, one-time codes and counters (`contents.LEFT_OUT`). Segments, snapshots and the
+panel's own LMDB are made from it again, and live numbers last an hour. The two secrets (PANEL_MASTER_KEY,
 PANEL_SECRET_KEY) belong beside the archive, never into it.
 """
 
@@ -26,9 +25,9 @@ from dnspanel.backup.programs import Target, panel_database, run
 
 
 def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
-    """The archive is at `path`, complete and synced, or nothing is; an older file there is replaced by it.
+    """Write the archive to `path`, complete and synced, or leave nothing. Replace an older file there.
 
-    Raises ProgramFailed and OSError.
+    Raise ProgramFailed and OSError.
     """
     partial = path.with_name(f".{path.name}.partial")
     try:
@@ -43,9 +42,10 @@ def back_up_to_file(*, path: Path, now: datetime) -> Manifest:
 
 
 def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: datetime) -> Manifest:
-    """The archive is written to `file`, a pipe perhaps; the panel remembers when.
+    """Write the archive to `file`, which can be a pipe, and record the time of the backup.
 
-    The dump lies in a private directory `beside` meanwhile, or where temporary files lie. Others work on.
+    The dump is in a private directory `beside` during this, or in the place of temporary files. Others can keep
+    working.
     """
     started = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=".backup-", dir=beside) as directory:
@@ -64,7 +64,7 @@ def back_up(*, file: IO[bytes], beside: Path | None, name: str = "", now: dateti
 
 
 def dump_database(*, target: Target, dump: Path, now: datetime) -> Manifest:
-    """The dump is written, and the manifest says what is in it: both see one snapshot of the database."""
+    """Write the dump, and return its manifest: both see one snapshot of the database."""
     with psycopg.connect(**target.parameters, autocommit=True) as conn:  # type: ignore[arg-type]
         conn.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
         exported = _row(conn, "SELECT pg_export_snapshot()")[0]
@@ -97,7 +97,7 @@ def _row(conn: contents.Connection, sql: LiteralString) -> tuple[Any, ...]:
 
 @contextmanager
 def _private(path: Path) -> Iterator[IO[bytes]]:
-    """A new file that only we can read."""
+    """Open a new file that only this user can read."""
     path.unlink(missing_ok=True)
     with os.fdopen(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         yield file

@@ -42,13 +42,13 @@ class Target:
         return Target({**self.parameters, "dbname": name})
 
     def environment(self) -> dict[str, str]:
-        """This process's environment, with the way to the database and no other."""
+        """Return this process's environment, with the access to this database only."""
         others = {name: value for name, value in os.environ.items() if not name.startswith("PG")}
         return others | {_ENVIRONMENT[key]: value for key, value in self.parameters.items()}
 
 
 def panel_database() -> Target:
-    """The database that Django uses."""
+    """Return the database that Django uses."""
     parameters: Mapping[str, Any] = connection.get_connection_params()
     return Target({key: str(parameters[key]) for key in _ENVIRONMENT if parameters.get(key)})
 
@@ -61,7 +61,7 @@ def run(
     stdin: IO[bytes] | None = None,
     stdout: IO[bytes] | int = subprocess.DEVNULL,
 ) -> None:
-    """The program has ended well. Raise ProgramFailed with its stderr."""
+    """Run the program to its end. Raise ProgramFailed with its stderr."""
     with start(program, arguments, target, stdin=stdin or subprocess.DEVNULL, stdout=stdout) as process:
         _, stderr = process.communicate()
     refuse_failure(program, process.returncode, stderr)
@@ -70,7 +70,7 @@ def run(
 def start(
     program: str, arguments: Sequence[str], target: Target, *, stdin: IO[bytes] | int, stdout: IO[bytes] | int
 ) -> "subprocess.Popen[bytes]":
-    """The program runs; its complaints are in `stderr`. Raises ProgramFailed where it is not installed."""
+    """Start the program, with its complaints in `stderr`. Raise ProgramFailed if it is not installed."""
     return subprocess.Popen(
         [_path(program), *arguments], env=target.environment(), stdin=stdin, stdout=stdout, stderr=subprocess.PIPE
     )

@@ -1,7 +1,6 @@
-"""Put an archive back: into the panel's database, which then publishes nothing until a person has decided. Verbs.
+"""Restore an archive into the panel's database, which then publishes nothing until a person has decided. Verbs.
 
-What is replaced is replaced in one transaction: a restore that fails leaves
-the database as it was.
+The database is replaced in one transaction: a restore that fails changes nothing.
 """
 
 import logging
@@ -37,14 +36,14 @@ logger = logging.getLogger(__name__)
 
 
 def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
-    """The database is what it was when the archive was made, brought to this panel's schema, and publishing is held.
+    """Restore the database from the archive, migrate it to this panel's schema, and hold publishing.
 
     1. Check the archive to its end, and that this panel can use it.
-    2. Refuse while somebody is connected, or where something would be lost that nobody gave up.
-    3. Replace the database in one transaction, with the hold in it, and without anybody's session or one-time code.
+    2. Refuse if clients are connected, or if data would be lost that no one agreed to lose.
+    3. Replace the database in one transaction, with the hold in it, and without sessions and one-time codes.
     4. Migrate.
 
-    Raises BackupError; before step 3 has ended nothing is changed.
+    Raise BackupError; before step 3 has ended nothing is changed.
     """
     with tempfile.TemporaryDirectory(prefix="restore-") as directory:
         dump = Path(directory) / DUMP
@@ -89,9 +88,9 @@ def refuse_other_age(manifest: Manifest) -> None:
 
 
 def replace_database(*, target: Target, dump: Path, after: str = "") -> None:
-    """The database holds what is in the dump and nothing else; in one transaction, `after` at its end.
+    """Replace the database by the content of the dump in one transaction, with `after` at its end.
 
-    Raises ProgramFailed; then it is as it was.
+    Raise ProgramFailed; the database is then unchanged.
     """
     with tempfile.NamedTemporaryFile(prefix="restore-list-") as listed:
         listed.write(_contents(dump, target))
@@ -130,7 +129,7 @@ def _pour(reader: "subprocess.Popen[bytes]", psql: "subprocess.Popen[bytes]", af
 
 
 def _contents(dump: Path, target: Target) -> bytes:
-    """What is to be restored: everything but the schema `public` itself, which is there."""
+    """Return what to restore: everything but the schema `public` itself, which exists."""
     with tempfile.TemporaryFile() as listed:
         run("pg_restore", ["--list", str(dump)], target, stdout=listed)
         listed.seek(0)
@@ -148,7 +147,7 @@ def _refuse_database(target: Target, replace: bool) -> None:
 
 
 def _hold_sql(reason: str, now: datetime) -> str:
-    """The hold, in the transaction of the restore: no process that starts early finds a moment without it."""
+    """Return the SQL of the hold. In the restore's transaction, no process sees a database without it."""
     quoted = [psycopg.sql.Literal(value).as_string(None) for value in (format_text(reason), now.isoformat())]
     return f"UPDATE zones_loghead SET held_reason = {quoted[0]}, held_since = {quoted[1]};"
 

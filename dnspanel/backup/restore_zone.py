@@ -34,7 +34,7 @@ ACTION = "zone.restore-from-backup"
 
 @dataclass(frozen=True, slots=True)
 class ZonePlan:
-    """What restoring a zone would do now. `zone` is None for one that is created again."""
+    """What restoring a zone would do now. Without a `zone`, it is created again."""
 
     archived: ArchivedZone
     zone: Zone | None
@@ -82,11 +82,11 @@ def restore_zone(
     confirmed: bool = False,
     serial: int | None = None,
 ) -> list[Publication]:
-    """Publish the zone as the archive has it; return the publications, none where it is so already.
+    """Publish the zone in the state that the archive has. Return the publications; empty if nothing differs.
 
-    `serial` is what a zone that is created again begins above, for secondaries that know a higher serial than the
-    archive has. Raise BackupError or ZoneError; then what was not published stays as it is. The audit log says who did
-    it and from which archive.
+    A zone that is created again begins above `serial`, for secondaries that know a higher serial than the archive.
+    Raise BackupError or ZoneError; what was not published then stays as before. The audit log has the actor and the
+    archive.
     """
     plan = plan_restore(archived)
     if plan.zone is None:

@@ -1,4 +1,4 @@
-"""Who may know of secondaries and set them up, and which zones each of them transfers. The only doors to them."""
+"""Access checks: the right to see and to set up secondaries, and which zones each secondary transfers."""
 
 from django.db.models import Q, QuerySet
 
@@ -26,13 +26,13 @@ NARROW = gettext_noop(
 
 
 def secondaries_visible_to(person: Person) -> QuerySet[Secondary]:
-    """All secondaries, for who may see nodes; raises Forbidden for anybody else."""
+    """Return all secondaries for a person who can see nodes. Raise Forbidden for anyone else."""
     require(person, Permission.FLEET)
     return Secondary.objects.select_related("team")
 
 
 def secondary_for(person: Person, pk: int) -> Secondary:
-    """The secondary with this id; raises Forbidden, or SecondaryUnknown."""
+    """Return the secondary with this id. Raise Forbidden or SecondaryUnknown."""
     found = secondaries_visible_to(person).filter(pk=pk).first()
     if found is None:
         raise SecondaryUnknown
@@ -40,13 +40,16 @@ def secondary_for(person: Person, pk: int) -> Secondary:
 
 
 def may_set_up(person: Person) -> bool:
-    """Whether this person may make, change and delete secondaries."""
+    """Return whether this person can create, change and delete secondaries."""
     actor = actor_of(person)
     return actor is not None and can(actor, Permission.NODES) and actor.may_everywhere(Right.READ)
 
 
 def require_set_up(person: Person) -> Actor:
-    """The actor, if it may set secondaries up; raises Forbidden: whoever can may read every zone by one."""
+    """Return the actor if it can set up secondaries. Raise Forbidden.
+
+    A person who can set one up can read every zone through it.
+    """
     actor = actor_of(person)
     if actor is None or not can(actor, Permission.NODES):
         raise Forbidden(Permission.NODES)
@@ -56,7 +59,7 @@ def require_set_up(person: Person) -> Actor:
 
 
 def members_visible_to(person: Person, secondary: Secondary) -> QuerySet[Member]:
-    """The zones of a secondary that this person may know of."""
+    """Return the zones of a secondary that this person can see."""
     members = Member.objects.filter(secondary=secondary, until=None)
     actor = actor_of(person)
     if actor is not None and actor.may_everywhere(Right.READ):
@@ -65,31 +68,31 @@ def members_visible_to(person: Person, secondary: Secondary) -> QuerySet[Member]
 
 
 def members_of_zone(person: Person, zone: Zone) -> QuerySet[Member]:
-    """Every secondary's state of a zone that the person sees; none for who may not see nodes."""
+    """Return every secondary's state of a zone that the person sees; empty if the person cannot see nodes."""
     if not can(person, Permission.FLEET):
         return Member.objects.none()
     return Member.objects.filter(zone=zone, until=None).select_related("secondary")
 
 
 def chosen_zones(secondary: Secondary) -> QuerySet[Zone]:
-    """The zones that are chosen for it, those that it cannot have included."""
+    """Return the zones that are chosen for the secondary, including those that it cannot have."""
     chosen = Zone.objects.filter(_chosen(secondary), deleted_at=None)
     # A catalog of ours is for whoever is to have it by name.
     return chosen if secondary.choice == ZoneChoice.LIST else chosen.exclude(PRODUCERS)
 
 
 def zones_given_to(secondary: Secondary) -> QuerySet[Zone]:
-    """The zones that it may transfer: the chosen ones that nodes serve, without those that cannot be given."""
+    """Return the zones that the secondary is allowed to transfer: chosen, served by nodes, and possible to transfer."""
     return chosen_zones(secondary).filter(Q(is_served=True) | PRODUCERS).exclude(withheld())
 
 
 def withheld_zones_of(secondary: Secondary) -> QuerySet[Zone]:
-    """The chosen zones that it does not get, because the nodes sign them and no transfer of them can be signed."""
+    """Return the chosen zones that it does not get: nodes sign them, and no transfer of them can be signed."""
     return chosen_zones(secondary).filter(withheld())
 
 
 def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
-    """The zone of this canonical name; raises TransferRefused if this secondary does not get it."""
+    """Return the zone of this canonical name. Raise TransferRefused if this secondary does not get it."""
     zone = chosen_zones(secondary).filter(name=name).select_related("signing").first()
     if zone is None:  # whether there is such a zone is not for who has no share in it
         raise TransferRefused(
@@ -102,9 +105,9 @@ def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
 
 
 def zone_open_to(name: str, address: str) -> Zone:
-    """The zone of this canonical name, for who asks from here without a key; raises TransferRefused.
+    """Return the zone of this canonical name for a client at this address without a key. Raise TransferRefused.
 
-    To whom it is not open, the same is said whether there is such a zone or not.
+    The reason is the same for a zone that is not open and for one that does not exist.
     """
     found = OpenZone.objects.filter(zone__name=name, zone__deleted_at=None).select_related("zone__signing").first()
     if found is None or not is_within(address, found.networks, ()):
@@ -114,7 +117,7 @@ def zone_open_to(name: str, address: str) -> Zone:
 
 
 def reason_against(zone: Zone) -> str:
-    """Why nobody gets this zone now, in words; "" if nothing is against it. Its signing must be loaded."""
+    """Return why no secondary gets this zone now, or "". Its signing must be loaded."""
     state = loaded_signing_of(zone)
     if state.is_signed and signer() is None:
         return gettext(SIGNED).format(name=zone.name)
@@ -129,13 +132,16 @@ def _refuse_ungiven(zone: Zone) -> None:
 
 
 def certificates_in_use() -> tuple[str, ...]:
-    """The certificates (PEM) of every active secondary, each once."""
+    """Return the certificates (PEM) of all active secondaries, each once."""
     found = Secondary.objects.filter(active=True).exclude(certificate="").values_list("certificate", flat=True)
     return tuple(sorted(set(found)))
 
 
 def secondaries_at(address: str) -> list[int]:
-    """The ids of the active secondaries that may transfer from this address: before they sign, nothing else tells."""
+    """Return the ids of the active secondaries that can transfer from this address.
+
+    Before a client signs, only its address says who it can be.
+    """
     found = Secondary.objects.filter(active=True).values_list("pk", "networks", "addresses")
     return [pk for pk, networks, addresses in found if is_within(address, networks, addresses)]
 

@@ -10,7 +10,7 @@ TLS_PORT = 853  # RFC 9103, section 6
 
 
 def canonical_address(text: str) -> str | None:
-    """The address as it is stored, without port 53; None for what is no IP address, with a port or without."""
+    """Return the address in its stored form, without port 53; None if it is not an IP address with or without port."""
     text = text.strip()
     if not is_resolver(text):
         return None
@@ -20,17 +20,17 @@ def canonical_address(text: str) -> str | None:
 
 
 def host_and_port(address: str) -> tuple[str, int]:
-    """The two parts of a canonical address."""
+    """Return the host and port of a canonical address."""
     return split_resolver(address)
 
 
 def tls_host_and_port(address: str) -> tuple[str, int]:
-    """The two parts of an address at which TLS is spoken, its port being 853 where none is written."""
+    """Return the host and port of an address that speaks TLS; the port is 853 if the address has none."""
     return split_resolver(address, TLS_PORT)
 
 
 def canonical_network(text: str) -> str | None:
-    """The network in CIDR, an address being one of its own; None for what is neither."""
+    """Return the network in CIDR form; an address is a network of its own. None if the text is neither."""
     try:
         return str(ip_network(text.strip()))
     except ValueError:
@@ -38,7 +38,7 @@ def canonical_network(text: str) -> str | None:
 
 
 def is_within(address: str, networks: Sequence[str], addresses: Sequence[str]) -> bool:
-    """Whether the address is in one of the networks; where there are none, whether it is one of the addresses."""
+    """Return whether the address is in one of the networks, or one of the addresses if there are no networks."""
     parsed = ip_address(address)
     if networks:
         return any(parsed in ip_network(network) for network in networks)

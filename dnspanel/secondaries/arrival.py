@@ -1,4 +1,4 @@
-"""Which secondaries do not answer yet with what was published of their zones: for whoever waits for it. Reads."""
+"""Find the secondaries that do not answer yet with what was published of their zones. Reads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -45,7 +45,10 @@ ORDER BY s.name"""
 
 @dataclass(frozen=True, slots=True)
 class Lacking:
-    """A secondary that does not answer with some zones of a publication; no zones: nobody has looked at it yet."""
+    """A secondary that does not answer with some zones of a publication.
+
+    Without zones, the panel has not yet looked at the publication for it.
+    """
 
     name: str
     zones: int
@@ -64,9 +67,9 @@ class Lacking:
 
 
 def secondaries_lacking(publication: Publication) -> list[Lacking]:
-    """The active secondaries whose own answers over DNS do not show the publication yet, by name. One query.
+    """Return the active secondaries whose DNS answers do not show the publication yet, by name. One query.
 
-    A zone that a secondary does not get, such as one that is deleted, is nothing that it lacks.
+    A zone that a secondary does not get, such as a deleted one, does not count.
     """
     with connection.cursor() as cursor:
         cursor.execute(_LACKING, {"sequence": publication.sequence})
@@ -74,10 +77,10 @@ def secondaries_lacking(publication: Publication) -> list[Lacking]:
 
 
 def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dict[str, str]]:
-    """Of each zone (id) the active secondaries that do not answer with this revision or a later one, and why.
+    """Return for each zone (id) the active secondaries that do not answer with this revision yet, and why.
 
-    One query. A secondary that has not looked at the publication counts, because the zone may have become one of its
-    own by it.
+    One query. A secondary also counts if the panel has not looked at the publication for it, because the publication
+    can give it the zone.
     """
     if not steps:
         return {}

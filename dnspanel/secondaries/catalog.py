@@ -1,7 +1,7 @@
-"""Catalog zones (RFC 9432): the name of a secondary's, and what it says about its members.
+"""Catalog zones (RFC 9432): the name of a secondary's catalog, and the records of its members.
 
-A member's record lies at `<label>.zones.<catalog>`; the label is another one each time that a zone becomes a member,
-so whoever follows the catalog then begins the zone anew (RFC 9432, section 5.6).
+The record of a member is at `<label>.zones.<catalog>`. A zone gets a new label each time it becomes a member, so that
+consumers of the catalog reset the zone (RFC 9432, section 5.6).
 """
 
 from collections.abc import Iterator
@@ -27,27 +27,27 @@ _MEMBER = ("label", "zone_name", "catalog_group", "coo")
 
 
 def catalog_name(secondary: Secondary) -> str:
-    """The name of the secondary's catalog zone, which stays as it is."""
+    """Return the name of the secondary's catalog zone, which never changes."""
     return f"{_START}{secondary.pk}.{OF_SECONDARIES}"
 
 
 def is_catalog_of(secondary: Secondary, name: str) -> bool:
-    """Whether this canonical name is that of the secondary's own catalog zone."""
+    """Return whether this canonical name is the secondary's own catalog zone."""
     return name == catalog_name(secondary)
 
 
 def soa_of(secondary: Secondary, serial: int) -> RRset:
-    """Its SOA at this serial."""
+    """Return the SOA of the catalog at this serial."""
     return catalog_soa(catalog_name(secondary), serial)
 
 
 def catalog_soa(name: str, serial: int) -> RRset:
-    """The SOA of the catalog zone of this name."""
+    """Return the SOA of the catalog zone of this name."""
     return RRset(name, rdtypes.SOA, TTL, (f"{NOWHERE} {NOWHERE} {serial} {_TIMERS}",))
 
 
 def head_of(secondary: Secondary) -> tuple[RRset, RRset]:
-    """What it has besides SOA and members: an NS and its version."""
+    """Return the records other than SOA and members: an NS and the version."""
     name = catalog_name(secondary)
     return (
         RRset(name, rdtypes.NS, TTL, (NOWHERE,)),
@@ -56,14 +56,14 @@ def head_of(secondary: Secondary) -> tuple[RRset, RRset]:
 
 
 def member_owner(catalog: str, label: str) -> str:
-    """Where the record of a member lies."""
+    """Return the owner name of a member's record."""
     return f"{label}.zones.{catalog}"
 
 
 def member_rrsets(catalog: str, label: str, zone_name: str, group: str, coo: str = "", ttl: int = TTL) -> list[RRset]:
-    """The records by which a zone is a member: in a group, or on its way to another catalog, if so (section 4.3).
+    """Return the records that make a zone a member, with its group and its `coo` (RFC 9432, section 4.3).
 
-    Another TTL, which means nothing, makes the first one a new record to who transfers changes.
+    The TTL must never change: consumers that transfer changes take a record with another TTL for a new one.
     """
     owner = member_owner(catalog, label)
     found = [RRset(owner, rdtypes.PTR, ttl, (zone_name,))]
@@ -75,7 +75,7 @@ def member_rrsets(catalog: str, label: str, zone_name: str, group: str, coo: str
 
 
 def members_of(secondary: Secondary) -> Iterator[RRset]:
-    """The records of all members, a bounded number in memory at a time."""
+    """Yield the records of all members, with a bounded number in memory."""
     name = catalog_name(secondary)
     members = Member.objects.filter(secondary=secondary, until=None).order_by("pk")
     for row in members.values_list(*_MEMBER).iterator(2_000):
@@ -83,7 +83,7 @@ def members_of(secondary: Secondary) -> Iterator[RRset]:
 
 
 def changes_since(secondary: Secondary, serial: int, *, most: int) -> tuple[list[RRset], list[RRset]] | None:
-    """The member records that are gone since this serial, and those that are new; None if that is unknown, or long."""
+    """Return the member records that were removed and added since this serial; None if unknown, or too many."""
     if not secondary.catalog_floor <= serial <= secondary.catalog_serial:
         return None
     name = catalog_name(secondary)

@@ -1,4 +1,4 @@
-"""Certificates by which the servers of secondaries are known, as somebody pastes them. Pure."""
+"""Certificates that identify the servers of secondaries, as a person pastes them. Pure."""
 
 from cryptography.hazmat.primitives.asymmetric import rsa
 
@@ -13,7 +13,7 @@ _LEAST_RSA_BITS = 2048  # OpenSSL takes no fewer
 
 
 def canonical_certificates(text: str) -> str:
-    """The certificates as they are stored, "" for none; raises CertificateRefused."""
+    """Return the certificates in their stored form, "" for an empty text. Raise CertificateRefused."""
     if text.strip() and len(text) > LONGEST:
         raise CertificateRefused(gettext("At most {longest:,} characters.").format(longest=LONGEST))
     try:

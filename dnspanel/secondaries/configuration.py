@@ -40,9 +40,9 @@ def parts_for(
     zones: Sequence[str] = (),
     tls: TlsEndpoint | None = None,
 ) -> list[Part]:
-    """The configuration; `gateways` are our addresses with ports, and `zones` are named where no catalog is read.
+    """Return the configuration. `gateways` are our addresses with ports; `zones` are listed if no catalog is read.
 
-    One that has to transfer over TLS is told how by `tls`; without, its transfers would be refused.
+    `tls` describes transfers over TLS. A secondary that must use TLS needs it, or its transfers are refused.
     """
     over_tls = tls if secondary.transport != Transport.ANY else None
     made = _Made(secondary, [host_and_port(each) for each in gateways], secret, over_tls)
@@ -74,7 +74,7 @@ class _Made:
         self._secret = secret
 
     def files(self) -> list[Part]:
-        """What goes into files of its own, before all else."""
+        """Return the parts that are files of their own; they come first."""
         if self._tls is None or not self._tls.authority or self._pins_key:
             return []
         return [Part(gettext("as the file {path}").format(path=f"{self._place}/{_AUTHORITY}"), self._tls.authority)]
@@ -84,7 +84,7 @@ class _Made:
         return self._place == _PLACES[Kind.KNOT]
 
     def _own(self, name: str, key_name: str, form: str) -> str:
-        """The lines that name its certificate and key, where it has to show one."""
+        """Return the lines with its own certificate and key, if it has to show one."""
         if not self._shows_certificate:
             return ""
         return form.format(name, f"{self._place}/{_CERTIFICATE}") + form.format(key_name, f"{self._place}/{_KEY}")

@@ -1,13 +1,13 @@
-"""What may go wrong with secondaries, as one tree. Every message can be shown to the person who caused it.
+"""Errors of secondaries, as one tree. Every message can be shown to the person who caused it.
 
 SecondaryError
-├── SecondaryUnknown      no such secondary, as far as this person may know
+├── SecondaryUnknown      there is no such secondary, or this person cannot see it
 ├── SecondaryRefused      a field of the secondary is not acceptable
 ├── CertificateRefused    a certificate cannot be used
 ├── KeylessRefused        networks or addresses of a zone are not acceptable
 └── TransferRefused       it may not transfer this zone, or not now
 
-SeesTooLittle is a zones.errors.Forbidden: who does not see every zone makes no secondary.
+SeesTooLittle is a zones.errors.Forbidden: only people who see every zone can make a secondary.
 """
 
 from dnspanel.accounts.actors.roles import Permission
@@ -17,7 +17,7 @@ from dnspanel.zones.errors import Forbidden, ZoneError
 
 
 class SecondaryError(Exception):
-    """Something about a secondary that a person can read and mend."""
+    """A problem with a secondary that a person can read and fix."""
 
 
 class SecondaryUnknown(SecondaryError):
@@ -32,7 +32,7 @@ class SecondaryRefused(SecondaryError, FieldsRefused):
 
 
 class CertificateRefused(SecondaryError):
-    """What is given as a certificate is none, or one that cannot be used."""
+    """The text is not a certificate, or the certificate cannot be used."""
 
 
 class KeylessRefused(SecondaryError):

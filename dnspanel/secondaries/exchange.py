@@ -42,19 +42,19 @@ class Answer:
 
 
 def not_allowed() -> Answer:
-    """The answer of a server that is asked nothing."""
+    """Return the answer for a server that the panel does not ask."""
     return Answer(gettext("The panel does not send there: PANEL_SECONDARY_NETWORKS."))
 
 
 def unanswered() -> Answer:
-    """The answer of a server that gave none in time."""
+    """Return the answer for a server that sent none in time."""
     return Answer(gettext("It did not answer."))
 
 
 def notify_message(zone_name: str, soa: RRset | None) -> dns.message.Message:
-    """Return NOTIFY (RFC 1996) for a zone: by its new SOA whoever gets it knows whether to transfer, and need not ask.
+    """Return NOTIFY (RFC 1996) for a zone, with its new SOA if it is given.
 
-    Without one, whoever gets it asks for the SOA.
+    With the SOA, the receiver knows at once whether to transfer. Without it, the receiver asks for it.
     """
     message = dns.message.make_query(zone_name, dns.rdatatype.SOA, flags=int(dns.flags.AA))
     message.set_opcode(dns.opcode.NOTIFY)
@@ -66,17 +66,17 @@ def notify_message(zone_name: str, soa: RRset | None) -> dns.message.Message:
 
 
 def soa_question(zone_name: str) -> dns.message.Message:
-    """The question for a zone's SOA, not to be recursed for."""
+    """Return the question for a zone's SOA, without recursion."""
     return dns.message.make_query(zone_name, dns.rdatatype.SOA, flags=0)
 
 
 def exchange(
     messages: Sequence[dns.message.Message], *, address: str, key: dns.tsig.Key | None, seconds: float
 ) -> list[Answer]:
-    """What answered each of these within so many seconds for every window of them; the address is checked again.
+    """Send the messages and return their answers; each window of them has `seconds`. Check the address again first.
 
-    An answer that the key did not sign says nothing, but for the reason that a server gives for not taking it.
-    Without a key nothing is signed, and whatever answers the message from there counts.
+    An answer without a good signature of the key counts only as the reason of a server that rejects the message.
+    Without a key nothing is signed, and any answer from that address counts.
     """
     host, port = host_and_port(address)
     if not outbound.is_allowed(host, settings.SECONDARY_NETWORKS):
@@ -130,7 +130,7 @@ def _window(
 
 
 def with_own_ids(messages: Sequence[dns.message.Message]) -> dict[int, int]:
-    """No two of the messages have the same id any more; their numbers by id."""
+    """Give each message another id, and return the numbers of the messages by id."""
     found: dict[int, int] = {}
     for number, message in enumerate(messages):
         while message.id in found:
@@ -140,7 +140,7 @@ def with_own_ids(messages: Sequence[dns.message.Message]) -> dict[int, int]:
 
 
 def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | None) -> Answer | None:
-    """What a message that came says about the message; None if it says nothing."""
+    """Return what this answer says about the message; None if it says nothing."""
     try:
         keyring = None if key is None else {key.name: key}
         message = dns.message.from_wire(wire, keyring=keyring, request_mac=query.mac)
@@ -159,7 +159,7 @@ def read_answer(wire: bytes, query: dns.message.Message, key: dns.tsig.Key | Non
 
 
 def _read_unsigned(wire: bytes, query: dns.message.Message) -> Answer | None:
-    """The reason that a server gives for not taking a message, which proves nothing."""
+    """Return the reason of a server that rejects a message. It is unsigned and proves nothing."""
     try:
         message = dns.message.from_wire(wire)
     except (dns.exception.DNSException, ValueError):

@@ -27,12 +27,13 @@ def exchange_over_tls(
     seconds: float,
     certificates: frozenset[str] = frozenset(),
 ) -> list[Answer]:
-    """What answered each of these within so many seconds for every window of them; the address is checked again.
+    """Send the messages over TLS and return their answers; each window has `seconds`. Check the address first.
 
-    The server must show one of the certificates (fingerprints) where there are some. Where there are none, its
-    signatures alone prove who it is, and TLS keeps the questions from listeners.
+    The server must show one of the certificates (fingerprints), if any are given. Without them, only its signatures
+    prove who it is, and TLS keeps the questions from listeners.
 
-    One that ends the connection is asked once more for what it owes: NSD ends them whenever it has taken in a zone.
+    If the server closes the connection, ask once more for the missing answers: NSD closes its connections whenever it
+    has loaded a zone.
     """
     if not outbound.is_allowed(address[0], settings.SECONDARY_NETWORKS):
         return [not_allowed()] * len(messages)
@@ -45,7 +46,7 @@ def exchange_over_tls(
 
 
 def _ended() -> Answer:
-    """The answer of a server that ended the connection before it gave one."""
+    """Return the answer for a server that closed the connection before it answered."""
     return Answer(gettext("It ended the connection without an answer."))
 
 
@@ -56,7 +57,7 @@ def _on_one_connection(
     seconds: float,
     certificates: frozenset[str],
 ) -> list[Answer]:
-    """As `exchange_over_tls`, without a second connection."""
+    """Do the same as `exchange_over_tls`, without a second connection."""
     if not messages:
         return []
     host, port = address
@@ -101,7 +102,7 @@ def _connected(host: str, port: int, seconds: float) -> ssl.SSLSocket:
 def _window(
     stream: ssl.SSLSocket, messages: Sequence[dns.message.Message], key: dns.tsig.Key, seconds: float
 ) -> list[Answer]:
-    """The answers to these; unanswered for each that had none in time, ended where the connection was before."""
+    """Return the answers to these messages: unanswered without one in time, ended after the connection was closed."""
     deadline = time.monotonic() + seconds
     waiting = with_own_ids(messages)
     found = [unanswered()] * len(messages)
@@ -134,7 +135,7 @@ def _next_message(stream: ssl.SSLSocket, deadline: float) -> bytes:
 
 
 def _read(stream: ssl.SSLSocket, length: int, deadline: float) -> bytes:
-    """Exactly so many bytes; raises TimeoutError after the deadline, ConnectionError where the server ended it."""
+    """Read exactly `count` bytes. Raise TimeoutError after the deadline, ConnectionError if the server closed."""
     found = b""
     while len(found) < length:
         left = deadline - time.monotonic()

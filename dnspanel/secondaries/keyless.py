@@ -54,9 +54,9 @@ def keyless_of(zone: Zone) -> Keyless:
 
 
 def open_to(*, zone: Zone, networks: Sequence[str], by: Author, now: datetime) -> None:
-    """Whoever asks from these networks may transfer the zone without a key; none: nobody may.
+    """Let clients in these networks transfer the zone without a key; without networks, let no client.
 
-    Raises RightMissing for who may not change the zone's settings or does not see all of it, and KeylessRefused.
+    Raise RightMissing for a person who cannot change the zone's settings or does not see all of it, and KeylessRefused.
     """
     access.require_right(by, zone, Right.SETTINGS)
     if by is not None and access.visibility_of(by, zone) is not None:
@@ -77,10 +77,10 @@ def open_to(*, zone: Zone, networks: Sequence[str], by: Author, now: datetime) -
 
 
 def notify_also(*, zone: Zone, addresses: Sequence[str], by: Author, now: datetime) -> None:
-    """NOTIFY goes to exactly these addresses, besides secondaries, after each publication of the zone and now.
+    """Set the addresses that get NOTIFY in addition to secondaries, after each publication of the zone and now.
 
-    Raises RightMissing for who may not change the zone's settings, and KeylessRefused: also for an address to which
-    the panel does not send.
+    Raise RightMissing for a person who cannot change the zone's settings, and KeylessRefused, also for an address that
+    the panel does not send to.
     """
     access.require_right(by, zone, Right.SETTINGS)
     faults: dict[str, list[str]] = {}
@@ -113,9 +113,9 @@ def change(*, zone: Zone, networks: Sequence[str], addresses: Sequence[str], by:
 
 
 def notify_zone(*, zone: Zone, now: datetime) -> int:
-    """NOTIFY for the zone waits for every secondary and address that has it; returns how many.
+    """Queue NOTIFY for the zone to every secondary and address that has it. Return how many there are.
 
-    Whoever may ask for that is the caller's to know: it says nothing that a publication would not.
+    The caller checks the right to do so. NOTIFY says no more than a publication does.
     """
     with transaction.atomic():
         of_zone = Member.objects.filter(zone=zone, until=None, secondary__active=True)

@@ -11,17 +11,17 @@ from dnspanel.secondaries.models import Secondary
 
 
 def secondary_by_key_name(name: str) -> Secondary | None:
-    """The secondary whose key has this canonical name."""
+    """Return the secondary whose key has this canonical name."""
     return Secondary.objects.filter(tsig_name=name).first()
 
 
 def key_of(secondary: Secondary) -> dns.tsig.Key:
-    """The key that signs what is sent to it."""
+    """Return the key that signs messages to the secondary."""
     return _key(secondary, secondary.tsig_secret)
 
 
 def good_keys_of(secondary: Secondary, now: datetime) -> list[dns.tsig.Key]:
-    """The keys that it may sign with: its own and, for a day after a rotation, the one before."""
+    """Return the keys that the secondary can sign with: its own and, for a day after a rotation, the old one."""
     found = [key_of(secondary)]
     if secondary.old_secret is not None and secondary.old_secret_until is not None and secondary.old_secret_until > now:
         found.append(_key(secondary, secondary.old_secret))

@@ -74,22 +74,21 @@ RETURNING m.since"""
 
 
 def head() -> int:
-    """The newest sequence of the log."""
+    """Return the newest sequence of the log."""
     return LogHead.objects.values_list("sequence", flat=True).get()
 
 
 def lock_members() -> None:
-    """Nobody else moves members until this transaction ends: two at once would wait for each other's rows."""
+    """Lock members until this transaction ends: two processes at once would wait for each other's rows."""
     lock_until_commit(Lock.SECONDARY, 0)
 
 
 def note_publications(*, now: datetime) -> int:
-    """NOTIFY waits for each zone that was published since the last look, once however often that was.
+    """Queue NOTIFY for each zone that was published since the last look. Return how many zones.
 
-    Not for one that the secondary has fetched already, because it was told of the publication before.
-
-    One transaction; returns how many zones of secondaries that are. Members follow where zones came, went or changed
-    how they are signed. Without a secondary that is active there is nothing to do.
+    A zone counts once, however often it was published. Leave out a zone that the secondary has fetched already. Update
+    members if zones were created or deleted, or are signed in another way. One transaction. Without an active
+    secondary, do nothing.
     """
     with transaction.atomic():
         if not Secondary.objects.filter(active=True).exists():
@@ -111,14 +110,14 @@ def note_publications(*, now: datetime) -> int:
 
 
 def follow(*, secondary_id: int, now: datetime) -> bool:
-    """The members are the zones that the secondary gets, and the catalog's serial has moved if others were; whether.
+    """Make the members equal to the zones that the secondary gets. Return whether the catalog's serial moved.
 
-    A zone that becomes a member again has a new label, so that whoever follows the catalog begins it anew. One that
-    moves to another catalog of the same server keeps its label there, and the old catalog says where it goes (`coo`,
-    RFC 9432, section 4.3.1), so that the server goes on with what it has. It enters that one once the server knows.
+    A zone that becomes a member again gets a new label, so that consumers of the catalog reset it. A zone that moves to
+    another catalog of the same server keeps its label there, and the old catalog says where it goes (`coo`, RFC 9432,
+    section 4.3.1), so that the server keeps its data. It enters the other catalog once the server has read this.
 
-    Knot DNS knows no `coo`: it passes over what enters, and drops the zone once the old catalog does. Once it knows
-    that, it gets all of the new catalog, and with that the zone.
+    Knot DNS does not know `coo`: it ignores the zone in the new catalog, and removes it once the old catalog does.
+    After that it gets all of the new catalog, and with it the zone.
     """
     with transaction.atomic():
         lock_members()
@@ -157,14 +156,14 @@ def follow(*, secondary_id: int, now: datetime) -> bool:
 
 
 def _at_same_server(secondary_id: int) -> dict[int, Secondary]:
-    """The secondary and the active ones that have an address with it, locked in the order of their ids."""
+    """Lock and return the secondary and the active ones that share an address with it, in the order of ids."""
     addresses = Secondary.objects.filter(pk=secondary_id).values_list("addresses", flat=True).first()
     alike = Q(pk=secondary_id) | Q(active=True, addresses__overlap=addresses or [])
     return {each.pk: each for each in Secondary.objects.select_for_update().filter(alike).order_by("pk")}
 
 
 def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime) -> int:
-    """The catalog says of members that it loses to one of the others in which catalog they are; how many that are."""
+    """Write `coo` for members that move to one of the other catalogs. Return how many."""
     if not secondary.active:
         return 0
     given, count = zones_given_to(secondary), 0
@@ -177,19 +176,19 @@ def _say_moves(secondary: Secondary, others: Iterable[Secondary], now: datetime)
 
 
 def _on_their_way(secondary: Secondary, now: datetime) -> QuerySet[Member, Any]:
-    """The ids of zones that come from another catalog of the server, which does not know so far that they do."""
+    """Return the ids of zones that come from another catalog of the server, which has not read this yet."""
     leaving = Member.objects.filter(coo=catalog_name(secondary), until=None, zone__isnull=False)
     return leaving.exclude(_is_read(now)).values("zone")
 
 
 def _given_anew(secondary: Secondary, now: datetime) -> int:
-    """How many zones came from another catalog of the server, which knows now that they are not in that any more."""
+    """Finish the moves from other catalogs that the server knows to have lost the zones. Return how many."""
     left = Member.objects.filter(coo=catalog_name(secondary), until__isnull=False, coo_since__isnull=False)
     return Member.objects.filter(pk__in=left.filter(_is_read(now)).values("pk")).update(coo_since=None)
 
 
 def _is_read(now: datetime) -> Q:
-    """Members of whom the server knows what their catalog says, or has had long enough to learn it."""
+    """Return the condition for members whose catalog the server has read, or has had enough time to read."""
     return Q(secondary__catalog_fetched=F("secondary__catalog_serial")) | Q(coo_since__lte=now - UNTIL_READ)
 
 
@@ -198,7 +197,7 @@ def _next_serial(secondary: Secondary) -> int:
 
 
 def _move(secondary: Secondary, serial: int, now: datetime, *, floor: bool) -> None:
-    """The catalog has this serial, and NOTIFY for it waits; with `floor` no change since an older one is known."""
+    """Set the serial of the catalog and queue NOTIFY for it; with `floor`, forget the changes before it."""
     moved: dict[str, Any] = {"catalog_serial": serial, "catalog_notify_at": now, "catalog_attempts": 0}
     if floor:
         moved["catalog_floor"] = serial
@@ -206,9 +205,9 @@ def _move(secondary: Secondary, serial: int, now: datetime, *, floor: bool) -> N
 
 
 def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datetime) -> int:
-    """These zones are members since this serial; returns how many. One statement, since there may be 100,000s.
+    """Make these zones members since this serial. Return how many. One statement: there can be 100,000s.
 
-    Of many at once the catalog alone tells, and they are asked for one after the other.
+    If there are many, NOTIFY goes out only for the catalog, and they are asked for one after the other.
     """
     try:
         sql, parameters = zones.values_list("pk", "name").query.sql_with_params()
@@ -226,7 +225,7 @@ def _insert(secondary: Secondary, zones: QuerySet[Zone], serial: int, now: datet
 
 
 def _regroup(secondary: Secondary, serial: int) -> bool:
-    """Each member is in the group of the first tag that it has; whether one is that was a member before this serial."""
+    """Put each member into the group of its first tag. Return whether a member from before this serial changed."""
     present = Member.objects.filter(secondary=secondary, until=None)
     if not secondary.group_tags and not present.exclude(catalog_group="").exists():
         return False
@@ -243,7 +242,7 @@ def notify_all(*, secondary_id: int, now: datetime) -> None:
 
 
 def _moves_members(after: int, up_to: int) -> bool:
-    """Whether one of these publications made a zone come or go, or changed how it is signed."""
+    """Return whether one of these publications created or deleted a zone, or changed how it is signed."""
     revisions = Revision.objects.filter(publication__gt=after, publication__lte=up_to)
     if revisions.exclude(kind=RevisionKind.CHANGE).exists():
         return True
@@ -252,7 +251,7 @@ def _moves_members(after: int, up_to: int) -> bool:
 
 
 def _forget_old(secondary_id: int) -> None:
-    """Of the members that are gone, the catalog's changes need no more than the last ones."""
+    """Delete members that left, except for the last ones, which the catalog's changes need."""
     gone = Member.objects.filter(secondary=secondary_id, until__isnull=False).order_by("-until", "-pk")
     past = gone.values_list("until", flat=True)[MOST_GONE : MOST_GONE + 1]
     for until in past:

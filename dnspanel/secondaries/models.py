@@ -40,7 +40,7 @@ class Transport(models.TextChoices):
 
 
 class Secondary(models.Model):
-    """A name server of somebody's that transfers zones from the gateway, and the key by which it is known."""
+    """A name server that transfers zones from the gateway, and the key that identifies it."""
 
     name = models.CharField(max_length=40)
     kind = models.CharField(max_length=8, choices=Kind, default=Kind.OTHER)
@@ -104,10 +104,10 @@ class Secondary(models.Model):
 
 
 class Member(models.Model):
-    """A zone that a secondary transfers, and how far it has come with it.
+    """A zone that a secondary transfers, and which serial the secondary has.
 
-    One that is a member no more keeps its label and the serials of the catalog from and to which it was one, for as
-    long as the catalog's changes are given.
+    A member that left keeps its label and the serials between which it was one, as long as the catalog's changes are
+    given.
     """
 
     secondary = models.ForeignKey(Secondary, on_delete=models.CASCADE, related_name="members", db_index=False)
@@ -170,7 +170,7 @@ class Member(models.Model):
 
 
 class OpenZone(models.Model):
-    """A zone that whoever asks from one of these networks may transfer without a key; `keyless` writes it."""
+    """A zone that clients in these networks can transfer without a key; `keyless` writes it."""
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
     networks = ArrayField(models.CharField(max_length=49))  # as CIDR
@@ -182,14 +182,14 @@ class OpenZone(models.Model):
 
 
 class KeyTransfer(models.Model):
-    """When a signed zone was last transferred by the key of a token: who has it needs its new signatures too."""
+    """The time of the last transfer of a signed zone by a token's key: that client needs new signatures too."""
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
     at = models.DateTimeField()
 
 
 class NoticeAddress(models.Model):
-    """An address to which NOTIFY for a zone goes besides its secondaries, unsigned; `keyless` writes it."""
+    """An address that gets unsigned NOTIFY for a zone, in addition to its secondaries; `keyless` writes it."""
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)
     address = models.CharField(max_length=47)

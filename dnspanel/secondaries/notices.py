@@ -38,14 +38,14 @@ class Sent:
 
 
 def is_somebody_told() -> bool:
-    """Whether there is anybody who gets NOTIFY of any zone. One query, planned once."""
+    """Return whether any server gets NOTIFY of any zone. One query, planned once."""
     with prepared_cursor() as cursor:
         cursor.execute(_IS_SOMEBODY_TOLD)
         return bool(cursor.fetchone()[0])
 
 
 def secondaries_with_due(*, now: datetime) -> list[int]:
-    """The active secondaries to which something is to be sent now."""
+    """Return the active secondaries that have something to be sent now."""
     active = Secondary.objects.filter(active=True)
     due = set(active.filter(catalog_notify_at__lte=now).values_list("pk", flat=True))
     waiting = Member.objects.filter(secondary__in=active, notify_at__lte=now, until=None)
@@ -54,10 +54,10 @@ def secondaries_with_due(*, now: datetime) -> list[int]:
 
 
 def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange = exchange.exchange) -> Sent:
-    """What is due was sent and recorded, at most AT_ONCE zones; twice does no harm.
+    """Send what is due, for at most AT_ONCE zones, and record the outcome. Sending twice does no harm.
 
-    1. Read what waits. 2. Send it, outside of any transaction. 3. Record what was answered: a crash before this line
-    sends it again, and what is published meanwhile waits for the next look.
+    1. Read what waits. 2. Send it, outside of any transaction. 3. Record the answers: a crash before this line sends it
+    again, and later publications wait for the next look.
     """
     now = clock()
     secondary = Secondary.objects.filter(pk=secondary_id, active=True).first()
@@ -99,7 +99,7 @@ def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = exchang
 def _notify(
     secondary: Secondary, waiting: Sequence[Member], send: Exchange
 ) -> tuple[list[Member], dict[tuple[str, int], list[Member]]]:
-    """Those for which NOTIFY was answered, and the others by what is wrong and how often it was tried before."""
+    """Return the members that answered NOTIFY, and the others by their fault and number of earlier attempts."""
     messages = _messages([(member.zone_id, member.zone_name) for member in waiting])
     # A server with several addresses is tried at the next one each time.
     address = secondary.addresses[waiting[0].attempts % len(secondary.addresses)]

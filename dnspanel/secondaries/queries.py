@@ -61,7 +61,7 @@ ORDER BY s.name"""
 
 
 def late_secondaries(now: datetime) -> list[LateSecondary]:
-    """Those of which somebody is to be told, by one query."""
+    """Return the secondaries that are late enough for an alert; one query."""
     with connection.cursor() as cursor:
         cursor.execute(_LATE, {"now": now})
         return [LateSecondary(name, zones, first or "", *since) for name, zones, first, *since in cursor.fetchall()]
@@ -87,7 +87,7 @@ def gets_all_of(secondary: Secondary, zone: Zone) -> bool:
 
 
 def is_late(secondary: Secondary, behind_since: datetime, now: datetime) -> bool:
-    """Whether that is longer than its bound."""
+    """Return whether the secondary is behind for longer than its bound."""
     return now - behind_since > timedelta(seconds=secondary.lag_bound)
 
 
@@ -100,20 +100,20 @@ def state_of(secondary: Secondary, member: Member, now: datetime) -> tuple[str, 
 
 
 def secondary_rows(person: Person) -> list[SecondaryRow]:
-    """Every secondary by name, by two queries: they are few."""
+    """Return every secondary by name, by two queries: there are few."""
     found = list(secondaries_visible_to(person).order_by("name"))
     return _rows(found)
 
 
 def secondary_row(secondary: Secondary) -> SecondaryRow:
-    """One of them."""
+    """Return the row of one secondary."""
     return _rows([secondary])[0]
 
 
 def members_page(
     person: Person, secondary: Secondary, *, search: str = "", behind: bool = False, after: str = "", limit: int = 50
 ) -> list[Member]:
-    """The zones of a secondary that the person may know of, with names after `after`; those behind only, if so."""
+    """Return a secondary's zones that the person can see, with names after `after`; only those behind, if asked."""
     members = members_visible_to(person, secondary).select_related("zone").order_by("zone_name")
     if search:
         members = members.filter(zone_name__startswith=search)

@@ -45,13 +45,13 @@ _LABEL = "abcdefghijklmnopqrstuvwxyz0123456789_"
 
 
 def secondaries_with_due(*, now: datetime) -> list[int]:
-    """The active secondaries of which some zone is to be asked for now."""
+    """Return the active secondaries that have a zone to be asked for now."""
     due = Member.objects.filter(secondary__active=True, question_at__lte=now, until=None)
     return sorted(due.order_by().values_list("secondary", flat=True).distinct())
 
 
 def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange | None = None) -> Sent:
-    """The secondary was asked for the SOA of what is due, at most AT_ONCE zones, and what it answered is recorded."""
+    """Ask the secondary for the SOA of zones that are due, at most AT_ONCE, and record its answers."""
     now = clock()
     secondary = Secondary.objects.filter(pk=secondary_id, active=True).first()
     due = Member.objects.filter(secondary=secondary_id, until=None, question_at__lte=now).order_by("question_at", "pk")
@@ -97,7 +97,7 @@ def ask_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange 
 def _is_to_be_compared(member: Member, now: datetime) -> bool:
     """Return True if its answers are due: at first, once a day, and an hour after the last time if it was transferred.
 
-    Nobody has to answer questions about a catalog.
+    A secondary does not have to answer questions about a catalog.
     """
     if member.zone is None or member.zone.is_catalog:
         return False
@@ -132,7 +132,7 @@ def _compare(
 
 
 def _exchange_of(secondary: Secondary) -> Exchange:
-    """How it is asked: over UDP, or over TLS at its port for that."""
+    """Return the way to ask the secondary: over UDP, or over TLS at its TLS port."""
     if secondary.tls_port is None:
         return exchange.exchange
     port, certificates = secondary.tls_port, fingerprints_of(secondary.certificate)
@@ -145,13 +145,13 @@ def _exchange_of(secondary: Secondary) -> Exchange:
 
 
 def _address_of(secondary: Secondary, now: datetime) -> str:
-    """Its first one; while it is silent, each of them in turn."""
+    """Return its first address; while it does not answer, each address in turn."""
     turn = int(now.timestamp() / AFTER_SILENCE.total_seconds()) if secondary.silent_since else 0
     return secondary.addresses[turn % len(secondary.addresses)]
 
 
 def _serial_in(message: dns.message.Message | None) -> int | None:
-    """The serial of the SOA that was answered."""
+    """Return the serial of the SOA in an answer."""
     for rrset in message.answer if message is not None else ():
         if rrset.rdtype == dns.rdatatype.SOA and message is not None and rrset.name == message.question[0].name:
             return int(rrset[0].serial)
@@ -183,6 +183,6 @@ def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datet
 
 
 def _round_of(secondary: Secondary) -> timedelta:
-    """How long until a zone in sync is asked for again."""
+    """Return how long to wait before the next question for a zone in sync."""
     count = Member.objects.filter(secondary=secondary, until=None).count()
     return max(ROUND, timedelta(seconds=count / members.PER_SECOND))

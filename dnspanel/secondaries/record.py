@@ -33,7 +33,7 @@ class Carried:
 
 
 def note_transfer(*, secondary_id: int, zone_id: int, carried: Carried, now: datetime) -> None:
-    """The zone's row says that this was transferred; one with today's serial is not behind."""
+    """Record the transfer in the zone's row. A transfer of the current serial ends being behind."""
     member = Member.objects.filter(secondary=secondary_id, zone=zone_id, until=None)
     member.update(
         transferred_at=now,
@@ -54,20 +54,20 @@ def note_key_transfer(*, zone_id: int, now: datetime) -> None:
 
 
 def note_catalog(*, secondary_id: int, serial: int) -> None:
-    """The secondary has its catalog with this serial; members that go from there may enter another one, anew."""
+    """Record the catalog serial that the secondary has. Members that leave it can then enter another catalog."""
     Secondary.objects.filter(pk=secondary_id).exclude(catalog_fetched=serial).update(catalog_fetched=serial)
     if Member.objects.filter(secondary=secondary_id, coo_since__isnull=False).exists():
         transaction.on_commit(lambda: moves_read.send_robust(sender=Member), robust=True)
 
 
 def note_not_now(*, secondary_id: int, zone_id: int, now: datetime) -> None:
-    """The secondary could not be given the zone just now, and is told of it again soon."""
+    """Record that the secondary could not get the zone just now, and queue NOTIFY for it soon."""
     member = Member.objects.filter(secondary=secondary_id, zone=zone_id, until=None)
     member.update(notify_at=now + TOLD_AGAIN_AFTER, attempts=0)
 
 
 def note_refusal(*, secondary_id: int, reason: str, address: str, now: datetime, zone_name: str | None = None) -> None:
-    """The secondary was refused once more, and why; the audit log says so unless it did so within the hour."""
+    """Count a refusal and record its reason. The audit log has it, unless it has one from the last hour."""
     count = _refusals.take(secondary_id, now)
     if not count:
         return
@@ -125,9 +125,9 @@ def note_catalog_notified(*, secondary_id: int, sent_at: datetime, next_at: date
 
 
 def note_serial(*, member_id: int, serial: int, asked_at: datetime, next_at: datetime, now: datetime) -> None:
-    """The secondary answered with this serial; today's is not behind, and an older one is since now at the latest.
+    """Record the serial that the secondary answered. An older one than ours is behind, from now at the latest.
 
-    A question about what was published since `asked_at` still waits.
+    A question about a publication since `asked_at` still waits.
     """
     member = Member.objects.filter(pk=member_id)
     member.update(served_serial=serial, served_at=now, question_error="")
@@ -145,7 +145,7 @@ def note_comparison(*, member_id: int, difference: str, now: datetime) -> None:
 
 
 def note_no_serial(*, member_ids: list[int], error: str, asked_at: datetime, next_at: datetime) -> None:
-    """The secondary did not answer with a serial of these; questions about what was published since still wait."""
+    """Record that the secondary did not answer with a serial. Questions about later publications still wait."""
     members = Member.objects.filter(pk__in=member_ids)
     members.update(question_error=shortened(error, 200))
     members.filter(question_at__lte=asked_at).update(question_at=next_at)
@@ -173,7 +173,7 @@ class _Refusals:
         self._waiting: dict[int, tuple[int, int, datetime]] = {}  # how many, how many at once are left, last written
 
     def take(self, secondary_id: int, now: datetime) -> int:
-        """How many refusals to write now, this one among them; 0: it is written with a later one."""
+        """Return how many refusals to write now, this one included; 0 leaves it for a later write."""
         with self._lock:
             count, left, written = self._waiting.get(secondary_id, (0, _AT_ONCE, now))
             if now - written >= _EVERY:

@@ -83,10 +83,10 @@ class Expected:
 
 
 def difference_of(zone: Zone, ask: Ask, *, place: str) -> str | None:
-    """Return how a server's answers differ from the zone, empty if they do not; None if that is not known.
+    """Return how a server's answers differ from the zone, "" if they do not; None if that is not known.
 
-    `place` is a label: what is compared of the zone begins there. A difference is asked for a second time, since one
-    address may be that of several servers. Nothing is known where the server, or the zone here, has moved meanwhile.
+    The comparison begins at the label `place`. A difference is asked for a second time, because one address can be
+    several servers. The result is not known if the server, or the zone here, moved in between.
     """
     state = signing_of(zone)
     expected = [*_keys(zone, state), *_sampled(zone, place)]

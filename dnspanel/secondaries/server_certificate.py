@@ -50,7 +50,7 @@ class ServerIdentity:
 
 
 def tls_endpoint(*, now: datetime) -> TlsEndpoint | None:
-    """What a secondary's configuration says of the gateway; None where it speaks no TLS, or has no certificate."""
+    """Return the gateway's TLS endpoint for configurations; None without TLS or a certificate."""
     if not settings.UPDATE_TLS_PORT:
         return None
     try:
@@ -63,7 +63,7 @@ def tls_endpoint(*, now: datetime) -> TlsEndpoint | None:
 
 
 def server_identity(*, now: datetime) -> ServerIdentity:
-    """The chain and key that the gateway uses now; raises CertificateRefused if the operator's cannot be read."""
+    """Return the chain and key that the gateway uses now. Raise CertificateRefused if the operator's cannot be read."""
     if chain := _operators_chain():
         return ServerIdentity(chain, _read(settings.UPDATE_TLS_KEY).encode())
     own = ensure_own(now=now)
@@ -71,7 +71,7 @@ def server_identity(*, now: datetime) -> ServerIdentity:
 
 
 def ensure_own(*, now: datetime) -> ServerCertificate:
-    """The certificate of the panel's authority, made or renewed where it is due; its key stays the same. Idempotent."""
+    """Make or renew the certificate of the panel's authority, if due, and return it. Its key stays. Idempotent."""
     found = ServerCertificate.objects.first()
     if found is not None and not certificate_is_due(found.pem, now):
         return found
@@ -93,7 +93,7 @@ def ensure_own(*, now: datetime) -> ServerCertificate:
 
 
 def pin_of(certificate: x509.Certificate) -> str:
-    """The SHA-256 of the certificate's public key, in Base64 (RFC 7858, section 4.2)."""
+    """Return the SHA-256 of the certificate's public key, in Base64 (RFC 7858, section 4.2)."""
     key = certificate.public_key().public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)
     return base64.b64encode(hashlib.sha256(key).digest()).decode()
 
@@ -105,7 +105,7 @@ def _own_key(stored: ServerCertificate) -> ec.EllipticCurvePrivateKey:
 
 
 def _operators_chain() -> str:
-    """The chain in the operator's file; "" where none is set."""
+    """Return the chain in the operator's file; "" if there is no file."""
     return _read(settings.UPDATE_TLS_CERTIFICATE) if settings.UPDATE_TLS_CERTIFICATE else ""
 
 

@@ -48,7 +48,7 @@ _NAME_CHARACTERS = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a secondary is to be like; made by a form or the API."""
+    """The settings of a secondary; a form or the API makes it."""
 
     name: str
     addresses: Collection[str]
@@ -82,9 +82,9 @@ def create_secondary(
     algorithm: str = "hmac-sha256",
     form_id: UUID | None = None,
 ) -> NewSecondary:
-    """The secondary may transfer its zones, and is told of each publication from now on; a form sent twice makes one.
+    """Create a secondary, which can transfer its zones and gets NOTIFY from now on. A form sent twice creates one.
 
-    Raises Forbidden, and SecondaryRefused with the fields at fault.
+    Raise Forbidden, and SecondaryRefused with the fields at fault.
     """
     actor = require_set_up(by)
     if first := _secondary_of_form(form_id):
@@ -129,7 +129,7 @@ def create_secondary(
 
 
 def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, now: datetime) -> Secondary:
-    """The secondary is like this from now on; its key stays. Raises as `create_secondary`, or SecondaryUnknown."""
+    """Change the secondary; its key stays. Raise as `create_secondary` does, or SecondaryUnknown."""
     actor = require_set_up(by)
     terms, zones = _checked(terms, {})
     try:
@@ -163,7 +163,7 @@ def change_secondary(*, secondary: Secondary, terms: Terms, by: User | Actor, no
 
 
 def rotate_key(*, secondary: Secondary, by: User | Actor, now: datetime) -> str:
-    """A new secret (Base64) of the same key signs from now on; the old one is taken beside it for a day."""
+    """Set and return a new secret (Base64) of the same key. The old one is accepted too, for a day."""
     actor = require_set_up(by)
     secret = _new_secret()
     with transaction.atomic():
@@ -176,7 +176,7 @@ def rotate_key(*, secondary: Secondary, by: User | Actor, now: datetime) -> str:
 
 
 def delete_secondary(*, secondary: Secondary, by: User | Actor, now: datetime) -> None:
-    """The secondary transfers nothing more, and what was known of it is gone; deleting twice changes nothing."""
+    """Delete the secondary and its state. It can transfer nothing more. Deleting it twice changes nothing."""
     actor = require_set_up(by)
     with transaction.atomic():
         if Secondary.objects.filter(pk=secondary.pk).delete()[0]:
@@ -194,7 +194,7 @@ def notify_now(*, secondary: Secondary, by: User | Actor, now: datetime) -> None
 
 
 def terms_of(secondary: Secondary) -> Terms:
-    """What the secondary is like now. No query, but for the names of zones where they are listed."""
+    """Return the settings that the secondary has now. No query, except for the names of listed zones."""
     is_listed = secondary.choice == ZoneChoice.LIST
     return Terms(
         name=secondary.name,
@@ -215,7 +215,7 @@ def terms_of(secondary: Secondary) -> Terms:
 
 
 def _checked(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zone]]:
-    """The terms in canonical form, and the zones that they list. Raises SecondaryRefused."""
+    """Return the terms in canonical form, and the zones that they list. Raise SecondaryRefused."""
     name = terms.name.strip().lower()
     if not name or len(name) > LONGEST_NAME or not _NAME_CHARACTERS.issuperset(name) or name.strip("-") != name:
         faults["name"] = [
@@ -257,7 +257,7 @@ def _checked(terms: Terms, faults: dict[str, list[str]]) -> tuple[Terms, list[Zo
 
 
 def checked_addresses(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
-    """The canonical addresses, each once, where the panel may send to; what is wrong is added to the faults."""
+    """Return the canonical addresses that the panel can send to, each once. Add problems to the faults."""
     found: dict[str, None] = {}
     for text in list(texts)[: MOST_ADDRESSES + 1]:
         address = canonical_address(text)
@@ -285,7 +285,7 @@ def checked_addresses(texts: Collection[str], faults: dict[str, list[str]]) -> l
 
 
 def checked_networks(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
-    """The canonical networks, each once; what is wrong is added to the faults."""
+    """Return the canonical networks, each once. Add problems to the faults."""
     found: dict[str, None] = {}
     for text in list(texts)[: MOST_NETWORKS + 1]:
         network = canonical_network(text)
@@ -303,7 +303,7 @@ def checked_networks(texts: Collection[str], faults: dict[str, list[str]]) -> li
 
 
 def checked_group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
-    """The tags that are groups of a catalog, in their order; what is wrong is added to the faults."""
+    """Return the tags that are groups of a catalog, in their order. Add problems to the faults."""
     if len(texts) > MOST_GROUPS:
         _add(faults, "group_tags", gettext("At most {most_groups} groups.").format(most_groups=MOST_GROUPS))
         return []
@@ -317,7 +317,7 @@ def checked_group_tags(texts: Collection[str], faults: dict[str, list[str]]) -> 
 
 
 def _certificate(terms: Terms, faults: dict[str, list[str]]) -> str:
-    """The certificates in canonical form, where transport and port of TLS are right besides."""
+    """Return the certificates in canonical form. Check that transport and TLS port fit."""
     found = ""
     try:
         found = canonical_certificates(terms.certificate)
@@ -398,7 +398,7 @@ def _columns(terms: Terms) -> dict[str, Any]:
 
 
 def _told(terms: Terms) -> dict[str, Any]:
-    """The terms as the audit log has them: of zones by name what a person reads, fingerprints of certificates."""
+    """Return the terms for the audit log: names of zones, and fingerprints of certificates."""
     certificates = sorted(fingerprints_of(terms.certificate))
     return _columns(terms) | {"zones": list(terms.zones)[:100], "certificate": certificates}
 

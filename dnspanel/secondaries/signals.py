@@ -1,4 +1,4 @@
-"""Secondaries tell whoever listens that there is something to send, never what."""
+"""The signal that a message to secondaries is waiting. It does not say which."""
 
 from django.dispatch import Signal
 

@@ -21,21 +21,22 @@ KEYS_REMEMBERED = timedelta(days=30)
 
 
 def signer() -> Node | None:
-    """The node that signs what is transferred: ring 0, if there is one that takes pushes."""
+    """Return the node that signs transfers: ring 0, if there is one that takes pushes."""
     return Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE).order_by("pk").first()
 
 
 def withheld() -> Q:
-    """Which zones are not transferred because nobody can give them signed.
+    """Return the zones that are not transferred because no node can give them signed.
 
-    With ring 0 these are the ones with narrow NSEC3: what PowerDNS makes up for each question has no transfer.
+    With ring 0 these are the zones with narrow NSEC3: PowerDNS makes up its records for each question, so they have no
+    transfer.
     """
     signings = Signing.objects.filter(zone=OuterRef("pk"), is_signed=True)
     return Q(Exists(signings if signer() is None else signings.filter(state__nsec3__3=True)))
 
 
 def publish_due_signatures(*, now: datetime) -> int:
-    """Publish this week's signatures of at most AT_ONCE zones that somebody transfers; return how many. Idempotent."""
+    """Publish this week's signatures of at most AT_ONCE zones that are transferred. Return how many. Idempotent."""
     start = start_of_week(now)
     by_secondary = Member.objects.filter(zone=OuterRef("pk"), until=None, secondary__active=True)
     by_key = KeyTransfer.objects.filter(zone=OuterRef("pk"), at__gt=now - KEYS_REMEMBERED)

@@ -1,7 +1,7 @@
-"""Secondaries' work: `celery worker -Q push --pool=threads`.
+"""Tasks of secondaries: `celery worker -Q push --pool=threads`.
 
-Tasks carry nothing, or a secondary's id, and close whatever difference they find; beat enqueues them again, in case
-nobody could be woken. Nothing of this is on the way of a publication.
+Tasks carry nothing, or a secondary's id, and do what they find to do. Beat queues them again, in case a wake-up was
+lost. No publication waits for them.
 """
 
 import threading
@@ -37,7 +37,7 @@ def follow_publications() -> None:
 
 @shared_task(ignore_result=True)
 def drive_secondaries() -> None:
-    """Do the same where nobody was woken, send what is due again, and have those asked of which some zone is due."""
+    """Do the same if a wake-up was lost, send what is due again, and ask the secondaries that are due."""
     with while_postgresql_answers():
         if Secondary.objects.filter(active=True).exists():
             members.note_publications(now=timezone.now())
@@ -84,12 +84,12 @@ def renew_signatures() -> None:
 
 @shared_task(ignore_result=True)
 def notify_addresses() -> None:
-    """Send NOTIFY to the addresses of zones for which it is due. Twice, late or never does no harm."""
+    """Send NOTIFY to the addresses of zones that are due. Twice, late or never does no harm."""
     _take_turn(Lock.NOTICE_ADDRESSES, 0, lambda: notices.send_to_addresses(clock=timezone.now).sent > 0)
 
 
 def _take_turn(lock: Lock, key: int, act: Callable[[], bool]) -> None:
-    """As `_while_more`, at one of the few places; nothing where there is none."""
+    """Do the same as `_while_more` in one of the few places; do nothing if all are taken."""
     if not _places.acquire(blocking=False):
         return  # beat enqueues it again when there is a place
     try:
@@ -99,7 +99,7 @@ def _take_turn(lock: Lock, key: int, act: Callable[[], bool]) -> None:
 
 
 def _while_more(lock: Lock, key: int, act: Callable[[], bool]) -> None:
-    """Act again and again while there may be more, for at most TURN_SECONDS; nothing where somebody else is at it."""
+    """Act again while there can be more, for at most TURN_SECONDS; do nothing if another worker is at it."""
     with while_postgresql_answers(), locked(lock, key) as mine:
         until = time.monotonic() + TURN_SECONDS
         while mine and time.monotonic() < until and act():
@@ -107,18 +107,18 @@ def _while_more(lock: Lock, key: int, act: Callable[[], bool]) -> None:
 
 
 def _is_full(sent: Sent, at_once: int) -> bool:
-    """Whether more may be due: a whole window was sent, and not to one that answered nothing of it."""
+    """Return whether more can be due: a whole window was sent, and the receiver answered a part of it."""
     return sent.sent >= at_once and sent.answered > 0
 
 
 def wake_after_publication(**_: Any) -> None:
-    """Wake the follower once something is encoded, if there is whom to tell: one small query, in the publisher."""
+    """Wake the follower after encoding, if any server gets NOTIFY: one small query, in the publisher."""
     if notices.is_somebody_told():
         wake(follow_publications)
 
 
 def wake_follower(**_: Any) -> None:
-    """Wake the follower because somebody changed a secondary."""
+    """Wake the follower, because a person changed a secondary."""
     wake(drive_secondaries)
 
 
