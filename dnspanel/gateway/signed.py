@@ -20,9 +20,9 @@ from dnspanel.secondaries import signed
 from dnspanel.texts import gettext
 from dnspanel.transfer.errors import SourceAway
 from dnspanel.transfer.signed_chains import SignedChains
-from dnspanel.transfer.sources.axfr import Server
-from dnspanel.transfer.sources.dns_wire import BadMessage, Record
-from dnspanel.transfer.sources.transfer_faults import Broken, NotGiven
+from dnspanel.transfer.sources.over_dns.axfr import Server
+from dnspanel.transfer.sources.over_dns.dns_wire import BadMessage, Record
+from dnspanel.transfer.sources.over_dns.transfer_faults import Broken, NotGiven
 from dnspanel.zones.dnssec.queries import last_change_of, signing_of
 from dnspanel.zones.models import RRset, Zone
 from replication.codec.dnssec import Nsec3

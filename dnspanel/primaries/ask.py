@@ -15,11 +15,11 @@ from dnspanel.primaries.errors import TransferFailed
 from dnspanel.texts import gettext
 from dnspanel.transfer.errors import ServerRefused, SourceAway
 from dnspanel.transfer.servers import allowed
-from dnspanel.transfer.sources.axfr import Server
-from dnspanel.transfer.sources.dns_over_tls import TlsPeer
-from dnspanel.transfer.sources.dns_wire import BadMessage
-from dnspanel.transfer.sources.ixfr import serial_in
-from dnspanel.transfer.sources.transfer_faults import TIMEOUT, Broken, NotGiven
+from dnspanel.transfer.sources.over_dns.axfr import Server
+from dnspanel.transfer.sources.over_dns.dns_over_tls import TlsPeer
+from dnspanel.transfer.sources.over_dns.dns_wire import BadMessage
+from dnspanel.transfer.sources.over_dns.ixfr import serial_in
+from dnspanel.transfer.sources.over_dns.transfer_faults import TIMEOUT, Broken, NotGiven
 from replication.dns import rdtypes
 
 SECONDS = 3.0

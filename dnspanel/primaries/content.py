@@ -12,9 +12,9 @@ from dnspanel.texts import gettext, joined
 from dnspanel.transfer import zone_changes
 from dnspanel.transfer.documents import BroughtSignatures, Options, SourceFault
 from dnspanel.transfer.models import Action
-from dnspanel.transfer.sources.axfr import presentation
-from dnspanel.transfer.sources.dns_wire import Record
-from dnspanel.transfer.sources.ixfr import Increment
+from dnspanel.transfer.sources.over_dns.axfr import presentation
+from dnspanel.transfer.sources.over_dns.dns_wire import Record
+from dnspanel.transfer.sources.over_dns.ixfr import Increment
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.transfer.zonefile.writer import ZoneText
 from dnspanel.zones.plan.merge import Changes

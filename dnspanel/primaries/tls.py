@@ -13,7 +13,7 @@ from dnspanel.fleet.nodes.authority import ensure_authority
 from dnspanel.pasted_certificates import certificates_in, pem_of
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.texts import gettext
-from dnspanel.transfer.sources.dns_over_tls import TlsPeer
+from dnspanel.transfer.sources.over_dns.dns_over_tls import TlsPeer
 from replication.wire.protocol import split_resolver
 
 PORT, TLS_PORT = 53, 853

@@ -23,10 +23,10 @@ from dnspanel.texts import gettext, joined
 from dnspanel.transfer.errors import ServerRefused, SourceAway
 from dnspanel.transfer.limits import MOST_ITEM_SECONDS
 from dnspanel.transfer.servers import allowed
-from dnspanel.transfer.sources.axfr import Server
-from dnspanel.transfer.sources.dns_wire import BadMessage, Record
-from dnspanel.transfer.sources.ixfr import Increment
-from dnspanel.transfer.sources.transfer_faults import Broken, NotGiven
+from dnspanel.transfer.sources.over_dns.axfr import Server
+from dnspanel.transfer.sources.over_dns.dns_wire import BadMessage, Record
+from dnspanel.transfer.sources.over_dns.ixfr import Increment
+from dnspanel.transfer.sources.over_dns.transfer_faults import Broken, NotGiven
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.dnssec.trust import newly_broken
 from dnspanel.zones.models import Zone

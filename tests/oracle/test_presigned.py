@@ -10,8 +10,8 @@ import pytest
 
 from dnspanel.gateway.signed import with_chains
 from dnspanel.transfer.documents import Document, Options, ParsedZone
-from dnspanel.transfer.sources.axfr import Server
-from dnspanel.transfer.sources.dns_wire import Record
+from dnspanel.transfer.sources.over_dns.axfr import Server
+from dnspanel.transfer.sources.over_dns.dns_wire import Record
 from dnspanel.transfer.zone_changes import rrset_of
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones.dnssec.other_keys import in_one_piece

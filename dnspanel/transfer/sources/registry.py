@@ -17,9 +17,10 @@ from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.files import upload
 from dnspanel.transfer.files.spool import import_directory
 from dnspanel.transfer.models import ImportJob, SourceKind
-from dnspanel.transfer.sources import axfr, csv_table, powerdns_api, powerdns_dump, powerdns_lmdb, powerdns_sql, tsig
+from dnspanel.transfer.sources import csv_table, powerdns_api, powerdns_dump, powerdns_lmdb, powerdns_sql
 from dnspanel.transfer.sources import files as source_files
 from dnspanel.transfer.sources import json_zones as json_file
+from dnspanel.transfer.sources.over_dns import axfr, tsig
 
 Include = Callable[[str, str], Document | None]
 

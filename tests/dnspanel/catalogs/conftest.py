@@ -18,7 +18,7 @@ from dnspanel.primaries import turn
 from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.models import Channel
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
-from tests.dnspanel.transfer.sources.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
 from tests.people import NOW
 from tests.people import alice as alice
 from tests.people import bob as bob

@@ -28,7 +28,7 @@ from tests.dnspanel.primaries.conftest import KEY, TEXT, ZONE, Primary, awaited,
 from tests.dnspanel.primaries.conftest import primary as primary
 from tests.dnspanel.primaries.conftest import transferred as transferred
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
-from tests.dnspanel.transfer.sources.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
 from tests.people import NOW
 from tests.stack import until
 

@@ -33,7 +33,7 @@ from tests.dnspanel.gateway.test_to_secondaries import signed as signed_message
 from tests.dnspanel.secondaries.conftest import ADDRESS, key_of
 from tests.dnspanel.secondaries.conftest import make_secondary as make_secondary
 from tests.dnspanel.secondaries.conftest import secondary as secondary
-from tests.dnspanel.transfer.sources.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW
 from tests.signzone import signed_text

@@ -20,7 +20,7 @@ from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.models import Channel, RRset, Zone
 from replication.dns import rdata
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
-from tests.dnspanel.transfer.sources.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
 from tests.foreign_servers import Record, in_canonical_form
 from tests.people import NOW
 from tests.people import alice as alice

@@ -6,8 +6,8 @@ import pytest
 
 from dnspanel.primaries.content import DoesNotFit, read_all, read_changes, touched_names
 from dnspanel.primaries.errors import TransferFailed
-from dnspanel.transfer.sources.dns_wire import Record
-from dnspanel.transfer.sources.ixfr import Increment
+from dnspanel.transfer.sources.over_dns.dns_wire import Record
+from dnspanel.transfer.sources.over_dns.ixfr import Increment
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import Key, RRset, make
 

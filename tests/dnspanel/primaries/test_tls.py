@@ -23,7 +23,7 @@ from tests.dnspanel.primaries.conftest import KEY, TEXT, ZONE, Primary, awaited,
 from tests.dnspanel.primaries.knot import running_knot
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
 from tests.dnspanel.transfer.running import listening, run, running
-from tests.dnspanel.transfer.sources.test_axfr import named
+from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
 from tests.foreign_servers import SUITE
 from tests.oracle.powerdns import Unavailable, program_of_suite
 from tests.own_certificates import OwnCertificate, own_certificate
@@ -145,7 +145,7 @@ def test_where_tls_is_asked_for_nothing_comes_in_clear_text_whoever_would_give_i
     )
     set_up.set_primaries(zone=zone, terms=terms, author=alice, now=NOW)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("dnspanel.transfer.sources.dns_over_tls.HANDSHAKE_SECONDS", 0.3)
+        patch.setattr("dnspanel.transfer.sources.over_dns.dns_over_tls.HANDSHAKE_SECONDS", 0.3)
         reason = take_turn(zone)
     assert "no TLS with 127.0.0.1" in reason
     assert "Hostname mismatch" in reason

@@ -17,7 +17,7 @@ from dnspanel.transfer.imports import jobs, read
 from dnspanel.transfer.models import ImportFault, ImportJob, ImportPiece, KeptItem, KeptKind, SourceKind
 from dnspanel.transfer.servers import every_address
 from dnspanel.transfer.sources import powerdns_sql
-from dnspanel.transfer.sources.axfr import AxfrSource
+from dnspanel.transfer.sources.over_dns.axfr import AxfrSource
 from dnspanel.transfer.sources.powerdns_api import PowerdnsApiSource
 from dnspanel.transfer.sources.powerdns_sql import PowerdnsSqlSource
 from dnspanel.transfer.sources.sql_snapshot import Snapshot

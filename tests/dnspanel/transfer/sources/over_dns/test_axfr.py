@@ -1,6 +1,6 @@
 """Zone transfers from real servers, and from servers that break the rules.
 
-Tests `sources.tsig`, `sources.ixfr` and `sources.transfer_faults` too.
+Tests `over_dns.tsig`, `over_dns.ixfr` and `over_dns.transfer_faults` too.
 """
 
 import re
@@ -18,8 +18,8 @@ import pytest
 from dnspanel.transfer.documents import Document, Item, Kept, SourceFault
 from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.models import KeptKind
-from dnspanel.transfer.sources.axfr import MOST_SILENT, AxfrSource
-from dnspanel.transfer.sources.tsig import TsigKey
+from dnspanel.transfer.sources.over_dns.axfr import MOST_SILENT, AxfrSource
+from dnspanel.transfer.sources.over_dns.tsig import TsigKey
 from replication.dns.rrset import RRset
 from tests.dnspanel.transfer.databases import sqlite_estate as sqlite_estate
 from tests.dnspanel.transfer.powerdns_estate import EXTRA_ZONE, TSIG_SECRET, expected, read, texts

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from dnspanel.transfer.sources import dns_over_tls
-from dnspanel.transfer.sources.dns_over_tls import TlsPeer, TlsRefused, over_tls
+from dnspanel.transfer.sources.over_dns import dns_over_tls
+from dnspanel.transfer.sources.over_dns.dns_over_tls import TlsPeer, TlsRefused, over_tls
 from tests.own_certificates import OwnCertificate, own_certificate
 
 NAME = "ns.partner.test"

@@ -34,12 +34,12 @@ from dnspanel.transfer.errors import SourceAway, SourceRefused
 from dnspanel.transfer.servers import Addresses, every_address
 from dnspanel.transfer.sources import catalog, powerdns
 from dnspanel.transfer.sources.connections import Connections, connect
-from dnspanel.transfer.sources.dns_over_tls import TlsPeer, TlsRefused, over_tls, words
-from dnspanel.transfer.sources.dns_wire import BadMessage, Message, Record
-from dnspanel.transfer.sources.ixfr import Increment, IncrementReader
+from dnspanel.transfer.sources.over_dns.dns_over_tls import TlsPeer, TlsRefused, over_tls, words
+from dnspanel.transfer.sources.over_dns.dns_wire import BadMessage, Message, Record
+from dnspanel.transfer.sources.over_dns.ixfr import Increment, IncrementReader
+from dnspanel.transfer.sources.over_dns.transfer_faults import TIMEOUT, TLS, Broken, NotGiven, refusal
+from dnspanel.transfer.sources.over_dns.tsig import Signatures, TsigKey, key_of, parsed_name
 from dnspanel.transfer.sources.prefetch import in_order
-from dnspanel.transfer.sources.transfer_faults import TIMEOUT, TLS, Broken, NotGiven, refusal
-from dnspanel.transfer.sources.tsig import Signatures, TsigKey, key_of, parsed_name
 from dnspanel.transfer.zonefile.writer import ZoneText, wire_text
 from replication.dns import names, rdtypes
 from replication.dns.rdtypes import type_to_text

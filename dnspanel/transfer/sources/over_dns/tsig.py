@@ -14,8 +14,8 @@ import dns.tsig
 
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.errors import SourceRefused
-from dnspanel.transfer.sources.dns_wire import BadMessage, Message
-from dnspanel.transfer.sources.transfer_faults import NotGiven
+from dnspanel.transfer.sources.over_dns.dns_wire import BadMessage, Message
+from dnspanel.transfer.sources.over_dns.transfer_faults import NotGiven
 from replication.dns import names
 from replication.errors import BadName
 

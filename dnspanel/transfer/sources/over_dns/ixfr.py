@@ -3,8 +3,8 @@
 from dataclasses import dataclass, field
 
 from dnspanel.texts import gettext
-from dnspanel.transfer.sources.dns_wire import Record
-from dnspanel.transfer.sources.transfer_faults import Broken, NotGiven
+from dnspanel.transfer.sources.over_dns.dns_wire import Record
+from dnspanel.transfer.sources.over_dns.transfer_faults import Broken, NotGiven
 from replication.dns import rdtypes
 
 

@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dnspanel.transfer.sources.dns_wire import BadMessage, Message, Record
+from dnspanel.transfer.sources.over_dns.dns_wire import BadMessage, Message, Record
 from replication.dns import names, rdata
 from tests.oracle.corpus import rrsets_of, zone_texts
 
