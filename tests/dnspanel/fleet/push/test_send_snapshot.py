@@ -266,7 +266,7 @@ def test_what_the_agent_refuses_is_shown_and_tried_again(served: Serve, refusal:
     Bootstrap.objects.update(beat_at=None)
     give(made)
     assert (node().acked, node().refusal, node().refused_since) == (1, "", None)
-    assert [event.sentence for event in NodeEvent.objects.filter(kind="snapshot")][-1].startswith("It has got")
+    assert NodeEvent.objects.filter(kind="snapshot").latest("pk").sentence.startswith("It has got")
 
 
 def test_other_digests_than_the_manifests_are_no_proof(served: Serve) -> None:

@@ -192,14 +192,14 @@ def test_the_password_is_asked_for_first(browser: Browser, bob: User, app: App, 
         bob.refresh_from_db()
     client = browser(bob)
     forget_password(client)
-    before = list(Authenticator.objects.values_list("pk", "data"))
+    before = list(Authenticator.objects.order_by("pk").values_list("pk", "data"))
     assert "Your password" in client.post(PAGE + act).content.decode()
     refused = client.post(PAGE + act, {**YES, "password": "wrong"})
     assert refused.status_code == 422
-    assert list(Authenticator.objects.values_list("pk", "data")) == before
+    assert list(Authenticator.objects.order_by("pk").values_list("pk", "data")) == before
     assert client.post(PAGE + act, {**YES, "password": PASSWORD}).status_code == 302
     if act != "app/":
-        assert list(Authenticator.objects.values_list("pk", "data")) != before
+        assert list(Authenticator.objects.order_by("pk").values_list("pk", "data")) != before
     else:
         assert client.get(PAGE + act).status_code == 200
 

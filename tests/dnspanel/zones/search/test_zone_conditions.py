@@ -1,12 +1,14 @@
 """Zones that a search finds."""
 
 import re
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 from django.db import connection
+from pytest_django import DjangoDbBlocker
 
-from dnspanel.accounts.models import Team, User
+from dnspanel.accounts.models import Role, Team
 from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
@@ -15,8 +17,9 @@ from dnspanel.zones.search.terms import parse
 from dnspanel.zones.search.zone_conditions import fitting, in_zone_name, refuse_too_general
 from dnspanel.zones.signals import acked_everywhere_requested
 from dnspanel.zones.signing import sign
-from tests.dnspanel.zones.conftest import MakeZone
-from tests.people import NOW
+from tests import database
+from tests.dnspanel.zones.conftest import MakeZone, zone_maker
+from tests.people import NOW, make_person
 
 
 @pytest.mark.django_db
@@ -63,9 +66,13 @@ def test_a_short_word_never_has_the_index_of_trigrams_read_in_full(make_zone: Ma
     assert Zone.objects.filter(in_zone_name("Z7")).count() == 1111
 
 
-@pytest.fixture
-def estate(make_zone: MakeZone, alice: User, bob: User) -> None:
-    """Four zones that differ in all that a filter of zones looks at."""
+SHOP, BLOG, REVERSE, UMLAUT = "shop.test.", "blog.test.", "2.0.192.in-addr.arpa.", "xn--mller-kva.test."
+
+
+def make_estate() -> None:
+    """Create four zones that differ in all that a filter of zones looks at."""
+    alice, bob = make_person("alice", Role.ADMINISTRATOR), make_person("bob", Role.EDITOR)
+    make_zone = zone_maker(alice)
     shop = make_zone("www 300 A 192.0.2.7", "@ 60 MX 10 mail", name="shop.test.")
     blog = make_zone("www 300 AAAA 2001:db8:1::7", '@ 300 TXT "hello"', name="blog.test.")
     make_zone("7 300 PTR www.shop.test.", name="2.0.192.in-addr.arpa.")
@@ -77,81 +84,88 @@ def estate(make_zone: MakeZone, alice: User, bob: User) -> None:
     sign.sign(zones=[blog], acting=Acting(author=alice, channel="web", now=NOW - timedelta(days=9)))
 
 
-SHOP, BLOG, REVERSE, UMLAUT = "shop.test.", "blog.test.", "2.0.192.in-addr.arpa.", "xn--mller-kva.test."
+@pytest.fixture(scope="class")
+def estate(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The zones, once for all tests of a class."""
+    with database.lasting_rows(django_db_blocker):
+        make_estate()
+        yield
 
 
 @pytest.mark.django_db
-@pytest.mark.parametrize(
-    ("search", "zones"),
-    [
-        ("", {SHOP, BLOG, REVERSE, UMLAUT}),
-        ("TEST", {SHOP, BLOG, UMLAUT}),
-        ("test -blog", {SHOP, UMLAUT}),
-        ("zone:shop", {SHOP}),
-        ("m\xdcll", {UMLAUT}),
-        ("\xfcl", {UMLAUT}),
-        ("m\xfcller.test.", {UMLAUT}),
-        ("xn--mll", {UMLAUT}),
-        ("192.0.2.7", {SHOP, REVERSE}),
-        ("2001:DB8:1:0::7", {BLOG}),
-        ("192.0.2.0/24", {SHOP}),
-        ("2001:db8::/32", {BLOG}),
-        ("10.0.0.0/8", set()),
-        ("tag:customer", {SHOP}),
-        ("-tag:X", {BLOG, REVERSE, UMLAUT}),
-        ('team:"web OPS"', {SHOP}),
-        ("team:none -dnssec:on", {REVERSE, UMLAUT}),
-        ("owner:BOB", {BLOG}),
-        ("dnssec:signed", {BLOG}),
-        ("dnssec:off", {SHOP, REVERSE, UMLAUT}),
-        ("dnssec:rolling", set()),
-        ("primary:elsewhere", {UMLAUT}),
-        ("primary:here shop", {SHOP}),
-        ("serial:2026", {SHOP}),
-        ("serial:<100 blog", {BLOG}),
-        ("serial:2026112501", {SHOP}),
-        ("changed:<7d", {SHOP, REVERSE, UMLAUT}),
-        ("changed:>7d", {BLOG}),
-        ("changed:2026-11-12", {BLOG}),
-        ("changed:>=2026-11-13", {SHOP, REVERSE, UMLAUT}),
-        ("type:mx", {SHOP}),
-        ("-type:a,aaaa", {REVERSE, UMLAUT}),
-        ("type:a ttl:<100", set()),
-        ("type:mx ttl:<100", {SHOP}),
-        ("value:hell", {BLOG}),
-        ("name:b\xfcch", {UMLAUT}),
-        ("name:www -type:aaaa", {SHOP}),
-        ("has:hello", {BLOG}),
-        ("-has:hello test", {SHOP, UMLAUT}),
-        ("comment:x", set()),
-        ("type:nonsense", set()),
-        ("%", set()),
-        ("_", set()),
-    ],
-)
-def test_a_search_finds_zones(search: str, zones: set[str], estate: None) -> None:
-    found = fitting(Zone.objects.all(), parse(search), now=NOW)
-    assert set(found.values_list("name", flat=True)) == zones
+@pytest.mark.usefixtures("estate")
+class TestEstate:
+    @pytest.mark.parametrize(
+        ("search", "zones"),
+        [
+            ("", {SHOP, BLOG, REVERSE, UMLAUT}),
+            ("TEST", {SHOP, BLOG, UMLAUT}),
+            ("test -blog", {SHOP, UMLAUT}),
+            ("zone:shop", {SHOP}),
+            ("m\xdcll", {UMLAUT}),
+            ("\xfcl", {UMLAUT}),
+            ("m\xfcller.test.", {UMLAUT}),
+            ("xn--mll", {UMLAUT}),
+            ("192.0.2.7", {SHOP, REVERSE}),
+            ("2001:DB8:1:0::7", {BLOG}),
+            ("192.0.2.0/24", {SHOP}),
+            ("2001:db8::/32", {BLOG}),
+            ("10.0.0.0/8", set()),
+            ("tag:customer", {SHOP}),
+            ("-tag:X", {BLOG, REVERSE, UMLAUT}),
+            ('team:"web OPS"', {SHOP}),
+            ("team:none -dnssec:on", {REVERSE, UMLAUT}),
+            ("owner:BOB", {BLOG}),
+            ("dnssec:signed", {BLOG}),
+            ("dnssec:off", {SHOP, REVERSE, UMLAUT}),
+            ("dnssec:rolling", set()),
+            ("primary:elsewhere", {UMLAUT}),
+            ("primary:here shop", {SHOP}),
+            ("serial:2026", {SHOP}),
+            ("serial:<100 blog", {BLOG}),
+            ("serial:2026112501", {SHOP}),
+            ("changed:<7d", {SHOP, REVERSE, UMLAUT}),
+            ("changed:>7d", {BLOG}),
+            ("changed:2026-11-12", {BLOG}),
+            ("changed:>=2026-11-13", {SHOP, REVERSE, UMLAUT}),
+            ("type:mx", {SHOP}),
+            ("-type:a,aaaa", {REVERSE, UMLAUT}),
+            ("type:a ttl:<100", set()),
+            ("type:mx ttl:<100", {SHOP}),
+            ("value:hell", {BLOG}),
+            ("name:b\xfcch", {UMLAUT}),
+            ("name:www -type:aaaa", {SHOP}),
+            ("has:hello", {BLOG}),
+            ("-has:hello test", {SHOP, UMLAUT}),
+            ("comment:x", set()),
+            ("type:nonsense", set()),
+            ("%", set()),
+            ("_", set()),
+        ],
+    )
+    def test_a_search_finds_zones(self, search: str, zones: set[str]) -> None:
+        found = fitting(Zone.objects.all(), parse(search), now=NOW)
+        assert set(found.values_list("name", flat=True)) == zones
 
+    def test_zones_are_late_that_an_active_node_has_not_acked(self) -> None:
+        def late() -> list[str]:
+            return list(
+                fitting(Zone.objects.order_by("pk"), parse("sync:late"), now=NOW).values_list("name", flat=True)
+            )
 
-@pytest.mark.django_db
-def test_zones_are_late_that_an_active_node_has_not_acked(estate: None) -> None:
-    def late() -> list[str]:
-        return list(fitting(Zone.objects.order_by("pk"), parse("sync:late"), now=NOW).values_list("name", flat=True))
+        assert late() == []
+        acked = Zone.objects.get(name=REVERSE).sequence
 
-    assert late() == []
-    acked = Zone.objects.get(name=REVERSE).sequence
+        def answer(**_: object) -> int:
+            return acked
 
-    def answer(**_: object) -> int:
-        return acked
-
-    acked_everywhere_requested.connect(answer)
-    try:
-        assert late() == [BLOG, UMLAUT]
-        done = fitting(Zone.objects.order_by("pk"), parse("sync:done"), now=NOW)
-        assert list(done.values_list("name", flat=True)) == [SHOP, REVERSE]
-    finally:
-        acked_everywhere_requested.disconnect(answer)
+        acked_everywhere_requested.connect(answer)
+        try:
+            assert late() == [BLOG, UMLAUT]
+            done = fitting(Zone.objects.order_by("pk"), parse("sync:done"), now=NOW)
+            assert list(done.values_list("name", flat=True)) == [SHOP, REVERSE]
+        finally:
+            acked_everywhere_requested.disconnect(answer)
 
 
 @pytest.mark.django_db
