@@ -8,7 +8,7 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 # More than half of 1 MiB, in words. So the chunk has 1 MiB, and the rest holds 3,000 frames: recursion ends before.
-_WORDS = 66_000
+_STACK_SIZE = 66_000
 
 
 def with_room(function: Callable[P, R]) -> Callable[P, R]:
@@ -25,5 +25,5 @@ def with_room(function: Callable[P, R]) -> Callable[P, R]:
     def call(*args: P.args, **kwargs: P.kwargs) -> R:
         return function(*args, **kwargs)
 
-    call.__code__ = call.__code__.replace(co_stacksize=_WORDS)
+    call.__code__ = call.__code__.replace(co_stacksize=_STACK_SIZE)  # type: ignore[attr-defined]
     return call

@@ -25,7 +25,7 @@ from dnspanel.api.v1.waiting import requested_wait, wait_for_all
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.key_material import EVERY_DIGEST, KSK_FLAGS, ZSK_FLAGS
-from dnspanel.zones.dnssec.queries import KeyView
+from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 from dnspanel.zones.errors import BadKey, KeyUnknown
 from dnspanel.zones.models import Channel, Publication, Zone

@@ -14,8 +14,8 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.sync import Sync, sync_of
 from dnspanel.zones.dnssec.describe import describe_denial, describe_polling, signing_algorithms
+from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.other_keys import OtherKey
-from dnspanel.zones.dnssec.queries import KeyView
 from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.signing.safety import ParentHere

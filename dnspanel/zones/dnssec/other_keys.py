@@ -9,18 +9,15 @@ import base64
 import binascii
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from dnspanel.texts import gettext
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, SEP
+from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
 from dnspanel.zones.errors import BadPublicKey
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key, RRset, make
-
-if TYPE_CHECKING:
-    from dnspanel.zones.dnssec.queries import KeyView
 
 MOST_OTHER_KEYS = 20
 OF_KEYS = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY))
@@ -74,7 +71,7 @@ def read_dnskey(text: str) -> OtherKey:
         raise BadPublicKey(gettext("It is not the rdata of a DNSKEY.")) from exc
 
 
-def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own: Collection["KeyView"]) -> str:
+def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own: Collection[KeyView]) -> str:
     """Why this key of another signer cannot come to these others and to the panel's own keys; empty if it can."""
     if any(each.dnskey == key.dnskey for each in own):
         return gettext("Key {tag} is one of the panel's own keys of {zone_name}.").format(

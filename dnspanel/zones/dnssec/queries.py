@@ -1,14 +1,13 @@
 """What is known of the signing of zones, for pages and APIs: states, keys, DNSKEY and DS records."""
 
 from collections.abc import Collection
-from dataclasses import dataclass, field
-from datetime import datetime
 
 from dnspanel.accounts.actors.actors import Person
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.secrets.vault import decrypt_secret
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.describe import describe_change
+from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.other_keys import OtherKey, keys_in
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 from dnspanel.zones.errors import KeyUnknown
@@ -16,35 +15,6 @@ from dnspanel.zones.models import Revision, Signing, SigningChange, Zone, ZoneKe
 from dnspanel.zones.rights import access
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes
-
-
-@dataclass(frozen=True, slots=True)
-class KeyView:
-    """A key of a zone as people and programs see it; nothing of its private part."""
-
-    zone_name: str
-    id: int
-    role: KeyRole
-    algorithm: int
-    bits: int
-    flags: int
-    tag: int
-    active: bool
-    published: bool
-    dnskey: str
-    ds: tuple[str, ...]  # of a key that the parent may name; SHA-256 first
-    created_at: datetime
-    created_by: str  # username, or nothing
-    public: bytes = field(repr=False)
-
-    def ds_of(self, digest_type: int) -> str:
-        """The DS that names this key by a digest of EVERY_DIGEST."""
-        return key_material.ds_text(self.zone_name, self.flags, self.algorithm, self.public, digest_type)
-
-    @property
-    def mnemonic(self) -> str:
-        """The name of its algorithm."""
-        return key_material.ALGORITHMS[self.algorithm]
 
 
 def signing_of(zone: Zone) -> SigningState:

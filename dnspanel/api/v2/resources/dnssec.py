@@ -37,7 +37,7 @@ from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
 from dnspanel.zones.dnssec.describe import describe_polling
-from dnspanel.zones.dnssec.queries import KeyView
+from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.errors import BadKey, GuardedZone
 from dnspanel.zones.models import Channel, Publication, Zone

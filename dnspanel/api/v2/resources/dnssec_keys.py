@@ -30,7 +30,7 @@ from dnspanel.api.v2.schema.parameters import CHANGING, IF_CHANGED, WRITING
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.dnssec.queries import KeyView
+from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import BadKey, BadPublicKey, KeyUnknown
 from dnspanel.zones.models import Publication, Zone

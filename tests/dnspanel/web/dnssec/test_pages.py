@@ -20,6 +20,7 @@ from dnspanel.web.dnssec import pages
 from dnspanel.web.dnssec.display import DisplayAnswer
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
+from dnspanel.zones.dnssec.key_view import KeyView
 from dnspanel.zones.models import Publication, Zone, ZoneKey
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.rules.rules import BREAKING_DS
@@ -52,7 +53,7 @@ def send(client: Client, path: str, **data: Any) -> Any:
     return client.post(PAGE + path, {"form_id": uuid4(), **data})
 
 
-def key_of(zone: Zone) -> queries.KeyView:
+def key_of(zone: Zone) -> KeyView:
     [key] = queries.keys_of(zone)
     return key
 

@@ -1,6 +1,7 @@
 """Signing twice by one form, keys that change at the same time, and what is known of the zone above.
 
-Tests `log.signing_log`, `dnssec.key_material`, `signing.safety`, `dnssec.queries` and `dnssec.signing_state` too.
+Tests `log.signing_log`, `dnssec.key_material`, `signing.safety`, `dnssec.queries`, `dnssec.key_view` and
+`dnssec.signing_state` too.
 """
 
 from uuid import UUID, uuid4

@@ -1,0 +1,36 @@
+"""A DNSSEC key of a zone, as pages and APIs show it. Pure."""
+
+from dataclasses import dataclass, field
+from datetime import datetime
+
+from dnspanel.zones.dnssec import key_material
+from dnspanel.zones.dnssec.signing_state import KeyRole
+
+
+@dataclass(frozen=True, slots=True)
+class KeyView:
+    """A key of a zone as people and programs see it; nothing of its private part."""
+
+    zone_name: str
+    id: int
+    role: KeyRole
+    algorithm: int
+    bits: int
+    flags: int
+    tag: int
+    active: bool
+    published: bool
+    dnskey: str
+    ds: tuple[str, ...]  # of a key that the parent may name; SHA-256 first
+    created_at: datetime
+    created_by: str  # username, or nothing
+    public: bytes = field(repr=False)
+
+    def ds_of(self, digest_type: int) -> str:
+        """The DS that names this key by a digest of EVERY_DIGEST."""
+        return key_material.ds_text(self.zone_name, self.flags, self.algorithm, self.public, digest_type)
+
+    @property
+    def mnemonic(self) -> str:
+        """The name of its algorithm."""
+        return key_material.ALGORITHMS[self.algorithm]
