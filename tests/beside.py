@@ -56,8 +56,8 @@ class Beside:
         status = self.process.returncode = os.waitstatus_to_exitcode(ended)
         self.cpu = usage.ru_utime + usage.ru_stime
         seconds = time.monotonic() - self._started
-        said = self.log.read_text(errors="replace").strip()
-        complaint = f"{said}\n{' '.join(self.command)} ended with status {status}" if status else ""
+        output = self.log.read_text(errors="replace").strip()
+        complaint = f"{output}\n{' '.join(self.command)} ended with status {status}" if status else ""
         report_result(session, " ".join(self.command), complaint=complaint, seconds=seconds)
         return result
 

@@ -17,6 +17,7 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
+from tests.run_results import runs_everything
 from tests.stack import prepared_stack
 from tests.workers import FOLDER
 
@@ -91,7 +92,7 @@ def pytest_sessionstart() -> None:
 @pytest.hookimpl(wrapper=True)
 def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
     worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if worker == PREPARES and not session.config.option.markexpr:
+    if worker == PREPARES and runs_everything(session.config):
         with contextlib.suppress(Exception):  # the first test that wants one tries again, and says what is wrong
             prepared_stack()
     if worker not in {FIRST, None}:
