@@ -32,6 +32,7 @@ OWN_STACK = (
     "tests/flow/test_join.py",
     "tests/flow/test_mixed_fleet.py",
     "tests/flow/test_restored_panel.py",
+    "tests/flow/test_restored_rollovers.py",
     "tests/flow/test_stages.py",
 )
 NO_STACK = ("tests/faults/test_harness.py", "tests/faults/test_history.py", "tests/faults/test_table.py")

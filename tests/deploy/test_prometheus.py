@@ -23,8 +23,9 @@ def test_the_rules_are_rules() -> None:
     assert len(named(rule_expressions())) > 25
 
 
-def test_the_rules_do_what_their_cases_say() -> None:
-    done = promtool("test", "rules", "alerts_test.yml")
+@pytest.mark.parametrize("cases", ["alerts_test.yml", "alerts_days_test.yml"])
+def test_the_rules_do_what_their_cases_say(cases: str) -> None:
+    done = promtool("test", "rules", cases)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
