@@ -18,11 +18,43 @@ from tests.lanes import OWN_STACK
 T = TypeVar("T")
 
 
+# A file whose name has one of these words is about access, or about what nodes get: it never rests.
+NEVER_RESTS = frozenset(
+    [
+        *("access", "agent", "audit", "certificate", "certificates", "gateway", "guard", "key", "keyless", "keys"),
+        *("permissions", "publish", "right", "rights", "secret", "sign", "signed", "signings", "store", "tls"),
+    ]
+)
+# What only one feature uses, by the folders of its tests: half of the other files run each day.
+FEATURES: dict[str, Sequence[str]] = {
+    "alerts": ("dnspanel/alerts", "dnspanel/web/alerts"),
+    "backups": ("dnspanel/backup",),
+    "catalogs": ("dnspanel/catalogs",),
+    "dashboards and metrics": ("dnspanel/monitoring", "dnspanel/web/dashboard"),
+    "exports and cut-overs": (
+        "dnspanel/transfer/cutover", "dnspanel/transfer/exports", "dnspanel/transfer/vanity", "dnspanel/web/exports",
+    ),
+    "files that are installed": ("deploy",),
+    "primaries and secondaries": ("dnspanel/primaries", "dnspanel/secondaries"),
+    "searches, typed values and builders": (
+        "dnspanel/zones/builders", "dnspanel/zones/search", "dnspanel/zones/typed",
+    ),
+    "sources of imports": ("dnspanel/transfer/sources",),
+    "webhooks": ("dnspanel/webhooks",),
+    "zone templates": ("dnspanel/transfer/zone_templates", "dnspanel/web/zone_templates"),
+}  # fmt: skip
+
+
 def _files(folder: str) -> list[str]:
     return sorted(f"tests/{folder}/{path.name}" for path in (Path(__file__).parent / folder).glob("test_*.py"))
 
 
-# Files of which so many run each day.
+def _that_rest(folders: Sequence[str]) -> list[str]:
+    files = [path for folder in folders for path in _files(folder)]
+    return [path for path in files if NEVER_RESTS.isdisjoint(Path(path).stem.split("_"))]
+
+
+# How many of these files run each day.
 TURNS: dict[str, tuple[int, Sequence[str]]] = {
     "flows with a stack of their own": (1, OWN_STACK),
     "flows with the stack that all share": (5, [path for path in _files("flow") if path not in OWN_STACK]),
@@ -40,6 +72,7 @@ TURNS: dict[str, tuple[int, Sequence[str]]] = {
         1,
         [f"tests/dnspanel/api/test_schemathesis_v{number}.py" for number in (1, 2)],
     ),
+    **{name: ((len(_that_rest(folders)) + 1) // 2, _that_rest(folders)) for name, folders in FEATURES.items()},
 }
 _left_out: Counter[str] = Counter()
 _is_full = False

@@ -8,6 +8,7 @@ import pytest
 
 from tests import budgets
 from tests.budgets import Budgets, Row, adjusted, complaints, family_of, read, table, write
+from tests.full import TURNS
 
 ROOT = Path(__file__).resolve().parents[1]
 ZONES = Row("tests/zones", "Zones.", cpu=100.0, tests=1000)
@@ -113,6 +114,12 @@ def test_every_row_names_a_path_once_and_says_why() -> None:
     assert [path for path in named if path.startswith("tests") and not (ROOT / path).exists()] == []
     assert [row.path for row in rows if not row.reason.strip()] == []
     assert "tests" in named
+
+
+def test_a_family_with_files_that_take_turns_says_so() -> None:
+    rows = read().rows
+    families = {family_of(path, rows) for _, paths in TURNS.values() for path in paths}
+    assert {row.path for row in rows if row.turns} == families
 
 
 def test_only_a_whole_default_run_becomes_a_budget(

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.full import TURNS, Sample, choose
+from tests.full import FEATURES, NEVER_RESTS, TURNS, Sample, choose
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -23,3 +23,19 @@ def test_every_file_that_takes_turns_exists_and_comes_on() -> None:
     for count, paths in TURNS.values():
         assert [path for path in paths if not (ROOT / path).exists()] == []
         assert {path for seed in range(100) for path in choose(paths, count, seed=seed)} == {*paths}
+
+
+def test_half_of_the_files_of_a_feature_run_each_day() -> None:
+    for name in FEATURES:
+        count, paths = TURNS[name]
+        assert len(paths) / 2 <= count <= len(paths) / 2 + 1
+        assert len(paths) > 2, "the folders of the feature have other names now"
+
+
+def test_what_is_about_access_or_about_nodes_never_rests() -> None:
+    resting = {path for name in FEATURES for path in TURNS[name][1]}
+    assert [path for path in resting if NEVER_RESTS & {*Path(path).stem.split("_")}] == []
+    rooms = ("accounts", "api", "fleet", "gateway", "publish", "zones/rights", "zones/publishing")
+    never = ("tests/replication/", *(f"tests/dnspanel/{room}/" for room in rooms))
+    assert [path for path in resting if path.startswith(never)] == []
+    assert "tests/dnspanel/webhooks/test_access.py" not in resting

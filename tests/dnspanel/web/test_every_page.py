@@ -138,7 +138,7 @@ def findings(answers: dict[str, Answer], chromium: Browser, sample: Sample) -> I
     serve(context, answers)
     window, found = context.new_page(), Findings({}, {})
     where = EVERYTHING
-    for path in sample.some(pages(answers), 50, reason="pages that axe looks at"):
+    for path in sample.some(pages(answers), 30, reason="pages that axe looks at"):
         window.emulate_media(color_scheme="light")
         window.set_viewport_size(DESKTOP)
         window.goto(ORIGIN + path)
