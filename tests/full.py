@@ -46,7 +46,8 @@ FEATURES: dict[str, Sequence[str]] = {
 
 
 def _files(folder: str) -> list[str]:
-    return sorted(f"tests/{folder}/{path.name}" for path in (Path(__file__).parent / folder).glob("test_*.py"))
+    tests = Path(__file__).parent
+    return sorted(str(path.relative_to(tests.parent)) for path in (tests / folder).rglob("test_*.py"))
 
 
 def _that_rest(folders: Sequence[str]) -> list[str]:
@@ -62,7 +63,11 @@ TURNS: dict[str, tuple[int, Sequence[str]]] = {
     "comparisons with other people's programs": (3, _files("oracle")),
     "the long ways of a real agent": (
         2,
-        [f"tests/replication/agent/test_{name}.py" for name in ("integrity_scan", "rebuild", "snapshots", "stale")],
+        [
+            path
+            for path in _files("replication/agent")
+            if path.endswith(("/test_integrity_scan.py", "/test_rebuild.py", "/test_snapshots.py", "/test_stale.py"))
+        ],
     ),
     "the start and the end of a demo": (
         1,

@@ -21,6 +21,7 @@ def test_a_full_run_leaves_nothing_out() -> None:
 
 def test_every_file_that_takes_turns_exists_and_comes_on() -> None:
     for count, paths in TURNS.values():
+        assert paths
         assert [path for path in paths if not (ROOT / path).exists()] == []
         assert {path for seed in range(100) for path in choose(paths, count, seed=seed)} == {*paths}
 
