@@ -11,8 +11,9 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
 from dnspanel.accounts.sign_in.second_factor_rules import MOST_GRACE, MOST_LISTED, people_without, rules, set_rules
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.frame.forms import PanelForm, role_choices
+from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.people_forms import role_choices
 from dnspanel.zones.rights import access
 
 

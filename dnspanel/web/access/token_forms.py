@@ -12,7 +12,8 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import TokenKind
 from dnspanel.accounts.tokens import presets, tsig
 from dnspanel.accounts.tokens.presets import Preset
-from dnspanel.accounts.tokens.tokens import LIFETIME, TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import LIFETIME
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.access.grant_form import MONO, MONO_LINES, GrantForm
 from dnspanel.web.frame.forms import PanelForm, separated

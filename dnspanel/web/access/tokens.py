@@ -20,6 +20,7 @@ from dnspanel.accounts.audit.audit_log import entries_about_token
 from dnspanel.accounts.errors import NotYours, TokenDead, TokenRefused
 from dnspanel.accounts.models import Token, TokenKind, User
 from dnspanel.accounts.quotas.quota_amounts import Kind
+from dnspanel.accounts.tokens import token_terms
 from dnspanel.accounts.tokens import tokens as verbs
 from dnspanel.accounts.tokens.presets import Preset
 from dnspanel.accounts.tokens.snippets import Place, Snippet, snippets_for
@@ -160,7 +161,7 @@ def _page_with_secret(
     return show_once(request, page, after=reverse("token-detail", args=[made.token.pk]))
 
 
-def _password_for(request: PanelRequest, terms: verbs.TokenTerms, *, is_key: bool) -> HttpResponse | None:
+def _password_for(request: PanelRequest, terms: token_terms.TokenTerms, *, is_key: bool) -> HttpResponse | None:
     """Return the page that asks for the password before a token that opens much or a TSIG key; None for others."""
     powers = [gettext(power.value) for power in (Permission.PEOPLE, Permission.NODES) if power in terms.permissions]
     if any(grant.everywhere and not grant.is_limited and grant.rights >= EVERY_RIGHT for grant in terms.scope):
@@ -212,7 +213,7 @@ def token_detail(request: PanelRequest, token_id: int) -> HttpResponse:
     context = {
         "display": display_tokens(actor, [token], now)[0],
         "token": token,
-        "per_minute": verbs.requests_per_minute(token),
+        "per_minute": token_terms.requests_per_minute(token),
         "predecessor": predecessor,
         "entries": entries_about_token(token),
         "overlaps": _OVERLAPS,
@@ -251,10 +252,10 @@ def token_revoke(request: PanelRequest, token_id: int) -> HttpResponse:
     return redirect("token-list")
 
 
-def _terms_of(token: Token) -> verbs.TokenTerms:
+def _terms_of(token: Token) -> token_terms.TokenTerms:
     """Return what the token may do, as terms."""
     scope = tuple(map(Grant.from_json, token.scope))
-    return verbs.TokenTerms(token.purpose, scope, frozenset(map(Permission, token.permissions)))
+    return token_terms.TokenTerms(token.purpose, scope, frozenset(map(Permission, token.permissions)))
 
 
 def _about_revoking(token: Token, now: datetime) -> Question:

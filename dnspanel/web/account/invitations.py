@@ -20,8 +20,8 @@ from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.people import invite
 from dnspanel.accounts.providers.oidc.logout import CAME_BY, sign_out_url
 from dnspanel.texts import gettext
-from dnspanel.web.frame.forms import WelcomeForm
 from dnspanel.web.frame.layout import PanelRequest, no_store
+from dnspanel.web.frame.people_forms import WelcomeForm
 
 
 @no_store

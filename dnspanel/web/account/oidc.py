@@ -33,8 +33,8 @@ from dnspanel.accounts.providers.session import ProviderAway
 from dnspanel.accounts.providers.sign_in import TOO_OFTEN, comes_too_often, refused
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.confirm import Question, ask
-from dnspanel.web.frame.forms import LdapPasswordForm
 from dnspanel.web.frame.layout import PanelRequest, no_store
+from dnspanel.web.frame.people_forms import LdapPasswordForm
 
 
 @require_POST

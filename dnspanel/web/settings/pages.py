@@ -11,8 +11,8 @@ from django.views.decorators.http import require_http_methods, require_safe
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext
-from dnspanel.web.frame.forms import ZoneDefaultsForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.new_zone_forms import ZoneDefaultsForm
 from dnspanel.web.settings.registry import SECTIONS, EnvironmentSetting, Section, value_text
 from dnspanel.zones.errors import DefaultsFixed, DefaultsMoved
 from dnspanel.zones.rights import access

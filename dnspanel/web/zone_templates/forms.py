@@ -19,7 +19,8 @@ from dnspanel.transfer.zone_templates.servers import (
     parse_hosts,
     read_name,
 )
-from dnspanel.web.frame.forms import MONO, PanelForm, mailbox_name
+from dnspanel.web.frame.forms import MONO, PanelForm
+from dnspanel.web.frame.new_zone_forms import mailbox_name
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
 from dnspanel.zones.settings.server_sets import Host, Servers

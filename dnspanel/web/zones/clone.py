@@ -9,9 +9,9 @@ from django.views.decorators.http import require_http_methods
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.quotas.quota_amounts import Kind
-from dnspanel.web.frame.forms import CloneZoneForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.near_quotas import near_quotas
+from dnspanel.web.frame.new_zone_forms import CloneZoneForm
 from dnspanel.web.zones.pages import created_or_refused, go_to_new_zones, refuse_names
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import CannotClone, RightMissing

@@ -20,9 +20,10 @@ from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer import servers
 from dnspanel.transfer.zone_templates import use
-from dnspanel.web.frame.forms import LONGEST_SEARCH, MOST_REFUSALS, DeleteZoneForm, NewZoneForm
+from dnspanel.web.frame.forms import LONGEST_SEARCH, DeleteZoneForm
 from dnspanel.web.frame.layout import PanelRequest, say
 from dnspanel.web.frame.near_quotas import near_quotas
+from dnspanel.web.frame.new_zone_forms import MOST_REFUSALS, NewZoneForm
 from dnspanel.web.frame.read_once import statuses_of
 from dnspanel.web.frame.rows import row_address
 from dnspanel.web.frame.saved_views import look_in

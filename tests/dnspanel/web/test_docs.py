@@ -15,7 +15,8 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token, revoke_token
 from dnspanel.web.api_document import TOKEN
 from dnspanel.web.docs import GUIDES
 from dnspanel.webhooks.models import EventKind

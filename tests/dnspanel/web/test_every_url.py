@@ -31,7 +31,8 @@ from dnspanel.accounts.scim.people import PersonTerms, create_person
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.accounts.sign_in.second_factor_rules import set_rules
 from dnspanel.accounts.tokens.service_accounts import create_service_account
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.alerts.models import Route
 from dnspanel.catalogs.produce import create_catalog, take_in
 from dnspanel.catalogs.set_up import CatalogTerms, follow_catalog

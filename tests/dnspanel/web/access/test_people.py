@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import Invitation, Role, Token, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.dnspanel.web.conftest import YES, Browser, forget_password
 from tests.people import PASSWORD
 

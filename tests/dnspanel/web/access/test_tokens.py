@@ -11,7 +11,8 @@ from django.utils import timezone
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, Token, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, actor_by_secret, create_token, revoke_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import actor_by_secret, create_token, revoke_token
 from dnspanel.web.access.tokens import state_of
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

@@ -6,7 +6,8 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.alerts.models import Alert
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.reads.queries import node_statuses

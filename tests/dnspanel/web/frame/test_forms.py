@@ -5,7 +5,9 @@ from uuid import uuid4
 import pytest
 from django.core.exceptions import ValidationError
 
-from dnspanel.web.frame.forms import DeleteZoneForm, InviteForm, NewZoneForm, WelcomeForm
+from dnspanel.web.frame.forms import DeleteZoneForm
+from dnspanel.web.frame.new_zone_forms import NewZoneForm
+from dnspanel.web.frame.people_forms import InviteForm, WelcomeForm
 from dnspanel.web.imports.source_forms import names_by_line
 from tests.work import work_of
 

@@ -8,7 +8,8 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Team, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.models import ApprovalRule, Freeze, Zone
 from replication.dns import rdtypes
 from tests.dnspanel.web.conftest import Browser, MakeZone

@@ -10,7 +10,8 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, Token, User
 from dnspanel.accounts.people import people
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, create_tsig_key
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token, create_tsig_key
 from dnspanel.web.zone_tabs import who_may
 from dnspanel.zones.models import TsigAct, Zone
 from dnspanel.zones.rights.tsig_permissions import replace_key_names

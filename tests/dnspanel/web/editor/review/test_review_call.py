@@ -7,7 +7,8 @@ from django.test import Client
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.web.editor.review.review_call import MOST_CHANGES, call_of
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import RRset, Zone

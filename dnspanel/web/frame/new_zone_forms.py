@@ -1,0 +1,376 @@
+"""Read the forms of new zones: their names, name servers and template; they never save."""
+
+import itertools
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from django import forms
+from django.conf import settings
+from django.utils import timezone
+
+from dnspanel.accounts.actors.actors import Author, actor_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.models import Team
+from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
+from dnspanel.texts import gettext, gettext_lazy
+from dnspanel.web.frame.forms import PanelForm, PublishingForm, offer_teams
+from dnspanel.zones.models import ZoneTemplate
+from dnspanel.zones.publishing.edit import NewZone
+from dnspanel.zones.rules import name_rules, rules
+from dnspanel.zones.settings.server_sets import ServerSet, default_set, newest_set
+from dnspanel.zones.settings.zone_defaults import HOSTMASTER, NAMESERVERS, Defaults, zone_defaults
+from dnspanel.zones.values.reverse_names import ReverseZones, reverse_zones_of
+from dnspanel.zones.values.soa import default_soa, first_serial
+from replication.dns import names, rdtypes, rrset
+from replication.dns.rrset import RRset
+from replication.errors import BadName, ReplicationError
+
+MOST_ZONES_AT_ONCE = 1000
+NS_TTL = 3600
+MOST_REFUSALS = 10  # that a field shows
+_NO_NAME = gettext_lazy("Give at least one name.")
+
+
+class ApexForm(PanelForm):
+    """A form with what the NS and the SOA of a new zone are made of."""
+
+    nameservers = forms.CharField(
+        widget=forms.Textarea(attrs={"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}),
+        label=gettext_lazy("Name servers"),
+        help_text=gettext_lazy("One per line; the first one is also the primary in the SOA."),
+        max_length=4000,
+    )
+    hostmaster = forms.CharField(
+        widget=forms.TextInput(attrs={"class": "input input-mono", "spellcheck": "false"}),
+        label=gettext_lazy("Hostmaster"),
+        help_text=gettext_lazy("The mail address for the SOA, as an address or as a name."),
+        max_length=300,
+    )
+
+    def clean_nameservers(self) -> tuple[str, ...]:
+        return tuple(dict.fromkeys(_names_by_line(self.cleaned_data["nameservers"])))
+
+    def clean_hostmaster(self) -> str:
+        return mailbox_name(self.cleaned_data["hostmaster"])
+
+
+NO_SET = -1
+
+
+@dataclass(frozen=True, slots=True)
+class ReverseChoice:
+    """Reverse zones that could stand in place of a line; `value` is what their button sends."""
+
+    typed: str
+    zones: tuple[str, ...]
+
+    @property
+    def value(self) -> str:
+        return " ".join((self.typed, *self.zones))
+
+    @property
+    def label(self) -> str:
+        if len(self.zones) == 1:
+            return gettext("Use {zones}").format(zones=self.zones[0])
+        return gettext("Use {zones} zones, {zones2} to {zones3}").format(
+            zones=len(self.zones), zones2=self.zones[0], zones3=self.zones[-1]
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class ReverseOffer:
+    """A network or address that was typed for the name of a zone, and its reverse zones."""
+
+    typed: str
+    reverse: ReverseZones
+
+    @property
+    def error(self) -> str:
+        return gettext("{typed} is not the name of a zone. Choose its reverse zone, or write another name.").format(
+            typed=self.typed
+        )
+
+    @property
+    def hint(self) -> str:
+        return self.reverse.hint
+
+    @property
+    def choices(self) -> list[ReverseChoice]:
+        return [ReverseChoice(self.typed, zones) for zones in self.reverse.choices]
+
+
+class NewZoneForm(ApexForm, PublishingForm):
+    """The names of new zones, one per line, and the name servers they begin with."""
+
+    field_order = ("form_id", "names")
+
+    names = forms.CharField(
+        widget=forms.Textarea(
+            attrs={"rows": 3, "class": "textarea input-mono", "autofocus": True, "spellcheck": "false"}
+        ),
+        label=gettext_lazy("Name"),
+        help_text=gettext_lazy("One per line makes several zones. Unicode names are welcome."),
+        max_length=300 * MOST_ZONES_AT_ONCE,
+    )
+    team = forms.ModelChoiceField(
+        Team.objects.none(), label=gettext_lazy("Team"), required=False, empty_label=gettext_lazy("no team")
+    )
+    server_set = forms.TypedChoiceField(
+        label=gettext_lazy("Set of name servers"),
+        required=False,
+        coerce=int,
+        empty_value=None,
+        help_text=gettext_lazy(
+            "Zones with its name servers follow it. Those below, and the hostmaster, count where no set does."
+        ),
+    )
+    template = forms.TypedChoiceField(
+        label=gettext_lazy("Template"),
+        required=False,
+        coerce=int,
+        empty_value=None,
+        widget=forms.Select(
+            attrs={
+                "hx-get": "/zones/new/",
+                "hx-trigger": "change",
+                "hx-include": "closest form",
+                "hx-target": "#new-variables",
+                "hx-swap": "outerHTML",
+                "hx-sync": "this:replace",
+            }
+        ),
+        help_text=gettext_lazy("Records that the zones begin with besides; its own NS take the place of these."),
+    )
+    keep = forms.BooleanField(
+        label=gettext_lazy("Keep them in step with the template’s next versions"),
+        required=False,
+    )
+    delegate = forms.BooleanField(
+        label=gettext_lazy("Delegate them in the zones above, where I may change these"),
+        required=False,
+        help_text=gettext_lazy("NS and glue go into your draft; you publish them as any other change."),
+    )
+    reason = forms.CharField(
+        label=gettext_lazy("Reason"),
+        required=False,
+        max_length=500,
+        help_text=gettext_lazy("Kept in the history, optional."),
+    )
+
+    def __init__(
+        self,
+        *args: Any,
+        author: Author,
+        templates: Sequence[tuple[int, str]] = (),
+        sets: Sequence[ZoneTemplate] = (),
+        **kwargs: Any,
+    ) -> None:
+        super().__init__(*args, **kwargs)
+        self.author = author
+        self._sets = {each.pk: each for each in sets}
+        self._offer_sets()
+        field = self.fields["template"]
+        assert isinstance(field, forms.ChoiceField)
+        field.choices = [("", "none"), *templates]
+        self.readable_names: tuple[str, ...] = ()  # those of the lines that could be read, once it was validated
+        field = self.fields["team"]
+        are_teams = offer_teams(field, author, Right.CREATE_ZONE)
+        assert isinstance(field, forms.ModelChoiceField)
+        actor = None if author is None else actor_of(author)
+        if actor is not None and not actor.may_everywhere(Right.CREATE_ZONE):
+            field.required, field.empty_label = True, None
+        elif not are_teams:
+            del self.fields["team"]
+
+    def _offer_sets(self) -> None:
+        if not self._sets:
+            self.fields.pop("server_set", None)
+            return
+        field = self.fields["server_set"]
+        assert isinstance(field, forms.ChoiceField)
+        named = [(pk, f"{each.name} ({each.team.name})" if each.team else each.name) for pk, each in self._sets.items()]
+        field.choices = [
+            ("", gettext("the default of the team, else of the panel")),
+            (NO_SET, gettext("none: those below")),
+            *named,
+        ]
+        for name in ("nameservers", "hostmaster"):
+            self.fields[name].required = False
+
+    def _chosen_set(self) -> ServerSet | None:
+        """Return the set that the zones begin with; None for the typed name servers."""
+        if "server_set" not in self.fields:
+            return None
+        chosen, team = self.cleaned_data.get("server_set"), self.cleaned_data.get("team")
+        if chosen is None:
+            return default_set(None if team is None else team.pk)
+        return newest_set(self._sets[chosen]) if chosen in self._sets else None
+
+    @staticmethod
+    def defaults() -> dict[str, str]:
+        """Return the initial values of the form."""
+        found = zone_defaults()
+        return {"nameservers": "\n".join(found.nameservers), "hostmaster": found.hostmaster}
+
+    def reverse_offers(self) -> list[ReverseOffer]:
+        """Return what could stand in place of each line that is a network or an address."""
+        lines = itertools.islice(numbered_lines(str(self.data.get("names", ""))), MOST_ZONES_AT_ONCE)
+        return [ReverseOffer(line.strip(), found) for _, line in lines if (found := reverse_zones_of(line))]
+
+    def names_with(self, chosen: str) -> str:
+        """Return the typed names with the reverse zones of a `ReverseChoice.value` in place of its line."""
+        typed, *zones = chosen.split()
+        lines = str(self.data.get("names", "")).splitlines()
+        return "\n".join("\n".join(zones) if line.strip() == typed else line for line in lines)
+
+    def clean_names(self) -> tuple[str, ...]:
+        try:
+            counted_lines(self.cleaned_data["names"], MOST_ZONES_AT_ONCE)
+        except TooManyLines as exc:
+            message = gettext("At most {most_zones_at_once:,} zones at once; these are {readable_names:,}.").format(
+                most_zones_at_once=exc.most, readable_names=exc.count
+            )
+            raise forms.ValidationError(message) from exc
+        offers = self.reverse_offers()
+        networks = {offer.typed for offer in offers}
+        read, wrong = _read_names(self.cleaned_data["names"], leave_out=networks)
+        self.readable_names = tuple(dict.fromkeys(read))
+        wrong += [offer.error for offer in offers]
+        if wrong:
+            raise forms.ValidationError(_first_of(wrong))
+        if not read:
+            raise forms.ValidationError(_NO_NAME)
+        return self.readable_names
+
+    def clean(self) -> dict[str, Any]:
+        """Add `zones`, each with its first RRsets; rules that they violate become errors of the name servers.
+
+        And the set of name servers that they follow, if they do.
+        """
+        cleaned = self.cleaned_data
+        cleaned["zones"], cleaned["server_set"] = [], self._chosen_set()
+        if cleaned["server_set"] is None:
+            for name in ("nameservers", "hostmaster"):
+                if not cleaned.get(name) and not self.has_error(name):
+                    self.refuse(name, gettext("This field is required."))
+                    cleaned.pop(name, None)
+        if not {"names", "nameservers", "hostmaster"} <= cleaned.keys():
+            return cleaned
+        try:
+            cleaned["zones"] = [NewZone(name=name, rrsets=self._apex(name)) for name in cleaned["names"]]
+        except ReplicationError as exc:
+            self.refuse("nameservers", str(exc))
+        for message in dict.fromkeys(_errors_of(cleaned["zones"])):
+            self.refuse("nameservers", message)
+        return cleaned
+
+    def _apex(self, zone_name: str) -> tuple[RRset, ...]:
+        servers, serial = self.cleaned_data["nameservers"], first_serial(timezone.now())
+        mailbox, of_set = self.cleaned_data["hostmaster"], self.cleaned_data["server_set"]
+        if of_set is not None:
+            mailbox = of_set.servers.hostmaster or mailbox or settings.DEFAULT_HOSTMASTER
+            soa = default_soa(zone_name, of_set.servers.first, mailbox, serial)
+            return soa, of_set.servers.nameservers(zone_name)
+        soa = default_soa(zone_name, servers[0], mailbox, serial)
+        return soa, rrset.make(zone_name, rdtypes.NS, NS_TTL, servers)
+
+
+class CloneZoneForm(NewZoneForm):
+    """The names of zones that get the records of another one."""
+
+    nameservers = None  # type: ignore[assignment]  # as the source has them
+    hostmaster = None  # type: ignore[assignment]
+    server_set = None  # type: ignore[assignment]
+    tags = forms.BooleanField(
+        label=gettext_lazy("Its tags too"),
+        required=False,
+        initial=True,
+        help_text=gettext_lazy("Whoever may see or change zones by these tags sees or changes the new ones."),
+    )
+
+    def __init__(self, *args: Any, author: Author, **kwargs: Any) -> None:
+        super().__init__(*args, author=author, **kwargs)
+        self.fields["names"].label = gettext("Name of the new zone")
+
+    def clean(self) -> dict[str, Any]:
+        """Nothing besides: the records are those of a zone that is published."""
+        return self.cleaned_data
+
+
+class ZoneDefaultsForm(ApexForm):
+    """What the form of new zones begins with; what the environment fixes cannot be typed into."""
+
+    seen = forms.CharField(widget=forms.HiddenInput, required=False)
+
+    def __init__(self, *args: Any, defaults: Defaults, **kwargs: Any) -> None:
+        initial = {
+            "nameservers": "\n".join(defaults.nameservers),
+            "hostmaster": defaults.hostmaster,
+            "seen": defaults.changed_at.isoformat() if defaults.changed_at else "",
+        }
+        super().__init__(*args, initial=initial, **kwargs)
+        for name, variable in (("nameservers", NAMESERVERS), ("hostmaster", HOSTMASTER)):
+            if variable in defaults.fixed:
+                self.fields[name].disabled = True
+                self.fields[name].help_text = gettext("{variable} in the panel's environment fixes it.").format(
+                    variable=variable
+                )
+
+    def clean_seen(self) -> datetime | None:
+        try:
+            return datetime.fromisoformat(self.cleaned_data["seen"])
+        except ValueError:
+            return None
+
+
+def mailbox_name(text: str) -> str:
+    """Return the name that a mail address, or a name, means in a SOA; raise ValidationError if it is neither.
+
+    Where nothing is typed, it is "".
+    """
+    if not text:
+        return ""
+    try:
+        return name_rules.mailbox_name(text)
+    except BadName as exc:
+        raise forms.ValidationError(str(exc)) from exc
+
+
+def _errors_of(zones: list[NewZone]) -> Iterator[str]:
+    """Yield the messages of the rules that forbid these zones; warnings are left out."""
+    for zone in zones:
+        by_key = {(found.name, found.type): found for found in zone.rrsets or ()}
+        for violation in rules.check_zone(zone.name, by_key, by_key.keys()):
+            if violation.severity == rules.Severity.ERROR:
+                yield violation.message
+
+
+def _names_by_line(text: str) -> list[str]:
+    """Return the names in a text, one per line. Raise ValidationError that lists the invalid lines."""
+    found, wrong = _read_names(text)
+    if wrong:
+        raise forms.ValidationError(_first_of(wrong))
+    if not found:
+        raise forms.ValidationError(_NO_NAME)
+    return found
+
+
+def _read_names(text: str, leave_out: Collection[str] = ()) -> tuple[list[str], list[str]]:
+    """Return the names in a text, one per line, and what is wrong with the lines that are none."""
+    found, wrong = [], []
+    for number, line in numbered_lines(text):
+        if not line.strip() or line.strip() in leave_out:
+            continue
+        try:
+            found.append(names.parse(line))
+        except ReplicationError as exc:
+            wrong.append(gettext("Line {number}: {exc}").format(number=number, exc=exc))
+    return found, wrong
+
+
+def _first_of(messages: list[str]) -> list[str]:
+    """Return as many messages as a person reads, and how many more there are."""
+    more = len(messages) - MOST_REFUSALS
+    return [*messages[:MOST_REFUSALS], gettext("And {more:,} more lines.").format(more=more)] if more > 0 else messages

@@ -1,0 +1,69 @@
+"""Read the forms of people: invitations, roles and accounts; they never save."""
+
+from django import forms
+
+from dnspanel.accounts.models import OwnRole, Role
+from dnspanel.accounts.providers.ldap.visit import LONGEST_NAME, LONGEST_PASSWORD
+from dnspanel.accounts.rights.own_roles import role_by_id
+from dnspanel.texts import gettext_lazy
+from dnspanel.web.frame.forms import PanelForm
+
+
+class InviteForm(PanelForm):
+    """The role of an invited person."""
+
+    role = forms.ChoiceField(choices=Role.choices, initial=Role.EDITOR)
+
+
+def role_choices() -> list[tuple[str, str]]:
+    """The built-in roles, then the own ones; each as `User.role_key` names it. One query."""
+    own = OwnRole.objects.order_by("name").values_list("pk", "name")
+    return [*Role.choices, *((f"own:{pk}", name) for pk, name in own)]
+
+
+class RoleForm(PanelForm):
+    """The new role of a person."""
+
+    role = forms.ChoiceField(choices=role_choices)
+
+    def chosen(self) -> tuple[Role, OwnRole | None]:
+        """The role, and the own one if it is that; raises RoleUnknown for one that was deleted meanwhile."""
+        chosen = self.cleaned_data["role"]
+        if chosen in Role.values:
+            return Role(chosen), None
+        return Role.MEMBER, role_by_id(int(chosen.removeprefix("own:")))
+
+
+class LdapPasswordForm(PanelForm):
+    """Name and password at an LDAP server."""
+
+    typed = forms.CharField(
+        label=gettext_lazy("Name there"),
+        max_length=LONGEST_NAME,
+        widget=forms.TextInput(attrs={"autocomplete": "username", "autocapitalize": "none", "spellcheck": "false"}),
+    )
+    password = forms.CharField(
+        label=gettext_lazy("Password there"),
+        strip=False,
+        max_length=LONGEST_PASSWORD,
+        widget=forms.PasswordInput(attrs={"autocomplete": "current-password"}),
+    )
+
+
+class WelcomeForm(PanelForm):
+    """The account that an invitation creates."""
+
+    username = forms.CharField(
+        label=gettext_lazy("Name"),
+        max_length=150,
+        widget=forms.TextInput(attrs={"autofocus": True, "autocomplete": "username", "spellcheck": "false"}),
+    )
+    email = forms.EmailField(
+        label=gettext_lazy("Mail address"), widget=forms.EmailInput(attrs={"autocomplete": "email"})
+    )
+    password = forms.CharField(
+        strip=False,
+        max_length=200,
+        help_text=gettext_lazy("At least 10 characters."),
+        widget=forms.PasswordInput(attrs={"autocomplete": "new-password"}),
+    )
