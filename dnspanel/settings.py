@@ -6,90 +6,16 @@ them.
 """
 
 import os
-from ipaddress import ip_network
 from pathlib import Path
 from typing import Any
 
 from django.core.exceptions import ImproperlyConfigured
 from psycopg.conninfo import conninfo_to_dict
 
-from dnspanel.accounts.quotas.quota_amounts import Kind, parse_quotas
+from dnspanel.environment import envbool, envlist, envnetworks, envnumbers, envquotas, envseconds, envsecret, envstr
 from dnspanel.languages import LANGUAGE_CODES
 from dnspanel.languages import LANGUAGES as OUR_LANGUAGES
-
-
-def envstr(name: str, default: str | None = None) -> str:
-    """Return the variable, or the default; raise when there is neither."""
-    value = os.environ.get(name, default)
-    if value is None:
-        raise ImproperlyConfigured(f"Set the environment variable {name}.")
-    return value
-
-
-def envbool(name: str, default: bool) -> bool:
-    value = envstr(name, "yes" if default else "no").strip().lower()
-    if value not in {"yes", "no", "true", "false", "1", "0"}:
-        raise ImproperlyConfigured(f"{name} must be yes or no, not {value!r}.")
-    return value in {"yes", "true", "1"}
-
-
-def envlist(name: str, default: str) -> list[str]:
-    return [item.strip() for item in envstr(name, default).split(",") if item.strip()]
-
-
-def envnumbers(name: str, default: str) -> list[int]:
-    try:
-        return [int(item) for item in envlist(name, default)]
-    except ValueError as exc:
-        raise ImproperlyConfigured(f"{name} must be whole numbers with commas between them.") from exc
-
-
-def envnetworks(name: str, default: str) -> list[str]:
-    try:
-        return [str(ip_network(item)) for item in envlist(name, default)]
-    except ValueError as exc:
-        raise ImproperlyConfigured(f"{name} must be networks with commas between them: {exc}.") from exc
-
-
-def envquotas(name: str, default: str) -> dict[Kind, int | None]:
-    """Return the quotas of the default, with those that the variable names instead."""
-    try:
-        return parse_quotas(envstr(name, ""), parse_quotas(default, {}))
-    except ValueError as exc:
-        raise ImproperlyConfigured(f"{name}: {exc}") from exc
-
-
-def envseconds(name: str, default: str) -> dict[str, float]:
-    """Return the seconds of the default, by kind, with those that the variable names instead."""
-    seconds = dict(_kind_and_seconds(name, item) for item in default.split(","))
-    for kind, value in (_kind_and_seconds(name, item) for item in envlist(name, "")):
-        if kind not in seconds:
-            raise ImproperlyConfigured(f"{name}: there is no kind {kind}, only {', '.join(seconds)}.")
-        seconds[kind] = value
-    return seconds
-
-
-def _kind_and_seconds(name: str, item: str) -> tuple[str, float]:
-    kind, _, typed = item.partition("=")
-    try:
-        seconds = float(typed)
-    except ValueError as exc:
-        raise ImproperlyConfigured(f"{name} must be like read=30,search=5, not {item!r}.") from exc
-    if not 0 <= seconds < 1_000_000:  # PostgreSQL counts milliseconds in 31 bits
-        raise ImproperlyConfigured(f"{name}: {kind} must be from 0 to 999,999 seconds.")
-    return kind.strip(), seconds
-
-
-def envsecret(name: str, default: str | None = None) -> str:
-    """Return a secret given as NAME or as a file named by NAME_FILE."""
-    path = os.environ.get(f"{name}_FILE")
-    if path is None:
-        return envstr(name, default)
-    try:
-        return Path(path).read_text().strip()
-    except OSError as exc:
-        raise ImproperlyConfigured(f"{name}_FILE: cannot read {path}: {exc.strerror}.") from exc
-
+from dnspanel.periodic_work import CELERY_BEAT_SCHEDULE as CELERY_BEAT_SCHEDULE
 
 BASE_DIR = Path(__file__).resolve().parent.parent
 VAR_DIR = Path(envstr("PANEL_VAR", str(BASE_DIR / "var")))
@@ -376,122 +302,6 @@ CELERY_TASK_ROUTES = {
 }
 # Celery would close the database connection around every task; our tasks keep it, as long as CONN_MAX_AGE allows.
 CELERY_DB_REUSE_MAX = 2**31
-CELERY_BEAT_SCHEDULE = {
-    "encode-log": {"task": "dnspanel.publish.tasks.encode_log", "schedule": 2.0, "options": {"expires": 5}},
-    "empty-trash": {"task": "dnspanel.zones.tasks.empty_trash", "schedule": 86_400.0},
-    "link-acts": {
-        "task": "dnspanel.zones.tasks.link_acts",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "check-audit-chain": {
-        "task": "dnspanel.zones.tasks.check_audit_chain",
-        "schedule": 86_400.0,
-    },
-    "tend-search": {"task": "dnspanel.zones.tasks.tend_search", "schedule": 180.0, "options": {"expires": 170}},
-    "follow-in-search": {
-        "task": "dnspanel.zones.tasks.follow_in_search",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "drive-runs": {"task": "dnspanel.zones.tasks.drive_runs", "schedule": 5.0, "options": {"expires": 5}},
-    "look-at-what-is-published": {
-        "task": "dnspanel.zones.tasks.look_at_what_is_published",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "look-at-ldap-people": {
-        "task": "dnspanel.accounts.tasks.look_at_ldap_people",
-        "schedule": 60.0,
-        "options": {"expires": 55},
-    },
-    "resume-denial": {"task": "dnspanel.zones.tasks.resume_denial", "schedule": 60.0, "options": {"expires": 55}},
-    "publish-due": {"task": "dnspanel.zones.tasks.publish_due", "schedule": 10.0, "options": {"expires": 9}},
-    "remove-expired": {"task": "dnspanel.zones.tasks.remove_expired", "schedule": 30.0, "options": {"expires": 25}},
-    "drive-transfers": {"task": "dnspanel.transfer.tasks.drive_transfers", "schedule": 2.0, "options": {"expires": 5}},
-    "keep-addresses": {"task": "dnspanel.transfer.tasks.keep_addresses", "schedule": 60.0, "options": {"expires": 55}},
-    "forget-old-files": {"task": "dnspanel.transfer.tasks.forget_old_files", "schedule": 3600.0},
-    "tend-hold": {"task": "dnspanel.fleet.tasks.tend_hold", "schedule": 3.0, "options": {"expires": 5}},
-    "tend-log": {"task": "dnspanel.fleet.tasks.tend_log", "schedule": 60.0, "options": {"expires": 50}},
-    "bootstrap-waiting-nodes": {
-        "task": "dnspanel.fleet.tasks.bootstrap_waiting_nodes",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "push-late-nodes": {"task": "dnspanel.fleet.tasks.push_late_nodes", "schedule": 2.0, "options": {"expires": 5}},
-    "check-parents": {"task": "dnspanel.fleet.tasks.check_parents", "schedule": 10.0, "options": {"expires": 10}},
-    "look-at-unproven-zones": {
-        "task": "dnspanel.fleet.tasks.look_at_unproven_zones",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "compare-nodes": {"task": "dnspanel.fleet.tasks.compare_nodes", "schedule": 60.0, "options": {"expires": 55}},
-    "watch-fleet": {"task": "dnspanel.alerts.tasks.watch_fleet", "schedule": 5.0, "options": {"expires": 10}},
-    "forget-old-alerts": {"task": "dnspanel.alerts.tasks.forget_old_alerts", "schedule": 86_400.0},
-    "rotate-identities": {
-        "task": "dnspanel.fleet.tasks.rotate_identities",
-        "schedule": 30.0,
-        "options": {"expires": 25},
-    },
-    "set-up-computed-types": {
-        "task": "dnspanel.fleet.tasks.set_up_computed_types",
-        "schedule": 5.0,
-        "options": {"expires": 5},
-    },
-    "tidy-identities": {"task": "dnspanel.fleet.tasks.tidy_identities", "schedule": 3600.0},
-    "drive-rollovers": {"task": "dnspanel.fleet.tasks.drive_rollovers", "schedule": 10.0, "options": {"expires": 9}},
-    "reconcile-signalling-names": {
-        "task": "dnspanel.fleet.tasks.reconcile_signalling_names",
-        "schedule": 60.0,
-        "options": {"expires": 55},
-    },
-    "begin-due-rollovers": {"task": "dnspanel.fleet.tasks.begin_due_rollovers", "schedule": 3600.0},
-    "begin-first-ds": {
-        "task": "dnspanel.fleet.tasks.begin_first_ds",
-        "schedule": 120.0,
-        "options": {"expires": 110},
-    },
-    "advance-delivery": {"task": "dnspanel.fleet.tasks.advance_delivery", "schedule": 1.0, "options": {"expires": 3}},
-    "notice-events": {"task": "dnspanel.webhooks.tasks.notice_events", "schedule": 2.0, "options": {"expires": 5}},
-    "ask-quiet-hooks": {
-        "task": "dnspanel.webhooks.tasks.ask_quiet_hooks",
-        "schedule": 30.0,
-        "options": {"expires": 25},
-    },
-    "drive-secondaries": {
-        "task": "dnspanel.secondaries.tasks.drive_secondaries",
-        "schedule": 2.0,
-        "options": {"expires": 5},
-    },
-    "drive-transfers-in": {
-        "task": "dnspanel.primaries.tasks.drive_transfers_in",
-        "schedule": 2.0,
-        "options": {"expires": 5},
-    },
-    "follow-catalogs": {
-        "task": "dnspanel.catalogs.tasks.follow_catalogs",
-        "schedule": 5.0,
-        "options": {"expires": 10},
-    },
-    "follow-producers": {
-        "task": "dnspanel.catalogs.tasks.follow_producers",
-        "schedule": 5.0,
-        "options": {"expires": 10},
-    },
-    "follow-members": {
-        "task": "dnspanel.secondaries.tasks.follow_members",
-        "schedule": 30.0,
-        "options": {"expires": 25},
-    },
-    "renew-signatures-elsewhere": {
-        "task": "dnspanel.secondaries.tasks.renew_signatures",
-        "schedule": 60.0,
-        "options": {"expires": 55},
-    },
-    "forget-answers": {"task": "dnspanel.api.tasks.forget_answers", "schedule": 3600.0, "options": {"expires": 3500}},
-    "drive-evidence": {"task": "dnspanel.evidence.tasks.drive_evidence", "schedule": 5.0, "options": {"expires": 5}},
-    "forget-old-deliveries": {"task": "dnspanel.webhooks.tasks.forget_old_deliveries", "schedule": 86_400.0},
-}
 
 REST_FRAMEWORK = {
     "DEFAULT_AUTHENTICATION_CLASSES": ["dnspanel.api.authentication.TokenAuthentication"],

@@ -1,4 +1,4 @@
-"""Which worker does what: nothing that the system needs waits behind people's work. Tests `dnspanel.celery`."""
+"""Which worker does what: nothing that the system needs waits behind people's work. Tests `dnspanel.celery`, `dnspanel.periodic_work`."""
 
 import re
 

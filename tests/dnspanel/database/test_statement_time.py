@@ -16,7 +16,7 @@ from dnspanel.api.v1 import search as search_of_v1
 from dnspanel.celery import limit_statements
 from dnspanel.database import silence, statement_time
 from dnspanel.database.base import open_with
-from dnspanel.settings import envseconds
+from dnspanel.environment import envseconds
 from dnspanel.web.zones import pages
 from dnspanel.zones.lists import queries
 from dnspanel.zones.rights import access

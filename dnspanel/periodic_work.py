@@ -1,0 +1,118 @@
+"""List the work that Celery's beat starts again and again."""
+
+CELERY_BEAT_SCHEDULE = {
+    "encode-log": {"task": "dnspanel.publish.tasks.encode_log", "schedule": 2.0, "options": {"expires": 5}},
+    "empty-trash": {"task": "dnspanel.zones.tasks.empty_trash", "schedule": 86_400.0},
+    "link-acts": {
+        "task": "dnspanel.zones.tasks.link_acts",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "check-audit-chain": {
+        "task": "dnspanel.zones.tasks.check_audit_chain",
+        "schedule": 86_400.0,
+    },
+    "tend-search": {"task": "dnspanel.zones.tasks.tend_search", "schedule": 180.0, "options": {"expires": 170}},
+    "follow-in-search": {
+        "task": "dnspanel.zones.tasks.follow_in_search",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "drive-runs": {"task": "dnspanel.zones.tasks.drive_runs", "schedule": 5.0, "options": {"expires": 5}},
+    "look-at-what-is-published": {
+        "task": "dnspanel.zones.tasks.look_at_what_is_published",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "look-at-ldap-people": {
+        "task": "dnspanel.accounts.tasks.look_at_ldap_people",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
+    "resume-denial": {"task": "dnspanel.zones.tasks.resume_denial", "schedule": 60.0, "options": {"expires": 55}},
+    "publish-due": {"task": "dnspanel.zones.tasks.publish_due", "schedule": 10.0, "options": {"expires": 9}},
+    "remove-expired": {"task": "dnspanel.zones.tasks.remove_expired", "schedule": 30.0, "options": {"expires": 25}},
+    "drive-transfers": {"task": "dnspanel.transfer.tasks.drive_transfers", "schedule": 2.0, "options": {"expires": 5}},
+    "keep-addresses": {"task": "dnspanel.transfer.tasks.keep_addresses", "schedule": 60.0, "options": {"expires": 55}},
+    "forget-old-files": {"task": "dnspanel.transfer.tasks.forget_old_files", "schedule": 3600.0},
+    "tend-hold": {"task": "dnspanel.fleet.tasks.tend_hold", "schedule": 3.0, "options": {"expires": 5}},
+    "tend-log": {"task": "dnspanel.fleet.tasks.tend_log", "schedule": 60.0, "options": {"expires": 50}},
+    "bootstrap-waiting-nodes": {
+        "task": "dnspanel.fleet.tasks.bootstrap_waiting_nodes",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "push-late-nodes": {"task": "dnspanel.fleet.tasks.push_late_nodes", "schedule": 2.0, "options": {"expires": 5}},
+    "check-parents": {"task": "dnspanel.fleet.tasks.check_parents", "schedule": 10.0, "options": {"expires": 10}},
+    "look-at-unproven-zones": {
+        "task": "dnspanel.fleet.tasks.look_at_unproven_zones",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "compare-nodes": {"task": "dnspanel.fleet.tasks.compare_nodes", "schedule": 60.0, "options": {"expires": 55}},
+    "watch-fleet": {"task": "dnspanel.alerts.tasks.watch_fleet", "schedule": 5.0, "options": {"expires": 10}},
+    "forget-old-alerts": {"task": "dnspanel.alerts.tasks.forget_old_alerts", "schedule": 86_400.0},
+    "rotate-identities": {
+        "task": "dnspanel.fleet.tasks.rotate_identities",
+        "schedule": 30.0,
+        "options": {"expires": 25},
+    },
+    "set-up-computed-types": {
+        "task": "dnspanel.fleet.tasks.set_up_computed_types",
+        "schedule": 5.0,
+        "options": {"expires": 5},
+    },
+    "tidy-identities": {"task": "dnspanel.fleet.tasks.tidy_identities", "schedule": 3600.0},
+    "drive-rollovers": {"task": "dnspanel.fleet.tasks.drive_rollovers", "schedule": 10.0, "options": {"expires": 9}},
+    "reconcile-signalling-names": {
+        "task": "dnspanel.fleet.tasks.reconcile_signalling_names",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
+    "begin-due-rollovers": {"task": "dnspanel.fleet.tasks.begin_due_rollovers", "schedule": 3600.0},
+    "begin-first-ds": {
+        "task": "dnspanel.fleet.tasks.begin_first_ds",
+        "schedule": 120.0,
+        "options": {"expires": 110},
+    },
+    "advance-delivery": {"task": "dnspanel.fleet.tasks.advance_delivery", "schedule": 1.0, "options": {"expires": 3}},
+    "notice-events": {"task": "dnspanel.webhooks.tasks.notice_events", "schedule": 2.0, "options": {"expires": 5}},
+    "ask-quiet-hooks": {
+        "task": "dnspanel.webhooks.tasks.ask_quiet_hooks",
+        "schedule": 30.0,
+        "options": {"expires": 25},
+    },
+    "drive-secondaries": {
+        "task": "dnspanel.secondaries.tasks.drive_secondaries",
+        "schedule": 2.0,
+        "options": {"expires": 5},
+    },
+    "drive-transfers-in": {
+        "task": "dnspanel.primaries.tasks.drive_transfers_in",
+        "schedule": 2.0,
+        "options": {"expires": 5},
+    },
+    "follow-catalogs": {
+        "task": "dnspanel.catalogs.tasks.follow_catalogs",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
+    "follow-producers": {
+        "task": "dnspanel.catalogs.tasks.follow_producers",
+        "schedule": 5.0,
+        "options": {"expires": 10},
+    },
+    "follow-members": {
+        "task": "dnspanel.secondaries.tasks.follow_members",
+        "schedule": 30.0,
+        "options": {"expires": 25},
+    },
+    "renew-signatures-elsewhere": {
+        "task": "dnspanel.secondaries.tasks.renew_signatures",
+        "schedule": 60.0,
+        "options": {"expires": 55},
+    },
+    "forget-answers": {"task": "dnspanel.api.tasks.forget_answers", "schedule": 3600.0, "options": {"expires": 3500}},
+    "drive-evidence": {"task": "dnspanel.evidence.tasks.drive_evidence", "schedule": 5.0, "options": {"expires": 5}},
+    "forget-old-deliveries": {"task": "dnspanel.webhooks.tasks.forget_old_deliveries", "schedule": 86_400.0},
+}
