@@ -20,7 +20,7 @@ from rest_framework.throttling import BaseThrottle
 
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.models import Token
-from dnspanel.accounts.tokens.tokens import request_limits
+from dnspanel.accounts.tokens.token_terms import request_limits
 
 WINDOW = 60  # seconds
 REDIS_ANSWERS_WITHIN = 0.1  # seconds

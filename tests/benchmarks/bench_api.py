@@ -170,7 +170,8 @@ def panel(stack: stacks.BenchStack) -> Api:
 
     from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
     from dnspanel.accounts.models import Role, User
-    from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+    from dnspanel.accounts.tokens.token_terms import TokenTerms
+    from dnspanel.accounts.tokens.tokens import create_token
 
     owner = User.objects.create(username="bench", email="bench@people.test", role=Role.EDITOR)
     terms = replace(TokenTerms("bench"), scope=(Grant(EVERY_RIGHT, everywhere=True),), requests_per_minute=1_000_000)

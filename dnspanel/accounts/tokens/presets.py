@@ -9,7 +9,8 @@ from enum import StrEnum
 
 from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.accounts.tokens.tokens import LIFETIME, TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import LIFETIME
 from replication.dns import names, rdtypes
 
 UNUSED_DAYS = 90

@@ -10,17 +10,16 @@ import hashlib
 import json
 import secrets
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime, timedelta
-from ipaddress import IPv4Network, IPv6Network, ip_address, ip_network
+from ipaddress import ip_address, ip_network
 from typing import Any
 
-from django.conf import settings
 from django.db import IntegrityError, connection, transaction
 from django.db.models import Q, QuerySet
 
 from dnspanel.accounts.actors.actors import Actor, Author, actor_of, actor_of_token, token_of
-from dnspanel.accounts.actors.grants import Grant, Right, is_part
+from dnspanel.accounts.actors.grants import Grant, is_part
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.errors import (
@@ -39,6 +38,15 @@ from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.accounts.tokens import tsig
 from dnspanel.accounts.tokens.service_accounts import refuse_tokens_of_another
 from dnspanel.database.prepared_statements import prepared_cursor
+from dnspanel.accounts.tokens.token_terms import (
+    TokenTerms,
+    columns_of_terms,
+    faults_beyond_maker,
+    inherited_terms,
+    refuse_bad_terms,
+    requests_per_minute,
+)
+from dnspanel.prepared_statements import prepared_cursor
 from dnspanel.texts import gettext
 from replication.dns import names
 from replication.errors import BadName
@@ -50,21 +58,6 @@ LIFETIME = timedelta(days=90)
 LONGEST_OVERLAP = timedelta(days=30)
 # A token that is used all the time is written down once in this time, not at every request.
 USE_NOTED_EVERY = timedelta(seconds=60)
-
-
-@dataclass(frozen=True, slots=True)
-class TokenTerms:
-    """What a token is for and what it may do; made by a form, a preset or the API."""
-
-    purpose: str
-    scope: tuple[Grant, ...] = ()
-    permissions: frozenset[Permission] = frozenset()
-    networks: tuple[str, ...] = ()
-    expires_at: datetime | None = None
-    unused_days: int | None = None
-    needs_if_match: bool = False
-    deletes_many: bool = False
-    requests_per_minute: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,8 +77,8 @@ def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -
     Raises TokenDead when the token that makes it was revoked meanwhile, NotYours for an owner who is another person.
     """
     refuse_tokens_of_another(owner=owner, by=by)
-    terms = _inherited(terms, by)
-    _refuse_bad_terms(owner, terms, by, now)
+    terms = inherited_terms(terms, by)
+    refuse_bad_terms(owner, terms, by, now)
     secret = new_secret()
     with transaction.atomic():
         maker = _living_maker(by, now)
@@ -97,7 +90,7 @@ def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -
             created_at=now,
             made_with=maker,
             **_allowance_after(maker),
-            **_columns(terms),
+            **columns_of_terms(terms),
         )
         audit.record(action="token.create", by=by, now=now, target=token.purpose, token=token.pk)
     return NewToken(token, secret)
@@ -122,8 +115,8 @@ def create_tsig_key(
     or secret and to a token whose writes must carry If-Match, and TsigNameTaken.
     """
     refuse_tokens_of_another(owner=owner, by=by)
-    terms = _inherited(terms, by)
-    _refuse_bad_terms(owner, terms, by, now)
+    terms = inherited_terms(terms, by)
+    refuse_bad_terms(owner, terms, by, now)
     if (made_by := token_of(by)) and made_by.needs_if_match:
         raise TokenRefused({"token": [gettext("Your token must send If-Match, which DNS UPDATE does not have.")]})
     key_name, algorithm = _key_name(name), tsig.algorithm_of(algorithm)
@@ -146,7 +139,7 @@ def create_tsig_key(
                 created_at=now,
                 made_with=maker,
                 **_allowance_after(maker),
-                **_columns(terms),
+                **columns_of_terms(terms),
             )
             audit.record(action="token.create", by=by, now=now, target=token.purpose, token=token.pk, tsig=key_name)
     except IntegrityError as exc:
@@ -220,7 +213,7 @@ def _refuse_wider(by: Author, token: Token) -> None:
         deletes_many=token.deletes_many,
         requests_per_minute=requests_per_minute(token),
     )
-    freer = _outliving(terms, by) or mine.token.needs_if_match > token.needs_if_match
+    freer = faults_beyond_maker(terms, by) or mine.token.needs_if_match > token.needs_if_match
     if freer or not _is_within_scope(token, mine):
         raise TokenRefused({"token": [gettext("You cannot rotate a token that may do more than yours.")]})
 
@@ -465,115 +458,6 @@ def _refuse_too_many(owner: User, now: datetime, *, replaced: int = 0) -> None:
     )
 
 
-def _refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime) -> None:
-    faults: dict[str, list[str]] = {}
-    if not terms.purpose.strip():
-        faults["purpose"] = [gettext("Say what the token is for; the list and the history show it.")]
-    elif len(terms.purpose) > 100:
-        faults["purpose"] = [gettext("At most 100 characters.")]
-    for network in terms.networks:
-        try:
-            ip_network(network)
-        except ValueError:
-            faults.setdefault("networks", []).append(
-                gettext("{network} is not a network such as 192.0.2.0/24 or 2001:db8::1.").format(network=network)
-            )
-    if terms.expires_at is not None and terms.expires_at <= now:
-        faults["expires_at"] = [gettext("This time is past.")]
-    if terms.unused_days is not None and not 1 <= terms.unused_days <= 3650:
-        faults["unused_days"] = [gettext("From 1 to 3650 days.")]
-    if terms.requests_per_minute is not None and not 1 <= terms.requests_per_minute <= 1_000_000:
-        faults["requests_per_minute"] = [gettext("From 1 to 1,000,000.")]
-    if not terms.scope and not terms.permissions:
-        faults["scope"] = [gettext("A token needs at least one zone scope or permission.")]
-    elif wrong := grant_edit.faults_of_scope(terms.scope):
-        faults["scope"] = wrong
-    if "scope" not in faults and (lacking := _lacking(owner, terms, by)):
-        faults["scope"] = lacking
-    if faults := faults or _outliving(terms, by):
-        raise TokenRefused(faults)
-
-
-def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
-    """What the token would give that its owner, or the token that makes it, does not have."""
-    lacking: list[str] = []
-    for giver in (actor_of(owner), by if isinstance(by, Actor) and by.token else None):
-        if giver is None:
-            continue
-        rights: Collection[Right] = frozenset[Right]().union(*(grant.rights for grant in terms.scope))
-        lacking += [
-            gettext("You cannot give what you do not have: {permission}.").format(permission=r)
-            for r in sorted(rights)
-            if not giver.may_somewhere(r)
-        ]
-        lacking += [
-            gettext("You cannot give what you do not have: {permission}.").format(permission=p)
-            for p in sorted(terms.permissions - giver.permissions)
-        ]
-    by_token = by.scope if isinstance(by, Actor) else None
-    if by_token is not None and not all(any(is_part(grant, mine) for mine in by_token) for grant in terms.scope):
-        lacking.append(gettext("A token can only make tokens whose scope is part of its own."))
-    return list(dict.fromkeys(lacking))
-
-
-def _inherited(terms: TokenTerms, by: Author) -> TokenTerms:
-    """The terms with the limits of the token that makes it, where they say none."""
-    maker = token_of(by)
-    if maker is None:
-        return terms
-    return replace(
-        terms,
-        unused_days=terms.unused_days or maker.unused_days,
-        needs_if_match=terms.needs_if_match or maker.needs_if_match,
-        requests_per_minute=terms.requests_per_minute or maker.requests_per_minute,
-    )
-
-
-def _outliving(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
-    """Where a token made by a token would work longer, more often, or from elsewhere, than the one that makes it."""
-    maker = by.token if isinstance(by, Actor) else None
-    faults: dict[str, list[str]] = {}
-    if maker is None:
-        return faults
-    if maker.expires_at is not None and (terms.expires_at is None or terms.expires_at > maker.expires_at):
-        faults["expires_at"] = [gettext("A token can only make tokens that end with it, or before.")]
-    if maker.unused_days is not None and (terms.unused_days is None or terms.unused_days > maker.unused_days):
-        faults["unused_days"] = [
-            gettext("At most the {unused_days} days of the token that makes it.").format(unused_days=maker.unused_days)
-        ]
-    if terms.requests_per_minute is not None and terms.requests_per_minute > requests_per_minute(maker):
-        faults["requests_per_minute"] = [
-            gettext("At most the {requests:,} of the token that makes it.").format(requests=requests_per_minute(maker))
-        ]
-    if terms.deletes_many and not maker.deletes_many:
-        faults["deletes_many"] = [gettext("The token that makes it may not delete many zones either.")]
-    within = [ip_network(network) for network in maker.networks]
-    outside = [one for one in map(ip_network, terms.networks) if not any(_is_subnet(one, outer) for outer in within)]
-    if within and (outside or not terms.networks):
-        faults["networks"] = [gettext("A token can only make tokens for its own networks.")]
-    return faults
-
-
-def _is_subnet(one: IPv4Network | IPv6Network, outer: IPv4Network | IPv6Network) -> bool:
-    if isinstance(one, IPv4Network) and isinstance(outer, IPv4Network):
-        return one.subnet_of(outer)
-    return isinstance(one, IPv6Network) and isinstance(outer, IPv6Network) and one.subnet_of(outer)
-
-
-def _columns(terms: TokenTerms) -> dict[str, object]:
-    return {
-        "purpose": terms.purpose.strip(),
-        "scope": [grant.to_json() for grant in terms.scope],
-        "permissions": sorted(terms.permissions),
-        "networks": [str(ip_network(network)) for network in terms.networks],
-        "expires_at": terms.expires_at,
-        "unused_days": terms.unused_days,
-        "needs_if_match": terms.needs_if_match,
-        "deletes_many": terms.deletes_many,
-        "requests_per_minute": terms.requests_per_minute,
-    }
-
-
 def _key_name(name: str) -> str:
     try:
         key_name = names.parse(name)
@@ -598,19 +482,6 @@ def _note_use(token: Token, address: str | None, now: datetime) -> None:
     stale = Q(last_used_at=None) | Q(last_used_at__lte=now - USE_NOTED_EVERY) | ~Q(last_address=address)
     Token.objects.filter(stale, pk=token.pk).update(last_used_at=now, last_address=address)
     token.last_used_at, token.last_address = now, address
-
-
-def requests_per_minute(token: Token) -> int:
-    """How many requests the token may make in a minute."""
-    return token.requests_per_minute or settings.API_REQUESTS_PER_MINUTE
-
-
-def request_limits(token: Token) -> dict[int, int]:
-    """How many requests in a minute a request of this token counts against: its own, and those it draws on, by id."""
-    limits = {token.pk: requests_per_minute(token)}
-    if token.allowance_of_id is not None and token.allowance is not None:
-        limits[token.allowance_of_id] = token.allowance
-    return limits
 
 
 def new_secret() -> str:

@@ -20,7 +20,8 @@ from dnspanel.accounts.errors import NotYours, TokenUnknown, TsigNameTaken
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.accounts.tokens import tsig
-from dnspanel.accounts.tokens.tokens import NewToken, TokenTerms, create_tsig_key, tsig_secret
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import NewToken, create_tsig_key, tsig_secret
 
 
 def may_have_keys(actor: Actor) -> bool:

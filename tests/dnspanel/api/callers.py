@@ -18,7 +18,7 @@ from dnspanel.accounts.models import Role, Token, User
 from dnspanel.accounts.people import people, teams
 from dnspanel.accounts.rights import grant_edit, own_roles
 from dnspanel.accounts.tokens import presets, service_accounts, tokens
-from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
 from tests.dnspanel.api.described import ROOT, check_answer
 from tests.people import PASSWORD, make_person
 from tests.second_factors import set_up

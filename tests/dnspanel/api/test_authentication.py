@@ -10,7 +10,8 @@ from rest_framework.request import Request
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token, revoke_token
 from dnspanel.api.authentication import TokenAuthentication, password_in, refusal, secret_in
 from tests.people import alice as alice
 

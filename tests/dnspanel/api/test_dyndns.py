@@ -15,7 +15,8 @@ from django.utils import timezone
 from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import presets, tokens
-from dnspanel.accounts.tokens.tokens import NewToken, TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import NewToken
 from dnspanel.api import dyndns
 from dnspanel.api.dyndns import Addresses, NotAnAddress, Prefix, intents_in
 from dnspanel.fleet.models import Node

@@ -11,7 +11,7 @@ from redis.exceptions import RedisError
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens import tokens
-from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.api import throttle
 from dnspanel.zones.models import Zone
 from tests.dnspanel.api.v2.conftest import *  # noqa: F403

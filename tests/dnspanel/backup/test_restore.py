@@ -19,7 +19,8 @@ from psycopg import sql
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Invitation, Role, Session, User
 from dnspanel.accounts.secrets.vault import decrypt_secret
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.api.models import RememberedAnswer
 from dnspanel.backup import contents, make
 from dnspanel.backup.archive import read_archive

@@ -17,7 +17,8 @@ from django.utils import timezone
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.cli.__main__ import run as run_here
 from dnspanel.cli.commands import dnspanel
 from dnspanel.cli.moments import Since

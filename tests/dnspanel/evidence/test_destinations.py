@@ -11,7 +11,8 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import GrantRefused
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.secrets.vault import decrypt_secret
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.evidence import destinations
 from dnspanel.evidence.destinations import MOST_DESTINATIONS, Terms
 from dnspanel.evidence.errors import DestinationRefused, DestinationUnknown, NotSent

@@ -13,7 +13,7 @@ import pytest
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Token, User
 from dnspanel.accounts.tokens import tokens, tsig
-from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.gateway.answers import answers
 from tests.dnspanel.zones.conftest import make_zone as make_zone
 from tests.dnspanel.zones.conftest import zone as zone

@@ -16,7 +16,8 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.fleet import telemetry
 from dnspanel.fleet.nodes.heartbeats import REDIS_AWAY, WATCH_SINCE, answer_roll, beat
 from dnspanel.fleet.processes.beats import Identity, Load, beat_process

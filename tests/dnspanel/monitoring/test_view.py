@@ -7,7 +7,8 @@ from django.test import Client
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db

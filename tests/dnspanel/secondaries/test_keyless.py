@@ -11,7 +11,8 @@ import pytest
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, actor_by_token, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import actor_by_token, create_token
 from dnspanel.secondaries import access, keyless, notices, tasks
 from dnspanel.secondaries.errors import KeylessRefused, TransferRefused
 from dnspanel.secondaries.models import Member, NoticeAddress, OpenZone

@@ -11,7 +11,8 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, Team, User
 from dnspanel.accounts.secrets.vault import decrypt_secret
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.secondaries import access, set_up
 from dnspanel.secondaries.errors import SecondaryRefused, SecondaryUnknown, SeesTooLittle
 from dnspanel.secondaries.models import Member, Secondary

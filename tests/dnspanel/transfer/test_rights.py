@@ -8,7 +8,8 @@ from django.utils import timezone
 from dnspanel.accounts.actors.actors import Actor, actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token, revoke_token
 from dnspanel.transfer import rights
 from dnspanel.transfer.cutover import check as cutover_check
 from dnspanel.transfer.documents import Document

@@ -10,7 +10,8 @@ from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import TokenDead
 from dnspanel.accounts.models import Token, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token, rotate_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token, revoke_token, rotate_token
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.access import delivery_for, listener, webhook_for, webhooks_visible_to
 from dnspanel.webhooks.errors import WebhookUnknown

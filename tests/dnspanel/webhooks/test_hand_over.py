@@ -13,7 +13,7 @@ from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.accounts.tokens import tokens
 from dnspanel.accounts.tokens.service_accounts import create_service_account
-from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.webhooks import publish_hooks
 from dnspanel.webhooks.hand_over import belongings_of, hand_over
 from dnspanel.webhooks.models import Webhook

@@ -10,7 +10,8 @@ from dnspanel.accounts.actors.actors import Actor, actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.secrets.vault import decrypt_secret
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.webhooks import hooks
 from dnspanel.webhooks.deliver import secrets_of
 from dnspanel.webhooks.errors import WebhookRefused, WebhookUnknown

@@ -6,7 +6,7 @@ from rest_framework import serializers
 from rest_framework.request import Request
 
 from dnspanel.accounts.models import Role
-from dnspanel.accounts.tokens.tokens import requests_per_minute
+from dnspanel.accounts.tokens.token_terms import requests_per_minute
 from dnspanel.api.v2.http.answers import actor_in
 from dnspanel.api.v2.http.conditional_write import tagged
 from dnspanel.api.v2.http.view import V2View

@@ -18,6 +18,7 @@ from dnspanel.accounts.errors import TokenDead, TokenUnknown
 from dnspanel.accounts.models import Token, TokenKind, User
 from dnspanel.accounts.people.people import person_by_id
 from dnspanel.accounts.rights.grant_edit import MOST_GRANTS
+from dnspanel.accounts.tokens import token_terms
 from dnspanel.accounts.tokens import tokens as verbs
 from dnspanel.accounts.tokens.presets import default_end
 from dnspanel.api.v2.http.answers import actor_in, done
@@ -181,9 +182,9 @@ def _owner(actor: Actor, user_id: int) -> User:
     return person_by_id(user_id)
 
 
-def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> verbs.TokenTerms:
+def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> token_terms.TokenTerms:
     """Terms that were checked for their shape. Raises ValidationError for zones that the actor may not know about."""
-    return verbs.TokenTerms(
+    return token_terms.TokenTerms(
         purpose=values["purpose"],
         scope=grants_of(actor, values["scope"]),
         permissions=permissions_of(values["permissions"]),

@@ -4,7 +4,8 @@ from dnspanel.accounts.actors.actor_form import actor_form, actor_form_of, perso
 from dnspanel.accounts.actors.actors import actor_of_token
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.people import NOW
 
 

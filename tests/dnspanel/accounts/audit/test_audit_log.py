@@ -6,7 +6,8 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.audit.audit_log import entries_about_person, entries_about_token
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token, rotate_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token, revoke_token, rotate_token
 from tests.people import NOW
 
 

@@ -16,7 +16,7 @@ from dnspanel.accounts.people.people import RoleChange
 from dnspanel.accounts.quotas import quota_edit
 from dnspanel.accounts.rights import grant_edit
 from dnspanel.accounts.tokens import tokens, tsig_keys
-from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
 from tests.people import NOW, make_person
 
 EVERYTHING = TokenTerms("all", (Grant(frozenset(Right), everywhere=True),), frozenset(Permission))

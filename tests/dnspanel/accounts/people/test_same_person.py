@@ -8,7 +8,7 @@ from dnspanel.accounts.errors import AboveYou, AccountRefused
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.people.same_person import accounts_of, humans_of, set_same_person
 from dnspanel.accounts.tokens import tokens
-from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
 from tests.people import NOW, make_person
 
 

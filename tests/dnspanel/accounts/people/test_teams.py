@@ -8,7 +8,8 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import GrantRefused, TeamNameTaken, TeamRefused, TeamUnknown
 from dnspanel.accounts.models import AuditEntry, Membership, Role, Team, User
 from dnspanel.accounts.people import teams
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.people import NOW, make_person
 
 pytestmark = pytest.mark.django_db

@@ -8,7 +8,8 @@ from dnspanel.accounts.actors.explain_rights import Subject
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, OwnRole, Role, Team, Token, User
 from dnspanel.accounts.people.who_may import people_visible_to, people_with_rights, tokens_with_rights
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.people import NOW, make_person
 
 pytestmark = pytest.mark.django_db

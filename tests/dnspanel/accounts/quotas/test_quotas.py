@@ -14,7 +14,7 @@ from dnspanel.accounts.quotas import quotas
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.accounts.tokens import tokens
-from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
 from tests.people import NOW, make_person
 from tests.people import alice as alice
 from tests.people import bob as bob

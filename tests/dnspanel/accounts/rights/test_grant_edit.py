@@ -16,7 +16,8 @@ from dnspanel.accounts.rights import grant_edit
 from dnspanel.accounts.sessions.sessions import end_all_sessions
 from dnspanel.accounts.sign_in.password_links import make_password_link
 from dnspanel.accounts.sign_in.second_factor import reset_second_factor
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.webhooks.hand_over import hand_over
 from tests.people import NOW, make_person
 

@@ -14,7 +14,7 @@ from dnspanel.accounts.models import AuditEntry, OwnRole, Role, User
 from dnspanel.accounts.people import people
 from dnspanel.accounts.rights import own_roles
 from dnspanel.accounts.tokens import tokens
-from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
 from tests.people import NOW
 
 AUDITOR = {"name": "Auditor", "rights": [Right.READ], "permissions": [Permission.AUDIT, Permission.FLEET]}

@@ -14,7 +14,7 @@ from dnspanel.accounts.scim.directories import DirectoryTerms
 from dnspanel.accounts.scim.groups import GroupTerms, create_group
 from dnspanel.accounts.scim.people import PersonTerms, create_person
 from dnspanel.accounts.tokens import tokens
-from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
 from tests.people import NOW
 
 

@@ -13,7 +13,8 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import AboveYou, SessionUnknown
 from dnspanel.accounts.models import AuditEntry, Role, Session, User
 from dnspanel.accounts.sessions import sessions
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.people import NOW, PASSWORD, make_person
 
 FIREFOX = "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0"

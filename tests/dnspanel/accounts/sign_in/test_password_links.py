@@ -18,7 +18,8 @@ from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.people import people
 from dnspanel.accounts.sessions import sessions
 from dnspanel.accounts.sign_in.password_links import _Links, make_password_link, person_of_link, set_password_by_link
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.people import NOW, PASSWORD, make_person
 
 NEW = "a new long pass phrase"

@@ -27,7 +27,8 @@ from dnspanel.accounts.errors import (
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.sign_in import second_factor
 from dnspanel.accounts.sign_in.second_factor import second_factors_of, use_code
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.people import NOW, make_person
 from tests.second_factors import STEP, App, set_up
 

@@ -7,7 +7,7 @@ import pytest
 from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.tokens import presets
-from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
 from replication.dns import rdtypes
 from replication.errors import BadName
 from tests.people import NOW

@@ -10,7 +10,7 @@ from dnspanel.accounts.errors import AccountRefused, GrantRefused, NotYours
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.accounts.tokens import tokens
 from dnspanel.accounts.tokens.service_accounts import create_service_account
-from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
 from tests.people import NOW, PASSWORD
 
 TERMS = TokenTerms("CI", (Grant(EVERY_RIGHT, everywhere=True),))

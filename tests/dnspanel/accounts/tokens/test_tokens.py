@@ -13,7 +13,8 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, Role, Token, User
 from dnspanel.accounts.people import people
 from dnspanel.accounts.tokens import tokens
-from dnspanel.accounts.tokens.tokens import NewToken, TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import NewToken
 from tests.people import NOW, make_person
 
 EVERYWHERE = Grant(EVERY_RIGHT, everywhere=True)

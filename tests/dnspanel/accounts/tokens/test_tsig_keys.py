@@ -11,7 +11,8 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.errors import NotYours, TokenRefused, TokenUnknown, TsigNameTaken
 from dnspanel.accounts.models import AuditEntry, Token, User
 from dnspanel.accounts.tokens import tsig_keys
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token, tsig_secret
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token, revoke_token, tsig_secret
 from tests.people import NOW
 
 SECRET = "c2l4dGVlbiBieXRlcyBub3c="

@@ -12,7 +12,8 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.models import Zone
 from tests.dnspanel.zones.conftest import MakeZone as MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone

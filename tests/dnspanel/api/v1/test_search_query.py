@@ -11,7 +11,8 @@ from pytest_django import DjangoAssertNumQueries
 from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.api.v1 import search_query
 from dnspanel.api.v1.search_query import Matches, TooGeneral, find_comments, find_records, find_zones, pattern_of
 from dnspanel.zones.models import RRset

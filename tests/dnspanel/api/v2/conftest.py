@@ -13,7 +13,8 @@ from django.utils import timezone
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Token, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.dnspanel.api.described import check_answer
 from tests.dnspanel.fleet.conftest import active_node as active_node
 from tests.dnspanel.fleet.conftest import waiting_node as waiting_node

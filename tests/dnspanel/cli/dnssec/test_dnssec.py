@@ -9,7 +9,8 @@ from django.utils import timezone
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.actors.roles import PERMISSIONS
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.fleet.dnssec import node_answers
 from dnspanel.fleet.models import Node, ParentCheck, UnprovenZone
 from dnspanel.zones.dnssec import key_material, queries

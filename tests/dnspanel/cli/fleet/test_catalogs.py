@@ -9,7 +9,8 @@ from django.utils import timezone
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.catalogs.models import Catalog, Listing, State
 from dnspanel.catalogs.tasks import follow_producers
 from dnspanel.zones.acting import Acting

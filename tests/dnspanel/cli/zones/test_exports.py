@@ -15,7 +15,8 @@ from django.utils import timezone
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.imports import worker
 from dnspanel.transfer.models import ExportJob, ImportJob

@@ -8,7 +8,8 @@ from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Role, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.audit import audit_links, audit_trail
 from dnspanel.zones.audit.audit_trail import Act, Filters, Place, ValueChange, act_of, acts_page, rrset_changes
 from dnspanel.zones.settings.settings_of_zone import change_settings

@@ -9,7 +9,8 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import Role, Team, User
 from dnspanel.accounts.people import teams
 from dnspanel.accounts.rights.grant_edit import give_grant
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import policies_visible_to, policy_for
 from dnspanel.zones.errors import PolicyUnknown

@@ -12,7 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.actors.actors import Actor, SystemRight, actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Team, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.primaries.set_up import Terms, create_transferred_zone
 from dnspanel.transfer.models import ImportJob
 from dnspanel.transfer.rights import rights_of

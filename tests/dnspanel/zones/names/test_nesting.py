@@ -12,7 +12,8 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Membership, Role, Team, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import keys_of
 from dnspanel.zones.drafts import draft

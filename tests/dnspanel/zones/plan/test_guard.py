@@ -10,7 +10,8 @@ from dnspanel.accounts.actors.actors import Author, actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.errors import TokenRefused
 from dnspanel.accounts.models import Token, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import MassDeletion, RevisionMoved
 from dnspanel.zones.models import Channel, Zone

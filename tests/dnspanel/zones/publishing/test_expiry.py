@@ -8,7 +8,8 @@ from django.utils import timezone
 from dnspanel.accounts.actors.actors import actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import ExpiryRefused, RightMissing, Unknown
 from dnspanel.zones.log import hold

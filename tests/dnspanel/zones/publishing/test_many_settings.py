@@ -6,7 +6,8 @@ from pytest_django import DjangoAssertNumQueries
 from dnspanel.accounts.actors.actors import actor_of_token
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, Team, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, MassDeletion, QuotaExceeded, SettingsRefused
 from dnspanel.zones.lists.selection import TooMany

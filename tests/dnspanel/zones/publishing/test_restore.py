@@ -15,7 +15,8 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import Membership, Role, Team, User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.publish.gone_zones import delete_for_good
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of

@@ -11,7 +11,8 @@ from dnspanel.accounts.actors.roles import PERMISSIONS, Permission
 from dnspanel.accounts.models import AuditEntry, Membership, Role, Team, User
 from dnspanel.accounts.people.same_person import set_same_person
 from dnspanel.accounts.tokens.service_accounts import create_service_account
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token, revoke_token
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft, named_drafts
 from dnspanel.zones.errors import (

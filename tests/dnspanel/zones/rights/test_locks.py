@@ -10,7 +10,8 @@ import pytest
 from dnspanel.accounts.actors.actors import Actor, SystemRight, actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token, revoke_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token, revoke_token
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Locked, LockRefused, LockUnknown, RightMissing, Unknown

@@ -6,7 +6,8 @@ from django.utils import timezone
 from dnspanel.accounts.actors.actors import Actor, actor_of, actor_of_token
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights.rights_here import people_here, tokens_here
 from tests.people import NOW, make_person

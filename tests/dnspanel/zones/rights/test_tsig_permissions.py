@@ -13,7 +13,7 @@ from dnspanel.accounts.actors.actors import actor_of
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import Role, User
 from dnspanel.accounts.tokens import tokens, tsig_keys
-from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.zones.models import TsigAct, TsigPermission, Zone
 from dnspanel.zones.rights import tsig_permissions
 from tests.dnspanel.api.v1.conftest import Caller

@@ -9,7 +9,8 @@ from django.utils import timezone
 from dnspanel.accounts.actors.actors import actor_of_token
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, Team, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import own_policy_of
 from dnspanel.zones.errors import ChangeRunUnknown, Forbidden, MassDeletion, RunRefused, SettingsRefused

@@ -7,7 +7,8 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.actors.actors import Person, actor_of_token
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.zones.models import RRset, SearchText, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.search import everywhere, texts, texts_upkeep

@@ -19,7 +19,8 @@ from dnspanel.accounts.providers.links import link_own_account
 from dnspanel.accounts.sessions.session_store import SessionStore
 from dnspanel.accounts.sign_in.adapter import PanelAccountAdapter
 from dnspanel.accounts.tasks import look_at_ldap_people
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.dnspanel.accounts.providers.ldap.server import PASSWORD, AtLdap, is_signed_in, ldap_added, signs_in
 from tests.people import NOW, make_person
 

@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from dnspanel.evidence.deliver import deliver_next, target_of
 from dnspanel.evidence.models import Destination
 from dnspanel.zones.audit.audit_links import link_new_acts

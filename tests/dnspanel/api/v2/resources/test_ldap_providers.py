@@ -7,7 +7,8 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, SignInProvider, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.dnspanel.accounts.providers.conftest import reachable as reachable
 from tests.dnspanel.accounts.providers.ldap.conftest import at_ldap as at_ldap
 from tests.dnspanel.accounts.providers.ldap.conftest import running_slapd as running_slapd

@@ -3,7 +3,7 @@
 from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
 from dnspanel.accounts.models import OwnRole, Token, User
 from dnspanel.accounts.tokens import tokens
-from dnspanel.accounts.tokens.tokens import TokenTerms
+from dnspanel.accounts.tokens.token_terms import TokenTerms
 from tests.dnspanel.api.callers import MakeApi
 from tests.people import NOW
 

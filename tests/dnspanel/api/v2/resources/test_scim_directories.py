@@ -5,7 +5,8 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, ScimDirectory, Team, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.dnspanel.api.callers import Api, MakeApi
 from tests.people import NOW
 

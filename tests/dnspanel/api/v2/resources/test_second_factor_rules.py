@@ -2,7 +2,8 @@
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, OwnRole, Team, User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.dnspanel.api.callers import Api, MakeApi
 from tests.people import NOW
 

@@ -8,7 +8,8 @@ from django.utils import timezone
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, SignInProvider, Team, User
 from dnspanel.accounts.providers.oidc.rows import secret_of
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
+from dnspanel.accounts.tokens.token_terms import TokenTerms
+from dnspanel.accounts.tokens.tokens import create_token
 from tests.dnspanel.accounts.providers.conftest import idp as idp
 from tests.dnspanel.accounts.providers.conftest import reachable as reachable
 from tests.dnspanel.accounts.providers.conftest import running_provider as running_provider
