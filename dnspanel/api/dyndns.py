@@ -47,7 +47,7 @@ from dnspanel.zones.plan.merge import Changes
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.publishing.zone_patches import CurrentRRsets, Outcome, Patch
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import ancestors_within
+from dnspanel.zones.rules.neighbourhood import ancestors_within
 from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset, make
 from replication.errors import BadName, ReplicationError

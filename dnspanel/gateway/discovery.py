@@ -8,7 +8,7 @@ servers tell everybody, and nothing else: `questions` is for who may more.
 from django.db.models.functions import Length
 
 from dnspanel.zones.models import Zone
-from dnspanel.zones.rules.rules import ancestors_within
+from dnspanel.zones.rules.neighbourhood import ancestors_within
 from dnspanel.zones.store import store_rrsets
 from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 
 import dns.rcode
 
-from dnspanel.zones.rules.rules import ancestors_within
+from dnspanel.zones.rules.neighbourhood import ancestors_within
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Key, RRset
 

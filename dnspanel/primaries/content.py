@@ -19,7 +19,7 @@ from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.transfer.zonefile.writer import ZoneText
 from dnspanel.zones.plan.merge import Changes
 from dnspanel.zones.rules.computed_types import DEPENDING, reasons_against
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rdtypes import type_to_text
 from replication.dns.rrset import Key, RRset, make

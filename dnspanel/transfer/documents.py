@@ -9,7 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple, Protocol, runtime_checkable
 
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 from replication.codec.dnssec import Nsec3
 
 __all__ = [

@@ -31,7 +31,7 @@ from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.merge import Edit
 from dnspanel.zones.plan.plan import plan_zones
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import format_notes, parse_notes

@@ -1,4 +1,7 @@
-"""Which worker does what: nothing that the system needs waits behind people's work. Tests `dnspanel.celery`, `dnspanel.periodic_work`."""
+"""Which worker does what: nothing that the system needs waits behind people's work.
+
+Tests `dnspanel.celery` and `dnspanel.periodic_work`.
+"""
 
 import re
 

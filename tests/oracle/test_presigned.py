@@ -16,7 +16,7 @@ from dnspanel.transfer.zone_changes import rrset_of
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.zones.dnssec.other_keys import in_one_piece
 from dnspanel.zones.dnssec.signing_state import SigningState
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 from replication.codec.dnssec import MetadataObject, Nsec3
 from replication.compile import compile_zone
 from replication.dns import rdtypes

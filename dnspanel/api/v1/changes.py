@@ -22,7 +22,7 @@ from dnspanel.zones.publishing.zone_patches import (
     removed,
     without,
 )
-from dnspanel.zones.rules.rules import Severity, Violation
+from dnspanel.zones.rules.violations import Severity, Violation
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset, notes_of_values
 

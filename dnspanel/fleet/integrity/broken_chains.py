@@ -24,7 +24,7 @@ from dnspanel.zones.dnssec.signing_state import UNSIGNED, KeyRole, SigningState
 from dnspanel.zones.dnssec.trust import reason_against
 from dnspanel.zones.models import Zone, ZoneKey
 from dnspanel.zones.publishing.lost_keys import LostSigning
-from dnspanel.zones.rules.rules import ancestors_within
+from dnspanel.zones.rules.neighbourhood import ancestors_within
 from dnspanel.zones.store import store_rrsets
 from replication.dns import names, rdtypes
 from replication.dns.rrset import RRset

@@ -23,7 +23,7 @@ from dnspanel.fleet.models import Isolation, Node
 from dnspanel.fleet.rollout import isolation, unproven
 from dnspanel.texts import gettext
 from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, RRset, Zone
-from dnspanel.zones.rules.rules import ancestors_within
+from dnspanel.zones.rules.neighbourhood import ancestors_within
 from dnspanel.zones.store.stored_changes import rrset_after
 from replication import verify
 from replication.dns import names, rdata, rdtypes

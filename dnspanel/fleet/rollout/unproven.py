@@ -18,7 +18,7 @@ from dnspanel.fleet import events
 from dnspanel.fleet.models import Isolation, Node, NodeState, UnprovenZone
 from dnspanel.texts import gettext
 from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, RRset, SigningChange, Zone
-from dnspanel.zones.rules.rules import ancestors_within
+from dnspanel.zones.rules.neighbourhood import ancestors_within
 from replication.dns import names, rdata, rdtypes
 from replication.errors import NotServed
 from replication.verify_signatures import WITH_DNSSEC, complaint_of

@@ -16,7 +16,7 @@ from dnspanel.publish.reading.zone_signing import Signings, signings_at
 from dnspanel.zones.dnssec.other_keys import keys_in
 from dnspanel.zones.dnssec.signing_state import UNSIGNED
 from dnspanel.zones.dnssec.trust import reason_against
-from dnspanel.zones.rules.rules import ancestors_within
+from dnspanel.zones.rules.neighbourhood import ancestors_within
 from replication.dns import names, rdtypes
 
 _LIVE = "SELECT name, id FROM zones_zone WHERE name = ANY(%s) AND deleted_at IS NULL"

@@ -15,7 +15,7 @@ from dnspanel.transfer.archives.zip_reader import is_zip, zip_entries
 from dnspanel.transfer.documents import SourceFault
 from dnspanel.transfer.errors import UploadRefused
 from dnspanel.transfer.limits import MOST_DOCUMENT_BYTES, MOST_ENTRIES
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 
 Content = tuple[str, bytes]
 

@@ -25,7 +25,7 @@ from dnspanel.zones.errors import BreaksBelow, QuotaExceeded
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.quotas import refuse_larger, rrset_limit
 from dnspanel.zones.publishing.bulk import ExistingZone, existing_zones
-from dnspanel.zones.rules import rules
+from dnspanel.zones.rules import neighbourhood, rules, violations
 from dnspanel.zones.rules.computed_types import reasons_against
 from dnspanel.zones.rules.rules import BREAKING_DS
 from dnspanel.zones.store.store_rrsets import rrsets_of_zones
@@ -233,12 +233,12 @@ def _broken_rules(
     """The rules that both together would break: each side is valid by itself."""
     after = {**current, **{key: rrset for key, rrset in changes.items() if rrset is not None}}
     changed = [key for key, rrset in changes.items() if rrset is not None]
-    below = rules.names_below(parsed.name, after.values())
+    below = neighbourhood.names_below(parsed.name, after.values())
     unanswered = reasons_against(type_ for _, type_ in changed)
     for violation in rules.check_zone(
         parsed.name, after, changed, below=below, allow_lua=settings.ALLOW_LUA_RECORDS, unanswered=unanswered
     ):
-        if violation.severity is rules.Severity.ERROR:
+        if violation.severity is violations.Severity.ERROR:
             reason = gettext("Together with what the zone has: {message}").format(message=violation.message)
             yield SourceFault("", 0, 0, "", reason, violation.code, zone=parsed.name)
 

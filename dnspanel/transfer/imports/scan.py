@@ -38,7 +38,8 @@ from dnspanel.zones.names import nesting
 from dnspanel.zones.publishing.bulk import ExistingZone, allocate_zone_ids, existing_zones
 from dnspanel.zones.publishing.first_signing import BroughtSigning
 from dnspanel.zones.rules.computed_types import DEPENDING, reasons_against
-from dnspanel.zones.rules.rules import BREAKING_DS, Severity
+from dnspanel.zones.rules.rules import BREAKING_DS
+from dnspanel.zones.rules.violations import Severity
 from dnspanel.zones.settings.server_sets import ServerSet, set_at
 from dnspanel.zones.signing.presigned import ENDS_SOON, end_of
 from dnspanel.zones.store.store_rrsets import copy_text

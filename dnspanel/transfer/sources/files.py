@@ -30,7 +30,7 @@ from dnspanel.transfer.archives.paths import PathIndex
 from dnspanel.transfer.documents import Document, Item, SourceFault
 from dnspanel.transfer.sources.detect import FileKind, file_kind, is_named_like_a_zone
 from dnspanel.transfer.sources.listing import Listing, configurations_of, is_configuration, listing_of
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 
 _INCLUDE = re.compile(rb"^\$INCLUDE[ \t]+(?:\"([^\"\n]+)\"|([^\s;]+))", re.MULTILINE | re.IGNORECASE)
 

@@ -15,7 +15,7 @@ from dnspanel.transfer.sources.namedconf import (
     is_named_conf,
     parse_named_conf,
 )
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 from replication.dns import names
 from replication.errors import BadName
 

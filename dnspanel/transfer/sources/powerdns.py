@@ -12,7 +12,7 @@ from collections.abc import Callable
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.documents import Kept, SourceFault
 from dnspanel.transfer.models import KeptKind
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 
 DEFAULT_TTL = 3600  # PowerDNS's `default-ttl`, for records without one
 

@@ -27,7 +27,7 @@ from dnspanel.transfer.sources.connections import Connections, connect
 from dnspanel.transfer.sources.json_stream import BadJson, members
 from dnspanel.transfer.sources.prefetch import in_order
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 from replication.dns import names
 from replication.errors import BadName
 

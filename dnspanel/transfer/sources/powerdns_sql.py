@@ -18,7 +18,7 @@ from dnspanel.transfer.sources import powerdns
 from dnspanel.transfer.sources.connections import Connections
 from dnspanel.transfer.sources.sql_snapshot import Row, Snapshot, flag, open_snapshot, text
 from dnspanel.transfer.zonefile.writer import ZoneText, comment_text
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 from replication.dns import names
 from replication.errors import BadName
 

@@ -23,10 +23,10 @@ from dnspanel.transfer.zonefile.content import (
     Content,
     type_tail,
 )
-from dnspanel.zones.rules import mail_rules, rules
+from dnspanel.zones.rules import mail_rules, neighbourhood, rules
 from dnspanel.zones.rules.name_rules import is_doubtful_soa
-from dnspanel.zones.rules.rules import Severity
 from dnspanel.zones.rules.value_rules import breaks_hosts, is_misplaced
+from dnspanel.zones.rules.violations import Severity, Violation
 from replication.codec.keys import name_from_relative_key, relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Key, RRset
@@ -256,11 +256,11 @@ def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -
 
 def violations(
     content: Content, ordered: list[bytes], found: Suspects, unanswered: Mapping[int, str]
-) -> Iterator[rules.Violation]:
+) -> Iterator[Violation]:
     """What the rules say about the suspects, errors and warnings; errors of all of them first."""
     if not found.grave and not found.slight:
         return
-    told: set[rules.Violation] = set()
+    told: set[Violation] = set()
     for severity, chosen in ((Severity.ERROR, found.grave), (Severity.WARNING, found.slight | found.grave)):
         records = iter(islice(chosen, _MOST_SLIGHT if severity is Severity.WARNING else None))
         while batch := list(islice(records, _BATCH)):
@@ -276,7 +276,7 @@ def _ask(
     records: Sequence[bytes],
     unanswered: Mapping[int, str],
     aliases: Mapping[Key, RRset],
-) -> list[rules.Violation]:
+) -> list[Violation]:
     """What the rules say about these RRsets, and those at their names: what stands beside a CNAME breaks the rule."""
     zone = content.zone
     keys = dict.fromkeys(record[:-2] for record in records if record in content.sets)
@@ -286,7 +286,7 @@ def _ask(
     near.update(aliases)
     if APEX_SOA in records:
         changed.add((zone, rdtypes.SOA))
-    for name in rules.names_to_know(zone, rrsets):
+    for name in neighbourhood.names_to_know(zone, rrsets):
         for record in below(ordered, relative_key(name, zone) + b"\0"):
             rrset = _rrset(content.sets[record])
             near[rrset.name, rrset.type] = rrset

@@ -9,7 +9,7 @@ from collections.abc import Collection, Mapping
 
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.zonefile.tokens import Token, Unreadable
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 from replication.dns import names, rdtypes
 from replication.errors import BadName
 

@@ -25,7 +25,8 @@ from dnspanel.transfer.zonefile.records import Enough, Scope
 from dnspanel.transfer.zonefile.report import report_notes, report_violations
 from dnspanel.transfer.zonefile.signatures import signatures_of, with_chain
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable, printable
-from dnspanel.zones.rules.rules import LOW_TTL, Severity
+from dnspanel.zones.rules.rules import LOW_TTL
+from dnspanel.zones.rules.violations import Severity
 from dnspanel.zones.settings.server_sets import Servers
 from dnspanel.zones.values import soa
 from replication.dns import rdata, rdtypes

@@ -12,9 +12,10 @@ from dnspanel.transfer.zonefile.fast import FastReader
 from dnspanel.transfer.zonefile.field_tables import seconds
 from dnspanel.transfer.zonefile.fixes import bad_owner, bad_rdata, missing_type, replaced, unknown_type, unquoted_text
 from dnspanel.transfer.zonefile.tokens import Entry, Sheet, Token, Unreadable, joined, printable
-from dnspanel.zones.rules.rules import LOW_TTL, Severity
+from dnspanel.zones.rules.rules import LOW_TTL
 from dnspanel.zones.rules.unreadable import kind_of
 from dnspanel.zones.rules.value_rules import fault_of_caa
+from dnspanel.zones.rules.violations import Severity
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rdata_forms import FORMS

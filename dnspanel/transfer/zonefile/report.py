@@ -11,8 +11,8 @@ from dnspanel.transfer.zonefile.fixes import at_sign_fix, replaced, soa_name_fix
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.tokens import Token, Unreadable, read_entry
 from dnspanel.zones.rules.name_rules import AT_SIGN, MAILBOXES, SOA_CODES
-from dnspanel.zones.rules.rules import Severity, Violation
 from dnspanel.zones.rules.unreadable import kind_of
+from dnspanel.zones.rules.violations import Severity, Violation
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes
 

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 from dnspanel.texts import gettext
 from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Document
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 
 # Printable ASCII, tab and line feed.
 _PLAIN = bytes((9, 10, *range(0x20, 0x7F)))

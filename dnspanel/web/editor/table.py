@@ -52,7 +52,7 @@ from dnspanel.zones.names import nesting
 from dnspanel.zones.plan.merge import Edit
 from dnspanel.zones.plan.plan import plan_zones
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import Severity, Violation
+from dnspanel.zones.rules.violations import Severity, Violation
 from dnspanel.zones.search.terms import FILTERS
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset, make

@@ -22,7 +22,7 @@ from dnspanel.zones.lists.queries import RRsetFilter, RRsetRow
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import pointers
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import targets_of
+from dnspanel.zones.rules.neighbourhood import targets_of
 from replication.dns import names, rdata, rdtypes
 
 MOST_RRSETS = 500

@@ -18,7 +18,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import PanelForm, PublishingForm, offer_teams
 from dnspanel.zones.models import ZoneTemplate
 from dnspanel.zones.publishing.edit import NewZone
-from dnspanel.zones.rules import name_rules, rules
+from dnspanel.zones.rules import name_rules, rules, violations
 from dnspanel.zones.settings.server_sets import ServerSet, default_set, newest_set
 from dnspanel.zones.settings.zone_defaults import HOSTMASTER, NAMESERVERS, Defaults, zone_defaults
 from dnspanel.zones.values.reverse_names import ReverseZones, reverse_zones_of
@@ -343,7 +343,7 @@ def _errors_of(zones: list[NewZone]) -> Iterator[str]:
     for zone in zones:
         by_key = {(found.name, found.type): found for found in zone.rrsets or ()}
         for violation in rules.check_zone(zone.name, by_key, by_key.keys()):
-            if violation.severity == rules.Severity.ERROR:
+            if violation.severity == violations.Severity.ERROR:
                 yield violation.message
 
 

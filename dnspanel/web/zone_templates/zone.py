@@ -28,7 +28,7 @@ from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.log.history import diff
 from dnspanel.zones.models import TemplateKind, TemplateLink, Zone, ZoneTemplate
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import Violation
+from dnspanel.zones.rules.violations import Violation
 from replication.errors import ReplicationError
 
 MOST_CHECKED = 200  # RRsets whose rules the preview looks at; the review looks at all

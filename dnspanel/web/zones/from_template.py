@@ -12,7 +12,7 @@ from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.zones.errors import TemplateRefused
 from dnspanel.zones.models import TemplateKind, ZoneTemplate
 from dnspanel.zones.publishing.edit import NewZone
-from dnspanel.zones.rules import rules
+from dnspanel.zones.rules import rules, violations
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +82,7 @@ def with_records(using: use.Using, begins: Beginning, form: NewZoneForm) -> list
             return []
         by_key = {(each.name, each.type): each for each in made.rrsets or ()}
         for violation in rules.check_zone(made.name, by_key, by_key.keys()):
-            if violation.severity == rules.Severity.ERROR and len(told) < MOST_REFUSALS:
+            if violation.severity == violations.Severity.ERROR and len(told) < MOST_REFUSALS:
                 told.add(violation.message)
         found.append(made)
     for message in sorted(told):

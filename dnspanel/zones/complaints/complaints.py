@@ -13,7 +13,7 @@ from dnspanel.zones.models import Zone
 from dnspanel.zones.plan import across_zones
 from dnspanel.zones.plan.merge import Edit
 from dnspanel.zones.plan.plan import Seen, names_near, plan_zones
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 from dnspanel.zones.store import store_rrsets
 from replication.dns.rrset import Change, Key, RRset
 

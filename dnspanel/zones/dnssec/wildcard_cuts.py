@@ -10,7 +10,7 @@ from dnspanel.texts import gettext
 from dnspanel.zones.errors import DnssecRefused, RuleViolations
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
-from dnspanel.zones.rules.rules import Severity, Violation
+from dnspanel.zones.rules.violations import Severity, Violation
 from replication.dns import rdtypes
 
 

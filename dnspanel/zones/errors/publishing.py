@@ -11,7 +11,7 @@ from replication.dns import rdata
 
 if TYPE_CHECKING:
     from dnspanel.zones.plan.merge import Conflict
-    from dnspanel.zones.rules.rules import Violation
+    from dnspanel.zones.rules.violations import Violation
 
 
 class TakenBack(ZoneError):

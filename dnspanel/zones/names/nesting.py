@@ -29,7 +29,7 @@ from dnspanel.zones.errors import (
 )
 from dnspanel.zones.models import Change, Revision, RevisionKind, Zone
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import ancestors_within, is_shadowed
+from dnspanel.zones.rules.neighbourhood import ancestors_within, is_shadowed
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.store.find_zones import ids_of_living
 from dnspanel.zones.store.stored_changes import rrset_after

@@ -14,15 +14,9 @@ from dnspanel.zones.models import Zone
 from dnspanel.zones.names import nesting
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.access import Visibility
-from dnspanel.zones.rules.rules import (
-    Neighbourhood,
-    Severity,
-    Violation,
-    ancestors_within,
-    fault_of_target,
-    has_address,
-    targets_of,
-)
+from dnspanel.zones.rules.neighbourhood import Neighbourhood, ancestors_within, targets_of
+from dnspanel.zones.rules.target_rules import fault_of_target, has_address
+from dnspanel.zones.rules.violations import Severity, Violation
 from dnspanel.zones.store import store_rrsets
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Change, Key, RRset

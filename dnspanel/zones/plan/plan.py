@@ -21,19 +21,9 @@ from dnspanel.zones.plan import across_zones
 from dnspanel.zones.plan.across_zones import Move
 from dnspanel.zones.plan.merge import Conflict, Edit, Merged, merge
 from dnspanel.zones.rules.computed_types import reasons_against
-from dnspanel.zones.rules.rules import (
-    BREAKING_DS,
-    Severity,
-    Violation,
-    alias_target,
-    check_zone,
-    in_order,
-    name_below,
-    names_to_know,
-    needs_alias,
-    targets_of,
-    with_ancestors,
-)
+from dnspanel.zones.rules.neighbourhood import alias_target, name_below, names_to_know, targets_of, with_ancestors
+from dnspanel.zones.rules.rules import BREAKING_DS, check_zone, needs_alias
+from dnspanel.zones.rules.violations import Severity, Violation, in_order
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.values import soa
 from replication.codec.keys import relative_key

@@ -10,7 +10,8 @@ from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rules import unreadable
 from dnspanel.zones.rules.computed_types import reasons_against
-from dnspanel.zones.rules.rules import Violation, unreadable_values
+from dnspanel.zones.rules.rules import unreadable_values
+from dnspanel.zones.rules.violations import Violation
 from dnspanel.zones.store.store_rrsets import rrset_of
 from replication.dns.rrset import RRset
 

@@ -10,7 +10,7 @@ from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import Zone
 from dnspanel.zones.names import nesting
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import targets_of
+from dnspanel.zones.rules.neighbourhood import targets_of
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.values.reverse_names import classless_aliases
 from replication.dns import names, rdtypes

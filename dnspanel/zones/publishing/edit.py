@@ -37,7 +37,9 @@ from dnspanel.zones.publishing.restore import restorations
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import refuse_locked
 from dnspanel.zones.rules.computed_types import COMPUTED, reasons_against
-from dnspanel.zones.rules.rules import Severity, check_zone, names_below
+from dnspanel.zones.rules.neighbourhood import names_below
+from dnspanel.zones.rules.rules import check_zone
+from dnspanel.zones.rules.violations import Severity
 from dnspanel.zones.settings import server_sets
 from dnspanel.zones.settings.server_sets import ServerSet
 from dnspanel.zones.store import store_rrsets

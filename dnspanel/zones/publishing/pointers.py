@@ -16,7 +16,7 @@ from dnspanel.zones.errors import RightMissing
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.publishing.zone_patches import Patch
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import ancestors_within, targets_of
+from dnspanel.zones.rules.neighbourhood import ancestors_within, targets_of
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.values.reverse_names import classless_names, reverse_name
 from replication.dns import names, rdtypes

@@ -43,7 +43,8 @@ from dnspanel.zones.plan import quotas
 from dnspanel.zones.plan.merge import Edit
 from dnspanel.zones.plan.plan import ZonePlan, plan_zones
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import BREAKING_DS, Severity, Violation
+from dnspanel.zones.rules.rules import BREAKING_DS
+from dnspanel.zones.rules.violations import Severity, Violation
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.store.find_zones import locked
 from dnspanel.zones.store.stored_changes import rrset_before

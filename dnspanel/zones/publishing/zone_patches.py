@@ -22,7 +22,7 @@ from dnspanel.zones.plan.merge import Changes, Edit
 from dnspanel.zones.plan.plan import Seen, ZonePlan, plan_zones
 from dnspanel.zones.publishing import pieces, revision
 from dnspanel.zones.publishing.revision import Accepted
-from dnspanel.zones.rules.rules import with_ancestors
+from dnspanel.zones.rules.neighbourhood import with_ancestors
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.store.find_zones import locked
 from replication.dns import rdata

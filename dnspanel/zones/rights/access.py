@@ -24,7 +24,7 @@ from dnspanel.zones.errors import Transferred as Transferred
 from dnspanel.zones.errors import Unknown as Unknown
 from dnspanel.zones.models import Zone, gone_at
 from dnspanel.zones.rights.lock_rules import refuse_locked
-from dnspanel.zones.rules.rules import ancestors_within
+from dnspanel.zones.rules.neighbourhood import ancestors_within
 from dnspanel.zones.store.find_zones import called, ids_of_living, living_zone
 from dnspanel.zones.values import soa
 from replication.dns import names

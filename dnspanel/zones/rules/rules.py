@@ -6,30 +6,24 @@ says nothing about.
 """
 
 import binascii
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Set
-from dataclasses import dataclass, field
-from enum import StrEnum
-from functools import cache, cached_property
+from collections.abc import Callable, Collection, Iterator, Mapping, Set
+from functools import cache
 from ipaddress import ip_network
 from socket import AF_INET, AF_INET6, inet_pton
 
 from dnspanel.texts import gettext, one_language
 from dnspanel.zones.rules import mail_rules, name_rules, unreadable, value_rules
+from dnspanel.zones.rules.neighbourhood import AT_A_CUT, Key, Neighbourhood, is_shadowed, targets_of, what
+from dnspanel.zones.rules.target_rules import ADDRESSES, check_targets
+from dnspanel.zones.rules.violations import Severity, Violation, error, in_order, note, warning
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import MAX_TTL, RRset
-
-Key = tuple[str, int]
 
 # A warning that is worth an error: only who accepts it by this code, where a reason is given, gets over it.
 BREAKING_DS = "ds-breaks-zone"
 LOW_TTL = 30
-_NOWHERE = "x--nothing-is-here"  # a label below DNAMEs, for any name there
 _INTERNATIONAL = "xn--"
-MAX_CHAIN = 16
-_ADDRESSES = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.ALIAS))
-HOST_TARGETS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
 _ONLY_AT_APEX = frozenset((rdtypes.SOA, rdtypes.DNSKEY))
-_AT_A_CUT = frozenset((rdtypes.NS, rdtypes.DS))
 # Of networks that end at a dot: how their canonical texts begin.
 _PRIVATE_BEGINNINGS = ("10.", "127.", "169.254.", "192.168.")
 # (netmask, network) of the others as numbers: `ipaddress` objects cost more than all other rules of an address do.
@@ -41,188 +35,6 @@ _PRIVATE = {
     )
 }
 _MAYBE_PRIVATE = ("172.", "100.", "f", ":")  # how theirs begin, among others
-
-
-class Severity(StrEnum):
-    """An error blocks, a warning must be accepted, a note is only said."""
-
-    ERROR = "error"
-    WARNING = "warning"
-    NOTE = "note"
-
-    __hash__ = str.__hash__  # Enum's own is a function of Python's, and thousands are put in order at once
-
-
-_ORDER = {severity: place for place, severity in enumerate(Severity)}
-
-
-@dataclass(frozen=True, slots=True)
-class Violation:
-    """One rule that an RRset breaks; `code` is stable and names the rule."""
-
-    severity: Severity
-    code: str
-    name: str
-    type: int
-    message: str
-
-
-@dataclass(frozen=True)
-class Neighbourhood:
-    """The RRsets near a change, as they are or will be; `below` maps a cut or DNAME to names under it.
-
-    `answered_by` maps names for which another zone inside this one answers to the name of that zone.
-    """
-
-    zone: str
-    rrsets: Mapping[Key, RRset]
-    below: Mapping[str, tuple[str, ...]]
-    answered_by: Mapping[str, str] = field(default_factory=dict)
-    unanswered: Mapping[int, str] = field(default_factory=dict)  # types and kinds nodes do not answer, and why
-
-    @cached_property
-    def by_name(self) -> dict[str, dict[int, RRset]]:
-        found: dict[str, dict[int, RRset]] = {}
-        for (name, type_), rrset in self.rrsets.items():
-            found.setdefault(name, {})[type_] = rrset
-        return found
-
-    def at(self, name: str) -> dict[int, RRset]:
-        return self.by_name.get(name, {})
-
-    @cached_property
-    def aliases(self) -> dict[str, list[str]]:
-        """The owners of the CNAMEs that point at a name."""
-        found: dict[str, list[str]] = {}
-        for (name, type_), rrset in self.rrsets.items():
-            if type_ == rdtypes.CNAME:
-                for target in targets_of(rrset):
-                    found.setdefault(target, []).append(name)
-        return found
-
-    def names_leading_to(self, name: str) -> Iterator[str]:
-        """The names that aliases of the zone, CNAME and DNAME, lead here: the nearest first."""
-        dnames = [(owner, targets_of(rrset)) for (owner, type_), rrset in self.rrsets.items() if type_ == rdtypes.DNAME]
-        known, here = {name}, [name]
-        for _ in range(MAX_CHAIN):
-            before = [owner for target in here for owner in self.aliases.get(target, ())]
-            for owner, targets in dnames:
-                before += [
-                    below.removesuffix(target) + owner
-                    for target in targets
-                    for below in here
-                    if below != target and names.is_within(below, target)
-                ]
-            here = [each for each in dict.fromkeys(before) if each not in known]
-            known.update(here)
-            yield from here
-
-    @cached_property
-    def has_cuts(self) -> bool:
-        """Whether anything is delegated or redirected here, so that names may lie below it; most zones have neither."""
-        return any(type_ == rdtypes.DNAME or (type_ == rdtypes.NS and name != self.zone) for name, type_ in self.rrsets)
-
-    @cached_property
-    def doubled(self) -> str:
-        """How a name ends at which a final dot was forgotten."""
-        return f".{self.zone}{self.zone}" if self.zone != names.ROOT else "\0"
-
-    def display(self, name: str) -> str:
-        return _displayed(name, self.zone)
-
-    def ancestors(self, name: str) -> Iterator[str]:
-        """The names above this one inside the zone, the nearest first, the apex last."""
-        yield from ancestors_within(name, self.zone)
-
-    def cut_above(self, name: str) -> str | None:
-        """The delegation that this name lies under, if there is one."""
-        if not self.has_cuts:
-            return None
-        cuts = [a for a in self.ancestors(name) if a != self.zone and rdtypes.NS in self.at(a)]
-        return cuts[-1] if cuts else None
-
-    def answers_at(self, name: str) -> dict[int, RRset] | None:
-        """What this zone answers for a name of its own: its RRsets or a wildcard's; None where others answer."""
-        if name in self.answered_by:
-            return None
-        if self.at(name):
-            return None if name != self.zone and rdtypes.NS in self.at(name) else self.at(name)
-        if self.cut_above(name) or any(rdtypes.DNAME in self.at(a) for a in self.ancestors(name)):
-            return None
-        for ancestor in self.ancestors(name):
-            if wildcard := self.at("*." + ancestor):
-                return wildcard
-            if self.at(ancestor):
-                break
-        return {}
-
-
-def ancestors_within(name: str, zone: str) -> Iterator[str]:
-    """The names above `name` up to and with the apex."""
-    while name != zone:
-        above = names.parent(name)
-        if above is None:
-            return
-        name = above
-        yield name
-
-
-def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
-    """The owner names that `check_zone` has to see to judge these RRsets, apart from their own."""
-    content = list(rrsets)
-    parents = (names.parent(rrset.name) for rrset in content if rrset.name != zone)
-    found = with_ancestors((parent for parent in parents if parent is not None), zone)
-    for rrset in content:
-        known = targets_of(rrset)
-        if rrset.type == rdtypes.SOA:
-            known = known | name_rules.soa_names_within(rrset, zone)
-        for target in known:
-            if names.is_within(target, zone):
-                above = list(ancestors_within(target, zone))
-                found.update((target, *above, *("*." + a for a in above)))
-    return found
-
-
-def with_ancestors(owner_names: Iterable[str], zone: str) -> set[str]:
-    """These names of the zone, those above them, and the apex."""
-    found = {zone}
-    for name in owner_names:
-        at: str | None = name
-        while at is not None and at not in found:  # those above one that is there are there too
-            found.add(at)
-            at = names.parent(at)
-    return found
-
-
-def names_below(zone: str, rrsets: Iterable[RRset]) -> dict[str, tuple[str, ...]]:
-    """For each DNAME among all the RRsets of a zone, the first names that lie below it."""
-    content = list(rrsets)
-    found: dict[str, tuple[str, ...]] = {}
-    for dname in content:
-        if dname.type == rdtypes.DNAME:
-            below = (r.name for r in content if r.name != dname.name and names.is_within(r.name, dname.name))
-            found[dname.name] = tuple(dict.fromkeys(below))[:3]
-    return found
-
-
-def targets_of(rrset: RRset) -> set[str]:
-    """The names that the served records point at."""
-    if rrset.type not in rdata.POINTING:
-        return set()
-    found = {target for text in rrset.served for target in rdata.targets(rrset.type, text)}
-    return found - {names.ROOT}
-
-
-def is_shadowed(rrset: RRset, answering: str, delegation: RRset | None) -> bool:
-    """Whether an RRset at a name that the zone `answering` answers for is never answered.
-
-    What stays of the parent's are the NS and DS at the cut, and the addresses of the name servers that are named
-    there, its glue (RFC 1034 4.2.1, RFC 4035 3.1.4.1). `delegation` is that NS RRset, as the parent has it.
-    """
-    if rrset.name == answering and rrset.type in _AT_A_CUT:
-        return False
-    is_address = rrset.type in (rdtypes.A, rdtypes.AAAA)
-    return not (is_address and delegation is not None and rrset.name in targets_of(delegation))
 
 
 def check_zone(
@@ -248,13 +60,8 @@ def check_zone(
             if key in changed:
                 found.extend(_violations_of(near, rrset, allow_lua))
             elif not changed_names.isdisjoint(targets_of(rrset)):
-                found.extend(_targets(near, rrset))
+                found.extend(check_targets(near, rrset))
     return list(in_order(found))
-
-
-def in_order(violations: Iterable[Violation]) -> tuple[Violation, ...]:
-    """Each of these once: errors first, then by name and type."""
-    return tuple(sorted(dict.fromkeys(violations), key=lambda v: (_ORDER[v.severity], v.name, v.type, v.code)))
 
 
 def _violations_of(near: Neighbourhood, rrset: RRset, allow_lua: bool) -> Iterator[Violation]:
@@ -265,11 +72,11 @@ def _violations_of(near: Neighbourhood, rrset: RRset, allow_lua: bool) -> Iterat
     if rrset.type == rdtypes.RRSIG:  # beside whatever it signs
         return
     if rrset.type == rdtypes.LUA and not allow_lua:
-        yield _error(
+        yield error(
             rrset, "lua-refused", gettext("LUA records run code on the name servers; a setting must allow them first")
         )
     elif rrset.type in near.unanswered and rrset.served:
-        yield _error(rrset, "type-unanswered", near.unanswered[rrset.type])
+        yield error(rrset, "type-unanswered", near.unanswered[rrset.type])
     for rule in _rules_of(rrset.type):
         yield from rule(near, rrset)
 
@@ -291,17 +98,17 @@ def _apex(near: Neighbourhood) -> Iterator[Violation]:
 
 def _ttl(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if not 0 <= rrset.ttl <= MAX_TTL:
-        yield _error(
+        yield error(
             rrset,
             "ttl-range",
             gettext("the TTL {ttl} is out of range: 0 to {max_ttl} seconds").format(ttl=rrset.ttl, max_ttl=MAX_TTL),
         )
     elif rrset.ttl < LOW_TTL:
-        yield _warning(
+        yield warning(
             rrset,
             "ttl-low",
             gettext("{zone}: resolvers ask again every {ttl} seconds").format(
-                zone=_what(near.zone, rrset), ttl=rrset.ttl
+                zone=what(near.zone, rrset), ttl=rrset.ttl
             ),
         )
 
@@ -309,7 +116,7 @@ def _ttl(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 def _single(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if len(rrset.served) > 1:
         code = f"{rdata.type_to_text(rrset.type).lower()}-single"
-        yield _error(rrset, code, gettext("{zone} can have only one record").format(zone=_what(near.zone, rrset)))
+        yield error(rrset, code, gettext("{zone} can have only one record").format(zone=what(near.zone, rrset)))
 
 
 def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -320,9 +127,9 @@ def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         message = gettext("a {word} stands only at {zone}, not at {display}").format(
             word=word, zone=near.zone, display=near.display(rrset.name)
         )
-        yield _error(rrset, f"{word.lower()}-not-apex", message)
+        yield error(rrset, f"{word.lower()}-not-apex", message)
     elif rrset.type == rdtypes.DS and at_apex:
-        yield _error(rrset, "ds-at-apex", gettext("a DS of {zone} belongs into its parent zone").format(zone=near.zone))
+        yield error(rrset, "ds-at-apex", gettext("a DS of {zone} belongs into its parent zone").format(zone=near.zone))
 
 
 def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -334,14 +141,14 @@ def _alone(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         message = gettext("a CNAME cannot stand at the top of the zone, {zone}; {near}").format(
             zone=near.zone, near=_instead_of_cname(near)
         )
-        yield _error(rrset, "cname-at-apex", message)
+        yield error(rrset, "cname-at-apex", message)
     elif rdtypes.CNAME in here and len(here) > 1:
         others = ", ".join(sorted(rdata.type_to_text(t) for t in here if t != rdtypes.CNAME))
         message = gettext("a CNAME must be alone at its name, and {display} also has {others}").format(
             display=near.display(rrset.name), others=others
         )
         yield Violation(Severity.ERROR, "cname-alone", rrset.name, rdtypes.CNAME, message)
-    if rdtypes.ALIAS in here and rrset.type in _ADDRESSES and {rdtypes.A, rdtypes.AAAA} & here:
+    if rdtypes.ALIAS in here and rrset.type in ADDRESSES and {rdtypes.A, rdtypes.AAAA} & here:
         message = gettext("an ALIAS answers for A and AAAA, so {display} cannot have those as well").format(
             display=near.display(rrset.name)
         )
@@ -360,7 +167,7 @@ def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     for ancestor in near.ancestors(rrset.name):
         if rdtypes.DNAME in near.at(ancestor):
             dname = near.display(ancestor)
-            yield _error(
+            yield error(
                 rrset,
                 "dname-below",
                 gettext("{display} lies below the DNAME {dname}").format(display=near.display(rrset.name), dname=dname),
@@ -368,7 +175,7 @@ def _dname(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
             return
     if rrset.type == rdtypes.DNAME and (under := near.below.get(rrset.name)):
         listed = ", ".join(near.display(name) for name in under)
-        yield _error(
+        yield error(
             rrset,
             "dname-below",
             gettext("nothing may lie below the DNAME {display}: {listed}").format(
@@ -385,9 +192,9 @@ def _nesting(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     answering = near.answered_by.get(rrset.name)
     if answering is not None and is_shadowed(rrset, answering, near.at(answering).get(rdtypes.NS)):
         message = gettext("{zone} is never answered from here: the zone {answering} answers for this name").format(
-            zone=_what(near.zone, rrset), answering=answering
+            zone=what(near.zone, rrset), answering=answering
         )
-        yield _warning(rrset, "shadowed", message)
+        yield warning(rrset, "shadowed", message)
 
 
 def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -397,7 +204,7 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         return
     cut = near.cut_above(rrset.name)
     here = near.at(rrset.name)
-    if cut is None and rdtypes.NS in here and rrset.name != near.zone and rrset.type not in _AT_A_CUT:
+    if cut is None and rdtypes.NS in here and rrset.name != near.zone and rrset.type not in AT_A_CUT:
         if rrset.name in near.answered_by:
             return
         cut = rrset.name
@@ -405,9 +212,9 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         glue = rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name in targets_of(near.at(cut)[rdtypes.NS])
         if not glue:
             message = gettext("{zone} is never answered: {display} is delegated to other servers").format(
-                zone=_what(near.zone, rrset), display=near.display(cut)
+                zone=what(near.zone, rrset), display=near.display(cut)
             )
-            yield _warning(rrset, "occluded", message)
+            yield warning(rrset, "occluded", message)
         return
     if rrset.type == rdtypes.NS and rrset.name != near.zone:
         glued = targets_of(rrset)
@@ -417,154 +224,33 @@ def _delegation(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
             message = gettext("delegating {display} hides what lies below it: {listed}").format(
                 display=near.display(rrset.name), listed=listed
             )
-            yield _warning(rrset, "occludes", message)
+            yield warning(rrset, "occludes", message)
     if rrset.type == rdtypes.DS and rrset.name != near.zone and rdtypes.NS not in here:
-        yield _warning(
+        yield warning(
             rrset,
             "ds-without-ns",
-            gettext("{zone} does nothing without NS records at its name").format(zone=_what(near.zone, rrset)),
+            gettext("{zone} does nothing without NS records at its name").format(zone=what(near.zone, rrset)),
         )
-
-
-def _targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    targets = targets_of(rrset)
-    if not targets or near.cut_above(rrset.name):
-        return
-    for target in sorted(targets):
-        if rrset.type == rdtypes.CNAME and target == rrset.name:
-            yield _error(
-                rrset,
-                "cname-loop",
-                gettext("the CNAME {display} points at itself").format(display=near.display(rrset.name)),
-            )
-        elif rrset.type == rdtypes.DNAME:
-            if _dname_loops(near, rrset.name, target):
-                message = gettext("the DNAME {display} leads names below it back below itself: none is answered")
-                yield _warning(rrset, "dname-loop", message.format(display=near.display(rrset.name)))
-        elif names.is_within(target, near.zone):
-            yield from _target_within(near, rrset, target)
-        if target.endswith(near.doubled):
-            yield _warning(
-                rrset,
-                "doubled-name",
-                gettext("{target} ends in the zone's name twice: is a final dot missing?").format(target=target),
-            )
-
-
-def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[Violation]:
-    if rrset.type == rdtypes.NS and rrset.name != near.zone and names.is_within(target, rrset.name):
-        if not {rdtypes.A, rdtypes.AAAA} & near.at(target).keys():
-            message = gettext("the delegation {display} needs the address of {target} as glue").format(
-                display=near.display(rrset.name), target=target
-            )
-            yield _warning(rrset, "glue-missing", message)
-        return
-    if rrset.type == rdtypes.CNAME and _loops(near, rrset.name, target):
-        yield _warning(
-            rrset,
-            "cname-loop",
-            gettext("the CNAME {display} leads back to itself").format(display=near.display(rrset.name)),
-        )
-        return
-    answers = near.answers_at(target)
-    if answers is None:
-        return
-    if fault := fault_of_target(near.zone, rrset, target, answers):
-        yield fault
-
-
-def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, RRset]) -> Violation | None:
-    """A warning about a name that an RRset of the zone points at, and that has these answers, if nobody gets far."""
-    if rrset.type in HOST_TARGETS and rdtypes.CNAME in answers:
-        message = gettext("{zone} points at {target}, which is a CNAME; it must be a host with addresses").format(
-            zone=_what(zone, rrset), target=target
-        )
-        return _warning(rrset, "target-is-cname", message)
-    if rrset.type in HOST_TARGETS and not has_address(answers):
-        return _warning(
-            rrset,
-            "target-missing",
-            gettext("{zone} points at {target}, which has no address").format(zone=_what(zone, rrset), target=target),
-        )
-    if not answers:
-        return _warning(
-            rrset,
-            "target-missing",
-            gettext("{zone} points at {target}, which does not exist").format(zone=_what(zone, rrset), target=target),
-        )
-    return None
-
-
-def has_address(answers: Mapping[int, RRset]) -> bool:
-    """Whether there are addresses among what a name answers, or what makes them."""
-    # A LUA record may make addresses; only its code knows.
-    return not (_ADDRESSES | {rdtypes.LUA}).isdisjoint(answers.keys())
-
-
-def _loops(near: Neighbourhood, start: str, target: str) -> bool:
-    """Return whether CNAMEs and DNAMEs lead from a target back to the CNAME at `start`, which may be a wildcard."""
-    if target in near.answered_by:
-        return False
-    if start.startswith("*.") and near.answers_at(target) is near.by_name.get(start, start):
-        return True
-    following: str | None = target
-    for _ in range(MAX_CHAIN):
-        if following is None or following == start:
-            break
-        following = alias_target(near.zone, near.rrsets, following)
-    return following == start
-
-
-def _dname_loops(near: Neighbourhood, start: str, target: str) -> bool:
-    """Return whether DNAMEs lead each name below `start` to another one below it, for ever."""
-    following: str | None = name_below(target)
-    for _ in range(MAX_CHAIN):
-        if following is None or names.is_within(following, start):
-            break
-        following = alias_target(near.zone, near.rrsets, following)
-    return following is not None and following != start and names.is_within(following, start)
-
-
-def name_below(name: str) -> str:
-    """Return a name below this one at which nothing else is."""
-    return f"{_NOWHERE}.{name}" if name != names.ROOT else f"{_NOWHERE}."
-
-
-def alias_target(zone: str, rrsets: Mapping[Key, RRset], name: str) -> str | None:
-    """Return the name to which a CNAME at a name, or a DNAME above it, leads; None for a name of no alias here."""
-    if not names.is_within(name, zone):
-        return None
-    for above in reversed(list(ancestors_within(name, zone))):
-        dname = rrsets.get((above, rdtypes.DNAME))
-        for target in targets_of(dname) if dname else ():
-            following = (name.removesuffix(above) if above != names.ROOT else name) + target
-            return following if len(following) < names.MAX_WIRE else None
-        if above != zone and (above, rdtypes.NS) in rrsets:
-            return None
-    alias = rrsets.get((name, rdtypes.CNAME))
-    return next(iter(targets_of(alias)), None) if alias else None
 
 
 def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if rrset.name.endswith(near.doubled):
         message = gettext("{name} ends in the zone's name twice: was a final dot missing?").format(name=rrset.name)
-        yield _warning(rrset, "doubled-name", message)
+        yield warning(rrset, "doubled-name", message)
     if rrset.name.startswith("*."):
         if rrset.type == rdtypes.ALIAS:
-            yield _error(
+            yield error(
                 rrset, "wildcard-alias", gettext("PowerDNS does not answer an ALIAS at a wildcard; use A and AAAA")
             )
         elif rrset.type == rdtypes.NS:
-            yield _warning(
-                rrset, "wildcard-ns", gettext("resolvers disagree about NS records at a wildcard (RFC 4592)")
-            )
+            yield warning(rrset, "wildcard-ns", gettext("resolvers disagree about NS records at a wildcard (RFC 4592)"))
         else:
             message = gettext("{display} answers for every name below it that does not exist otherwise").format(
                 display=near.display(rrset.name)
             )
-            yield _note(rrset, "wildcard", message)
+            yield note(rrset, "wildcard", message)
     elif rrset.name.startswith("_") and _is_underscore_host(near, rrset):
-        yield _note(
+        yield note(
             rrset,
             "underscore-host",
             gettext("{display} is not a host name: it has an underscore").format(display=near.display(rrset.name)),
@@ -606,7 +292,7 @@ def unreadable_values(zone: str, rrset: RRset, unanswered: Mapping[int, str]) ->
     """
     for text in rrset.served:
         if reason := unreadable.reason_against(rrset.type, text, unanswered):
-            yield _error(rrset, "value-unanswered", f"{_what(zone, rrset)}: {reason}")
+            yield error(rrset, "value-unanswered", f"{what(zone, rrset)}: {reason}")
 
 
 def _unreadable(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
@@ -643,11 +329,11 @@ def _look_alikes(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
         if names.is_within(target, near.zone):
             labels = _below_zone(near, labels)
         for _, code, message in value_rules.look_alikes(labels):
-            yield _note(
+            yield note(
                 rrset,
                 code,
                 gettext("{zone} points at {target}: {message}").format(
-                    zone=_what(near.zone, rrset), target=target, message=message
+                    zone=what(near.zone, rrset), target=target, message=message
                 ),
             )
 
@@ -660,15 +346,15 @@ def _addresses(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     private = [text for text in rrset.served if _is_private(text)]
     if private:
         message = gettext("{list} is not reachable from the Internet").format(list=", ".join(private))
-        yield _note(rrset, "private-address", message)
+        yield note(rrset, "private-address", message)
 
 
 def _svcb(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
     if any(map(_is_bad_ech, rrset.served)):
         message = gettext("the ech of {zone} is no ECHConfigList (RFC 9849), so clients will not use it").format(
-            zone=_what(near.zone, rrset)
+            zone=what(near.zone, rrset)
         )
-        yield _warning(rrset, "ech-malformed", message)
+        yield warning(rrset, "ech-malformed", message)
 
 
 def _is_bad_ech(text: str) -> bool:
@@ -698,7 +384,7 @@ _RULES: tuple[tuple[Rule, frozenset[int] | None], ...] = (
     (_dname, None),
     (_nesting, None),
     (_delegation, None),
-    (_targets, rdata.POINTING),
+    (check_targets, rdata.POINTING),
     (_owner, None),
     (_mail, frozenset((rdtypes.TXT,))),
     (_values, value_rules.TYPES),
@@ -715,23 +401,3 @@ _RULES: tuple[tuple[Rule, frozenset[int] | None], ...] = (
 def _rules_of(type: int) -> tuple[Rule, ...]:
     """The rules that are about this type."""
     return tuple(rule for rule, types in _RULES if types is None or type in types)
-
-
-def _displayed(name: str, zone: str) -> str:
-    return names.owner_text(name, zone) if name != zone else zone
-
-
-def _what(zone: str, rrset: RRset) -> str:
-    return f"{rdata.type_to_text(rrset.type)} {_displayed(rrset.name, zone)}"
-
-
-def _error(rrset: RRset, code: str, message: str) -> Violation:
-    return Violation(Severity.ERROR, code, rrset.name, rrset.type, message)
-
-
-def _warning(rrset: RRset, code: str, message: str) -> Violation:
-    return Violation(Severity.WARNING, code, rrset.name, rrset.type, message)
-
-
-def _note(rrset: RRset, code: str, message: str) -> Violation:
-    return Violation(Severity.NOTE, code, rrset.name, rrset.type, message)

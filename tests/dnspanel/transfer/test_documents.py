@@ -3,7 +3,7 @@
 import pytest
 
 from dnspanel.transfer.documents import Options, ParsedZone, SourceFault
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 
 
 def fault(severity: Severity) -> SourceFault:

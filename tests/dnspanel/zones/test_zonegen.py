@@ -8,7 +8,8 @@ import dns.name
 import dns.rdatatype
 import dns.zone
 
-from dnspanel.zones.rules.rules import Severity, check_zone
+from dnspanel.zones.rules.rules import check_zone
+from dnspanel.zones.rules.violations import Severity
 from replication.dns.rrset import make
 from tests import zonegen
 

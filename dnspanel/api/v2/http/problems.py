@@ -37,7 +37,7 @@ from dnspanel.transfer import errors as transfer
 from dnspanel.webhooks import errors as webhooks
 from dnspanel.zones import errors as zones
 from dnspanel.zones.errors import GuardedZone
-from dnspanel.zones.rules.rules import Violation
+from dnspanel.zones.rules.violations import Violation
 from replication import errors as replication
 
 MEDIA_TYPE = "application/problem+json"

@@ -14,7 +14,7 @@ from dnspanel.zones.models import RevisionKind
 from dnspanel.zones.plan.merge import Conflict
 from dnspanel.zones.plan.plan import ZonePlan
 from dnspanel.zones.rights.access import Visibility, may_know_author
-from dnspanel.zones.rules.rules import Violation
+from dnspanel.zones.rules.violations import Violation
 from replication.dns import rdata
 from replication.dns.rrset import Change, RRset
 

@@ -44,7 +44,7 @@ from dnspanel.zones.plan import many_rrsets
 from dnspanel.zones.plan.plan import ZonePlan
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import Severity, Violation
+from dnspanel.zones.rules.violations import Severity, Violation
 from dnspanel.zones.runs.many_zones import KeyByName, WideOutcome, WideSelection, publishable_patches, wide_outcome
 from replication.dns import rdata
 from replication.errors import BadName

@@ -28,7 +28,7 @@ from dnspanel.zones.errors import (
 from dnspanel.zones.models import Channel, PublishRequest
 from dnspanel.zones.requests import publish_requests
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 
 REQUESTS_PER_PAGE = 50
 

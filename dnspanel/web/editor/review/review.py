@@ -57,7 +57,7 @@ from dnspanel.zones.plan.quotas import rrset_limit
 from dnspanel.zones.publishing import revision
 from dnspanel.zones.requests import publish_requests
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 from replication.dns import rdata
 from replication.dns.rrset import Change, RRset
 

@@ -33,7 +33,7 @@ from dnspanel.zones.errors import BadFields
 from dnspanel.zones.lists import queries
 from dnspanel.zones.models import TemplateKind, Zone
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import Violation
+from dnspanel.zones.rules.violations import Violation
 from dnspanel.zones.typed.fields import LONGEST_FIELD
 from replication.dns import names, rdata
 from replication.dns.rrset import Key, RRset

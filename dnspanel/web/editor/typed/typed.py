@@ -39,7 +39,7 @@ from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.rows import row_id
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access
-from dnspanel.zones.rules.rules import Violation
+from dnspanel.zones.rules.violations import Violation
 from dnspanel.zones.typed.layouts import LAYOUTS, Layout
 from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import RRset

@@ -9,7 +9,7 @@ from dnspanel.api.v1.changes import named_violations, read_content_of_zone, read
 from dnspanel.api.v1.view import Refusal
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Zone
-from dnspanel.zones.rules.rules import Severity, Violation
+from dnspanel.zones.rules.violations import Severity, Violation
 from replication.dns import rdtypes
 from replication.dns.notes import Notes
 from replication.dns.rrset import RRset

@@ -21,7 +21,7 @@ from dnspanel.transfer.sources.over_dns.axfr import AxfrSource
 from dnspanel.transfer.sources.powerdns_api import PowerdnsApiSource
 from dnspanel.transfer.sources.powerdns_sql import PowerdnsSqlSource
 from dnspanel.transfer.sources.sql_snapshot import Snapshot
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 from tests.people import NOW
 
 pytestmark = pytest.mark.django_db

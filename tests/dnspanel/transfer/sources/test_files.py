@@ -11,7 +11,7 @@ from dnspanel.transfer.archives import decompress
 from dnspanel.transfer.documents import Document, SourceFault
 from dnspanel.transfer.errors import UploadRefused
 from dnspanel.transfer.sources.files import FileSource, Members
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 
 SOA = b"@ 3600 IN SOA ns1.isp.test. hostmaster.isp.test. 1 7200 3600 1209600 3600\n"
 NS = b"@ 3600 IN NS ns1.isp.test.\n"

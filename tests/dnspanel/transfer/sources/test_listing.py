@@ -2,7 +2,7 @@ import pytest
 
 from dnspanel.transfer.archives.paths import PathIndex
 from dnspanel.transfer.sources.listing import Listing, configurations_of, is_configuration, listing_of
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 
 
 def listing(files: dict[str, bytes]) -> Listing:

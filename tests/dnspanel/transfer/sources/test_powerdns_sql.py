@@ -8,7 +8,7 @@ import pytest
 from dnspanel.transfer.documents import Document, Item, SourceFault
 from dnspanel.transfer.errors import SourceRefused
 from dnspanel.transfer.sources.powerdns_sql import PowerdnsSqlSource
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 from tests.dnspanel.transfer.databases import mysql_estate as mysql_estate
 from tests.dnspanel.transfer.databases import postgres_estate as postgres_estate
 from tests.dnspanel.transfer.databases import schema

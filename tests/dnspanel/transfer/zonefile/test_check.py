@@ -8,8 +8,9 @@ from dnspanel.transfer.zonefile.check import suspects, violations
 from dnspanel.transfer.zonefile.reader import Reader
 from dnspanel.transfer.zonefile.records import Scope
 from dnspanel.transfer.zonefile.tokens import Sheet
-from dnspanel.zones.rules import rules
+from dnspanel.zones.rules import neighbourhood, rules
 from dnspanel.zones.rules.unreadable import Kind
+from dnspanel.zones.rules.violations import Severity, Violation
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 from tests.full import examples
@@ -88,7 +89,7 @@ UNANSWERED = {
 }
 
 
-def both(text: str) -> tuple[set[rules.Violation], set[rules.Violation]]:
+def both(text: str) -> tuple[set[Violation], set[Violation]]:
     """What is found by the quick look, and by the rules in the whole zone; notes aside."""
     reader = Reader(ZONE, Scope(comments=True, allow_lua=True), include=lambda path: None)
     reader.read_sheet(Sheet(Document("z", text.encode(), ZONE), 0))
@@ -97,9 +98,9 @@ def both(text: str) -> tuple[set[rules.Violation], set[rules.Violation]]:
     ready = [reader.content.sets[record] for record in ordered]
     rrsets = {(r.name, r.type): RRset(r.name, r.type, r.ttl, r.texts, r.disabled, r.comment) for r in ready}
     changed = {*rrsets, (ZONE, 6)}
-    below = rules.names_below(ZONE, rrsets.values())
+    below = neighbourhood.names_below(ZONE, rrsets.values())
     found = rules.check_zone(ZONE, rrsets, changed, below=below, allow_lua=True, unanswered=UNANSWERED)
-    return quick, {violation for violation in found if violation.severity is not rules.Severity.NOTE}
+    return quick, {violation for violation in found if violation.severity is not Severity.NOTE}
 
 
 HEADS = (
@@ -114,13 +115,13 @@ HEADS = (
 @given(st.sampled_from(HEADS), st.lists(lines(), max_size=10))
 def test_the_quick_look_and_the_rules_agree(head: str, body: list[str]) -> None:
     quick, full = both(head + "\n".join(body) + "\n")
-    errors = {violation for violation in full if violation.severity is rules.Severity.ERROR}
-    assert {violation for violation in quick if violation.severity is rules.Severity.ERROR} == errors
+    errors = {violation for violation in full if violation.severity is Severity.ERROR}
+    assert {violation for violation in quick if violation.severity is Severity.ERROR} == errors
     if not errors:
         assert doubled_aside(quick) == doubled_aside(full)
 
 
-def doubled_aside(found: set[rules.Violation]) -> set[rules.Violation]:
+def doubled_aside(found: set[Violation]) -> set[Violation]:
     """Owners that end in the zone twice are reported by `zonefile_report`, for all of them."""
     return {violation for violation in found if violation.code != "doubled-name"}
 

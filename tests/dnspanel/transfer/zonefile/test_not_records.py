@@ -2,7 +2,7 @@
 
 import pytest
 
-from dnspanel.zones.rules.rules import Severity
+from dnspanel.zones.rules.violations import Severity
 from tests.dnspanel.transfer.zonefile.test_parse import at, body, codes, only_fault
 
 

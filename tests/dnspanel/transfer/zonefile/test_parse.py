@@ -16,8 +16,8 @@ from dnspanel.transfer import limits
 from dnspanel.transfer.documents import Document, Options, ParsedZone, ReadyRRset, SourceFault
 from dnspanel.transfer.zonefile import fast as zonefile_fast
 from dnspanel.transfer.zonefile.parse import read_zone
-from dnspanel.zones.rules.rules import Severity
 from dnspanel.zones.rules.unreadable import Kind
+from dnspanel.zones.rules.violations import Severity
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes, rrset
 from tests.oracle.zonefile_corpus import HEAD, corpus

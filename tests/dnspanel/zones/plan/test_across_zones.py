@@ -12,7 +12,7 @@ from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.plan.across_zones import pointers_into
 from dnspanel.zones.publishing import edit, revision, zone_patches
 from dnspanel.zones.publishing.zone_patches import patch_of_steps, removed
-from dnspanel.zones.rules.rules import Violation
+from dnspanel.zones.rules.violations import Violation
 from dnspanel.zones.store import store_rrsets
 from replication.dns import names, rdata, rdtypes
 from tests.dnspanel.zones.conftest import MakeZone, rr

@@ -3,7 +3,8 @@
 import pytest
 
 from dnspanel.zones.rules.name_rules import mailbox_name
-from dnspanel.zones.rules.rules import Violation, check_zone
+from dnspanel.zones.rules.rules import check_zone
+from dnspanel.zones.rules.violations import Violation
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset, make
 from tests.dnspanel.transfer.zonefile.test_parse import at, codes, read

@@ -4,7 +4,9 @@ from ipaddress import ip_network
 
 import pytest
 
-from dnspanel.zones.rules.rules import Severity, check_zone, names_to_know
+from dnspanel.zones.rules.neighbourhood import names_to_know
+from dnspanel.zones.rules.rules import check_zone
+from dnspanel.zones.rules.violations import Severity
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset, make
 from tests.dnspanel.zones.conftest import ZONE, rr

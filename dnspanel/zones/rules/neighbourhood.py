@@ -1,0 +1,200 @@
+"""Look up what a zone has near a change: names above and below, aliases, targets. Pure."""
+
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from dnspanel.zones.rules import name_rules
+from replication.dns import names, rdata, rdtypes
+from replication.dns.rrset import RRset
+
+Key = tuple[str, int]
+_NOWHERE = "x--nothing-is-here"  # a label below DNAMEs, for any name there
+MAX_CHAIN = 16
+AT_A_CUT = frozenset((rdtypes.NS, rdtypes.DS))
+
+
+@dataclass(frozen=True)
+class Neighbourhood:
+    """The RRsets near a change, as they are or will be; `below` maps a cut or DNAME to names under it.
+
+    `answered_by` maps names for which another zone inside this one answers to the name of that zone.
+    """
+
+    zone: str
+    rrsets: Mapping[Key, RRset]
+    below: Mapping[str, tuple[str, ...]]
+    answered_by: Mapping[str, str] = field(default_factory=dict)
+    unanswered: Mapping[int, str] = field(default_factory=dict)  # types and kinds nodes do not answer, and why
+
+    @cached_property
+    def by_name(self) -> dict[str, dict[int, RRset]]:
+        found: dict[str, dict[int, RRset]] = {}
+        for (name, type_), rrset in self.rrsets.items():
+            found.setdefault(name, {})[type_] = rrset
+        return found
+
+    def at(self, name: str) -> dict[int, RRset]:
+        return self.by_name.get(name, {})
+
+    @cached_property
+    def aliases(self) -> dict[str, list[str]]:
+        """The owners of the CNAMEs that point at a name."""
+        found: dict[str, list[str]] = {}
+        for (name, type_), rrset in self.rrsets.items():
+            if type_ == rdtypes.CNAME:
+                for target in targets_of(rrset):
+                    found.setdefault(target, []).append(name)
+        return found
+
+    def names_leading_to(self, name: str) -> Iterator[str]:
+        """The names that aliases of the zone, CNAME and DNAME, lead here: the nearest first."""
+        dnames = [(owner, targets_of(rrset)) for (owner, type_), rrset in self.rrsets.items() if type_ == rdtypes.DNAME]
+        known, here = {name}, [name]
+        for _ in range(MAX_CHAIN):
+            before = [owner for target in here for owner in self.aliases.get(target, ())]
+            for owner, targets in dnames:
+                before += [
+                    below.removesuffix(target) + owner
+                    for target in targets
+                    for below in here
+                    if below != target and names.is_within(below, target)
+                ]
+            here = [each for each in dict.fromkeys(before) if each not in known]
+            known.update(here)
+            yield from here
+
+    @cached_property
+    def has_cuts(self) -> bool:
+        """Whether anything is delegated or redirected here, so that names may lie below it; most zones have neither."""
+        return any(type_ == rdtypes.DNAME or (type_ == rdtypes.NS and name != self.zone) for name, type_ in self.rrsets)
+
+    @cached_property
+    def doubled(self) -> str:
+        """How a name ends at which a final dot was forgotten."""
+        return f".{self.zone}{self.zone}" if self.zone != names.ROOT else "\0"
+
+    def display(self, name: str) -> str:
+        return displayed(name, self.zone)
+
+    def ancestors(self, name: str) -> Iterator[str]:
+        """The names above this one inside the zone, the nearest first, the apex last."""
+        yield from ancestors_within(name, self.zone)
+
+    def cut_above(self, name: str) -> str | None:
+        """The delegation that this name lies under, if there is one."""
+        if not self.has_cuts:
+            return None
+        cuts = [a for a in self.ancestors(name) if a != self.zone and rdtypes.NS in self.at(a)]
+        return cuts[-1] if cuts else None
+
+    def answers_at(self, name: str) -> dict[int, RRset] | None:
+        """What this zone answers for a name of its own: its RRsets or a wildcard's; None where others answer."""
+        if name in self.answered_by:
+            return None
+        if self.at(name):
+            return None if name != self.zone and rdtypes.NS in self.at(name) else self.at(name)
+        if self.cut_above(name) or any(rdtypes.DNAME in self.at(a) for a in self.ancestors(name)):
+            return None
+        for ancestor in self.ancestors(name):
+            if wildcard := self.at("*." + ancestor):
+                return wildcard
+            if self.at(ancestor):
+                break
+        return {}
+
+
+def ancestors_within(name: str, zone: str) -> Iterator[str]:
+    """The names above `name` up to and with the apex."""
+    while name != zone:
+        above = names.parent(name)
+        if above is None:
+            return
+        name = above
+        yield name
+
+
+def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
+    """The owner names that `check_zone` has to see to judge these RRsets, apart from their own."""
+    content = list(rrsets)
+    parents = (names.parent(rrset.name) for rrset in content if rrset.name != zone)
+    found = with_ancestors((parent for parent in parents if parent is not None), zone)
+    for rrset in content:
+        known = targets_of(rrset)
+        if rrset.type == rdtypes.SOA:
+            known = known | name_rules.soa_names_within(rrset, zone)
+        for target in known:
+            if names.is_within(target, zone):
+                above = list(ancestors_within(target, zone))
+                found.update((target, *above, *("*." + a for a in above)))
+    return found
+
+
+def with_ancestors(owner_names: Iterable[str], zone: str) -> set[str]:
+    """These names of the zone, those above them, and the apex."""
+    found = {zone}
+    for name in owner_names:
+        at: str | None = name
+        while at is not None and at not in found:  # those above one that is there are there too
+            found.add(at)
+            at = names.parent(at)
+    return found
+
+
+def names_below(zone: str, rrsets: Iterable[RRset]) -> dict[str, tuple[str, ...]]:
+    """For each DNAME among all the RRsets of a zone, the first names that lie below it."""
+    content = list(rrsets)
+    found: dict[str, tuple[str, ...]] = {}
+    for dname in content:
+        if dname.type == rdtypes.DNAME:
+            below = (r.name for r in content if r.name != dname.name and names.is_within(r.name, dname.name))
+            found[dname.name] = tuple(dict.fromkeys(below))[:3]
+    return found
+
+
+def targets_of(rrset: RRset) -> set[str]:
+    """The names that the served records point at."""
+    if rrset.type not in rdata.POINTING:
+        return set()
+    found = {target for text in rrset.served for target in rdata.targets(rrset.type, text)}
+    return found - {names.ROOT}
+
+
+def is_shadowed(rrset: RRset, answering: str, delegation: RRset | None) -> bool:
+    """Whether an RRset at a name that the zone `answering` answers for is never answered.
+
+    What stays of the parent's are the NS and DS at the cut, and the addresses of the name servers that are named
+    there, its glue (RFC 1034 4.2.1, RFC 4035 3.1.4.1). `delegation` is that NS RRset, as the parent has it.
+    """
+    if rrset.name == answering and rrset.type in AT_A_CUT:
+        return False
+    is_address = rrset.type in (rdtypes.A, rdtypes.AAAA)
+    return not (is_address and delegation is not None and rrset.name in targets_of(delegation))
+
+
+def name_below(name: str) -> str:
+    """Return a name below this one at which nothing else is."""
+    return f"{_NOWHERE}.{name}" if name != names.ROOT else f"{_NOWHERE}."
+
+
+def alias_target(zone: str, rrsets: Mapping[Key, RRset], name: str) -> str | None:
+    """Return the name to which a CNAME at a name, or a DNAME above it, leads; None for a name of no alias here."""
+    if not names.is_within(name, zone):
+        return None
+    for above in reversed(list(ancestors_within(name, zone))):
+        dname = rrsets.get((above, rdtypes.DNAME))
+        for target in targets_of(dname) if dname else ():
+            following = (name.removesuffix(above) if above != names.ROOT else name) + target
+            return following if len(following) < names.MAX_WIRE else None
+        if above != zone and (above, rdtypes.NS) in rrsets:
+            return None
+    alias = rrsets.get((name, rdtypes.CNAME))
+    return next(iter(targets_of(alias)), None) if alias else None
+
+
+def displayed(name: str, zone: str) -> str:
+    return names.owner_text(name, zone) if name != zone else zone
+
+
+def what(zone: str, rrset: RRset) -> str:
+    return f"{rdata.type_to_text(rrset.type)} {displayed(rrset.name, zone)}"

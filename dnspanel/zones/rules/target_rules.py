@@ -1,0 +1,111 @@
+"""Check the names that RRsets point at: missing, aliases, loops, glue. Pure."""
+
+from collections.abc import Iterator, Mapping
+
+from dnspanel.texts import gettext
+from dnspanel.zones.rules.neighbourhood import MAX_CHAIN, Neighbourhood, alias_target, name_below, targets_of, what
+from dnspanel.zones.rules.violations import Violation, error, warning
+from replication.dns import names, rdtypes
+from replication.dns.rrset import RRset
+
+ADDRESSES = frozenset((rdtypes.A, rdtypes.AAAA, rdtypes.ALIAS))
+HOST_TARGETS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
+
+
+def check_targets(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
+    targets = targets_of(rrset)
+    if not targets or near.cut_above(rrset.name):
+        return
+    for target in sorted(targets):
+        if rrset.type == rdtypes.CNAME and target == rrset.name:
+            yield error(
+                rrset,
+                "cname-loop",
+                gettext("the CNAME {display} points at itself").format(display=near.display(rrset.name)),
+            )
+        elif rrset.type == rdtypes.DNAME:
+            if _dname_loops(near, rrset.name, target):
+                message = gettext("the DNAME {display} leads names below it back below itself: none is answered")
+                yield warning(rrset, "dname-loop", message.format(display=near.display(rrset.name)))
+        elif names.is_within(target, near.zone):
+            yield from _target_within(near, rrset, target)
+        if target.endswith(near.doubled):
+            yield warning(
+                rrset,
+                "doubled-name",
+                gettext("{target} ends in the zone's name twice: is a final dot missing?").format(target=target),
+            )
+
+
+def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[Violation]:
+    if rrset.type == rdtypes.NS and rrset.name != near.zone and names.is_within(target, rrset.name):
+        if not {rdtypes.A, rdtypes.AAAA} & near.at(target).keys():
+            message = gettext("the delegation {display} needs the address of {target} as glue").format(
+                display=near.display(rrset.name), target=target
+            )
+            yield warning(rrset, "glue-missing", message)
+        return
+    if rrset.type == rdtypes.CNAME and _loops(near, rrset.name, target):
+        yield warning(
+            rrset,
+            "cname-loop",
+            gettext("the CNAME {display} leads back to itself").format(display=near.display(rrset.name)),
+        )
+        return
+    answers = near.answers_at(target)
+    if answers is None:
+        return
+    if fault := fault_of_target(near.zone, rrset, target, answers):
+        yield fault
+
+
+def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, RRset]) -> Violation | None:
+    """A warning about a name that an RRset of the zone points at, and that has these answers, if nobody gets far."""
+    if rrset.type in HOST_TARGETS and rdtypes.CNAME in answers:
+        message = gettext("{zone} points at {target}, which is a CNAME; it must be a host with addresses").format(
+            zone=what(zone, rrset), target=target
+        )
+        return warning(rrset, "target-is-cname", message)
+    if rrset.type in HOST_TARGETS and not has_address(answers):
+        return warning(
+            rrset,
+            "target-missing",
+            gettext("{zone} points at {target}, which has no address").format(zone=what(zone, rrset), target=target),
+        )
+    if not answers:
+        return warning(
+            rrset,
+            "target-missing",
+            gettext("{zone} points at {target}, which does not exist").format(zone=what(zone, rrset), target=target),
+        )
+    return None
+
+
+def has_address(answers: Mapping[int, RRset]) -> bool:
+    """Whether there are addresses among what a name answers, or what makes them."""
+    # A LUA record may make addresses; only its code knows.
+    return not (ADDRESSES | {rdtypes.LUA}).isdisjoint(answers.keys())
+
+
+def _loops(near: Neighbourhood, start: str, target: str) -> bool:
+    """Return whether CNAMEs and DNAMEs lead from a target back to the CNAME at `start`, which may be a wildcard."""
+    if target in near.answered_by:
+        return False
+    if start.startswith("*.") and near.answers_at(target) is near.by_name.get(start, start):
+        return True
+    following: str | None = target
+    for _ in range(MAX_CHAIN):
+        if following is None or following == start:
+            break
+        following = alias_target(near.zone, near.rrsets, following)
+    return following == start
+
+
+def _dname_loops(near: Neighbourhood, start: str, target: str) -> bool:
+    """Return whether DNAMEs lead each name below `start` to another one below it, for ever."""
+    following: str | None = name_below(target)
+    for _ in range(MAX_CHAIN):
+        if following is None or names.is_within(following, start):
+            break
+        following = alias_target(near.zone, near.rrsets, following)
+    return following is not None and following != start and names.is_within(following, start)

@@ -1,0 +1,48 @@
+"""Say which rule an RRset breaks, and how bad that is. Pure."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from enum import StrEnum
+
+from replication.dns.rrset import RRset
+
+
+class Severity(StrEnum):
+    """An error blocks, a warning must be accepted, a note is only said."""
+
+    ERROR = "error"
+    WARNING = "warning"
+    NOTE = "note"
+
+    __hash__ = str.__hash__  # Enum's own is a function of Python's, and thousands are put in order at once
+
+
+_ORDER = {severity: place for place, severity in enumerate(Severity)}
+
+
+@dataclass(frozen=True, slots=True)
+class Violation:
+    """One rule that an RRset breaks; `code` is stable and names the rule."""
+
+    severity: Severity
+    code: str
+    name: str
+    type: int
+    message: str
+
+
+def in_order(violations: Iterable[Violation]) -> tuple[Violation, ...]:
+    """Each of these once: errors first, then by name and type."""
+    return tuple(sorted(dict.fromkeys(violations), key=lambda v: (_ORDER[v.severity], v.name, v.type, v.code)))
+
+
+def error(rrset: RRset, code: str, message: str) -> Violation:
+    return Violation(Severity.ERROR, code, rrset.name, rrset.type, message)
+
+
+def warning(rrset: RRset, code: str, message: str) -> Violation:
+    return Violation(Severity.WARNING, code, rrset.name, rrset.type, message)
+
+
+def note(rrset: RRset, code: str, message: str) -> Violation:
+    return Violation(Severity.NOTE, code, rrset.name, rrset.type, message)
