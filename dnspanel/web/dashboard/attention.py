@@ -25,7 +25,7 @@ from dnspanel.zones.lists.queries import DraftCounts
 from dnspanel.zones.log.hold import current_hold
 from dnspanel.zones.models import Draft, PublishRequest
 from dnspanel.zones.publishing.expiry import expiring
-from dnspanel.zones.requests.publish_requests import attention_of
+from dnspanel.zones.requests.request_lists import attention_of
 from replication.dns import rdata
 
 MOST_LINES = 5  # of one kind

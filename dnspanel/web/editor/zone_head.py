@@ -21,7 +21,7 @@ from dnspanel.zones.lists import queries
 from dnspanel.zones.lists.queries import DraftCounts
 from dnspanel.zones.lists.zone_marks import is_pinned
 from dnspanel.zones.models import Lock, Zone
-from dnspanel.zones.requests.publish_requests import ZoneCalendar, calendar_of
+from dnspanel.zones.requests.request_lists import ZoneCalendar, calendar_of
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import locks_against
 

@@ -63,7 +63,7 @@ from dnspanel.zones.models import (
     ZoneTemplate,
 )
 from dnspanel.zones.publishing import revision
-from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.requests import publish_requests, request_status
 from dnspanel.zones.rights import locks
 from dnspanel.zones.rights.locks import NOBODY
 from dnspanel.zones.runs import change_runs, policy_runs
@@ -207,7 +207,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         "operation_id": Operation.objects.get(draft__author=alice).pk,
         "key": aside.key,
         "request_key": made.key,
-        "digest": publish_requests.status_of(made, alice).digest,
+        "digest": request_status.status_of(made, alice).digest,
         "rule_id": rule.pk,
         "freeze_id": freeze.pk,
         "hook_id": checking.pk,

@@ -65,7 +65,7 @@ from dnspanel.zones.models import (
     ZoneAct,
 )
 from dnspanel.zones.publishing import revision
-from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.requests import publish_requests, request_lists, request_status
 from dnspanel.zones.rights import locks
 from dnspanel.zones.rights.locks import NOBODY
 from dnspanel.zones.runs import change_runs
@@ -1036,8 +1036,8 @@ def test_who_asked_approves_nothing_and_an_approver_takes_nothing_back(
     ids: dict[str, Any], address_of: Any, browser: Browser, alice: User, bob: User
 ) -> None:
     def is_done(person: User, act: str) -> bool:
-        request = publish_requests.request_for(alice, ids["request_key"])
-        seen = publish_requests.status_of(request, person).digest
+        request = request_lists.request_for(alice, ids["request_key"])
+        seen = request_status.status_of(request, person).digest
         door = next(door for door in DOORS if door.name == "draft-request-act" and door.args["act"] == act)
         with put_back():
             before = told_of(request)

@@ -28,8 +28,9 @@ from dnspanel.api.v2.schema.zone_serializers import PlanSerializer, PlansSeriali
 from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.drafts.named_drafts import LONGEST_NAME
 from dnspanel.zones.models import Channel, PublishRequest, RequestNote
-from dnspanel.zones.requests import publish_requests
-from dnspanel.zones.requests.publish_requests import LONGEST_TEXT, RequestStatus
+from dnspanel.zones.requests import publish_requests, request_lists, request_status
+from dnspanel.zones.requests.publish_requests import LONGEST_TEXT
+from dnspanel.zones.requests.request_status import RequestStatus
 from dnspanel.zones.rights import access
 
 
@@ -150,13 +151,13 @@ class RequestList(V2View):
         which = choice_parameter(request.query_params, "which", ("mine", "waiting", "past-rules"))
         before = page.after[0] if page.after else None
         if which == "waiting":
-            found = [each for each in publish_requests.waiting_for(actor) if before is None or each.pk > before]
+            found = [each for each in request_lists.waiting_for(actor) if before is None or each.pk > before]
         elif which == "past-rules":
-            since = timezone.now() - publish_requests.PAST_RULES_LISTED
-            past = publish_requests.past_rules_lately(actor, since=since)
+            since = timezone.now() - request_lists.PAST_RULES_LISTED
+            past = request_lists.past_rules_lately(actor, since=since)
             found = [each for each in past if before is None or each.pk < before]
         else:
-            found = publish_requests.requests_of(actor, before=before, limit=page.limit + 1)
+            found = request_lists.requests_of(actor, before=before, limit=page.limit + 1)
         rows, more = cut(found, page.limit)
         return page_answer(request, [_listed(each) for each in rows], (rows[-1].pk,) if more else None)
 
@@ -237,7 +238,7 @@ class RequestAct(V2View):
         actor = actor_in(request)
         if act not in _ACTS:
             raise Problem("not-found", f"There is no act {act[:40]}.")
-        found = publish_requests.request_for(actor, key)
+        found = request_lists.request_for(actor, key)
         access.require(actor, _NEEDS.get(act, Permission.EDIT))
         values = read(RequestActSerializer, request.data)
         with conditional_write(request, f"request/{key}", lambda: _json(actor, key)):
@@ -302,10 +303,10 @@ def _listed(found: PublishRequest) -> dict[str, Any]:
 
 
 def _json(actor: Actor, key: UUID) -> dict[str, Any]:
-    found = publish_requests.request_for(actor, key)
-    status = publish_requests.status_of(found, actor) if found.is_open else None
+    found = request_lists.request_for(actor, key)
+    status = request_status.status_of(found, actor) if found.is_open else None
     stale = {each.note.pk for each in status.approvals if each.is_stale} if status is not None else set()
-    notes = [_note(note, is_stale=note.pk in stale) for note in publish_requests.notes_of(found)]
+    notes = [_note(note, is_stale=note.pk in stale) for note in request_lists.notes_of(found)]
     return {**_listed(found), **_status(actor, status), "notes": notes}
 
 

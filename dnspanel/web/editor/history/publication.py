@@ -28,7 +28,7 @@ from dnspanel.zones.errors import CannotUndo, RightMissing
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind
 from dnspanel.zones.names import nesting
 from dnspanel.zones.publishing import failed, pieces, restore, revision
-from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.requests import request_lists
 from dnspanel.zones.rights import access
 from replication.dns import rdata
 from replication.wire.protocol import Unanswered
@@ -168,8 +168,8 @@ def publication(request: PanelRequest, sequence: int) -> HttpResponse:
         "gone": restore.gone_for_good(found)[:MOST_LACKING] if _sees_all(request) else [],
         "may_draft_again": bool(found.failed_reason) and any(_can_undo(request, each) for each in revisions),
         "address": request.build_absolute_uri(request.path),
-        "behind": publish_requests.request_behind(found),
-        "ticket": publish_requests.ticket_link(found.reason, [each.zone for each in revisions]),
+        "behind": request_lists.request_behind(found),
+        "ticket": request_lists.ticket_link(found.reason, [each.zone for each in revisions]),
     }
     return render(request, "editor/_drawer_progress.html" if in_drawer else "editor/progress.html", context)
 

@@ -26,7 +26,7 @@ from dnspanel.zones.errors import (
     RequestRefused,
 )
 from dnspanel.zones.models import Channel, PublishRequest
-from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.requests import publish_requests, request_lists, request_status
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Severity
 
@@ -44,7 +44,7 @@ def request_list(request: PanelRequest) -> HttpResponse:
     """List what waits for the person, what went past rules lately, and their own; htmx gets only the next of these."""
     access.require(request.user, Permission.READ)
     before = id_in(request.GET.get("before", ""))
-    found = publish_requests.requests_of(request.user, before=before, limit=REQUESTS_PER_PAGE + 1)
+    found = request_lists.requests_of(request.user, before=before, limit=REQUESTS_PER_PAGE + 1)
     listed = found[:REQUESTS_PER_PAGE]
     context: dict[str, object] = {
         "requests": listed,
@@ -52,9 +52,9 @@ def request_list(request: PanelRequest) -> HttpResponse:
     }
     if is_fragment(request) and before is not None:
         return render(request, "editor/_request_rows.html", context)
-    context["waiting"] = publish_requests.waiting_for(request.user)
-    since = timezone.now() - publish_requests.PAST_RULES_LISTED
-    context["past"] = publish_requests.past_rules_lately(request.user, since=since)
+    context["waiting"] = request_lists.waiting_for(request.user)
+    since = timezone.now() - request_lists.PAST_RULES_LISTED
+    context["past"] = request_lists.past_rules_lately(request.user, since=since)
     return render(request, "editor/requests.html", context)
 
 
@@ -62,18 +62,18 @@ def request_list(request: PanelRequest) -> HttpResponse:
 def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
     """Show a request: what was said of it, and if it is open its review, of what moved since one's own approval."""
     access.require(request.user, Permission.READ)
-    found = publish_requests.request_for(request.user, request_key)
-    notes = publish_requests.notes_of(found)
+    found = request_lists.request_for(request.user, request_key)
+    notes = request_lists.notes_of(found)
     context: dict[str, object] = {"asked": found, "notes": notes, "longest": publish_requests.LONGEST_TEXT}
     if found.is_open:
-        status = publish_requests.status_of(found, request.user)
+        status = request_status.status_of(found, request.user)
         visible = set(access.zones_visible_to(request.user).filter(pk__in=found.zone_ids).values_list("pk", flat=True))
         plans = tuple(plan for plan in status.plans if plan.zone.pk in visible)
         own = status.own_approval
         moved = own is not None and own.is_stale
         only_moved = moved and request.GET.get("all") != "yes"
         if own is not None and only_moved:
-            plans = publish_requests.moved_only(plans, own.moved)
+            plans = request_status.moved_only(plans, own.moved)
         checks = checks_of(plans)
         context |= {
             "status": status,
@@ -85,7 +85,7 @@ def request_detail(request: PanelRequest, request_key: UUID) -> HttpResponse:
             "errors": [check for check in checks if check.severity == Severity.ERROR],
             "warnings": [check for check in checks if check.severity == Severity.WARNING],
             "conflicts": sum(len(plan.conflicts) for plan in plans),
-            "may_go_past": publish_requests.may_go_past(request.user, status.plans),
+            "may_go_past": request_status.may_go_past(request.user, status.plans),
             "freezes": status.frozen,
             "hidden": len(found.zone_ids) - len(visible),
             "time_form": TimeForm(initial={"publish_at": found.publish_at}),
@@ -100,7 +100,7 @@ def request_act(request: PanelRequest, request_key: UUID, act: str) -> HttpRespo
     if act not in _ACTS:
         raise Http404
     access.require(request.user, Permission.READ if act in ("approve", "decline", "comment") else Permission.EDIT)
-    found = publish_requests.request_for(request.user, request_key)
+    found = request_lists.request_for(request.user, request_key)
     try:
         return _ACTS[act](request, found)
     except NothingToPublish:

@@ -55,7 +55,7 @@ from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.plan.plan import ZonePlan
 from dnspanel.zones.plan.quotas import rrset_limit
 from dnspanel.zones.publishing import revision
-from dnspanel.zones.requests import publish_requests
+from dnspanel.zones.requests import publish_requests, request_status
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Severity
 from replication.dns import rdata
@@ -293,7 +293,7 @@ def review_page(
     checks = checks_of(plans)
     changes = changes_context(request, plans, resolving, resolving_id)
     display = changes["plans"]
-    rules = publish_requests.rules_for(plans, request.user, displayed=zone)
+    rules = request_status.rules_for(plans, request.user, displayed=zone)
     conflicts = sum(len(plan.conflicts) for plan in plans)
     in_drawer = is_in_drawer(request)
     context: dict[str, Any] = {
@@ -305,7 +305,7 @@ def review_page(
         "asks": [rule for rule in rules.approval if rule.needed],
         "tickets": [rule for rule in rules.approval if rule.ticket],
         "freezes": freezes_now(rules, timezone.now()),
-        "may_go_past": bool(rules) and publish_requests.may_go_past(request.user, plans),
+        "may_go_past": bool(rules) and request_status.may_go_past(request.user, plans),
         "request_of": request_of(of.draft) if of is not None else None,
         "next_revision": plans[0].zone.revision + 1 if plans else 0,
         "form": form or PublishForm(initial=_initial(request), plans=plans),

@@ -31,8 +31,8 @@ from dnspanel.zones.log.hold import hold, release
 from dnspanel.zones.models import Channel, Publication, PublishRequest, RequestState, Verdict, Zone
 from dnspanel.zones.publishing import edit, revision
 from dnspanel.zones.publishing.zone_patches import patch_of_steps, publish_patches, replaced
-from dnspanel.zones.requests import publish_requests
-from dnspanel.zones.requests.publish_requests import RequestStatus
+from dnspanel.zones.requests import publish_requests, request_lists, request_status
+from dnspanel.zones.requests.request_status import RequestStatus
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from tests.dnspanel.zones.conftest import MakeZone, rr
 from tests.people import NOW, make_person
@@ -84,17 +84,17 @@ def found(request: PublishRequest) -> PublishRequest:
 
 
 def status(request: PublishRequest, reader: User) -> RequestStatus:
-    return publish_requests.status_of(publish_requests.request_for(reader, request.key), reader)
+    return request_status.status_of(request_lists.request_for(reader, request.key), reader)
 
 
 def approve(request: PublishRequest, by: User | Actor) -> None:
-    seen = publish_requests.status_of(found(request), by).digest
+    seen = request_status.status_of(found(request), by).digest
     publish_requests.approve(request=request, by=by, seen=seen, now=NOW)
 
 
 def publish(request: PublishRequest, by: User, **terms: Any) -> Publication:
     return publish_requests.publish_request(
-        request=publish_requests.request_for(by, request.key), by=by, channel=Channel.WEB, now=NOW, **terms
+        request=request_lists.request_for(by, request.key), by=by, channel=Channel.WEB, now=NOW, **terms
     )
 
 
@@ -133,7 +133,7 @@ def test_what_one_asks_and_another_approves_is_published_as_the_first_ones(zone:
     assert (publication.author, publication.reason, www(zone)) == (alice, "The new web server", ["192.0.2.9"])
     ended = found(request)
     assert (ended.state, ended.publication_id, ended.draft) == (RequestState.PUBLISHED, publication.sequence, None)
-    assert [note.by for note in publish_requests.notes_of(ended)] == [erin]
+    assert [note.by for note in request_lists.notes_of(ended)] == [erin]
     with pytest.raises(RequestRefused, match="over"):
         publish(request, alice)
     actions = list(
@@ -181,7 +181,7 @@ def test_nobody_approves_by_another_account_what_they_asked_for(
     assert actor is not None
     by: User | Actor
     for by in (bob, actor):
-        assert publish_requests.waiting_for(by) == []
+        assert request_lists.waiting_for(by) == []
         with pytest.raises(RequestRefused, match="by whatever account"):
             approve(request, by)
     assert [(act, by) for act, by, _ in refused()] == [("approve", "bob"), ("approve", "robot")]
@@ -258,7 +258,7 @@ def test_a_draft_that_is_edited_after_its_approval_is_reviewed_again_for_what_mo
     assert refused() == [("publish", "alice", "It is published by who asked or who approved, once enough did.")]
     again = status(request, erin)
     assert again.own_approval is not None
-    [plan] = publish_requests.moved_only(again.plans, again.own_approval.moved)
+    [plan] = request_status.moved_only(again.plans, again.own_approval.moved)
     assert [change.name for change in plan.changes] == ["www.example.test."]
     approve(request, erin)
     publish(request, alice)
@@ -272,7 +272,7 @@ def test_a_declined_request_gives_its_reason_and_its_draft_back(zone: Zone, alic
         publish_requests.decline(request=request, by=erin, now=NOW, text=" ")
     publish_requests.comment(request=request, by=alice, now=NOW, text="Please look")
     publish_requests.decline(request=request, by=erin, now=NOW, text="Not in December")
-    notes = publish_requests.notes_of(found(request))
+    notes = request_lists.notes_of(found(request))
     assert [(note.verdict, note.text) for note in notes] == [
         (Verdict.COMMENT, "Please look"),
         (Verdict.DECLINE, "Not in December"),
@@ -301,18 +301,18 @@ def test_who_sees_no_zone_of_it_knows_of_no_request(zone: Zone, alice: User, eri
     request = ask(alice, zone)
     stranger = make_person("stan", "member")
     with pytest.raises(RequestUnknown):
-        publish_requests.request_for(stranger, request.key)
+        request_lists.request_for(stranger, request.key)
     assert found(request).draft is not None
     key = found(request).draft.key  # type: ignore[union-attr]
     with pytest.raises(DraftUnknown):
         named_drafts.named_draft(stranger, key)
     assert named_drafts.named_draft(erin, key).may_edit is False  # who may approve reads its draft
-    assert publish_requests.waiting_for(stranger) == []
-    assert publish_requests.waiting_for(alice) == []
-    assert publish_requests.waiting_for(erin) == [request]
+    assert request_lists.waiting_for(stranger) == []
+    assert request_lists.waiting_for(alice) == []
+    assert request_lists.waiting_for(erin) == [request]
     approve(request, erin)
     PublishRequest.objects.get().notes.update(at=NOW + HOUR)
-    assert publish_requests.waiting_for(erin) == []
+    assert request_lists.waiting_for(erin) == []
 
 
 def test_a_request_is_published_with_the_rights_that_its_author_has_by_then(
@@ -342,8 +342,8 @@ def test_who_governs_publishes_a_request_past_its_rules(zone: Zone, alice: User,
         publish(request, erin, past_rules="Fire")
     publication = publish(request, adam, past_rules="Fire")
     assert (publication.author, found(request).state) == (adam, RequestState.PAST_RULES)
-    assert publish_requests.past_rules_lately(erin, since=NOW - HOUR) == [found(request)]
-    assert publish_requests.past_rules_lately(make_person("stan", "member"), since=NOW - HOUR) == []
+    assert request_lists.past_rules_lately(erin, since=NOW - HOUR) == [found(request)]
+    assert request_lists.past_rules_lately(make_person("stan", "member"), since=NOW - HOUR) == []
 
 
 def test_a_ticket_is_asked_for_when_the_request_is_made(zone: Zone, alice: User, adam: User) -> None:
@@ -358,14 +358,14 @@ def test_a_ticket_is_asked_for_when_the_request_is_made(zone: Zone, alice: User,
 def test_a_planned_publication_is_published_once_at_its_time_whatever_the_clock_does(zone: Zone, alice: User) -> None:
     later = NOW + HOUR
     request = ask(alice, zone, publish_at=later)
-    assert publish_requests.calendar_of(zone, NOW).planned == (request,)
+    assert request_lists.calendar_of(zone, NOW).planned == (request,)
     assert publish_requests.publish_due(now=later - timedelta(seconds=1)) == 0
     before = Zone.objects.get(pk=zone.pk).revision
     assert publish_requests.publish_due(now=later) == 1
     for clock in (later, NOW, later + HOUR):  # set back, and come again to the time
         assert publish_requests.publish_due(now=clock) == 0
     assert (Zone.objects.get(pk=zone.pk).revision, www(zone)) == (before + 1, ["192.0.2.9"])
-    assert publish_requests.calendar_of(zone, NOW).planned == ()
+    assert request_lists.calendar_of(zone, NOW).planned == ()
 
 
 def test_a_clock_set_back_before_the_time_publishes_later_and_not_early(zone: Zone, alice: User) -> None:
@@ -440,16 +440,16 @@ def test_a_draft_without_a_request_is_refused_with_the_way_to_ask(zone: Zone, al
     [(zone_name, by, told)] = kept_back()
     assert (zone_name, by, "the approval of 1 person" in told) == (zone.name, "alice", True)
     [plan] = revision.preview(author=alice)
-    assert [rule.needed for rule in publish_requests.rules_for([plan], alice).approval] == [1]
+    assert [rule.needed for rule in request_status.rules_for([plan], alice).approval] == [1]
 
 
 def test_a_zone_and_a_person_are_told_what_is_planned_by_one_query_where_there_is_nothing(
     zone: Zone, alice: User, erin: User, adam: User, django_assert_num_queries: Any
 ) -> None:
     with django_assert_num_queries(1):
-        assert publish_requests.calendar_of(zone, NOW) == publish_requests.ZoneCalendar()
+        assert request_lists.calendar_of(zone, NOW) == request_lists.ZoneCalendar()
     with django_assert_num_queries(1):
-        assert publish_requests.attention_of(erin, NOW) == publish_requests.Attention()
+        assert request_lists.attention_of(erin, NOW) == request_lists.Attention()
     add_rule(adam, zone)
     request = ask(alice, zone, publish_at=NOW + HOUR)
     terms = {"author": adam, "now": NOW}
@@ -457,11 +457,11 @@ def test_a_zone_and_a_person_are_told_what_is_planned_by_one_query_where_there_i
     frozen = publish_rules.add_freeze(scope=Scope(), times=month, reason="Year's end", **terms)
     later = FreezeTimes(NOW + HOUR, NOW + 2 * HOUR)
     soon = publish_rules.add_freeze(scope=Scope(zone=zone), times=later, reason="A move", **terms)
-    calendar = publish_requests.calendar_of(zone, NOW)
-    assert calendar == publish_requests.ZoneCalendar((request,), ((frozen, NOW + HOUR),), ((soon, NOW + HOUR),))
-    assert publish_requests.attention_of(erin, NOW).waiting == (request,)
+    calendar = request_lists.calendar_of(zone, NOW)
+    assert calendar == request_lists.ZoneCalendar((request,), ((frozen, NOW + HOUR),), ((soon, NOW + HOUR),))
+    assert request_lists.attention_of(erin, NOW).waiting == (request,)
     publish_requests.publish_due(now=NOW + HOUR)
-    told = publish_requests.attention_of(alice, NOW)
+    told = request_lists.attention_of(alice, NOW)
     assert (told.waiting, told.late, told.frozen) == ((), (request,), ((frozen, NOW + HOUR),))
 
 

@@ -1,0 +1,219 @@
+"""List requests for a reader: own ones, those that wait, and what is planned for a zone."""
+
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from urllib.parse import quote
+from uuid import UUID
+
+from django.db.models import Prefetch
+
+from dnspanel.accounts.actors.actors import token_of
+from dnspanel.accounts.people.same_person import humans_of
+from dnspanel.zones.drafts.draft import Drafter, person
+from dnspanel.zones.errors import RequestUnknown
+from dnspanel.zones.governance import publish_guards
+from dnspanel.zones.governance.freeze_times import next_begin
+from dnspanel.zones.governance.publish_guards import Rules
+from dnspanel.zones.governance.ticket_patterns import ticket_in
+from dnspanel.zones.models import (
+    Freeze,
+    Operation,
+    Publication,
+    PublishRequest,
+    RequestNote,
+    RequestState,
+    Verdict,
+    Zone,
+)
+from dnspanel.zones.requests.request_status import accounts_involved, planned_for
+from dnspanel.zones.rights import access
+
+MOST_NOTES = 200
+MOST_LOOKED_AT = 200  # open requests, for those that wait for somebody
+# For so long after it people are shown what went past rules.
+PAST_RULES_LISTED = timedelta(days=30)
+MOST_PLANNED = 5  # that a page names
+FREEZES_SOON = timedelta(days=3)
+
+
+@dataclass(frozen=True, slots=True)
+class ZoneCalendar:
+    """What is planned for a zone: requests with their time, freezes that hold until when, and when others begin."""
+
+    planned: tuple[PublishRequest, ...] = ()
+    frozen: tuple[tuple[Freeze, datetime], ...] = ()
+    soon: tuple[tuple[Freeze, datetime], ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Attention:
+    """What a person should look at: requests that wait for them, own ones that were not published, and freezes."""
+
+    waiting: tuple[PublishRequest, ...] = ()
+    late: tuple[PublishRequest, ...] = ()
+    frozen: tuple[tuple[Freeze, datetime], ...] = ()
+
+
+def request_for(reader: Drafter, key: UUID) -> PublishRequest:
+    """The request with this key, for who sees one of its zones or asked it. Raises RequestUnknown.
+
+    A token other than the one that asked sees all of all its zones, since what is done to a request is done to all of
+    it.
+    """
+    related = PublishRequest.objects.select_related("draft__owner", "author", "token__owner", "ended_by", "publication")
+    found = related.filter(key=key).first()
+    if found is None:
+        raise RequestUnknown
+    if not _is_known_to(reader, found):
+        raise RequestUnknown
+    return found
+
+
+def notes_of(request: PublishRequest) -> list[RequestNote]:
+    """What was said of it, the oldest first."""
+    return list(request.notes.select_related("by", "token").order_by("pk")[:MOST_NOTES])
+
+
+def requests_of(reader: Drafter, *, before: int | None = None, limit: int = 50) -> list[PublishRequest]:
+    """The reader's own, the newest first; a token's are those of its owner's last ones that it may know."""
+    found = PublishRequest.objects.filter(author=person(reader)).select_related(
+        "draft", "author", "token", "ended_by", "publication"
+    )
+    if before is not None:
+        found = found.filter(pk__lt=before)
+    if token_of(reader) is not None:
+        return [each for each in found.order_by("-pk")[:MOST_LOOKED_AT] if _is_known_to(reader, each)][:limit]
+    return list(found.order_by("-pk")[:limit])
+
+
+def waiting_for(reader: Drafter) -> list[PublishRequest]:
+    """Open requests that wait for this reader's approval, the oldest first, as far as it looks: MOST_LOOKED_AT.
+
+    Those are not among them that the reader approved since their draft was edited last. In at most nine queries.
+    """
+    user = person(reader)
+    found = list(
+        PublishRequest.objects.filter(state=RequestState.OPEN, draft__isnull=False)
+        .exclude(author=user)
+        .select_related("draft", "author", "token", "ended_by")
+        .order_by("pk")[:MOST_LOOKED_AT]
+    )
+    if not found:
+        return []
+    zones = access.zones_visible_to(reader).in_bulk({pk for each in found for pk in each.zone_ids})
+    rules = publish_guards.rules_about(zones.values())
+    types = types_by_zone([each.draft_id for each in found if each.draft_id is not None])
+    me, humans = publish_guards.approver(user), humans_of({pk for each in found for pk in accounts_involved(each)})
+    approved = dict(
+        RequestNote.objects.filter(request__in=found, by=user, verdict=Verdict.APPROVE).values_list("request", "at")
+    )
+    return [
+        each
+        for each in found
+        if each.draft is not None
+        and not any(humans.get(pk) == user.human_id for pk in accounts_involved(each))
+        and (token_of(reader) is None or _is_known_to(reader, each))
+        and zones.keys() >= set(each.zone_ids)
+        and not (each.pk in approved and approved[each.pk] > each.draft.changed_at)
+        and any(
+            rule.needed
+            and me.may_approve(rule)
+            and publish_guards.is_concerned(rule, types.get((each.draft_id, pk), Counter()))
+            for pk in each.zone_ids
+            for rule in rules.of(zones[pk]).approval
+        )
+    ]
+
+
+def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishRequest]:
+    """What went past rules since then, the newest first, where this reader sees a zone of it."""
+    found = PublishRequest.objects.filter(state=RequestState.PAST_RULES, ended_at__gte=since)
+    listed = list(found.select_related("author", "token", "ended_by", "publication").order_by("-pk")[:MOST_LOOKED_AT])
+    seen = (
+        set(
+            access.zones_visible_to(reader)
+            .filter(pk__in={pk for each in listed for pk in each.zone_ids})
+            .values_list("pk", flat=True)
+        )
+        if listed
+        else set()
+    )
+    return [each for each in listed if not seen.isdisjoint(each.zone_ids)]
+
+
+def request_behind(publication: Publication) -> PublishRequest | None:
+    """The request by which this was published, with its approvals as `notes`. One query without one."""
+    approvals = RequestNote.objects.filter(verdict=Verdict.APPROVE).select_related("by").order_by("pk")
+    found = PublishRequest.objects.filter(publication=publication).prefetch_related(Prefetch("notes", approvals))
+    return found.first()
+
+
+def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
+    """The ticket in a reason, as rules about these zones have it, and where it is; empty if there is none.
+
+    One query where there are no rules, and none where no word has a number.
+    """
+    if not any(map(str.isdigit, reason)):
+        return "", ""
+    for rule in publish_guards.rules_about(zones).approval:
+        if rule.ticket_link and (ticket := ticket_in(reason, rule.ticket)):
+            return ticket, rule.ticket_link.replace("{ticket}", quote(ticket, safe=""))
+    return "", ""
+
+
+def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCalendar:
+    """What is planned for a zone, and its freezes. One query where there is nothing, as for nearly every zone.
+
+    None where that is `known`: what `rules_for` has said with the zone `displayed`.
+    """
+    if known is not None and not known.freezes and not known.is_planned:
+        return ZoneCalendar()
+    planned, frozen = planned_for(zone), Freeze.objects.filter(publish_guards.about([zone]))
+    if not planned.values_list("pk").union(frozen.values_list("pk")):
+        return ZoneCalendar()
+    rules = Rules(freezes=tuple(frozen.select_related("zone", "team").order_by("pk")))
+    soon = ((freeze, next_begin(freeze, now)) for freeze in rules.freezes)
+    return ZoneCalendar(
+        planned=tuple(planned.select_related("author").order_by("publish_at")[:MOST_PLANNED]),
+        frozen=tuple(publish_guards.freezes_now(rules, now)),
+        soon=tuple((freeze, at) for freeze, at in soon if at is not None and at <= now + FREEZES_SOON),
+    )
+
+
+def attention_of(reader: Drafter, now: datetime) -> Attention:
+    """What a person is told at the door: requests that wait for them, their own that failed, and freezes of all zones.
+
+    One query where there is nothing.
+    """
+    waiting = PublishRequest.objects.filter(state=RequestState.OPEN, draft__isnull=False)
+    frozen = Freeze.objects.filter(zone=None, team=None, tag="")
+    if not waiting.values_list("pk").union(frozen.values_list("pk")):
+        return Attention()
+    late = waiting.filter(author=person(reader), tried_at__isnull=False).exclude(refusal="").order_by("pk")
+    rules = Rules(freezes=tuple(frozen.select_related("zone", "team").order_by("pk")))
+    return Attention(
+        waiting=tuple(waiting_for(reader)),
+        late=tuple(late[:MOST_PLANNED]),
+        frozen=tuple(publish_guards.freezes_now(rules, now)),
+    )
+
+
+def types_by_zone(drafts: Collection[int]) -> dict[tuple[int | None, int], Counter[int]]:
+    """How many RRsets of each type drafts change in each zone, by draft and zone."""
+    found: dict[tuple[int | None, int], Counter[int]] = {}
+    rows = Operation.objects.filter(draft__in=drafts).values_list("draft", "zone", "type")
+    for draft, zone, type_ in rows.order_by():
+        found.setdefault((draft, zone), Counter())[type_] += 1
+    return found
+
+
+def _is_known_to(reader: Drafter, request: PublishRequest) -> bool:
+    visible = list(access.zones_visible_to(reader).filter(pk__in=request.zone_ids))
+    token = token_of(reader)
+    if token is None:
+        return bool(visible) or request.author_id == person(reader).pk
+    if token.pk == request.token_id:
+        return bool(visible)
+    return len(visible) == len(request.zone_ids) and not any(access.visibility_of(reader, zone) for zone in visible)

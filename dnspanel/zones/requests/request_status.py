@@ -1,0 +1,259 @@
+"""Say how far a request is: what it would publish, who has approved that, and who may."""
+
+from collections.abc import Collection, Mapping, Sequence
+from dataclasses import dataclass, replace
+from datetime import datetime
+from hashlib import blake2s
+from json import dumps
+from typing import Any
+
+from django.db.models import QuerySet
+from django.utils import timezone
+
+from dnspanel.accounts.actors.actors import can, token_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.accounts.actors.roles import Permission
+from dnspanel.accounts.models import User
+from dnspanel.accounts.people.same_person import humans_of
+from dnspanel.texts import gettext
+from dnspanel.zones.drafts.draft import Drafter, person
+from dnspanel.zones.errors import RequestUnknown
+from dnspanel.zones.governance import publish_guards
+from dnspanel.zones.governance.parts import types_changed
+from dnspanel.zones.governance.publish_guards import Rules
+from dnspanel.zones.models import ApprovalRule, Freeze, PublishRequest, RequestNote, RequestState, Verdict, Zone
+from dnspanel.zones.plan.plan import ZonePlan
+from dnspanel.zones.publishing import revision
+from dnspanel.zones.rights import access
+from replication.dns import rdtypes
+
+Seen = Mapping[str, str]  # "zone id, name, type" of each RRset that changes → a digest of how
+
+
+@dataclass(frozen=True, slots=True)
+class Approval:
+    """What somebody approved, and what of it moved since: RRsets as (zone id, name, type)."""
+
+    note: RequestNote
+    moved: frozenset[str]
+
+    @property
+    def is_stale(self) -> bool:
+        """Whether it counts no more."""
+        return bool(self.moved)
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """What one rule asks of a request, and how many gave it."""
+
+    rule: ApprovalRule
+    given: int
+
+    @property
+    def is_met(self) -> bool:
+        """Whether enough people approved."""
+        return self.given >= self.rule.needed
+
+    @property
+    def who(self) -> str:
+        """Who may approve, for people."""
+        return publish_guards.approvers_text(self.rule)
+
+
+@dataclass(frozen=True, slots=True)
+class RequestStatus:
+    """How far an open request is, and what one reader may do about it."""
+
+    request: PublishRequest
+    plans: tuple[ZonePlan, ...]
+    digest: str
+    demands: tuple[Demand, ...]
+    approvals: tuple[Approval, ...]
+    is_own: bool
+    may_approve: bool
+    reason_not: str  # why the reader may not approve, for people
+    may_publish: bool
+    own_approval: Approval | None
+    frozen: tuple[tuple[Freeze, datetime], ...]  # what keeps it back just now, and until when
+
+    @property
+    def is_approved(self) -> bool:
+        """Whether every rule has the approvals that it asks for."""
+        return all(demand.is_met for demand in self.demands)
+
+
+def status_of(request: PublishRequest, reader: Drafter) -> RequestStatus:
+    """How far an open request is, planned as it would be published now. Raises RequestUnknown for one that is over."""
+    if request.draft is None or not request.is_open:
+        raise RequestUnknown
+    plans = plans_of(request)
+    seen = digests_of(plans)
+    rules = publish_guards.rules_about([plan.zone for plan in plans])
+    approvals = approvals_of(request, seen)
+    involved = humans_involved(request)
+    valid = approvers_of(approvals, involved)
+    people = [publish_guards.approver(user) for user in User.objects.filter(pk__in=valid)]
+    demands = tuple(
+        Demand(rule, publish_guards.approvals_given(rule, people)) for rule in rules_concerned(plans, rules)
+    )
+    user = person(reader)
+    reason_not = _reason_not(request, user, reader, demands, involved)
+    is_own = user.pk in owners_of(request)
+    own = next((each for each in approvals if each.note.by_id == user.pk), None)
+    return RequestStatus(
+        request=request,
+        plans=plans,
+        digest=_digest(seen),
+        demands=demands,
+        approvals=approvals,
+        is_own=is_own,
+        may_approve=not reason_not,
+        reason_not=reason_not,
+        may_publish=all(demand.is_met for demand in demands) and (is_own or user.pk in valid),
+        own_approval=own,
+        frozen=tuple(publish_guards.freezes_now(rules, timezone.now())),
+    )
+
+
+def plans_of(request: PublishRequest) -> tuple[ZonePlan, ...]:
+    """What publishing it would do now, to all of its zones, whoever looks."""
+    assert request.draft is not None
+    return revision.preview_of(request.draft, author=request.author)
+
+
+def moved_only(plans: Sequence[ZonePlan], moved: Collection[str]) -> tuple[ZonePlan, ...]:
+    """The plans with those changes alone that moved since an approval."""
+    kept = (
+        replace(plan, changes=tuple(c for c in plan.changes if _key(plan, c.name, c.type) in moved)) for plan in plans
+    )
+    return tuple(plan for plan in kept if plan.changes or plan.conflicts)
+
+
+def rules_for(plans: Sequence[ZonePlan], author: Drafter, *, displayed: Zone | None = None) -> Rules:
+    """The rules that ask something of the author before this is published, and the freezes. One query without any.
+
+    And whether something is planned for the zone that is `displayed` with it.
+    """
+    rules = publish_guards.rules_about(
+        [plan.zone for plan in plans], planned=planned_for(displayed) if displayed else None
+    )
+    token = token_of(author)
+    concerned = (
+        rule
+        for rule in rules_concerned(plans, rules)
+        if token is None or token.pk not in {each.pk for each in rule.tokens.all()}
+    )
+    return Rules(tuple(concerned), rules.freezes, is_planned=rules.is_planned)
+
+
+def may_go_past(author: Drafter, plans: Sequence[ZonePlan]) -> bool:
+    """Whether the author may publish this past rules, with a reason."""
+    return bool(plans) and all(access.has_right(author, plan.zone, Right.GOVERN) for plan in plans)
+
+
+def planned_for(zone: Zone) -> QuerySet[PublishRequest]:
+    return PublishRequest.objects.filter(
+        zone_ids__contains=[zone.pk], state=RequestState.OPEN, publish_at__isnull=False, draft__isnull=False
+    )
+
+
+def rules_concerned(plans: Sequence[ZonePlan], rules: Rules) -> tuple[ApprovalRule, ...]:
+    found: dict[int, ApprovalRule] = {}
+    for plan in plans if rules.approval else ():
+        types = types_changed(plan.changes)
+        for rule in rules.of(plan.zone).approval:
+            if types and publish_guards.is_concerned(rule, types):
+                found[rule.pk] = rule
+    return tuple(found.values())
+
+
+def _reason_not(
+    request: PublishRequest, user: User, reader: Drafter, demands: Sequence[Demand], involved: Collection[int]
+) -> str:
+    """Why this person may not approve or decline; empty for who may."""
+    if token_of(reader) is not None and not can(reader, Permission.APPROVE):
+        return gettext("This token may not approve or decline: give it the permission, or do it on the request’s page.")
+    if user.human_id in involved:
+        return gettext("Who asked for it, or worked in the draft, does not approve it, by whatever account.")
+    if not any(demand.rule.needed for demand in demands):
+        return gettext("Nobody has to approve this.")
+    mine = publish_guards.approver(user)
+    if not any(demand.rule.needed and mine.may_approve(demand.rule) for demand in demands):
+        return gettext("It is approved by {who}.").format(who=demands[0].who)
+    if access.zones_visible_to(reader).filter(pk__in=request.zone_ids).count() != len(request.zone_ids):
+        return gettext("It has changes in zones that you may not see: somebody who sees them has to approve it.")
+    return ""
+
+
+def approvals_of(request: PublishRequest, seen: Seen) -> tuple[Approval, ...]:
+    notes = RequestNote.objects.filter(request=request, verdict=Verdict.APPROVE).select_related("by").order_by("pk")
+    return tuple(Approval(note, _moved(note.seen, seen)) for note in notes)
+
+
+def approvers_of(approvals: Sequence[Approval], involved: Collection[int]) -> set[int]:
+    """The accounts whose approvals count."""
+    people = (each.note.by for each in approvals if not each.is_stale)
+    return {person.pk for person in people if person is not None and person.human_id not in involved}
+
+
+def _moved(before: Mapping[str, Any], now: Seen) -> frozenset[str]:
+    return frozenset(key for key in before.keys() | now.keys() if before.get(key) != now.get(key))
+
+
+def digests_of(plans: Sequence[ZonePlan]) -> dict[str, str]:
+    """A digest of each RRset: what it is, what it becomes, and whether others changed it meanwhile.
+
+    What a SOA is moves with every publication of its zone; if others changed more of it, that is a conflict.
+    """
+    found = {
+        _key(plan, change.name, change.type): _short(
+            [
+                change.before and change.type != rdtypes.SOA and change.before.to_json(),
+                change.after and change.after.to_json(),
+            ]
+        )
+        for plan in plans
+        for change in plan.changes
+    }
+    for plan in plans:
+        for conflict in plan.conflicts:
+            theirs = conflict.theirs and conflict.theirs.to_json()
+            found[_key(plan, conflict.change.name, conflict.change.type)] = _short(["conflict", theirs])
+        for so in plan.already_so:
+            found[_key(plan, so.name, so.type)] = "so"
+    return found
+
+
+def change_count(plan: ZonePlan) -> int:
+    return len(plan.changes) + len(plan.conflicts) + len(plan.already_so)
+
+
+def _key(plan: ZonePlan, name: str, type: int) -> str:
+    return f"{plan.zone.pk} {name} {type}"
+
+
+def _digest(seen: Seen) -> str:
+    return _short(sorted(seen.items()))
+
+
+def _short(value: object) -> str:
+    return blake2s(dumps(value, sort_keys=True).encode(), digest_size=12).hexdigest()
+
+
+def owners_of(request: PublishRequest) -> set[int]:
+    ids = (request.author_id, request.draft.owner_id if request.draft is not None else None)
+    return {id for id in ids if id is not None}
+
+
+def humans_involved(request: PublishRequest) -> set[int]:
+    """Who approves nothing of it, as `User.human_id`. One query."""
+    return set(humans_of(accounts_involved(request)).values())
+
+
+def accounts_involved(request: PublishRequest) -> set[int]:
+    """The accounts of who asked, and of all in whose hands the draft was."""
+    draft = request.draft
+    if draft is None:
+        return owners_of(request)
+    return owners_of(request) | set(draft.worked_in) | ({draft.author_id} if draft.author_id is not None else set())
