@@ -89,10 +89,10 @@ _OF_OPERATORS = frozenset(
             "checks.py",
             "cli_file.py",
             "settings.py",
+            "environment.py",
             "watchdog.py",
             "processes/without_broker.py",
         ),
-        *("broker.py", "checks.py", "cli_file.py", "environment.py", "settings.py", "watchdog.py", "without_broker.py"),
         *("accounts/secrets/database_key.py", "accounts/secrets/key_rotation.py"),
     }
 )

@@ -21,10 +21,8 @@ import dns.update
 import psycopg
 from django.db import DatabaseError, InterfaceError
 
-from dnspanel.accounts.tokens.tokens import request_limits
-from dnspanel.database.database_away import note
 from dnspanel.accounts.tokens.token_terms import request_limits
-from dnspanel.database_away import note
+from dnspanel.database.database_away import note
 from dnspanel.fleet.reads.canary import wait_for_canary
 from dnspanel.gateway import (
     discovery,

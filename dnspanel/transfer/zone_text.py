@@ -24,8 +24,8 @@ from dnspanel.transfer.zonefile.records import Enough, Scope, is_of_signers
 from dnspanel.transfer.zonefile.tokens import Sheet, Unreadable
 from dnspanel.zones.drafts.draft import edit_of, operations_of
 from dnspanel.zones.errors import RightMissing
-from dnspanel.zones.lists import queries
-from dnspanel.zones.lists.queries import EVERYTHING
+from dnspanel.zones.lists import rrset_pages
+from dnspanel.zones.lists.rrset_pages import EVERYTHING
 from dnspanel.zones.lists.selection import Selection
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.merge import Edit
@@ -182,7 +182,7 @@ def _compare(
     records = [record for record, ready in sets.items() if base.get(record) != ready]
     records += base.keys() - sets.keys()
     known = {**base, **sets}
-    rows = queries.rrset_rows(zone=zone, author=author, keys=[_key(known[record]) for record in records])
+    rows = rrset_pages.rrset_rows(zone=zone, author=author, keys=[_key(known[record]) for record in records])
     row_of = {row.change.key: row for row in rows}
     for record in records:
         ready, was = sets.get(record), base.get(record)
@@ -262,7 +262,7 @@ def _ask_rules(zone: Zone, author: User, reader: Reader, result: EditedText, now
     operations = operations_of(author).filter(zone=zone)
     drafted = {edit.change.key: edit for edit in map(edit_of, operations)}
     keys = result.afters.keys()
-    rows = {row.change.key: row for row in queries.rrset_rows(zone=zone, author=author, keys=keys)}
+    rows = {row.change.key: row for row in rrset_pages.rrset_rows(zone=zone, author=author, keys=keys)}
     edits = [edit for key, edit in drafted.items() if key not in keys]
     for key, after in result.afters.items():
         edits.append(Edit(Change(*key, rows[key].change.before if key in rows else None, after)))

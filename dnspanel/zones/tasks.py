@@ -13,7 +13,7 @@ from dnspanel.zones.complaints import complaints_upkeep
 from dnspanel.zones.drafts.discarded import forget_discarded
 from dnspanel.zones.publishing import edit, expiry
 from dnspanel.zones.requests import publish_requests
-from dnspanel.zones.runs import change_runs, policy_runs
+from dnspanel.zones.runs import change_run_queries, change_runs, policy_runs
 from dnspanel.zones.search import texts_upkeep
 from dnspanel.zones.signing import automatic, due_denial, paused_denial, sign
 from dnspanel.zones.store import waiting_entries
@@ -112,7 +112,7 @@ def drive_runs() -> None:
     """Every few seconds: each run over many zones has its worker, should nobody have been woken."""
     close_old_connections()
     wake_each(run_policies, policy_runs.unfinished_runs())
-    wake_each(run_changes, change_runs.unfinished_runs())
+    wake_each(run_changes, change_run_queries.unfinished_runs())
 
 
 def wake_worker(*, run_id: int, **_: Any) -> None:

@@ -13,7 +13,7 @@ from dnspanel.fleet.models import Node
 from dnspanel.fleet.push.acks import record_ack
 from dnspanel.zones.models import Publication
 from dnspanel.zones.publishing import failed
-from dnspanel.zones.publishing.bulk import nothing
+from dnspanel.zones.publishing.ready_zones import nothing
 from replication.wire.position import Position
 from replication.wire.protocol import Ack
 

@@ -25,9 +25,10 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel, Expiry, Lock, Publication, Zone
-from dnspanel.zones.publishing import bulk, clone, edit, restore, revision, transferred, zone_patches
-from dnspanel.zones.publishing.bulk import BulkZone, ZoneChange
+from dnspanel.zones.publishing import bulk, clone, edit, ready_zones, restore, revision, transferred, zone_patches
+from dnspanel.zones.publishing.bulk import ZoneChange
 from dnspanel.zones.publishing.expiry import expiry_of, remove_due, set_expiry
+from dnspanel.zones.publishing.ready_zones import BulkZone
 from dnspanel.zones.signing import sign
 from dnspanel.zones.signing.new_signatures import publish_new_signatures
 from dnspanel.zones.store import store_rrsets
@@ -111,9 +112,9 @@ def _clone(zone: Zone, author: User) -> None:
 
 
 def _import(zone: Zone, author: User) -> None:
-    [id] = bulk.allocate_zone_ids(1)
+    [id] = ready_zones.allocate_zone_ids(1)
     content = [rr(f"{BELOW} 60 SOA ns1.test. h.test. 1 2 3 4 5")]
-    bulk.create_ready_zones(
+    ready_zones.create_ready_zones(
         zones=[BulkZone(id, BELOW, 1, 1)],
         rows=lambda: [store_rrsets.rows_of_zone(id, BELOW, content)],
         acting=Acting(author, Channel.IMPORT, NOW),
@@ -253,7 +254,7 @@ VERBS: dict[str, tuple[str, ...]] = {
     ),
     "zones/publishing/bulk._carry_out": ("change many zones (imports)", "undo a publication", "what a primary sends"),
     "zones/publishing/bulk.delete_zones": ("delete many zones", "a zone leaves a catalog of others"),
-    "zones/publishing/bulk.create_ready_zones": ("import a zone below",),
+    "zones/publishing/ready_zones.create_ready_zones": ("import a zone below",),
     "zones/publishing/edit.delete_zones": ("delete a zone",),
     "zones/publishing/edit.restore_zone": ("restore a zone",),
     "zones/publishing/edit._create": ("create a zone below", "clone a zone below", "a zone from elsewhere below"),

@@ -37,7 +37,6 @@ from dnspanel.accounts.rights import grant_edit
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.accounts.tokens import tsig
 from dnspanel.accounts.tokens.service_accounts import refuse_tokens_of_another
-from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.accounts.tokens.token_terms import (
     TokenTerms,
     columns_of_terms,
@@ -46,7 +45,7 @@ from dnspanel.accounts.tokens.token_terms import (
     refuse_bad_terms,
     requests_per_minute,
 )
-from dnspanel.prepared_statements import prepared_cursor
+from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.texts import gettext
 from replication.dns import names
 from replication.errors import BadName

@@ -20,7 +20,8 @@ from dnspanel.texts import gettext, joined
 from dnspanel.zones.dnssec import rollover
 from dnspanel.zones.dnssec.ds_seen import note_ds
 from dnspanel.zones.dnssec.queries import signing_of_zones
-from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Goal, Kind, Outcome
+from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Outcome
+from dnspanel.zones.dnssec.rollover_stages import Goal, Kind
 from dnspanel.zones.dnssec.served_ttls import ServedTtls, raised_ttls
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import ZoneError

@@ -23,7 +23,7 @@ from dnspanel.fleet.dnssec.parent_dns import (
 from dnspanel.fleet.dnssec.resolver import Resolver, Zone, configured
 from dnspanel.texts import gettext, joined
 from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.models import Rollover, ZoneKey
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
 from replication.dns import rdtypes

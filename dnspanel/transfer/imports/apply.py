@@ -23,15 +23,9 @@ from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.errors import HookRefused, NamesRefused, NamesTaken
 from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
-from dnspanel.zones.publishing.bulk import (
-    BulkZone,
-    ExistingZone,
-    ZoneChange,
-    change_zones,
-    create_ready_zones,
-    existing_zones,
-)
+from dnspanel.zones.publishing.bulk import ZoneChange, change_zones
 from dnspanel.zones.publishing.first_signing import BroughtSigning, record_first_signings
+from dnspanel.zones.publishing.ready_zones import BulkZone, ExistingZone, create_ready_zones, existing_zones
 from dnspanel.zones.settings.server_sets import follow_where_equal
 from dnspanel.zones.signing.paused_denial import needs_pause, pause_denial, resume_denial
 from dnspanel.zones.signing.presigned import Renewed, end_of, renew_presigned

@@ -24,7 +24,7 @@ from dnspanel.zones.dnssec.trust import newly_broken
 from dnspanel.zones.errors import BreaksBelow, QuotaExceeded
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.quotas import refuse_larger, rrset_limit
-from dnspanel.zones.publishing.bulk import ExistingZone, existing_zones
+from dnspanel.zones.publishing.ready_zones import ExistingZone, existing_zones
 from dnspanel.zones.rules import neighbourhood, rules, violations
 from dnspanel.zones.rules.computed_types import reasons_against
 from dnspanel.zones.rules.rules import BREAKING_DS

@@ -32,7 +32,7 @@ from dnspanel.transfer.models import (
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.log import history
 from dnspanel.zones.log.history import RRsetDiff
-from dnspanel.zones.publishing.bulk import existing_zones
+from dnspanel.zones.publishing.ready_zones import existing_zones
 from dnspanel.zones.rights import access
 from replication.dns.rrset import Change
 

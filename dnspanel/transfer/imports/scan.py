@@ -35,8 +35,8 @@ from dnspanel.zones.dnssec.wildcard_cuts import is_wildcard_cut, violation_of
 from dnspanel.zones.errors import BreaksBelow, SignedAtParent
 from dnspanel.zones.models import Signing
 from dnspanel.zones.names import nesting
-from dnspanel.zones.publishing.bulk import ExistingZone, allocate_zone_ids, existing_zones
 from dnspanel.zones.publishing.first_signing import BroughtSigning
+from dnspanel.zones.publishing.ready_zones import ExistingZone, allocate_zone_ids, existing_zones
 from dnspanel.zones.rules.computed_types import DEPENDING, reasons_against
 from dnspanel.zones.rules.rules import BREAKING_DS
 from dnspanel.zones.rules.violations import Severity

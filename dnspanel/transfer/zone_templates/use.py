@@ -16,7 +16,7 @@ from dnspanel.transfer.zone_templates.content import Made, make_version, version
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import RightMissing, TemplateRefused, TemplateUnknown
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Publication, TemplateKind, TemplateLink, TemplateVersion, Zone, ZoneTemplate
 from dnspanel.zones.publishing import edit, zone_patches
 from dnspanel.zones.publishing.edit import NewZone
@@ -301,5 +301,5 @@ def _now(zone: Zone, author: draft.Drafter, keys: Collection[Key], *, drafted: b
     if not drafted:
         published = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {name for name, _ in keys})})[zone.pk]
         return {key: rrset for key, rrset in published.items() if key in keys}
-    rows = queries.rrset_rows(zone=zone, author=draft.person(author), keys=keys)
+    rows = rrset_pages.rrset_rows(zone=zone, author=draft.person(author), keys=keys)
     return {row.change.key: row.change.after for row in rows if row.change.after is not None}

@@ -7,7 +7,7 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.dnssec.display import Line
 from dnspanel.web.templatetags.panel import duration
 from dnspanel.zones.dnssec import rollover_queries
-from dnspanel.zones.dnssec.rollover import Kind, Step
+from dnspanel.zones.dnssec.rollover_stages import Kind, Step
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Rollover
 

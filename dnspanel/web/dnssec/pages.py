@@ -54,10 +54,10 @@ from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec.describe import describe_polling
 from dnspanel.zones.dnssec.key_history import histories_of
 from dnspanel.zones.dnssec.other_keys import MOST_OTHER_KEYS
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import sign
@@ -349,7 +349,7 @@ def dnssec_unsign(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 def _effects(zone: Zone, state: SigningState, parent: ParentHere | None, request: PanelRequest) -> dict[str, object]:
     visible = display_parent(request, parent, ())
-    counts = dict(queries.type_counts(zone=zone))
+    counts = dict(rrset_pages.type_counts(zone=zone))
     return {
         "keys": len(state.keys),
         "nodes": sync_of(zone.sequence, node_statuses(now=timezone.now()), zone=zone.name),

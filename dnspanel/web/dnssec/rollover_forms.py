@@ -10,7 +10,7 @@ from dnspanel.web.dnssec.display_rollover import KIND_LABELS
 from dnspanel.web.dnssec.forms import SigningForm
 from dnspanel.web.frame.forms import MONO, TypedNameForm
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, MADE
-from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind
+from dnspanel.zones.dnssec.rollover_stages import EMERGENCY, Kind
 
 _SELECT = {"class": "input"}
 

@@ -15,7 +15,7 @@ from dnspanel.web.dnssec.rollover_forms import BeginRolloverForm, CancelRollover
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.dnssec import rollover_queries
-from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind
+from dnspanel.zones.dnssec.rollover_stages import EMERGENCY, Kind
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.rights import access
 from dnspanel.zones.signing import rollovers

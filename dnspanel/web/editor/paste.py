@@ -22,7 +22,7 @@ from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import focus_after, render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import pointers
 from dnspanel.zones.rights import access
@@ -139,7 +139,7 @@ def _additions(
     ttl = default_ttl(request, zone)
     additions = []
     for (name, type_), members in by_rrset.items():
-        now = queries.rrset_row(zone=zone, author=request.user, name=name, type=type_).change.after
+        now = rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type_).change.after
         try:
             addition = add_entries([line.entry for line in members if line.entry], now, ttl)
             additions.append(addition)

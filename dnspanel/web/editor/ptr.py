@@ -18,8 +18,8 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.zone_head import render_zone, with_draft_state
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.errors import QuotaExceeded
-from dnspanel.zones.lists import queries
-from dnspanel.zones.lists.queries import RRsetFilter
+from dnspanel.zones.lists import rrset_pages
+from dnspanel.zones.lists.rrset_pages import RRsetFilter
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import pointers
 from dnspanel.zones.publishing.pointers import ADDRESS_TYPES, Drafted, Pair, State, Step
@@ -211,7 +211,7 @@ def _compare(request: PanelRequest, zone: Zone, after: str) -> tuple[Comparison,
     """Return one page, and the pairs on it that can be brought in step."""
     types = frozenset({rdtypes.PTR}) if is_reverse(zone) else ADDRESS_TYPES
     filters = RRsetFilter(types=types, in_draft=request.GET.get("in") == "draft")
-    page = queries.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=RRSETS_PER_PAGE)
+    page = rrset_pages.rrset_page(zone=zone, author=request.user, filters=filters, after=after, limit=RRSETS_PER_PAGE)
     pairs = _pairs_in([row.change.before for row in page.rows] + [row.change.after for row in page.rows])
     steps = pointers.steps_of(author=request.user, pairs=pairs)
     agreeing = (State.AGREES, State.SHARED)

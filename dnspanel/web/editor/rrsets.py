@@ -24,8 +24,8 @@ from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.rows import DisplayRow, row_id
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.discarded import discard
-from dnspanel.zones.lists import queries
-from dnspanel.zones.lists.queries import RRsetRow
+from dnspanel.zones.lists import rrset_pages
+from dnspanel.zones.lists.rrset_pages import RRsetRow
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing.pointers import ADDRESS_TYPES
 from dnspanel.zones.rights import access
@@ -49,7 +49,7 @@ def rrset_of_request(request: HttpRequest, zone: Zone) -> Key | None:
 
 def row_of(request: PanelRequest, zone: Zone, key: Key) -> RRsetRow:
     """Return the RRset as it is published and as the author's draft has it."""
-    return queries.rrset_row(zone=zone, author=request.user, name=key[0], type=key[1])
+    return rrset_pages.rrset_row(zone=zone, author=request.user, name=key[0], type=key[1])
 
 
 def require_rrset(request: HttpRequest, zone: Zone) -> Key:

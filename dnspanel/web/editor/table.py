@@ -35,8 +35,7 @@ from dnspanel.web.frame.sorting import heads as heads_of
 from dnspanel.web.frame.sync import sync_of
 from dnspanel.zones.complaints.warned import warned_rrset_page
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import queries
-from dnspanel.zones.lists.queries import RRsetFilter, RRsetPage
+from dnspanel.zones.lists import queries, rrset_pages
 from dnspanel.zones.lists.rrset_order import (
     AS_EDITED,
     MOST_SORTED,
@@ -45,6 +44,7 @@ from dnspanel.zones.lists.rrset_order import (
     TooManyToSort,
     rrset_order_of,
 )
+from dnspanel.zones.lists.rrset_pages import RRsetFilter, RRsetPage
 from dnspanel.zones.lists.zone_marks import note_visit
 from dnspanel.zones.log.history import HistoryRow
 from dnspanel.zones.models import Zone
@@ -104,7 +104,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
     """Return one page of rows, filtered as the request asks."""
     order = rrset_order_of(request.GET.get("sort", "")[:LONGEST_SORT])
     at = _name_at(request, zone) if order == AS_EDITED else ""
-    after = request.GET.get("after", "") or (queries.place_before(zone, at) if at else "")
+    after = request.GET.get("after", "") or (rrset_pages.place_before(zone, at) if at else "")
     filters = filters_of(request.GET)
     with_warnings = request.GET.get("in") == "warnings"
     not_sorted = ""
@@ -118,7 +118,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
         page, messages = found.rows, found.messages
     elif with_warnings and access.may_edit_here(request.user, zone):
         keys = blocking_of(request, zone).keys_with_warnings
-        page = queries.RRsetPage(tuple(queries.rrset_rows(zone=zone, author=request.user, keys=keys)), "")
+        page = rrset_pages.RRsetPage(tuple(rrset_pages.rrset_rows(zone=zone, author=request.user, keys=keys)), "")
         order = AS_EDITED
     else:
         with searching_for(filters.text):
@@ -161,7 +161,7 @@ def _with_messages(rows: Iterable[DisplayRow], messages: Mapping[Key, str]) -> l
 
 
 def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRsetOrder, after: str) -> RRsetPage:
-    return queries.sorted_rrset_page(
+    return rrset_pages.sorted_rrset_page(
         zone=zone, author=request.user, order=order, filters=filters, after=after, limit=ROWS_PER_PAGE
     )
 
@@ -240,7 +240,7 @@ def zone_news(request: PanelRequest, zone_name: str) -> HttpResponse:
     if zone.revision <= max(since, seen):
         return HttpResponse(status=204)
     newer = [row for row in queries.history_page(zone=zone, limit=20).rows if row.number > since]
-    touched = queries.rrset_page(zone=zone, author=request.user, filters=RRsetFilter(in_draft=True), limit=500)
+    touched = rrset_pages.rrset_page(zone=zone, author=request.user, filters=RRsetFilter(in_draft=True), limit=500)
     news = News(
         newest=newer[0],
         count=len(newer),
@@ -311,7 +311,7 @@ def _understand(request: PanelRequest, zone: Zone) -> Quick:
     try:
         means = Means(quick.means) if quick.means in set(Means) else None
         entry = read_line(quick.line.strip(), zone.name, means=means)
-        now = queries.rrset_row(zone=zone, author=request.user, name=entry.name, type=entry.type).change.after
+        now = rrset_pages.rrset_row(zone=zone, author=request.user, name=entry.name, type=entry.type).change.after
         ttl = default_ttl(request, zone) if entry.ttl is None and now is None else FALLBACK_TTL
         return replace(quick, addition=add_entry(entry, now, ttl, replace=quick.replace))
     except Unreadable as exc:
@@ -327,11 +327,13 @@ def _understand(request: PanelRequest, zone: Zone) -> Quick:
 def violations_of(request: PanelRequest, zone: Zone, *rrsets: RRset) -> tuple[Violation, ...]:
     """Return the rules that these RRsets would violate, together with the rest of the draft; notes are left out."""
     filters = RRsetFilter(in_draft=True)
-    drafted = queries.rrset_page(zone=zone, author=request.user, filters=filters, limit=ROWS_PER_PAGE).rows
+    drafted = rrset_pages.rrset_page(zone=zone, author=request.user, filters=filters, limit=ROWS_PER_PAGE).rows
     keys = {(rrset.name, rrset.type) for rrset in rrsets}
     edits = [Edit(row.change) for row in drafted if row.change.key not in keys]
     for rrset in rrsets:
-        published = queries.rrset_row(zone=zone, author=request.user, name=rrset.name, type=rrset.type).change.before
+        published = rrset_pages.rrset_row(
+            zone=zone, author=request.user, name=rrset.name, type=rrset.type
+        ).change.before
         edits.append(Edit(Change(rrset.name, rrset.type, published, rrset)))
     [plan] = plan_zones({zone.pk: (zone, edits)}, timezone.now(), author=request.user)
     owners = {rrset.name for rrset in rrsets}
@@ -342,7 +344,7 @@ def default_ttl(request: PanelRequest, zone: Zone) -> int:
     """Return the TTL of a new RRset: the zone's default, or that of its SOA, as the author sees it."""
     if zone.default_ttl is not None:
         return zone.default_ttl
-    soa = queries.rrset_row(zone=zone, author=request.user, name=zone.name, type=rdtypes.SOA).change.after
+    soa = rrset_pages.rrset_row(zone=zone, author=request.user, name=zone.name, type=rdtypes.SOA).change.after
     return soa.ttl if soa else FALLBACK_TTL
 
 
@@ -388,7 +390,7 @@ def _added(request: PanelRequest, zone: Zone, addition: Addition, followed: str)
 
 def table_rows(request: PanelRequest, zone: Zone, rrsets: list[tuple[str, int]]) -> str:
     """Return rows for the table, out of band; `editor.js` puts each where its sort key belongs."""
-    rows = [queries.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
+    rows = [rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type) for name, type in rrsets]
     answered = with_answers(zone, [DisplayRow(zone.name, row) for row in rows])
     display = with_blocking(request, zone, with_expiries(zone, answered))
     return render_to_string("editor/_rows_out_of_band.html", {"zone": zone, "rows": display, "may_edit": True}, request)

@@ -17,8 +17,8 @@ from dnspanel.fleet.lookups.targets import MOST_TARGETS, TargetLook, look_up_tar
 from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.zones.lists import queries
-from dnspanel.zones.lists.queries import RRsetFilter, RRsetRow
+from dnspanel.zones.lists import rrset_pages
+from dnspanel.zones.lists.rrset_pages import RRsetFilter, RRsetRow
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import pointers
 from dnspanel.zones.rights import access
@@ -77,7 +77,7 @@ def _delegations(request: PanelRequest, zone: Zone) -> list[Delegation]:
     rows: list[RRsetRow] = []
     for in_draft in (True, False):
         filters = RRsetFilter(types=frozenset((rdtypes.NS,)), in_draft=in_draft)
-        rows += queries.rrset_page(zone=zone, author=request.user, filters=filters, limit=MOST_DELEGATIONS + 1).rows
+        rows += rrset_pages.rrset_page(zone=zone, author=request.user, filters=filters, limit=MOST_DELEGATIONS + 1).rows
     served = [rrset for row in rows if (rrset := row.change.after) is not None and rrset.served]
     hosts = {rrset.name: sorted(targets_of(rrset)) for rrset in sorted(served, key=lambda each: each.name != zone.name)}
     inside = {host for of_name in hosts.values() for host in of_name if names.is_within(host, zone.name)}
@@ -99,7 +99,7 @@ def _outside(request: PanelRequest, zone: Zone) -> list[Outside]:
 
     In a few queries. Others of the panel are asked about as anybody's are: they are no secret of the DNS.
     """
-    rows = queries.rrset_page(
+    rows = rrset_pages.rrset_page(
         zone=zone, author=request.user, filters=RRsetFilter(in_draft=True), limit=MOST_RRSETS
     ).rows
     found: dict[str, Outside] = {}

@@ -18,7 +18,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import QuotaExceeded
-from dnspanel.zones.lists.queries import EVERYTHING
+from dnspanel.zones.lists.rrset_pages import EVERYTHING
 from dnspanel.zones.lists.selection import Selection, TooMany
 from dnspanel.zones.models import Zone
 from dnspanel.zones.rights import access

@@ -18,7 +18,7 @@ from dnspanel.fleet.models import AheadReport, AheadRRset, AheadZone, Choice
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.frame.forms import DecisionForm
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.rows import DisplayDiff
+from dnspanel.web.frame.row_diffs import DisplayDiff
 from dnspanel.zones.log.history import diff
 from dnspanel.zones.log.hold import current_hold
 from dnspanel.zones.models import TRASH_DAYS, Epoch

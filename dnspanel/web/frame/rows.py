@@ -15,13 +15,12 @@ from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer.noted import noted_line_of
 from dnspanel.web.row_patterns import PatternRow
 from dnspanel.zones.lists.by_name import place_of
-from dnspanel.zones.lists.queries import RRsetRow
-from dnspanel.zones.log.history import HistoryRow, RecordDiff, RRsetDiff
+from dnspanel.zones.lists.rrset_pages import RRsetRow
+from dnspanel.zones.log.history import HistoryRow
 from dnspanel.zones.models import Expiry, Lock
 from dnspanel.zones.typed.layouts import LAYOUTS
 from replication.codec import keys
 from replication.dns import names, rdata, rdtypes
-from replication.dns.notes import NO_NOTES
 from replication.dns.rrset import RRset
 
 # A row shows this many values of an RRset; the rest on demand.
@@ -289,139 +288,6 @@ class DisplayRow(PatternRow):
         return display_values(self.row.change.before)
 
 
-@dataclass(frozen=True, slots=True)
-class DisplayRecord:
-    """A record in a diff: added, deleted or unchanged."""
-
-    record: RecordDiff
-    type: int
-
-    @property
-    def readable(self) -> str:
-        return readable_rdata(self.type, self.record.rdata)
-
-    @property
-    def css(self) -> str:
-        return _RECORD_CLASSES.get(self.record.sign, "is-same")
-
-    @property
-    def label(self) -> str:
-        """What a screen reader says before the record."""
-        label = _RECORD_LABELS.get(self.record.sign)
-        return gettext(label) if label else ""
-
-    @property
-    def rdata(self) -> str:
-        return self.record.rdata
-
-    @property
-    def disabled(self) -> bool:
-        return self.record.disabled
-
-
-@dataclass(frozen=True, slots=True)
-class NoteDiff:
-    """Something noted about an RRset, before and after; empty: nothing."""
-
-    title: str
-    before: str
-    after: str
-
-
-@dataclass(frozen=True)
-class DisplayDiff:
-    """A change of one RRset, for review and history."""
-
-    zone: str
-    diff: RRsetDiff
-
-    @property
-    def id(self) -> str:
-        return row_id(self.diff.change.name, self.diff.change.type)
-
-    @property
-    def owner(self) -> str:
-        return names.owner_text(self.diff.change.name, self.zone)
-
-    @property
-    def name(self) -> str:
-        return self.diff.change.name
-
-    @property
-    def type(self) -> str:
-        return rdata.type_to_text(self.diff.change.type)
-
-    @property
-    def punycode(self) -> str:
-        """The owner as the DNS has it, if it is written in its own script; "" if that is the same."""
-        return punycode_owner(self.diff.change.name, self.zone)
-
-    @property
-    def query(self) -> str:
-        return rrset_query(self.diff.change.name, self.diff.change.type)
-
-    @property
-    def mark(self) -> str:
-        return self.diff.mark
-
-    @property
-    def sign(self) -> str:
-        return SIGNS[self.diff.mark]
-
-    @property
-    def sign_class(self) -> str:
-        """The CSS class of the sign and of the word beside it."""
-        return MARK_CLASSES[self.diff.mark]
-
-    @property
-    def records(self) -> list[DisplayRecord]:
-        return [DisplayRecord(record, self.diff.change.type) for record in self.diff.records]
-
-    @property
-    def noted(self) -> list[NoteDiff]:
-        """How its tags and the comments of its values change; of what is new, what it has."""
-        before, after = (NO_NOTES if each is None else each.notes for each in (self.before, self.after))
-        if before == after or self.after is None:
-            return []
-        tags = NoteDiff(gettext("Tags"), " ".join(before.tags), " ".join(after.tags))
-        pairs = [tags] if tags.before != tags.after else []
-        old, new = dict(before.comments), dict(after.comments)
-        values = [value for value in self.after.rdata if old.get(value, "") != new.get(value, "")]
-        pairs += [
-            NoteDiff(gettext("Comment of {value}").format(value=value), old.get(value, ""), new.get(value, ""))
-            for value in values
-        ]
-        old, new = dict(before.spellings), dict(after.spellings)
-        return pairs + [
-            NoteDiff(gettext("Spelling of {value} in API v1").format(value=value), old.get(value, ""), new[value])
-            for value in new
-            if old.get(value) != new[value]
-        ]
-
-    @property
-    def before(self) -> RRset | None:
-        return self.diff.change.before
-
-    @property
-    def after(self) -> RRset | None:
-        return self.diff.change.after
-
-    @property
-    def ttl(self) -> int:
-        rrset = self.diff.change.after or self.diff.change.before
-        assert rrset is not None
-        return rrset.ttl
-
-    @property
-    def zone_file(self) -> list[tuple[str, str]]:
-        """The change as lines of a zone file: ("is-delete" or "is-add" or "is-same", line)."""
-        before, after = _lines(self.diff.change.before), _lines(self.diff.change.after)
-        gone = [("is-delete", line) for line in before if line not in after]
-        kept = [("is-same", line) for line in after if line in before]
-        new = [("is-add", line) for line in after if line not in before]
-        return gone + kept + new
-
-
 class _Addresses(NamedTuple):
     """The pages of a zone that are about one RRset; a row names several of them."""
 
@@ -492,10 +358,6 @@ def display_rows(zone: str, rows: Iterable[RRsetRow], *, name_above: str = "") -
         found.append(DisplayRow(zone, row, repeats_name=row.change.name == name_above))
         name_above = row.change.name
     return found
-
-
-def display_diffs(zone: str, diffs: Iterable[RRsetDiff]) -> list[DisplayDiff]:
-    return [DisplayDiff(zone, diff) for diff in diffs]
 
 
 def capitalized(text: str, *, name: str = "") -> str:

@@ -13,7 +13,7 @@ from dnspanel.transfer.errors import TransferError, WrongState
 from dnspanel.transfer.imports import jobs, queries
 from dnspanel.transfer.models import ImportJob, ImportZone, State
 from dnspanel.web.frame.layout import PanelRequest
-from dnspanel.web.frame.rows import display_diffs
+from dnspanel.web.frame.row_diffs import display_diffs
 from dnspanel.web.imports.choose import zones_context
 from dnspanel.web.imports.option_forms import TypedForm
 from dnspanel.web.imports.steps import badge_of, steps_of

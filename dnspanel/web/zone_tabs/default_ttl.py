@@ -19,7 +19,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import PanelForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists.queries import RRsetFilter
+from dnspanel.zones.lists.rrset_pages import RRsetFilter
 from dnspanel.zones.lists.selection import MOST_SELECTED, Outcome, Selection, TooMany, outcome_of
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan import many_rrsets

@@ -18,8 +18,9 @@ from dnspanel.web.frame.run_display import LISTED, DisplayRun, Labels, counted
 from dnspanel.zones.errors import RunRefused
 from dnspanel.zones.models import TRASH_DAYS, ChangeRun, ChangeRunZone, ZoneAct
 from dnspanel.zones.rights.access import Forbidden
+from dnspanel.zones.runs import change_run_queries
 from dnspanel.zones.runs import change_runs as verbs
-from dnspanel.zones.runs.change_runs import Outcome
+from dnspanel.zones.runs.change_run_queries import Outcome
 
 LISTED_ZONES = 200  # of each outcome
 
@@ -107,7 +108,7 @@ class DisplayChangeRun(DisplayRun[ChangeRun]):
 
     @property
     def may_be_undone(self) -> bool:
-        return verbs.may_be_undone(self.run)
+        return change_run_queries.may_be_undone(self.run)
 
     @property
     def undo_url(self) -> str:
@@ -124,7 +125,7 @@ class DisplayChangeRun(DisplayRun[ChangeRun]):
 def change_run_list(request: PanelRequest) -> HttpResponse:
     """List the recent runs."""
     _require(request)
-    runs = [DisplayChangeRun(run) for run in verbs.runs_visible_to(request.user)[:LISTED]]
+    runs = [DisplayChangeRun(run) for run in change_run_queries.runs_visible_to(request.user)[:LISTED]]
     return render(request, "zones/change_runs.html", {"runs": runs})
 
 
@@ -132,7 +133,7 @@ def change_run_list(request: PanelRequest) -> HttpResponse:
 def change_run(request: PanelRequest, change_run_id: int) -> HttpResponse:
     """Show how far a run is and what it found; htmx gets the moving part, or 204 if it has not changed."""
     _require(request)
-    display = DisplayChangeRun(verbs.run_for(request.user, change_run_id))
+    display = DisplayChangeRun(change_run_queries.run_for(request.user, change_run_id))
     if is_fragment(request) and request.GET.get("seen") == display.seen:
         return HttpResponse(status=204)
     rows = ChangeRunZone.objects.filter(run=display.run).order_by("pk")
@@ -150,7 +151,7 @@ def change_run(request: PanelRequest, change_run_id: int) -> HttpResponse:
 def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
     """Carry out what a dry run found."""
     _require(request)
-    dry_run = verbs.run_for(request.user, change_run_id)
+    dry_run = change_run_queries.run_for(request.user, change_run_id)
     display, form = DisplayChangeRun(dry_run), CarryOutForm(request.POST)
     if not form.is_valid():
         messages.error(request, gettext("The form cannot be read. Nothing was changed."))
@@ -174,7 +175,7 @@ def change_run_apply(request: PanelRequest, change_run_id: int) -> HttpResponse:
 def change_run_undo(request: PanelRequest, change_run_id: int) -> HttpResponse:
     """Take back what a run changed."""
     _require(request)
-    run = verbs.run_for(request.user, change_run_id)
+    run = change_run_queries.run_for(request.user, change_run_id)
     form = PublishingForm(request.POST)
     if not form.is_valid():
         messages.error(request, gettext("The form cannot be read. Nothing was changed."))
@@ -191,7 +192,7 @@ def change_run_undo(request: PanelRequest, change_run_id: int) -> HttpResponse:
 def change_run_cancel(request: PanelRequest, change_run_id: int) -> HttpResponse:
     """Cancel a run; what it changed stays."""
     _require(request)
-    run = verbs.run_for(request.user, change_run_id)
+    run = change_run_queries.run_for(request.user, change_run_id)
     try:
         verbs.cancel_run(run=run, by=request.user, now=timezone.now())
     except RunRefused as exc:
@@ -202,5 +203,5 @@ def change_run_cancel(request: PanelRequest, change_run_id: int) -> HttpResponse
 
 
 def _require(request: PanelRequest) -> None:
-    if not verbs.may_begin_runs(request.user):
+    if not change_run_queries.may_begin_runs(request.user):
         raise Forbidden(Permission.EDIT)

@@ -38,7 +38,7 @@ from dnspanel.zones.models import TRASH_DAYS, Channel, DnssecPolicy, Zone, ZoneA
 from dnspanel.zones.publishing import many_settings
 from dnspanel.zones.publishing.many_settings import Marks, ZoneSelection, ZonesOutcome, marks_of
 from dnspanel.zones.rights import access
-from dnspanel.zones.runs import change_runs
+from dnspanel.zones.runs import change_run_queries, change_runs
 from dnspanel.zones.runs.change_runs import Alike
 from dnspanel.zones.runs.policy_runs import may_begin_runs as may_begin_policy_runs
 from dnspanel.zones.settings.settings_of_zone import teams_to_choose_from
@@ -184,7 +184,7 @@ class ManyZonesForm(PanelForm):
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_many_zones(request: PanelRequest) -> HttpResponse:
     """Ask what is to be done with many zones; a POST shows what it comes to, and then does it."""
-    if not change_runs.may_begin_runs(request.user):
+    if not change_run_queries.may_begin_runs(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":
         initial = {"q": request.GET.get("q", "")[:LONGEST_SEARCH]}

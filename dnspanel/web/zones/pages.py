@@ -11,7 +11,6 @@ from django.urls import reverse
 from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_safe
 
-from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.people.list_looks import ListName
 from dnspanel.accounts.quotas.quota_amounts import Kind
@@ -20,12 +19,11 @@ from dnspanel.fleet.reads.queries import NodeStatus
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.transfer import servers
 from dnspanel.transfer.zone_templates import use
-from dnspanel.web.frame.forms import LONGEST_SEARCH, DeleteZoneForm
+from dnspanel.web.frame.forms import LONGEST_SEARCH
 from dnspanel.web.frame.layout import PanelRequest, say
 from dnspanel.web.frame.near_quotas import near_quotas
 from dnspanel.web.frame.new_zone_forms import MOST_REFUSALS, NewZoneForm
 from dnspanel.web.frame.read_once import statuses_of
-from dnspanel.web.frame.rows import row_address
 from dnspanel.web.frame.saved_views import look_in
 from dnspanel.web.frame.sorting import LONGEST_SORT, Column
 from dnspanel.web.frame.sorting import heads as heads_of
@@ -33,35 +31,24 @@ from dnspanel.web.frame.sync import Sync, sync_of
 from dnspanel.web.frame.variable_fields import VariablesForm
 from dnspanel.web.row_patterns import PatternRow
 from dnspanel.web.templatetags.panel import ago, count, idn
-from dnspanel.web.zones.from_template import (
-    Beginning,
-    beginning,
-    templates_to_choose_from,
-    using_of,
-    with_records,
-)
+from dnspanel.web.zones.from_template import Beginning, beginning, templates_to_choose_from, using_of, with_records
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import (
     HookRefused,
     KeptBack,
     Locked,
-    MassDeletion,
     NameRefused,
     NamesRefused,
     QuotaExceeded,
-    RightMissing,
     RuleViolations,
-    Unknown,
 )
 from dnspanel.zones.lists import queries
-from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
+from dnspanel.zones.models import TRASH_DAYS, Channel, Publication
 from dnspanel.zones.order.zone_order import BY_NAME, ZoneColumn, ZoneOrder, order_of
-from dnspanel.zones.plan import across_zones
-from dnspanel.zones.plan.guard import refuse_mass_deletion
 from dnspanel.zones.publishing import delegation, edit
 from dnspanel.zones.publishing.new_names import refusals_of
 from dnspanel.zones.rights import access
-from dnspanel.zones.runs import change_runs
+from dnspanel.zones.runs import change_run_queries
 from dnspanel.zones.runs.policy_runs import may_begin_runs
 from dnspanel.zones.search.complaints import unchecked_zones
 from dnspanel.zones.search.terms import FILTERS, Search, parse
@@ -196,7 +183,7 @@ def zone_list(request: PanelRequest) -> HttpResponse:
         "too_general": too_general,
         "unchecked": unchecked_zones(searched),
         "filters": FILTERS,
-        "may_change": change_runs.may_begin_runs(request.user),
+        "may_change": change_run_queries.may_begin_runs(request.user),
         "may_sign": may_begin_runs(request.user),
     }
     target = request.htmx.target if request.htmx else None
@@ -357,22 +344,6 @@ def _delegate(request: PanelRequest, zone_names: Sequence[str]) -> None:
         )
 
 
-def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) -> None:
-    """Draft that what delegated a deleted zone goes, and say so."""
-    try:
-        count = delegation.draft_removal(parent=parent, rrsets=traces, author=request.user, now=timezone.now())
-    except (RightMissing, QuotaExceeded, Unknown) as exc:
-        messages.error(request, gettext("The delegation in {name} stays: {exc}").format(name=parent.name, exc=exc))
-        return
-    if count:
-        messages.success(
-            request,
-            gettext("The end of the delegation in {name} is in your draft: review and publish it.").format(
-                name=parent.name
-            ),
-        )
-
-
 def _new_zone_page(
     request: PanelRequest, form: NewZoneForm, begins: Beginning | None = None, status: int = 200
 ) -> HttpResponse:
@@ -431,74 +402,3 @@ def _copy_of(begins: Beginning) -> Beginning:
     assert begins.variables is not None
     typed = begins.variables.data or begins.variables.initial
     return Beginning(begins.template, VariablesForm(typed, variables=begins.variables.variables))
-
-
-@require_http_methods(["GET", "HEAD", "POST"])
-def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show the form that asks for the zone's name; a POST moves the zone to the trash."""
-    zone = access.zone_for(request.user, zone_name, Right.DELETE_ZONE)
-    form = DeleteZoneForm(request.POST or None, zone_name=zone.name)
-    traces = delegation.traces_of(request.user, zone.name)
-    publication = _delete(form, zone, request) if form.is_valid() else None
-    if not form.is_bound:
-        _expect_hold(form, zone, request)
-    if publication is None:
-        nodes = sync_of(zone.sequence, statuses_of(request), zone=zone.name)
-        context = {
-            "zone": zone,
-            "form": form,
-            "nodes": nodes,
-            "days": TRASH_DAYS,
-            "parent": traces[0] if traces else None,
-            "traces": traces[1][:MOST_TRACES] if traces else [],
-            "more_traces": max(0, len(traces[1]) - MOST_TRACES) if traces else 0,
-            **_pointed_at(request, zone, traces[1] if traces else ()),
-            "undelegate": not form.is_bound or request.POST.get("undelegate") == "yes",
-        }
-        return render(request, "zones/delete.html", context, status=422 if form.is_bound else 200)
-    messages.success(
-        request, gettext("{name} is in the trash for {trash_days} days.").format(name=zone.name, trash_days=TRASH_DAYS)
-    )
-    if traces and request.POST.get("undelegate") == "yes":
-        _undelegate(request, *traces)
-    return redirect("publication", publication.sequence)
-
-
-def _pointed_at(request: PanelRequest, zone: Zone, traces: Sequence[RRset]) -> dict[str, object]:
-    """Return the records of other zones that point into this one, but those that the delegation consists of."""
-    found, has_more = across_zones.pointers_into(zone, request.user)
-    found = [pointer for pointer in found if pointer.rrset not in traces or pointer.rrset is None]
-    named = [
-        (row_address(each.zone.name, each.rrset.name, each.rrset.type), each)
-        for each in found
-        if each.zone is not None and each.rrset is not None
-    ][:MOST_TRACES]
-    return {"pointers": named, "more_pointers": len(found) - len(named), "is_pointed_at_more": has_more}
-
-
-def _expect_hold(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> None:
-    """Let the form ask for the number of zones at once if the guard would hold this deletion."""
-    try:
-        refuse_mass_deletion(author=request.user, count=1, now=timezone.now(), names=[zone.name])
-    except MassDeletion as exc:
-        form.mass_deletion = exc
-
-
-def _delete(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> Publication | None:
-    """Return the publication; None if the form has to ask for the number of zones first."""
-
-    def delete(*, confirmed: bool) -> Publication:
-        return edit.delete_zone(
-            zone=zone,
-            author=request.user,
-            channel=Channel.WEB,
-            now=timezone.now(),
-            reason=form.cleaned_data["reason"],
-            form_id=form.id,
-            confirmed=confirmed,
-        )
-
-    try:
-        return delete(confirmed=False)
-    except MassDeletion as exc:
-        return delete(confirmed=True) if form.hold(exc) else None

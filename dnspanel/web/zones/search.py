@@ -14,7 +14,7 @@ from dnspanel.web.frame.layout import PanelRequest, say
 from dnspanel.web.frame.read_once import statuses_of
 from dnspanel.web.frame.rows import DisplayRow, row_address
 from dnspanel.web.zones.pages import with_sync
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import queries, rrset_pages
 from dnspanel.zones.rights import access
 from dnspanel.zones.search.everywhere import Found, FoundPage, place_of, rrsets_found
 from dnspanel.zones.search.suggestions import suggestions
@@ -100,7 +100,9 @@ def _asks_for_zones(searched: Search) -> bool:
 
 def _displayed(found: Found) -> DisplayFound:
     rrset = found.rrset
-    row = DisplayRow(found.zone.name, queries.RRsetRow(Change(rrset.name, rrset.type, rrset, rrset), None, False, None))
+    row = DisplayRow(
+        found.zone.name, rrset_pages.RRsetRow(Change(rrset.name, rrset.type, rrset, rrset), None, False, None)
+    )
     url = row_address(found.zone.name, rrset.name, rrset.type)
     return DisplayFound(found.zone.name, row, url, found.complaint)
 

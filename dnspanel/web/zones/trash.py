@@ -17,7 +17,7 @@ from dnspanel.web.frame.forms import LONGEST_SEARCH, GoneForm
 from dnspanel.web.frame.layout import PanelRequest, say
 from dnspanel.web.frame.rows import display_rows
 from dnspanel.zones.errors import NameRefused, NameTaken, NotInTrash, QuotaExceeded, StillOnItsWay
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import queries, rrset_pages
 from dnspanel.zones.models import TRASH_DAYS, Channel, Zone, gone_at
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.rights import access
@@ -89,7 +89,9 @@ def zone_trashed(request: PanelRequest, zone_id: int) -> HttpResponse:
 
 def _trashed_page(request: PanelRequest, zone: Zone, form: GoneForm, status: int = 200) -> HttpResponse:
     assert zone.deleted_at is not None
-    page = queries.rrset_page(zone=zone, author=request.user, after=request.GET.get("after", ""), limit=ROWS_PER_PAGE)
+    page = rrset_pages.rrset_page(
+        zone=zone, author=request.user, after=request.GET.get("after", ""), limit=ROWS_PER_PAGE
+    )
     context = {
         "zone": zone,
         "gone_at": gone_at(zone.deleted_at),

@@ -2,7 +2,18 @@
 
 from django.urls import path
 
-from dnspanel.web.zones import change_runs, clone, many, pages, palette, restore_many, search, transferred, trash
+from dnspanel.web.zones import (
+    change_runs,
+    clone,
+    delete_zone,
+    many,
+    pages,
+    palette,
+    restore_many,
+    search,
+    transferred,
+    trash,
+)
 
 urlpatterns = [
     path("search/", search.search, name="search"),
@@ -23,5 +34,5 @@ urlpatterns = [
     path("zones/trash/<int:zone_id>/restore/", trash.zone_restore, name="zone-restore"),
     path("zones/trash/<int:zone_id>/gone/", trash.zone_gone, name="zone-gone"),
     path("zones/<zone:zone_name>/clone/", clone.zone_clone, name="zone-clone"),
-    path("zones/<zone:zone_name>/delete/", pages.zone_delete, name="zone-delete"),
+    path("zones/<zone:zone_name>/delete/", delete_zone.zone_delete, name="zone-delete"),
 ]

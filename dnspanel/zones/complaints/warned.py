@@ -11,7 +11,7 @@ from datetime import datetime
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.complaints.complaints import edits_adding, messages_of
-from dnspanel.zones.lists.queries import RRsetFilter, RRsetPage, RRsetRow, place_behind, rrset_page
+from dnspanel.zones.lists.rrset_pages import RRsetFilter, RRsetPage, RRsetRow, place_behind, rrset_page
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.plan.plan import names_near
 from dnspanel.zones.store import store_rrsets

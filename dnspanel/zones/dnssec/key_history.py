@@ -10,7 +10,7 @@ from datetime import datetime
 from enum import StrEnum
 
 from dnspanel.zones.dnssec import key_material
-from dnspanel.zones.dnssec.rollover import BACK, EMERGENCY, STAGES, Kind, Step, Use
+from dnspanel.zones.dnssec.rollover_stages import BACK, EMERGENCY, STAGES, Kind, Step, Use
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 from dnspanel.zones.models import Revision, Rollover, SigningChange, Zone, ZoneKey
 

@@ -8,7 +8,8 @@ from enum import StrEnum
 from dnspanel.texts import gettext, gettext_noop, joined, listed, ngettext
 from dnspanel.zones.dnssec.describe import describe_denial
 from dnspanel.zones.dnssec.key_material import ALGORITHMS, DEFAULT_ALGORITHM, KSK_FLAGS, ZSK_FLAGS
-from dnspanel.zones.dnssec.rollover import Kind, Refused, keys_to_replace
+from dnspanel.zones.dnssec.rollover import Refused, keys_to_replace
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.dnssec.signing_state import KeyRole, SigningState
 from replication.codec.dnssec import Nsec3
 

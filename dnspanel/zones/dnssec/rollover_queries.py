@@ -3,7 +3,8 @@
 from collections.abc import Collection
 
 from dnspanel.accounts.actors.actors import Person
-from dnspanel.zones.dnssec.rollover import BACK, EMERGENCY, STAGES, Kind, Refused, Step, keys_to_replace
+from dnspanel.zones.dnssec.rollover import Refused, keys_to_replace
+from dnspanel.zones.dnssec.rollover_stages import BACK, EMERGENCY, STAGES, Kind, Step
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.rights import access

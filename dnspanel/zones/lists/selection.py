@@ -5,7 +5,7 @@ from dataclasses import dataclass, field
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.errors import RightMissing
-from dnspanel.zones.lists.queries import RRsetFilter, RRsetRow, rrset_page, rrset_rows
+from dnspanel.zones.lists.rrset_pages import RRsetFilter, RRsetRow, rrset_page, rrset_rows
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.many_rrsets import Act, Refused, try_act
 from dnspanel.zones.rights.access import refuse_changes

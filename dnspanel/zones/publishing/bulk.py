@@ -7,86 +7,41 @@ whoever calls can record the sequence together with what it published.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from typing import TypeVar
 
-from django.db import IntegrityError, connection, transaction
+from django.db import transaction
 
-from dnspanel.accounts.actors.actors import Author, SystemRight, passes_rules, user_of
+from dnspanel.accounts.actors.actors import Author, SystemRight, passes_rules
 from dnspanel.accounts.actors.grants import Right
-from dnspanel.accounts.models import Team
-from dnspanel.advisory_locks import Lock, SqlLock, lock_until_commit
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import presigned_zones
 from dnspanel.zones.dnssec.trust import newly_broken
-from dnspanel.zones.errors import HookRefused, KeptBack, Locked, NameRefused, NameReserved, NamesRefused, NamesTaken
+from dnspanel.zones.errors import HookRefused
 from dnspanel.zones.governance.parts import Part
-from dnspanel.zones.governance.publish_guards import reasons_over, refused_zones
+from dnspanel.zones.governance.publish_guards import refused_zones
 from dnspanel.zones.governance.publish_hooks import after_hooks
 from dnspanel.zones.log.sequence_log import NewRevision, append_publication
 from dnspanel.zones.models import Change as StoredChange
 from dnspanel.zones.models import Operation, Publication, RevisionKind, Zone
-from dnspanel.zones.names import nesting
 from dnspanel.zones.plan import quotas
 from dnspanel.zones.plan.guard import refuse_mass_deletion
 from dnspanel.zones.plan.merge import Changes
 from dnspanel.zones.plan.readable import unreadable_in
+from dnspanel.zones.publishing.ready_zones import Beside, nothing, prefer_indexes
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import kept_from, locks_against
 from dnspanel.zones.store import find_zones, store_rrsets
-from dnspanel.zones.store.analyze_tables import analyze_if_grown
-from dnspanel.zones.store.last_serials import note_last_serials, raise_serials
+from dnspanel.zones.store.last_serials import note_last_serials
 from dnspanel.zones.store.store_rrsets import copy_rows as copy_rows
 from dnspanel.zones.store.store_rrsets import rrsets_of_zones as rrsets_of_zones
 from dnspanel.zones.store.stored_changes import change_of
 from dnspanel.zones.values import soa
-from dnspanel.zones.values.natural_order import natural_text
-from replication.dns import names, rdtypes
-from replication.dns.rrset import Change, Key, RRset, Serial
+from replication.dns import rdtypes
+from replication.dns.rrset import Change, Key, RRset
 
-# Where each node keeps its position; PDNS-LMDB's sentinel zone.
-RESERVED = "position.dnspanel.invalid."
-
-Beside = Callable[[Publication], object]
 R = TypeVar("R")
-
-# One array: Django looks at each of thousands of parameters several times. Name by name, because PostgreSQL takes
-# hundreds of them in an `ANY` for a reason to read the whole table.
-_EXISTING = """
-SELECT z.name, z.id, z.revision, z.serial FROM unnest(%s::text[]) AS wanted (name)
-CROSS JOIN LATERAL (SELECT * FROM zones_zone WHERE deleted_at IS NULL AND name = wanted.name LIMIT 1) AS z"""
-
-# One call at a time, so that its ids have none of another's between them: rows of LMDB lie by zone id, and those of an
-# import are put fastest where nothing else lies between them.
-_ALLOCATE = f"""
-WITH alone AS MATERIALIZED (
-    SELECT pg_get_serial_sequence('zones_zone', 'id')::regclass AS ids, {SqlLock.ZONE_IDS.until_commit}
-)
-SELECT nextval(ids) FROM alone, generate_series(1, %s)"""
-
-_COPY_ZONES = """
-COPY zones_zone (id, name, sort_name, serial, revision, rrset_count, created_at, changed_at, changed_by_id,
-    created_by_id, sequence, team_id) FROM STDIN"""
-
-
-@dataclass(frozen=True, slots=True)
-class BulkZone:
-    """A zone to be created: its id from `allocate_zone_ids`, the serial of its SOA, how many RRsets it has."""
-
-    id: int
-    name: str
-    serial: int
-    rrset_count: int
-
-
-@dataclass(frozen=True, slots=True)
-class ExistingZone:
-    """What a plan of the change of a zone has to remember of it."""
-
-    id: int
-    revision: int
-    serial: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -165,131 +120,6 @@ class _Published:
         crowded = _names_with_cname_and_more({**current, **back})
         stay += [key for key in back if key[0] in crowded]
         return {key: rrset for key, rrset in back.items() if key[0] not in crowded}, stay
-
-
-def nothing(publication: Publication) -> None:
-    """What runs beside a publication unless the caller has something."""
-
-
-def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:
-    """Those of these names that have a zone, in one query."""
-    with connection.cursor() as cursor:
-        cursor.execute(_EXISTING, [list(zone_names)])
-        return {name: ExistingZone(*row) for name, *row in cursor.fetchall()}
-
-
-def allocate_zone_ids(count: int) -> list[int]:
-    """Ids that no other zone has or will have, ascending and in a row."""
-    with connection.cursor() as cursor:
-        cursor.execute(_ALLOCATE, [count])
-        return sorted(id for (id,) in cursor.fetchall())
-
-
-@after_hooks
-def create_ready_zones(
-    *,
-    zones: Sequence[BulkZone],
-    rows: Callable[[], Iterable[bytes]],
-    acting: Acting,
-    team: Team | None = None,
-    beside: Beside = nothing,
-    signed: Collection[str] = (),
-) -> Publication:
-    """These zones exist with the RRsets that `rows` makes (of `copy_rows`), each at revision 1, in one publication.
-
-    `beside` signs those whose names are `signed`. A zone whose name had one begins above that one's last serial.
-    Or none does: raises NamesTaken with all names that have a zone,
-    NamesRefused with all that nobody or not this author may have (see
-    `nesting`), NameReserved, QuotaExceeded, HookRefused, or IntegrityError for rows that the
-    database refuses.
-    """
-    try:
-        with transaction.atomic(durable=True):
-            # Two at once fight for the same pages of the indexes: both take longer than one after the other, and what
-            # somebody edits meanwhile waits for both.
-            lock_until_commit(Lock.CREATION)
-            refuse_new_zones(zones=zones, author=acting.author, team=team)
-            new = insert_zones(zones=zones, rows=rows(), author=acting.author, now=acting.now, team=team)
-            own = [zone.id for zone in zones]
-            nesting.refuse_names(zone_names=[z.name for z in zones], own=own, author=acting.author, signed=signed)
-            try:
-                publication = append_publication(revisions=creations(new), acting=acting)
-            except (KeptBack, Locked):
-                _refuse_over(zones, acting.author, acting.reason, acting.now)
-                raise
-            beside(publication)
-            nesting.refuse_broken(zone_names=signed)
-    except IntegrityError as clash:
-        if taken := taken_names([zone.name for zone in zones]):
-            raise NamesTaken(taken) from clash
-        raise
-    analyze_if_grown()
-    return publication
-
-
-def _refuse_over(zones: Sequence[BulkZone], author: Author, reason: str, now: datetime) -> None:
-    """Raise NamesRefused with all of these new zones that rules of the zones above keep from the author."""
-    coming = [Zone(pk=zone.id, name=zone.name) for zone in zones]
-    kept = reasons_over(coming, author=author, reason=reason, now=now)
-    if kept:
-        raise NamesRefused({name: NameRefused(name, reason_against) for name, reason_against in kept.items()})
-
-
-def refuse_new_zones(*, zones: Sequence[BulkZone], author: Author, team: Team | None) -> None:
-    """Raise QuotaExceeded if these zones are too many, or one of them too large, for their author or their team."""
-    quotas.refuse_zones(author, team, len(zones))
-    quotas.refuse_rrsets(author, team, ((zone.name, zone.rrset_count) for zone in zones))
-
-
-def insert_zones(
-    *, zones: Sequence[BulkZone], rows: Iterable[bytes], author: Author, now: datetime, team: Team | None = None
-) -> list[BulkZone]:
-    """Write zones and their RRsets into their tables; return the zones with the serials that they begin with.
-
-    Where the name had a zone, that is above its last serial (`last_serials`). `append_publication` must follow in the
-    same transaction.
-    """
-    for zone in zones:
-        if names.is_within(zone.name, RESERVED):
-            raise NameReserved(zone.name)
-    user = user_of(author)
-    by = r"\N" if user is None else str(user.pk)
-    of_team = r"\N" if team is None else str(team.pk)
-    end = f"{now.isoformat()}\t{now.isoformat()}\t{by}\t{by}\t0\t{of_team}\n"
-    lines = (f"{z.id}\t{_copied_names(z.name)}\t{z.serial}\t0\t{z.rrset_count}\t{end}" for z in zones)
-    with connection.wrap_database_errors, connection.cursor() as cursor:
-        prefer_indexes()
-        with cursor.copy(_COPY_ZONES) as copy:
-            copy.write("".join(lines).encode())
-    found, expected = store_rrsets.copy_in(rows), sum(zone.rrset_count for zone in zones)
-    if found != expected:
-        raise ValueError(f"{found} RRsets came for {len(zones)} zones that have {expected}")
-    moved = raise_serials(zones={zone.name: (zone.id, Serial(zone.serial)) for zone in zones})
-    return [replace(zone, serial=moved[zone.id].value) if zone.id in moved else zone for zone in zones]
-
-
-def _copied_names(name: str) -> str:
-    """A zone's name and what it is sorted by, as COPY reads them."""
-    return f"{store_rrsets.copy_text(name)}\t{store_rrsets.copy_text(natural_text(name))}"
-
-
-def creations(zones: Iterable[BulkZone], kind: RevisionKind = RevisionKind.CREATE) -> list[NewRevision]:
-    """The first revision of each new zone."""
-    return [
-        NewRevision(zone.id, zone.name, kind, 1, zone.serial, zone.rrset_count, added=zone.rrset_count)
-        for zone in zones
-    ]
-
-
-def taken_names(names: Sequence[str]) -> list[str]:
-    """Those of the names that have a zone, and those that come twice; in their order."""
-    taken: dict[str, None] = {}
-    seen = set(existing_zones(names))
-    for name in names:
-        if name in seen:
-            taken[name] = None
-        seen.add(name)
-    return list(taken)
 
 
 def change_zones(
@@ -506,16 +336,6 @@ def _unreadable(zones: Mapping[int, Zone], decided: Mapping[int, Changes]) -> li
         if rrset is not None
     )
     return [(id, (violation.name, violation.type)) for id, violation in unreadable_in(coming)]
-
-
-def prefer_indexes() -> None:
-    """Until the end of the transaction, nothing is looked up by reading a whole table.
-
-    With a thousand ids in one query PostgreSQL may take that for the faster
-    way, and from statistics older than the last batch it cannot know better.
-    """
-    with connection.cursor() as cursor:
-        cursor.execute("SET LOCAL enable_seqscan = off")
 
 
 def _locked(zone_ids: Collection[int]) -> dict[int, Zone]:

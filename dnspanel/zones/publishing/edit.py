@@ -31,7 +31,7 @@ from dnspanel.zones.plan import quotas, readable
 from dnspanel.zones.plan.guard import refuse_mass_deletion
 from dnspanel.zones.plan.merge import Edit
 from dnspanel.zones.plan.plan import plan_zones
-from dnspanel.zones.publishing import bulk, pieces
+from dnspanel.zones.publishing import bulk, pieces, ready_zones
 from dnspanel.zones.publishing.first_signing import sign_new_zones
 from dnspanel.zones.publishing.restore import restorations
 from dnspanel.zones.rights import access
@@ -373,23 +373,23 @@ def _create(
     more_follows: bool = False,
 ) -> Publication:
     author, now, form_id = acting.author, acting.now, acting.form_id
-    ids = bulk.allocate_zone_ids(len(zones))
+    ids = ready_zones.allocate_zone_ids(len(zones))
     new = [
-        bulk.BulkZone(id, name, _serial_in(name, rrsets), len(rrsets))
+        ready_zones.BulkZone(id, name, _serial_in(name, rrsets), len(rrsets))
         for id, (name, rrsets) in zip(ids, zones, strict=True)
     ]
     rows = (store_rrsets.rows_of_zone(zone.id, name, rrsets) for zone, (name, rrsets) in zip(new, zones, strict=True))
     try:
         with transaction.atomic(durable=True):
-            bulk.refuse_new_zones(zones=new, author=author, team=team)
-            new = bulk.insert_zones(zones=new, rows=rows, author=author, now=now, team=team)
+            ready_zones.refuse_new_zones(zones=new, author=author, team=team)
+            new = ready_zones.insert_zones(zones=new, rows=rows, author=author, now=now, team=team)
             alongside()
             if kind == RevisionKind.AWAIT:
                 Zone.objects.filter(pk__in=ids).update(is_served=False)
             elif acting.channel != Channel.IMPORT:
                 sign_new_zones(zone_ids=ids, author=author, now=now)
             nesting.refuse_names(zone_names=[zone.name for zone in new], own=ids, author=author)
-            publication = append_publication(revisions=bulk.creations(new, kind), acting=acting, under=under)
+            publication = append_publication(revisions=ready_zones.creations(new, kind), acting=acting, under=under)
             last = publication if then is None else then()
             if more_follows or last != publication:
                 join_parts([publication, last])
@@ -399,7 +399,7 @@ def _create(
     except QuotaExceeded as refusal:
         return publication_of_form(form_id, otherwise=refusal)
     except IntegrityError as clash:
-        taken = bulk.taken_names([name for name, _ in zones])
+        taken = ready_zones.taken_names([name for name, _ in zones])
         return publication_of_form(form_id, otherwise=NameTaken(taken[0]) if taken else clash)
 
 

@@ -22,7 +22,7 @@ from dnspanel.zones.log.sequence_log import NewRevision, append_publication
 from dnspanel.zones.models import Channel, Epoch, LogHead, RevisionKind, Zone
 from dnspanel.zones.names import nesting
 from dnspanel.zones.plan.merge import Changes
-from dnspanel.zones.publishing import bulk
+from dnspanel.zones.publishing import bulk, ready_zones
 from dnspanel.zones.publishing.lost_keys import LostSigning, take_over_signings
 from dnspanel.zones.store import store_rrsets
 from dnspanel.zones.store.last_serials import last_serials
@@ -139,7 +139,7 @@ def _open(after: int, known: Known, by: Author, reason: str, now: datetime) -> E
 
 def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -> None:
     """One publication with a revision of each zone in the batch."""
-    bulk.prefer_indexes()
+    ready_zones.prefer_indexes()
     of_ours = {each.zone_id: each for each in batch if not isinstance(each, NewZone)}
     zones = {zone.pk: zone for zone in Zone.objects.select_for_update(no_key=True).filter(pk__in=list(of_ours))}
     deleted = [zone for zone in zones.values() if isinstance(of_ours[zone.pk], GoneZone) and zone.deleted_at is None]
@@ -158,7 +158,7 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
     take_over_signings(signings, by=by, now=now)
     revisions = [
         *gone,
-        *bulk.creations(new),
+        *ready_zones.creations(new),
         *(move.revision() for move in moves),
     ]
     if revisions:
@@ -167,22 +167,22 @@ def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -
         )
 
 
-def _refuse_others(live: Sequence[bulk.BulkZone | Zone], by: Author) -> None:
+def _refuse_others(live: Sequence[ready_zones.BulkZone | Zone], by: Author) -> None:
     nesting.refuse_rights(zone_names=[zone.name for zone in live], own=[zone.id for zone in live], author=by)
 
 
-def _with_ids(zones: Sequence[NewZone]) -> list[tuple[bulk.BulkZone, list[RRset]]]:
+def _with_ids(zones: Sequence[NewZone]) -> list[tuple[ready_zones.BulkZone, list[RRset]]]:
     """The zones with the ids that they get, and their RRsets with the serial that the zone begins with."""
     preferred = [zone.node_zone_id for zone in zones]
     taken = set(Zone.objects.filter(pk__in=preferred).values_list("pk", flat=True))
-    fresh = iter(bulk.allocate_zone_ids(len(taken))) if taken else iter(())
+    fresh = iter(ready_zones.allocate_zone_ids(len(taken))) if taken else iter(())
     made = []
     for zone in zones:
         id = next(fresh) if zone.node_zone_id in taken else zone.node_zone_id
         is_fixed = zone.signing is not None and zone.signing.state.presigned
         rrsets = [_moved_on(rrset) if rrset.type == rdtypes.SOA and not is_fixed else rrset for rrset in zone.rrsets]
         serial = next(soa.serial_of(rrset).value for rrset in rrsets if rrset.type == rdtypes.SOA)
-        made.append((bulk.BulkZone(id, zone.name, serial, len(rrsets)), rrsets))
+        made.append((ready_zones.BulkZone(id, zone.name, serial, len(rrsets)), rrsets))
     return made
 
 
@@ -190,11 +190,13 @@ def _moved_on(rrset: RRset) -> RRset:
     return soa.with_serial(rrset, soa.serial_of(rrset).next)
 
 
-def _insert(new: Sequence[tuple[bulk.BulkZone, Sequence[RRset]]], by: Author, now: datetime) -> Sequence[bulk.BulkZone]:
+def _insert(
+    new: Sequence[tuple[ready_zones.BulkZone, Sequence[RRset]]], by: Author, now: datetime
+) -> Sequence[ready_zones.BulkZone]:
     if not new:
         return ()
     rows = (store_rrsets.rows_of_zone(zone.id, zone.name, rrsets) for zone, rrsets in new)
-    return bulk.insert_zones(zones=[zone for zone, _ in new], rows=rows, author=by, now=now)
+    return ready_zones.insert_zones(zones=[zone for zone, _ in new], rows=rows, author=by, now=now)
 
 
 @dataclass(frozen=True, slots=True)

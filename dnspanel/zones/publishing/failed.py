@@ -29,7 +29,7 @@ from dnspanel.zones.models import (
     ZoneKey,
 )
 from dnspanel.zones.publishing import bulk
-from dnspanel.zones.publishing.bulk import Beside
+from dnspanel.zones.publishing.ready_zones import Beside
 from dnspanel.zones.publishing.transferred import stop_serving
 from dnspanel.zones.signals import publication_taken_back
 from dnspanel.zones.store.store_rrsets import rrsets_at_names

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.zones.errors import NameRefused, NameReserved, NameTaken
 from dnspanel.zones.names.nesting import refusals_by_others, refusals_for_everybody
-from dnspanel.zones.publishing.bulk import RESERVED, taken_names
+from dnspanel.zones.publishing.ready_zones import RESERVED, taken_names
 from replication.dns import names
 
 

@@ -29,9 +29,9 @@ from dnspanel.zones.log.sequence_log import NewRevision, append_publication, joi
 from dnspanel.zones.models import Publication, Revision, RevisionKind, Zone, gone_at
 from dnspanel.zones.names import nesting
 from dnspanel.zones.plan import quotas, readable
-from dnspanel.zones.publishing import bulk, pieces
-from dnspanel.zones.publishing.bulk import Beside, nothing
+from dnspanel.zones.publishing import bulk, pieces, ready_zones
 from dnspanel.zones.publishing.many_settings import MOST_ZONES, ZonesOutcome
+from dnspanel.zones.publishing.ready_zones import Beside, nothing
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import refuse_locked
 from dnspanel.zones.store import store_rrsets
@@ -266,7 +266,7 @@ def _bring_back(
     zones: Sequence[Zone], author: Author, reason: str, now: datetime, left: Mapping[int, str]
 ) -> tuple[list[NewRevision], ZonesOutcome]:
     """Make those of these zones live that may come back; return their revisions, and what becomes of each zone."""
-    bulk.prefer_indexes()
+    ready_zones.prefer_indexes()
     outcome = ZonesOutcome()
     coming = _coming(zones, author, reason, now, left, outcome)
     while coming:
@@ -304,7 +304,7 @@ def _coming(
         **{pk: str(refusal) for pk, refusal in readable.refusals_of_stored(trashed).items()},
         **left,
     }
-    taken = bulk.existing_zones([zone.name for zone in trashed])
+    taken = ready_zones.existing_zones([zone.name for zone in trashed])
     coming: dict[str, Zone] = {}
     for zone in sorted(trashed, key=lambda each: (each.deleted_at, each.pk), reverse=True):
         if refusal := _refusal(zone, author, kept, taken, coming):

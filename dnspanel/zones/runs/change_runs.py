@@ -8,24 +8,22 @@ what others changed since stays. What is done twice changes nothing.
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
 from django.db import transaction
 from django.db.models import QuerySet
 
-from dnspanel.accounts.actors.actors import Actor, Author, Person, actor_of
+from dnspanel.accounts.actors.actors import Actor, Author, actor_of
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
 from dnspanel.advisory_locks import Lock
 from dnspanel.texts import gettext, gettext_noop
-from dnspanel.zones.errors import ChangeRunUnknown, Forbidden, RightMissing, RunRefused, SettingsRefused, ZoneError
+from dnspanel.zones.errors import Forbidden, RightMissing, RunRefused, SettingsRefused, ZoneError
 from dnspanel.zones.lists.queries import found_zones
 from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import (
-    UNFINISHED_STATES,
     ChangeRun,
     ChangeRunZone,
     Channel,
@@ -41,6 +39,7 @@ from dnspanel.zones.publishing import bulk, many_settings, restore
 from dnspanel.zones.publishing.many_settings import Marks, ZonesOutcome
 from dnspanel.zones.rights import access
 from dnspanel.zones.runs import run_turns
+from dnspanel.zones.runs.change_run_queries import RIGHTS_OF_ACTS, Outcome, may_be_undone
 from dnspanel.zones.signals import change_run_begun
 from dnspanel.zones.signing import policies
 from dnspanel.zones.signing.policies import Target
@@ -52,21 +51,8 @@ _EVERY = 2**31
 _MOVED = gettext_noop("It was changed meanwhile, or a publish hook did not let it pass.")
 
 
-class Outcome(StrEnum):
-    """What a run finds in a zone."""
-
-    CHANGE = "change"
-    REFUSED = "refused"
-    SAME = "same"
-
-
 # Zones that a run lists of each outcome: those that change are what the next run is over.
 MOST_LISTED: Mapping[str, int] = {Outcome.CHANGE: _EVERY, Outcome.REFUSED: 1_000, Outcome.SAME: 0}
-_RIGHTS: Mapping[str, Right] = {
-    ZoneAct.DELETE: Right.DELETE_ZONE,
-    ZoneAct.POLICY: Right.DNSSEC,
-    ZoneAct.RESTORE: Right.DELETE_ZONE,
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,44 +160,9 @@ def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None 
     return _begin(_like(run, undo_of=run), by, now, form_id)
 
 
-def may_be_undone(run: ChangeRun) -> bool:
-    """Whether there is something that `undo_run` could take back."""
-    has_ended = run.state not in UNFINISHED_STATES
-    return has_ended and not run.dry_run and run.undo_of_id is None and bool(run.counts.get(Outcome.CHANGE))
-
-
 def cancel_run(*, run: ChangeRun, by: Author, now: datetime) -> None:
     """The run stops after the batch at hand; what was done stays. Raises RunRefused for one that has ended."""
     run_turns.cancel(run, by=by, now=now, action="zone.run_cancel")
-
-
-def may_begin_runs(person: Person) -> bool:
-    """Whether there may be a zone that this person may change in one of these ways."""
-    actor = actor_of(person)
-    return actor is not None and any(map(actor.may_somewhere, (Right.SETTINGS, *_RIGHTS.values())))
-
-
-def runs_visible_to(person: Person) -> "QuerySet[ChangeRun]":
-    """One's own; a token those that it began. The newest first."""
-    runs = ChangeRun.objects.select_related("author", "team", "policy").order_by("-pk")
-    actor = actor_of(person)
-    if actor is None:
-        return runs.none()
-    runs = runs.filter(author=actor.user)
-    return runs if actor.token is None else runs.filter(token=actor.token)
-
-
-def run_for(person: Person, run_id: int) -> ChangeRun:
-    """The run of this id. Raises ChangeRunUnknown."""
-    run = runs_visible_to(person).filter(pk=run_id).first()
-    if run is None:
-        raise ChangeRunUnknown
-    return run
-
-
-def unfinished_runs() -> list[int]:
-    """The runs that somebody should be working on; none while publishing is held."""
-    return run_turns.unfinished_ids(ChangeRun)
 
 
 def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.TURN_SECONDS) -> bool:
@@ -253,7 +204,7 @@ def _begin(run: ChangeRun, by: Author, now: datetime, form_id: UUID | None) -> C
 
 def _require_somewhere(by: Author, act: str) -> None:
     actor = None if by is None else actor_of(by)
-    if by is not None and (actor is None or not actor.may_somewhere(_RIGHTS.get(act, Right.SETTINGS))):
+    if by is not None and (actor is None or not actor.may_somewhere(RIGHTS_OF_ACTS.get(act, Right.SETTINGS))):
         raise Forbidden(Permission.EDIT)
 
 

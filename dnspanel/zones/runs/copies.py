@@ -7,7 +7,7 @@ from enum import StrEnum
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext
 from dnspanel.zones.errors import RightMissing
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.lists.selection import Selection
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.many_rrsets import Refused
@@ -65,7 +65,7 @@ def copies_of(*, selection: Selection, source: Zone, target: Zone, author: User,
             copies.refused.append(Refused(rrset, str(exc)))
         else:
             made[copy.name, copy.type] = copy
-    current = {row.change.key: row.change for row in queries.rrset_rows(zone=target, author=author, keys=made)}
+    current = {row.change.key: row.change for row in rrset_pages.rrset_rows(zone=target, author=author, keys=made)}
     for key, copy in made.items():
         here = current.get(key)
         now = here.after if here else None

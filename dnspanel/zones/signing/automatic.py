@@ -11,7 +11,7 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.policy import due
 from dnspanel.zones.dnssec.policy_queries import applied_to_zones, keys_made_at
 from dnspanel.zones.dnssec.queries import signing_of_zones
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.errors import ZoneError
 from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, DnssecPolicy, Rollover, Signing, Zone

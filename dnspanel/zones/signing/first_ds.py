@@ -8,7 +8,7 @@ from django.db.models import Exists, OuterRef, Q, QuerySet
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import zones_of
 from dnspanel.zones.dnssec.queries import signing_of_zones
-from dnspanel.zones.dnssec.rollover import Kind, Step
+from dnspanel.zones.dnssec.rollover_stages import Kind, Step
 from dnspanel.zones.dnssec.signing_state import DELETE
 from dnspanel.zones.models import DnssecPolicy, Rollover, Zone, ZoneKey
 from dnspanel.zones.names import nesting

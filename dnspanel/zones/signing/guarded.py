@@ -4,7 +4,7 @@ from collections.abc import Sequence
 
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting
-from dnspanel.zones.dnssec.rollover import WITHOUT_CDS, Kind
+from dnspanel.zones.dnssec.rollover_stages import WITHOUT_CDS, Kind
 from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
 from dnspanel.zones.errors import DnssecRefused
 from dnspanel.zones.log.sequence_log import Alongside, nothing

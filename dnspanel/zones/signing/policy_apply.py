@@ -12,8 +12,8 @@ from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.dnssec.policy import Act, Difference, Terms, adjusted, differences
 from dnspanel.zones.dnssec.policy_queries import Applied
 from dnspanel.zones.dnssec.queries import signing_of_zones
-from dnspanel.zones.dnssec.rollover import Kind
 from dnspanel.zones.dnssec.rollover_queries import rolling_zones
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.dnssec.wildcard_cuts import wildcard_cuts
 from dnspanel.zones.errors import DnssecRefused

@@ -12,9 +12,10 @@ from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting
-from dnspanel.zones.dnssec import key_material, rollover
+from dnspanel.zones.dnssec import key_material, rollover, rollover_stages
 from dnspanel.zones.dnssec.queries import other_keys_of
-from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Goal, Inputs, Kind, Outcome, Refused, Step, Stuck, Wait
+from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Inputs, Outcome, Refused, Stuck, Wait
+from dnspanel.zones.dnssec.rollover_stages import Goal, Kind, Step
 from dnspanel.zones.dnssec.served_ttls import ServedTtls, served_ttls
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned, PublishingOnHold, ZoneError
@@ -252,7 +253,7 @@ def with_look(inputs: Inputs, look: Look) -> Inputs:
 def _replaced(zone: Zone, kind: Kind, state: SigningState, author: Author, *, emergency: bool) -> Sequence[KeyState]:
     if not state.is_signed:
         raise NotSigned(zone.name)
-    if emergency and kind not in rollover.EMERGENCY:
+    if emergency and kind not in rollover_stages.EMERGENCY:
         raise DnssecRefused(gettext("Such a rollover cannot be an emergency."))
     if kind in {Kind.ALGORITHM, Kind.INSECURE}:
         is_other = kind is Kind.ALGORITHM

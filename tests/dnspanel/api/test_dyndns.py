@@ -371,7 +371,7 @@ def test_a_database_that_is_away_is_911(zone: Zone, ask: Ask, monkeypatch: pytes
     def fails(**_: object) -> None:
         raise DatabaseError("away")
 
-    monkeypatch.setattr(dyndns.direct, "publish_patches", fails)
+    monkeypatch.setattr(dyndns.zone_patches, "publish_patches", fails)
     assert ask(myip="192.0.2.7") == "911"
 
 

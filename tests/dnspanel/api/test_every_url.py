@@ -48,7 +48,7 @@ from dnspanel.webhooks.models import Delivery, Event, EventKind, Webhook
 from dnspanel.webhooks.publish_hooks import HookTerms
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.policy import Terms
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.drafts import draft, named_drafts
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_rules import ApprovalTerms, FreezeTimes, Scope

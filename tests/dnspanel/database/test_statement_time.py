@@ -1,4 +1,7 @@
-"""How long statements may take, and what is answered when one took longer."""
+"""How long statements may take, and what is answered when one took longer.
+
+Tests `dnspanel.environment` too.
+"""
 
 import json
 from collections.abc import Callable, Iterator
@@ -18,7 +21,7 @@ from dnspanel.database import silence, statement_time
 from dnspanel.database.base import open_with
 from dnspanel.environment import envseconds
 from dnspanel.web.zones import pages
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import queries, rrset_pages
 from dnspanel.zones.rights import access
 from tests.dnspanel.api.v1.calls import EVERYTHING, make_zone
 from tests.dnspanel.api.v1.conftest import MakeCaller
@@ -178,7 +181,7 @@ def test_a_search_on_a_page_is_422_in_its_list(browser: Browser, bob: User, monk
 @pytest.mark.usefixtures("short")
 def test_a_filter_of_records_is_422(browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
     make_zone("example.test.", "www A 192.0.2.1")
-    monkeypatch.setattr(queries, "rrset_page", wait_long)
+    monkeypatch.setattr(rrset_pages, "rrset_page", wait_long)
     client = browser(bob)
     page = client.get("/zones/example.test./", {"q": "www"})
     assert (page.status_code, "Too much to look through" in page.content.decode()) == (422, True)

@@ -338,7 +338,7 @@ def test_a_database_that_is_away_is_servfail(zone: Zone, key: Key, monkeypatch: 
     def fails(**_: object) -> None:
         raise DatabaseError("away")
 
-    monkeypatch.setattr(module.direct, "publish_patches", fails)
+    monkeypatch.setattr(module.zone_patches, "publish_patches", fails)
     assert rcode_of(key.ask(adds())) == "SERVFAIL"
     monkeypatch.setattr(module, "verify", lambda *_, **__: fails())
     (reply,) = replies(key.sign(adds()))

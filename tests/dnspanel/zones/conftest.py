@@ -8,7 +8,7 @@ from dnspanel.accounts.models import User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material
 from dnspanel.zones.models import Channel, Publication, Zone
-from dnspanel.zones.publishing import bulk, edit
+from dnspanel.zones.publishing import edit, ready_zones
 from dnspanel.zones.publishing.first_signing import BroughtSigning, record_first_signings
 from dnspanel.zones.signing.presigned import end_of
 from dnspanel.zones.store import store_rrsets
@@ -67,14 +67,14 @@ def presigned_zone(
         ]
         ordered = sorted(map(rdata.parse_signature, texts), key=lambda text: rdata.to_wire(rdtypes.RRSIG, text))
         rrsets.append(RRset(owner, rdtypes.RRSIG, 300, tuple(ordered)))
-    [zone_id] = bulk.allocate_zone_ids(1)
+    [zone_id] = ready_zones.allocate_zone_ids(1)
 
     def beside(publication: Publication) -> None:
         brought = BroughtSigning((), nsec3, presigned=True, end=end_of(end))
         record_first_signings(zones=[(zone_id, brought)], author=author, now=NOW)
 
-    bulk.create_ready_zones(
-        zones=[bulk.BulkZone(zone_id, name, 1, len(rrsets))],
+    ready_zones.create_ready_zones(
+        zones=[ready_zones.BulkZone(zone_id, name, 1, len(rrsets))],
         rows=lambda: [store_rrsets.rows_of_zone(zone_id, name, rrsets)],
         acting=Acting(author, Channel.IMPORT, NOW),
         beside=beside,

@@ -8,7 +8,7 @@ from urllib.parse import quote
 from dnspanel.accounts.actors.actor_form import actor_form
 from dnspanel.accounts.actors.actors import Actor
 from dnspanel.api.v2.http.visibility import seen
-from dnspanel.zones.lists.queries import RRsetRow
+from dnspanel.zones.lists.rrset_pages import RRsetRow
 from dnspanel.zones.log.history import HistoryRow
 from dnspanel.zones.models import RevisionKind
 from dnspanel.zones.plan.merge import Conflict

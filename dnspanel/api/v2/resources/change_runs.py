@@ -46,8 +46,9 @@ from dnspanel.zones.dnssec.policy_queries import policy_for
 from dnspanel.zones.errors import ChangeRunUnknown, PolicyUnknown
 from dnspanel.zones.models import ChangeRun, ChangeRunZone, ZoneAct
 from dnspanel.zones.rights import access
-from dnspanel.zones.runs import change_runs
-from dnspanel.zones.runs.change_runs import Alike, Outcome
+from dnspanel.zones.runs import change_run_queries, change_runs
+from dnspanel.zones.runs.change_run_queries import Outcome
+from dnspanel.zones.runs.change_runs import Alike
 from dnspanel.zones.search.terms import LONGEST_SEARCH
 
 SET_POLICY = "set-policy"
@@ -142,7 +143,7 @@ class ChangeRuns(V2View):
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
-        runs = change_runs.runs_visible_to(actor)
+        runs = change_run_queries.runs_visible_to(actor)
         return page_by_id(request, page, runs, each_as(change_run_json), newest_first=True)
 
     @extend_schema(operation_id="createChangeRun", request=ChangeRunSerializer, responses={202: ChangeRunSerializer})
@@ -170,7 +171,7 @@ class OneChangeRun(V2View):
 
         Answers with its state, its progress and how many zones had each outcome. A token sees the runs that it started.
         """
-        run = change_runs.run_for(actor_in(request), change_run_id)
+        run = change_run_queries.run_for(actor_in(request), change_run_id)
         return answer(change_run_json(run), headers={"ETag": tag_of(what_stays(run))})
 
     @extend_schema(operation_id="cancelChangeRun", responses={204: None})
@@ -180,9 +181,9 @@ class OneChangeRun(V2View):
         Stops a run that is under way. What it has done stays, and can be undone by a run with `undo_of`.
         """
         actor = actor_in(request)
-        run = change_runs.run_for(actor, change_run_id)
+        run = change_run_queries.run_for(actor, change_run_id)
         with conditional_write(
-            request, f"change-run/{change_run_id}", lambda: what_stays(change_runs.run_for(actor, change_run_id))
+            request, f"change-run/{change_run_id}", lambda: what_stays(change_run_queries.run_for(actor, change_run_id))
         ):
             change_runs.cancel_run(run=run, by=actor, now=timezone.now())
         return done()
@@ -201,7 +202,7 @@ class ChangeRunZones(V2View):
 
         All zones that it changes, and the first 1,000 that it refuses, with the outcome of each.
         """
-        page, run = page_request(request, int), change_runs.run_for(actor_in(request), change_run_id)
+        page, run = page_request(request, int), change_run_queries.run_for(actor_in(request), change_run_id)
         found = ChangeRunZone.objects.filter(run=run)
         if outcome := choice_parameter(request.query_params, "outcome", _OUTCOMES):
             found = found.filter(outcome=outcome)
@@ -250,7 +251,7 @@ def _begun(body: Mapping[str, Any], actor: Actor, form_id: UUID | None) -> Chang
 
 def _named(body: Mapping[str, Any], name: str, actor: Actor) -> ChangeRun:
     try:
-        return change_runs.run_for(actor, body[name])
+        return change_run_queries.run_for(actor, body[name])
     except ChangeRunUnknown as exc:
         raise bad_value(f"/{name}", str(exc)) from exc
 

@@ -30,7 +30,7 @@ from dnspanel.api.v2.schema.rollover_serializers import (
 )
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries, rollover_queries
-from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind
+from dnspanel.zones.dnssec.rollover_stages import EMERGENCY, Kind
 from dnspanel.zones.errors import RolloverUnknown
 from dnspanel.zones.models import Publication, Rollover, Zone
 from dnspanel.zones.rights import access

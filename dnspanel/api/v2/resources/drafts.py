@@ -41,7 +41,7 @@ from dnspanel.api.v2.schema.zone_serializers import PlansSerializer
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.named_drafts import NamedDraft
 from dnspanel.zones.errors import Conflicts
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from dnspanel.zones.publishing import revision
 from dnspanel.zones.rights import access
@@ -95,7 +95,7 @@ class DraftOperations(V2View):
         page_of_request = page_request(request, str, str)
         chosen = _zone_chosen(request, actor)
         zones = [chosen] if chosen is not None else list(dict.fromkeys(o.zone for o in _operations(actor)))
-        found: list[tuple[Zone, queries.RRsetRow, str]] = []
+        found: list[tuple[Zone, rrset_pages.RRsetRow, str]] = []
         after_zone, after = page_of_request.after or ("", "")
         for zone in zones:
             if zone.name >= after_zone and len(found) <= page_of_request.limit:
@@ -288,14 +288,14 @@ def _draft_json(actor: Actor) -> dict[str, Any]:
 
 
 def _operation_json(actor: Actor, zone: Zone, key: Key) -> dict[str, Any]:
-    row = queries.rrset_row(zone=zone, author=actor.user, name=key[0], type=key[1])
+    row = rrset_pages.rrset_row(zone=zone, author=actor.user, name=key[0], type=key[1])
     return operation_json(zone.name, row)
 
 
-def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, queries.RRsetRow, str]]:
+def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, rrset_pages.RRsetRow, str]]:
     """Operations of one zone with the cursor behind each."""
-    page = queries.rrset_page(
-        zone=zone, author=actor.user, filters=queries.RRsetFilter(in_draft=True), after=after, limit=limit
+    page = rrset_pages.rrset_page(
+        zone=zone, author=actor.user, filters=rrset_pages.RRsetFilter(in_draft=True), after=after, limit=limit
     )
     visibility = access.visibility_of(actor, zone)
     rows = [row for row in page.rows if visibility is None or visibility(*row.change.key)]

@@ -29,7 +29,7 @@ from dnspanel.api.v2.schema.zone_serializers import (
 from dnspanel.database.statement_time import searching_for
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.lists.find_rrsets import BEFORE_ALL, StoredKey, between, last_compared
-from dnspanel.zones.lists.queries import finds_in
+from dnspanel.zones.lists.rrset_pages import finds_in
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
 from dnspanel.zones.plan.merge import Changes

@@ -8,7 +8,7 @@ from dnspanel.api.v2.schema.actor_serializers import ActorSerializer
 from dnspanel.api.v2.schema.dnssec_serializers import MOST_NUMBER, made_algorithm
 from dnspanel.api.v2.schema.fields import Choice, Flag, Integer, Shape
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
-from dnspanel.zones.dnssec.rollover import EMERGENCY, Kind, Step
+from dnspanel.zones.dnssec.rollover_stages import EMERGENCY, Kind, Step
 
 _KINDS = [(str(kind), str(kind)) for kind in Kind]
 _STEPS = [(str(step), str(step)) for step in Step]

@@ -30,11 +30,11 @@ from dnspanel.web.editor.rrsets import require_rrset
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.frame.read_once import statuses_of
-from dnspanel.web.frame.rows import DisplayDiff, display_diffs
+from dnspanel.web.frame.row_diffs import DisplayDiff, display_diffs
 from dnspanel.web.frame.sync import Sync, sync_of
 from dnspanel.zones.dnssec import queries as dnssec
 from dnspanel.zones.errors import CannotUndo
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import queries, rrset_pages
 from dnspanel.zones.log.history import HistoryFilters, HistoryRow, RRsetDiff
 from dnspanel.zones.models import Channel, Revision, RevisionKind, Zone
 from dnspanel.zones.publishing import revision
@@ -231,7 +231,7 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
             (each, DisplayDiff(zone.name, diff), _who_url(request, zone, name, type_, each.row))
             for each, (_, diff) in zip(revisions, found, strict=True)
         ],
-        "row": queries.rrset_row(zone=zone, author=request.user, name=name, type=type_),
+        "row": rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type_),
         "expiry": expiry_of(zone, (name, type_)),
     }
     return render_zone(request, zone, "history", "editor/record_history.html", context)

@@ -12,7 +12,8 @@ from django.views.decorators.http import require_POST, require_safe
 
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.texts import gettext, gettext_lazy
-from dnspanel.web.editor.review.review import changes_context, checks_of
+from dnspanel.web.editor.review.review import changes_context
+from dnspanel.web.editor.review.review_display import checks_of
 from dnspanel.web.frame.forms import OwnClockField, PanelForm, id_in
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.templatetags.panel import moment

@@ -2,13 +2,10 @@
 
 import hashlib
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
-from datetime import datetime, timedelta
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID, uuid4
 
-from django.conf import settings
 from django.contrib import messages
 from django.http import HttpResponse
 from django.shortcuts import redirect, render
@@ -21,18 +18,14 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quotas import Usage
-from dnspanel.fleet.models import NodeState
-from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.lines.rrset_form import RRsetForm
-from dnspanel.web.editor.review.conflicts import DisplayConflict, display_conflicts
 from dnspanel.web.editor.review.named_draft_context import named_draft_context
-from dnspanel.web.editor.review.review_call import ApiCall, call_of
+from dnspanel.web.editor.review.review_display import DisplayPlan, checks_of, displayed_plans, effect_of, page_of
 from dnspanel.web.editor.review.review_form import PublishForm
 from dnspanel.web.editor.zone_head import zone_head
 from dnspanel.web.frame.layout import PanelRequest, is_in_drawer
 from dnspanel.web.frame.near_quotas import near_quotas
-from dnspanel.web.frame.rows import DisplayDiff, capitalized, rrset_query
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.discarded import discard, discarded_by, take_back
 from dnspanel.zones.drafts.named_drafts import NamedDraft, draft_in_hand, named_draft, request_of
@@ -50,7 +43,6 @@ from dnspanel.zones.errors import (
     RuleViolations,
 )
 from dnspanel.zones.governance.publish_guards import freezes_now
-from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.plan.plan import ZonePlan
 from dnspanel.zones.plan.quotas import rrset_limit
@@ -58,99 +50,6 @@ from dnspanel.zones.publishing import revision
 from dnspanel.zones.requests import publish_requests, request_status
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Severity
-from replication.dns import rdata
-from replication.dns.rrset import Change, RRset
-
-# Changes on one page of a review, and violations of one code that are listed: a draft may have 20,000 of each.
-CHANGES_PER_PAGE = 200
-MOST_LISTED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class DisplayCheck:
-    """Violations of one code, which one tick accepts: the first of them, and how many more there are."""
-
-    code: str
-    severity: str
-    violations: tuple["LinkedViolation", ...]
-    more: int = 0
-
-    @property
-    def count(self) -> int:
-        """How many there are, listed or not."""
-        return len(self.violations) + self.more
-
-
-@dataclass(frozen=True, slots=True)
-class Page:
-    """Which of the changes a page of the review shows; numbers from 1."""
-
-    number: int
-    total: int
-
-    @property
-    def last(self) -> int:
-        """The number of the last page."""
-        return max(1, -(-self.total // CHANGES_PER_PAGE))
-
-    @property
-    def begin(self) -> int:
-        """How many changes stand on the pages before."""
-        return (self.number - 1) * CHANGES_PER_PAGE
-
-    @property
-    def end(self) -> int:
-        """How many changes stand on the pages up to this one."""
-        return min(self.total, self.begin + CHANGES_PER_PAGE)
-
-    @property
-    def first_change(self) -> int:
-        """The number of the first change on the page."""
-        return self.begin + 1
-
-    @property
-    def previous(self) -> int:
-        """The number of the page before, 0 for the first."""
-        return self.number - 1
-
-    @property
-    def next(self) -> int:
-        """The number of the page after, 0 for the last."""
-        return self.number + 1 if self.number < self.last else 0
-
-
-@dataclass(frozen=True, slots=True)
-class LinkedViolation:
-    """A violation, with the zone and the URL query of its row."""
-
-    message: str
-    zone: str
-    query: str
-
-
-@dataclass(frozen=True, slots=True)
-class DisplayPlan:
-    """One zone of the review."""
-
-    plan: ZonePlan
-    diffs: list[DisplayDiff]
-    conflicts: list[DisplayConflict]
-    already_so: list[DisplayDiff]
-    next_revision: int
-    call: ApiCall | None  # when asked for
-    conflicts_left_out: int
-
-
-@dataclass(frozen=True, slots=True)
-class Effect:
-    """What publishing means for nodes and for the caches of resolvers."""
-
-    names: int
-    nodes: int
-    old_until: datetime | None
-    old_ttl: int
-    old_name: str
-    missing_ttl: int  # how long a resolver may remember that an added name did not exist
 
 
 @require_http_methods(["GET", "HEAD", "POST"])
@@ -315,7 +214,7 @@ def review_page(
         "notes": [check for check in checks if check.severity == Severity.NOTE],
         "conflicts": conflicts,
         "conflicts_are_own": _all_are_by(request.user, display),
-        "effect": _effect(plans, timezone.now()),
+        "effect": effect_of(plans, timezone.now()),
         "near_quotas": [
             *(near_quotas(request.user, Kind.OPERATIONS) if of is None else ()),
             *_nearly_full(request.user, plans),
@@ -339,9 +238,9 @@ def changes_context(
 ) -> dict[str, Any]:
     """Return what the list of changes shows of these plans: a page of them, in the form that the address says."""
     as_call = request.GET.get("as") == "call"
-    page = _page(request.GET.get("page", ""), sum(len(plan.changes) + len(plan.already_so) for plan in plans))
+    page = page_of(request.GET.get("page", ""), sum(len(plan.changes) + len(plan.already_so) for plan in plans))
     return {
-        "plans": list(_displayed(plans, page, resolving, resolving_id, as_call=as_call)),
+        "plans": list(displayed_plans(plans, page, resolving, resolving_id, as_call=as_call)),
         "zones": len(plans),
         "page": page,
         "merges": sum(len(plan.changes) for plan in plans),
@@ -384,84 +283,6 @@ def _nearly_full(author: User, plans: Sequence[ZonePlan]) -> list[str]:
             if usage.is_near:
                 found.append(gettext("{name} will have {message}").format(name=plan.zone.name, message=usage.message))
     return found
-
-
-def _page(text: str, total: int) -> Page:
-    """Return the page that is asked for, or the nearest that there is."""
-    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 1
-    return Page(min(max(1, number), Page(1, total).last), total)
-
-
-def _displayed(
-    plans: Sequence[ZonePlan], page: Page, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool
-) -> Iterator[DisplayPlan]:
-    """Yield the zones of which the page shows something. Conflicts come before everything else, on the first page."""
-    before = 0
-    for plan in plans:
-        changes = [*plan.changes, *plan.already_so]
-        begin, end = max(0, page.begin - before), max(0, page.end - before)
-        before += len(changes)
-        conflicts = plan.conflicts if page.number == 1 else ()
-        if changes[begin:end] or conflicts:
-            yield DisplayPlan(
-                plan=plan,
-                diffs=[_display_change(plan.zone.name, change) for change in plan.changes[begin:end]],
-                conflicts=display_conflicts(plan.zone, conflicts[:MOST_LISTED], resolving, resolving_id),
-                already_so=[
-                    _display_change(plan.zone.name, change)
-                    for change in changes[max(begin, len(plan.changes)) : end]
-                    if _shape(change)
-                ],
-                next_revision=plan.zone.revision + 1,
-                call=call_of(plan, settings.PANEL_URL) if as_call else None,
-                conflicts_left_out=max(0, len(conflicts) - MOST_LISTED),
-            )
-
-
-def _shape(change: Change) -> RRset | None:
-    return change.after or change.before
-
-
-def _display_change(zone: str, change: Change) -> DisplayDiff:
-    return DisplayDiff(zone, queries.diff(change))
-
-
-def checks_of(plans: Sequence[ZonePlan]) -> list[DisplayCheck]:
-    """Return the violations of the plans, grouped by code, in the order of the rules: errors first."""
-    grouped: dict[tuple[str, str], list[LinkedViolation]] = {}
-    for plan in plans:
-        for violation in plan.violations:
-            linked = LinkedViolation(
-                capitalized(violation.message, name=violation.name),
-                plan.zone.name,
-                rrset_query(violation.name, violation.type),
-            )
-            grouped.setdefault((violation.severity, violation.code), []).append(linked)
-    return [
-        DisplayCheck(code, severity, tuple(found[:MOST_LISTED]), max(0, len(found) - MOST_LISTED))
-        for (severity, code), found in grouped.items()
-    ]
-
-
-def _effect(plans: Sequence[ZonePlan], now: datetime) -> Effect:
-    changes = [change for plan in plans for change in plan.changes]
-    old = [change.before for change in changes if change.before is not None]
-    slowest = max(old, key=lambda rrset: rrset.ttl, default=None)
-    active = sum(status.node.state == NodeState.ACTIVE for status in node_statuses(now=now))
-    added_in = [plan for plan in plans if plan.added]
-    return Effect(
-        names=len({(plan.zone.pk, change.name) for plan in plans for change in plan.changes}),
-        nodes=active,
-        old_until=now + timedelta(seconds=slowest.ttl) if slowest else None,
-        old_ttl=slowest.ttl if slowest else 0,
-        old_name=f"{slowest.name} {rdata.type_to_text(slowest.type)}" if slowest else "",
-        missing_ttl=max((_negative_ttl(plan.soa_before) for plan in added_in), default=0),
-    )
-
-
-def _negative_ttl(soa: RRset | None) -> int:
-    """Return the seconds "no such name" is cached (RFC 2308): the smaller of the SOA's TTL and its last field."""
-    return min(soa.ttl, int(soa.rdata[0].split(" ")[-1])) if soa else 0
 
 
 def fingerprint(plans: Sequence[ZonePlan]) -> str:

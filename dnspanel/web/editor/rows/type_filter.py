@@ -1,7 +1,7 @@
 """The types that the editor's filter offers, each with how many RRsets of it there are."""
 
 from dnspanel.accounts.models import User
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Zone
 from replication.dns import rdata, rdtypes
 
@@ -10,5 +10,5 @@ TYPE_NAMES = sorted(rdata.type_to_text(type) for type in rdtypes.SERVED_TYPES)
 
 def types_of(zone: Zone, author: User) -> list[tuple[str, int]]:
     """Return (mnemonic, number of RRsets) of each type as the author sees the zone, most frequent first."""
-    counted = [(rdata.type_to_text(type), count) for type, count in queries.type_counts(zone=zone, author=author)]
+    counted = [(rdata.type_to_text(type), count) for type, count in rrset_pages.type_counts(zone=zone, author=author)]
     return sorted(counted, key=lambda item: (-item[1], item[0]))

@@ -30,7 +30,7 @@ from dnspanel.zones.builders.pieces import Builder, built
 from dnspanel.zones.builders.spf import SpfBuilder, Term, present_spf, terms_of
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import BadFields
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import TemplateKind, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rules.violations import Violation
@@ -218,7 +218,7 @@ def _present(request: PanelRequest, zone: Zone, keys: Sequence[Key]) -> dict[Key
     """Return those of the RRsets that there are, as the author sees them."""
     found = {}
     for name, type_ in keys:
-        row = queries.rrset_row(zone=zone, author=request.user, name=name, type=type_)
+        row = rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type_)
         if row.change.after is not None:
             found[name, type_] = row.change.after
     return found

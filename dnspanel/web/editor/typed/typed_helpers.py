@@ -15,7 +15,7 @@ from dnspanel.web.editor.lines.quick_add import Doubled, read_owner
 from dnspanel.web.editor.typed.typed_values import TypedInput, TypedValues
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.errors import BadFields
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Zone
 from dnspanel.zones.typed import computed
 from dnspanel.zones.typed.layouts import Layout
@@ -181,7 +181,7 @@ def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValu
 def _addresses(request: PanelRequest, zone: Zone, name: str, type: int) -> Iterator[str]:
     absolute = _absolute(name, zone)
     if absolute and names.is_within(absolute, zone.name):
-        row = queries.rrset_row(zone=zone, author=request.user, name=absolute, type=type)
+        row = rrset_pages.rrset_row(zone=zone, author=request.user, name=absolute, type=type)
         yield from row.change.after.served if row.change.after else ()
 
 

@@ -24,7 +24,7 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.conditions import LogInputs
 from dnspanel.zones.dnssec import key_material, policy_queries, queries
 from dnspanel.zones.dnssec.policy import Terms
-from dnspanel.zones.dnssec.rollover import Kind, Step
+from dnspanel.zones.dnssec.rollover_stages import Kind, Step
 from dnspanel.zones.dnssec.served_ttls import served_ttls
 from dnspanel.zones.errors import DnssecRefused, RightMissing
 from dnspanel.zones.log.hold import hold, release

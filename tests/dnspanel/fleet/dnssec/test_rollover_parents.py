@@ -9,7 +9,7 @@ from dnspanel.accounts.models import User
 from dnspanel.fleet.dnssec import exchange
 from dnspanel.fleet.dnssec.rollover_parents import ASK_EVERY, ParentAnswer, ask_parents
 from dnspanel.fleet.models import Divergence
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.signing import rollovers

@@ -15,7 +15,7 @@ from dnspanel.fleet.models import AheadReport, AheadZone, Choice
 from dnspanel.texts import speaking
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.dnssec.trust import broken_by
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.publishing import zone_patches

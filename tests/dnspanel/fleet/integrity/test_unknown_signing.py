@@ -14,7 +14,7 @@ from dnspanel.fleet.models import Choice
 from dnspanel.publish.models import SealingKey
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.models import Rollover, Zone, ZoneKey
 from dnspanel.zones.signing import rollovers, sign
 from replication.codec.dnssec import Nsec3

@@ -14,7 +14,7 @@ from dnspanel.publish.encoding.stall import stalls
 from dnspanel.publish.models import Segment
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.log.signing_log import change_signing
 from dnspanel.zones.models import LogHead, Zone
 from dnspanel.zones.publishing import bulk, edit

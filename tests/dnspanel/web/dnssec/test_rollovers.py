@@ -14,7 +14,7 @@ from dnspanel.accounts.models import Role, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.policy import Terms
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.models import Rollover, Zone
 from dnspanel.zones.signing import policies, rollovers, sign
 from replication.codec.dnssec import Nsec3

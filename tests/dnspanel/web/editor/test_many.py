@@ -6,7 +6,7 @@ import pytest
 from playwright.sync_api import Page, expect
 
 from dnspanel.accounts.models import User
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Operation, Zone
 from replication.dns.notes import Notes
 from replication.dns.rdtypes import A
@@ -24,7 +24,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 
 def drafted(bob: User, zone: Zone) -> list[object]:
-    rows = [queries.rrset_row(zone=zone, author=bob, name=o.name, type=o.type) for o in Operation.objects.all()]
+    rows = [rrset_pages.rrset_row(zone=zone, author=bob, name=o.name, type=o.type) for o in Operation.objects.all()]
     return sorted((row.change.after for row in rows), key=str)
 
 

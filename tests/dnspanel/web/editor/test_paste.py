@@ -6,7 +6,7 @@ from dnspanel.accounts.models import User
 from dnspanel.counted_lines import TooManyLines
 from dnspanel.web.editor.lines.pasted_table import mapping_of, read_table
 from dnspanel.web.editor.lines.quick_add import PastedLine, read_lines
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Operation, Zone
 from replication.dns.rrset import RRset
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
@@ -32,7 +32,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 
 def wanted(bob: User, zone: Zone, name: str, type: int = 1) -> RRset | None:
-    return queries.rrset_row(zone=zone, author=bob, name=name, type=type).change.after
+    return rrset_pages.rrset_row(zone=zone, author=bob, name=name, type=type).change.after
 
 
 def test_each_line_says_what_it_is_or_what_is_wrong(zone: Zone, browser: Browser, bob: User) -> None:

@@ -7,7 +7,7 @@ from dnspanel.accounts.models import User
 from dnspanel.web.editor.lines.rrset_form import digest_of
 from dnspanel.web.frame.rows import row_id
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.publishing import revision
 from replication.dns.notes import Notes
@@ -27,7 +27,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 
 def now_of(author: User, zone: Zone, name: str, type: int = 1) -> RRset | None:
-    return queries.rrset_row(zone=zone, author=author, name=name, type=type).change.after
+    return rrset_pages.rrset_row(zone=zone, author=author, name=name, type=type).change.after
 
 
 def fields_of(client: Client, query: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ from dnspanel.web.frame.rows import row_id
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.complaints import warned
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import find_rrsets, queries, rrset_order
+from dnspanel.zones.lists import find_rrsets, rrset_order, rrset_pages
 from dnspanel.zones.lists.rrset_order import RRsetColumn
 from dnspanel.zones.models import Channel, Operation, Zone
 from dnspanel.zones.order import display_order
@@ -37,7 +37,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 
 def wanted(author: User, zone: Zone, name: str, type: int = 1) -> RRset | None:
-    return queries.rrset_row(zone=zone, author=author, name=name, type=type).change.after
+    return rrset_pages.rrset_row(zone=zone, author=author, name=name, type=type).change.after
 
 
 def add(client: Client, line: str, **fields: str) -> tuple[int, str]:

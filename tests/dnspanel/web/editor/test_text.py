@@ -12,7 +12,7 @@ from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.transfer import zone_text
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Channel, Operation, Zone
 from dnspanel.zones.publishing import revision
 from replication.dns.rrset import RRset
@@ -44,7 +44,7 @@ def opened(client: Any, query: str = "") -> dict[str, str]:
 
 
 def as_drafted(bob: User, zone: Zone, name: str, type: int = 1) -> RRset | None:
-    return queries.rrset_row(zone=zone, author=bob, name=name, type=type).change.after
+    return rrset_pages.rrset_row(zone=zone, author=bob, name=name, type=type).change.after
 
 
 def text_with(form: dict[str, str], old: str, new: str) -> dict[str, str]:
@@ -113,7 +113,7 @@ def test_what_somebody_publishes_meanwhile_stays_or_is_a_conflict(
     [operation] = Operation.objects.all()
     assert operation.name == "shop.example.test."
     client.post(ADDRESS, text_with(form, "www 300 IN A 192.0.2.1\n", "") | {"act": "save"})
-    row = queries.rrset_row(zone=zone, author=bob, name="www.example.test.", type=1)
+    row = rrset_pages.rrset_row(zone=zone, author=bob, name="www.example.test.", type=1)
     assert row.conflict
     assert row.change.after == rr("www 300 A 192.0.2.2")
 

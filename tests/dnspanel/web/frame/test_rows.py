@@ -2,17 +2,9 @@
 
 import pytest
 
-from dnspanel.web.frame.rows import (
-    DisplayDiff,
-    DisplayRow,
-    capitalized,
-    display_diffs,
-    display_rows,
-    row_id,
-    row_order,
-    rrset_query,
-)
-from dnspanel.zones.lists.queries import RRsetRow
+from dnspanel.web.frame.row_diffs import DisplayDiff, display_diffs
+from dnspanel.web.frame.rows import DisplayRow, capitalized, display_rows, row_id, row_order, rrset_query
+from dnspanel.zones.lists.rrset_pages import RRsetRow
 from dnspanel.zones.log.history import diff
 from replication.dns.rrset import Change, RRset
 

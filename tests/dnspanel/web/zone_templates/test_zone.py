@@ -13,7 +13,7 @@ from dnspanel.transfer.zone_templates import edit
 from dnspanel.transfer.zone_templates.edit import Text
 from dnspanel.web.zone_templates.zone import Applying
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Operation, TemplateKind, TemplateLink, Zone, ZoneTemplate
 from replication.dns import rdtypes
 from tests.dnspanel.transfer.zone_templates.conftest import IP, MakeTemplate
@@ -73,7 +73,7 @@ def test_a_preview_changes_nothing_and_what_is_ticked_is_drafted(
     assert client.post(path, sent)["Location"] == f"/zones/{ZONE}?in=draft".replace(ZONE + "?", ZONE + "/?")
     assert {operation.type for operation in Operation.objects.all()} == {rdtypes.A, rdtypes.MX}
     assert not TemplateLink.objects.exists()
-    row = queries.rrset_row(zone=zone, author=bob, name=ZONE, type=rdtypes.MX)
+    row = rrset_pages.rrset_row(zone=zone, author=bob, name=ZONE, type=rdtypes.MX)
     assert row.change.after == rr("@ 300 MX 10 mx.example.net.")
 
 
@@ -143,7 +143,7 @@ def test_a_snippet_goes_to_a_name(client: Client, make_template: MakeTemplate, z
     preview = client.post(path, {"name": "@"})
     sent = {"name": "@", "act": "add", "seen": applying_of(preview).seen, "step": list(ticks(preview))}
     assert client.post(path, sent).status_code == 302
-    after = queries.rrset_row(zone=zone, author=bob, name=ZONE, type=rdtypes.MX).change.after
+    after = rrset_pages.rrset_row(zone=zone, author=bob, name=ZONE, type=rdtypes.MX).change.after
     assert after == rr("@ 300 MX 10 mail | 20 backup")
 
 

@@ -1,4 +1,4 @@
-"""The list of zones, new ones, deletion and the trash."""
+"""The list of zones, new ones, deletion (`zones.delete_zone`) and the trash."""
 
 import re
 from typing import Any

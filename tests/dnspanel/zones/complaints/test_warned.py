@@ -8,7 +8,7 @@ from dnspanel.zones.complaints import warned
 from dnspanel.zones.complaints.warned import warned_rrset_page
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import find_rrsets
-from dnspanel.zones.lists.queries import RRsetFilter
+from dnspanel.zones.lists.rrset_pages import RRsetFilter
 from dnspanel.zones.models import Zone
 from dnspanel.zones.order import display_order
 from replication.dns import rdata

@@ -15,8 +15,9 @@ from enum import StrEnum
 from itertools import product
 from typing import TypeVar
 
-from dnspanel.zones.dnssec import rollover
-from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Goal, Inputs, Kind, Step, Ttls
+from dnspanel.zones.dnssec import rollover, rollover_stages
+from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Inputs, Ttls
+from dnspanel.zones.dnssec.rollover_stages import Goal, Kind, Step
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 
 EPOCH = datetime(2030, 1, 1, tzinfo=UTC)
@@ -373,7 +374,7 @@ def _met(
 
 def _goals_of(kind: Kind) -> frozenset[Goal]:
     """The goals that can matter to it."""
-    stages = (*rollover.STAGES[kind], *rollover.BACK[kind])
+    stages = (*rollover_stages.STAGES[kind], *rollover_stages.BACK[kind])
     return frozenset({Goal.HAS_OLD}).union(*(stage.parent for stage in stages)) if kind is not Kind.ZSK else frozenset()
 
 

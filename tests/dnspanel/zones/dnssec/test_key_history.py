@@ -9,7 +9,7 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_history, queries
 from dnspanel.zones.dnssec.ds_seen import note_ds
 from dnspanel.zones.dnssec.key_history import Event, Expected, KeyHistory, expected_of, histories_of
-from dnspanel.zones.dnssec.rollover import Kind, Step
+from dnspanel.zones.dnssec.rollover_stages import Kind, Step
 from dnspanel.zones.models import Rollover, Zone, ZoneKey
 from dnspanel.zones.signing import rollovers, sign
 from tests.dnspanel.zones.conftest import MakeZone

@@ -16,7 +16,7 @@ from dnspanel.zones.dnssec.policy import (
     differences,
     due,
 )
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from replication.codec.dnssec import Nsec3
 from tests.people import NOW

@@ -6,24 +6,9 @@ from datetime import UTC, datetime, timedelta
 
 import pytest
 
-from dnspanel.zones.dnssec import rollover
-from dnspanel.zones.dnssec.rollover import (
-    BACK,
-    STAGES,
-    Act,
-    AskForDs,
-    Caches,
-    Done,
-    Goal,
-    Inputs,
-    Kind,
-    Refused,
-    Stage,
-    Step,
-    Stuck,
-    Ttls,
-    Wait,
-)
+from dnspanel.zones.dnssec import rollover, rollover_stages
+from dnspanel.zones.dnssec.rollover import Act, AskForDs, Done, Inputs, Refused, Stuck, Ttls, Wait
+from dnspanel.zones.dnssec.rollover_stages import BACK, STAGES, Caches, Goal, Kind, Stage, Step
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from tests.dnspanel.zones.dnssec import rollover_model
 from tests.dnspanel.zones.dnssec.rollover_model import Bogus, Deadlock, Trouble, case, explore
@@ -179,7 +164,7 @@ def test_the_model_sees_that_a_raised_ttl_is_ignored(monkeypatch: pytest.MonkeyP
     ("kind", "step"), [(Kind.ZSK, Step.SIGN), (Kind.ALGORITHM, Step.PUBLISH), (Kind.KSK, Step.DS), (Kind.CSK, Step.DS)]
 )
 def test_the_model_sees_a_way_back_that_is_too_short(monkeypatch: pytest.MonkeyPatch, kind: Kind, step: Step) -> None:
-    monkeypatch.setitem(rollover._CANCELLED, (kind, step), Step.UNDONE)  # type: ignore[arg-type]
+    monkeypatch.setitem(rollover_stages._CANCELLED, (kind, step), Step.UNDONE)  # type: ignore[arg-type]
     with pytest.raises(Bogus):
         explore(case(kind, split=SPLIT.get(kind, True), troubles=MUTATED))
 
@@ -270,7 +255,7 @@ def test_it_is_cancelled_where_that_is_safe_and_otherwise_says_why_not() -> None
     assert rollover.cancel(inputs(step=Step.DS), withdrawn=True) == Act(inputs().state, Step.WITHDRAW)
 
 
-@pytest.mark.parametrize("kind", list(rollover.EMERGENCY))
+@pytest.mark.parametrize("kind", list(rollover_stages.EMERGENCY))
 def test_an_emergency_says_what_it_breaks_and_replaces_the_key_at_once(kind: Kind) -> None:
     text = rollover.breakage(kind, Ttls(7200, 300, 86_400))
     assert "SERVFAIL" in text

@@ -14,8 +14,9 @@ from dnspanel.zones.dnssec.trust import broken_by
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import NamesRefused, RuleViolations, SignedAtParent
 from dnspanel.zones.models import AcceptedBreak, Channel, RRset, Zone
-from dnspanel.zones.publishing import bulk, edit, revision, zone_patches
-from dnspanel.zones.publishing.bulk import BulkZone, ZoneChange
+from dnspanel.zones.publishing import bulk, edit, ready_zones, revision, zone_patches
+from dnspanel.zones.publishing.bulk import ZoneChange
+from dnspanel.zones.publishing.ready_zones import BulkZone
 from dnspanel.zones.rules.rules import BREAKING_DS
 from dnspanel.zones.signing import sign
 from dnspanel.zones.store import store_rrsets
@@ -136,7 +137,7 @@ def test_no_new_zone_brings_a_ds_that_leads_to_no_key(child: Zone, zone: Zone, m
     edit.delete_zone(zone=zone, author=None, channel="web", now=LATER)
     lines = ["child 300 NS ns1.example.net.", f"child 300 DS {WRONG}"]
     with pytest.raises(NamesRefused, match="holds a DS for child"):
-        bulk.create_ready_zones(
+        ready_zones.create_ready_zones(
             zones=[BulkZone(900, zone.name, 1, 4)],
             rows=lambda: [
                 store_rrsets.rows_of_zone(

@@ -26,7 +26,7 @@ from dnspanel.zones.errors import (
     QuotaExceeded,
     RightMissing,
 )
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import queries, rrset_pages
 from dnspanel.zones.models import Draft, Operation, Zone
 from dnspanel.zones.publishing import revision
 from dnspanel.zones.rights import access
@@ -282,7 +282,7 @@ def test_a_conflict_is_found_when_it_is_published_and_settled_when_it_is_taken_u
     named.take_up(author=bob, named=move, now=NOW)
     draft.resolve(author=bob, operation_id=Operation.objects.get().pk, choice="mine", now=NOW)
     revision.publish(author=bob, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
-    assert queries.rrset_row(zone=zone, author=bob, name="www." + ZONE, type=rdtypes.A).change.before == rr(
+    assert rrset_pages.rrset_row(zone=zone, author=bob, name="www." + ZONE, type=rdtypes.A).change.before == rr(
         "www 60 A 192.0.2.8"
     )
 

@@ -32,7 +32,7 @@ from dnspanel.zones.errors import (
 from dnspanel.zones.governance import publish_rules
 from dnspanel.zones.governance.publish_rules import ApprovalTerms, FreezeTimes, Scope
 from dnspanel.zones.models import ApprovalRule, Channel, Freeze, PublishRequest, RequestState, Zone
-from dnspanel.zones.publishing import bulk, clone, edit, restore, revision, zone_patches
+from dnspanel.zones.publishing import clone, edit, ready_zones, restore, revision, zone_patches
 from dnspanel.zones.publishing.bulk import ZoneChange, change_zones, delete_zones, undo_zone_changes
 from dnspanel.zones.publishing.expiry import expiry_of, remove_due, set_expiry
 from dnspanel.zones.settings.settings_of_zone import change_settings
@@ -360,10 +360,10 @@ BELOW = "deep.www.example.test."
 
 
 def create_ready(zone: Zone, author: User) -> None:
-    [id] = bulk.allocate_zone_ids(1)
+    [id] = ready_zones.allocate_zone_ids(1)
     content = [rr(f"{BELOW} 60 SOA ns1.test. h.test. 1 2 3 4 5")]
-    bulk.create_ready_zones(
-        zones=[bulk.BulkZone(id, BELOW, 1, 1)],
+    ready_zones.create_ready_zones(
+        zones=[ready_zones.BulkZone(id, BELOW, 1, 1)],
         rows=lambda: [store_rrsets.rows_of_zone(id, BELOW, content)],
         acting=Acting(author, Channel.IMPORT, NOW),
     )

@@ -9,10 +9,10 @@ from hypothesis import strategies as st
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import by_name, find_rrsets, queries
+from dnspanel.zones.lists import by_name, find_rrsets, rrset_pages
 from dnspanel.zones.lists.by_name import Places, in_order, place_of
-from dnspanel.zones.lists.queries import RRsetFilter, RRsetRow
 from dnspanel.zones.lists.rrset_order import RRsetColumn, RRsetOrder
+from dnspanel.zones.lists.rrset_pages import RRsetFilter, RRsetRow
 from dnspanel.zones.models import NamePlace, RRset, SearchProgress, Zone
 from dnspanel.zones.order import display_order
 from dnspanel.zones.store import store_rrsets
@@ -43,7 +43,7 @@ def owner_of(row: RRsetRow) -> str:
     return names.owner_text(row.change.name, ZONE)
 
 
-def pages(read: Callable[..., queries.RRsetPage], limit: int) -> list[RRsetRow]:
+def pages(read: Callable[..., rrset_pages.RRsetPage], limit: int) -> list[RRsetRow]:
     rows: list[RRsetRow] = []
     after, turns = "", 0
     while True:
@@ -55,8 +55,8 @@ def pages(read: Callable[..., queries.RRsetPage], limit: int) -> list[RRsetRow]:
         assert turns < 100
 
 
-def all_of(zone: Zone, author: User, limit: int, filters: RRsetFilter = queries.EVERYTHING) -> list[RRsetRow]:
-    return pages(lambda **at: queries.rrset_page(zone=zone, author=author, filters=filters, **at), limit)
+def all_of(zone: Zone, author: User, limit: int, filters: RRsetFilter = rrset_pages.EVERYTHING) -> list[RRsetRow]:
+    return pages(lambda **at: rrset_pages.rrset_page(zone=zone, author=author, filters=filters, **at), limit)
 
 
 def keys_of(rows: list[RRsetRow]) -> list[tuple[bytes, int]]:
@@ -70,15 +70,17 @@ def test_host2_stands_before_host10_and_the_apex_first(large: Zone, bob: User) -
         rows = all_of(large, bob, limit)
         assert [owner_of(row) for row in rows] == expected
         assert [row.change.type for row in rows[:2]] == [6, 2]
-        down = pages(lambda **at: queries.sorted_rrset_page(zone=large, author=bob, order=BY_NAME_DOWN, **at), limit)
+        down = pages(
+            lambda **at: rrset_pages.sorted_rrset_page(zone=large, author=bob, order=BY_NAME_DOWN, **at), limit
+        )
         assert [owner_of(row) for row in down] == expected[::-1]
         assert [row.change.type for row in down[-2:]] == [6, 2]
 
 
 def test_a_jump_begins_where_the_name_is_or_would_be(large: Zone, bob: User) -> None:
     for at, first in (("h10", "h10"), ("h11", "h100"), ("h3", "h10"), ("h0", "h1"), ("zz", "")):
-        after = queries.place_before(large, f"{at}.{ZONE}")
-        rows = queries.rrset_page(zone=large, author=bob, after=after, limit=1).rows
+        after = rrset_pages.place_before(large, f"{at}.{ZONE}")
+        rows = rrset_pages.rrset_page(zone=large, author=bob, after=after, limit=1).rows
         assert [owner_of(row) for row in rows] == ([first] if first else [])
 
 
@@ -122,12 +124,12 @@ def test_a_filter_looks_at_a_bounded_number_of_names_and_finds_all_page_by_page(
     large: Zone, bob: User, monkeypatch: pytest.MonkeyPatch, filters: RRsetFilter, most: int
 ) -> None:
     monkeypatch.setattr(by_name, "MOST_COMPARED", most)
-    monkeypatch.setattr(queries, "_few_of_large_zone", lambda *terms: None)
+    monkeypatch.setattr(rrset_pages, "_few_of_large_zone", lambda *terms: None)
     expected = in_order([(relative_key(f"{owner}.{ZONE}", ZONE), 1) for owner in OWNERS], None)
     for limit in (1, 3, 100):
         assert keys_of(all_of(large, bob, limit, filters)) == expected
     rare = RRsetFilter(types=frozenset({16}))
-    first = queries.rrset_page(zone=large, author=bob, filters=rare, limit=1)
+    first = rrset_pages.rrset_page(zone=large, author=bob, filters=rare, limit=1)
     assert (first.stopped_at == "") is (most > 4)
     assert [owner_of(row) for row in all_of(large, bob, 1, rare)] == ["h10"]
 
@@ -135,7 +137,7 @@ def test_a_filter_looks_at_a_bounded_number_of_names_and_finds_all_page_by_page(
 def test_a_filter_that_finds_few_is_answered_in_full(large: Zone, bob: User, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(by_name, "MOST_COMPARED", 1)
     for filters in (RRsetFilter(text="type:txt"), RRsetFilter(types=frozenset({16})), RRsetFilter(text="h10 type:txt")):
-        page = queries.rrset_page(zone=large, author=bob, filters=filters)
+        page = rrset_pages.rrset_page(zone=large, author=bob, filters=filters)
         assert ([owner_of(row) for row in page.rows], page.stopped_at) == (["h10"], "")
 
 
@@ -150,10 +152,10 @@ def test_a_large_zone_whose_names_have_no_places_yet_is_complete_too(
     assert len(found) == 16
     assert found == (expected if most > 16 else sorted(found, key=find_rrsets.display_key))
     if most == 3:
-        with pytest.raises(queries.TooManyToSort):
-            queries.sorted_rrset_page(zone=large, author=bob, order=BY_NAME_DOWN)
-    between = queries.place_behind(large, (f"h2.{ZONE}", 1))
-    rest = queries.rrset_page(zone=large, author=bob, after=between)
+        with pytest.raises(rrset_pages.TooManyToSort):
+            rrset_pages.sorted_rrset_page(zone=large, author=bob, order=BY_NAME_DOWN)
+    between = rrset_pages.place_behind(large, (f"h2.{ZONE}", 1))
+    rest = rrset_pages.rrset_page(zone=large, author=bob, after=between)
     assert keys_of(list(rest.rows)) == in_order(found, (relative_key(f"h2.{ZONE}", ZONE), 1))
 
 
@@ -180,7 +182,7 @@ def test_pages_have_every_rrset_once_in_one_order(
     store_rrsets.replace_rrsets((large.pk, ZONE, rrset) for rrset in rrsets)
     display_order.place_changed(large.pk, [relative_key(rrset.name, ZONE) for rrset in rrsets])
     SearchProgress.objects.update(sequence=large.sequence)
-    read = lambda **at: queries.rrset_page(zone=large, author=bob, descending=descending, **at)  # noqa: E731
+    read = lambda **at: rrset_pages.rrset_page(zone=large, author=bob, descending=descending, **at)  # noqa: E731
     found = keys_of(pages(read, limit))
     assert len(found) == len(rrsets) + 2
     assert found == in_order(set(found), None, descending=descending)

@@ -9,8 +9,8 @@ from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import find_rrsets, queries
-from dnspanel.zones.lists.queries import RRsetFilter
+from dnspanel.zones.lists import find_rrsets, rrset_pages
+from dnspanel.zones.lists.rrset_pages import RRsetFilter
 from dnspanel.zones.models import RRset as StoredRRset
 from dnspanel.zones.models import Zone
 from dnspanel.zones.order import display_order
@@ -38,7 +38,9 @@ def pages(zone: Zone, author: User, text: str, limit: int = 100) -> list[tuple[l
     found: list[tuple[list[str], str]] = []
     after = ""
     while True:
-        page = queries.rrset_page(zone=zone, author=author, filters=RRsetFilter(text=text), after=after, limit=limit)
+        page = rrset_pages.rrset_page(
+            zone=zone, author=author, filters=RRsetFilter(text=text), after=after, limit=limit
+        )
         owners = [names.relative_text(row.change.name, ZONE) for row in page.rows]
         found.append((owners, names.relative_text(page.stopped_at, ZONE) if page.stopped_at else ""))
         if not (after := page.next_after):
@@ -94,9 +96,9 @@ def test_texts_say_where_to_look_and_what_is_found_is_the_same(
 
 
 def test_a_statement_compares_no_more_than_it_may(bob: User, zone: Zone) -> None:
-    for after in ("", queries.rrset_page(zone=zone, author=bob, filters=RRsetFilter(text="x")).next_after):
+    for after in ("", rrset_pages.rrset_page(zone=zone, author=bob, filters=RRsetFilter(text="x")).next_after):
         with CaptureQueriesContext(connection) as captured:
-            queries.rrset_page(zone=zone, author=bob, filters=RRsetFilter(text="absent"), after=after)
+            rrset_pages.rrset_page(zone=zone, author=bob, filters=RRsetFilter(text="absent"), after=after)
         for query in captured.captured_queries:
             assert _rows_read(query["sql"]) <= 10 + 1  # the one that the page begins behind
 

@@ -13,8 +13,8 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import find_rrsets, queries
-from dnspanel.zones.lists.queries import RRsetFilter, RRsetRow
+from dnspanel.zones.lists import find_rrsets, queries, rrset_pages
+from dnspanel.zones.lists.rrset_pages import RRsetFilter, RRsetRow
 from dnspanel.zones.models import RRset, Zone
 from dnspanel.zones.publishing import edit, revision
 from dnspanel.zones.rights import access
@@ -34,12 +34,14 @@ def want(author: User, zone: Zone, *lines: str) -> None:
         draft.replace_rrset(author=author, zone=zone, rrset=rr(line), now=NOW)
 
 
-def full_page(zone: Zone, author: User, filters: RRsetFilter = queries.EVERYTHING, limit: int = 100) -> list[RRsetRow]:
+def full_page(
+    zone: Zone, author: User, filters: RRsetFilter = rrset_pages.EVERYTHING, limit: int = 100
+) -> list[RRsetRow]:
     """All rows, page by page."""
     rows: list[RRsetRow] = []
     after = ""
     while True:
-        page = queries.rrset_page(zone=zone, author=author, filters=filters, after=after, limit=limit)
+        page = rrset_pages.rrset_page(zone=zone, author=author, filters=filters, after=after, limit=limit)
         rows.extend(page.rows)
         after = page.next_after
         if not after:
@@ -173,8 +175,8 @@ class TestRRsetPage:
             rr("www 60 A 192.0.2.1"),
         )
         assert row.operation_id is not None
-        assert row == queries.rrset_row(zone=zone, author=bob, name="www." + ZONE, type=A)
-        assert queries.rrset_row(zone=zone, author=bob, name="none." + ZONE, type=A).change.after is None
+        assert row == rrset_pages.rrset_row(zone=zone, author=bob, name="www." + ZONE, type=A)
+        assert rrset_pages.rrset_row(zone=zone, author=bob, name="none." + ZONE, type=A).change.after is None
 
     @pytest.mark.parametrize("limit", [1, 2, 3, 7])
     def test_pages_of_any_size_show_each_row_once(self, bob: User, zone: Zone, limit: int) -> None:
@@ -225,13 +227,13 @@ class TestRRsetPage:
     def test_a_page_takes_four_queries_at_most(self, bob: User, make_zone: MakeZone) -> None:
         zone = make_zone(*(f"h{i} 300 A 192.0.2.{i}" for i in range(1, 200)))
         want(bob, zone, "h3 60 A 192.0.2.3", "x 300 A 192.0.2.4")
-        for filters, most in ((queries.EVERYTHING, 4), (RRsetFilter(text="h"), 4), (RRsetFilter(in_draft=True), 3)):
+        for filters, most in ((rrset_pages.EVERYTHING, 4), (RRsetFilter(text="h"), 4), (RRsetFilter(in_draft=True), 3)):
             with CaptureQueriesContext(connection) as captured:
-                queries.rrset_page(zone=zone, author=bob, filters=filters)
+                rrset_pages.rrset_page(zone=zone, author=bob, filters=filters)
             assert len(captured) <= most
 
     def test_a_cursor_that_is_none_of_ours_means_the_start(self, bob: User, zone: Zone) -> None:
-        assert len(queries.rrset_page(zone=zone, author=bob, after="nonsense").rows) == 6
+        assert len(rrset_pages.rrset_page(zone=zone, author=bob, after="nonsense").rows) == 6
 
 
 def test_a_page_of_a_large_zone_is_read_along_its_key(bob: User, zone: Zone) -> None:
@@ -247,14 +249,14 @@ def test_a_page_of_a_large_zone_is_read_along_its_key(bob: User, zone: Zone) -> 
 
 def test_types_are_counted_with_those_that_the_draft_adds(bob: User, alice: User, zone: Zone) -> None:
     want(bob, zone, "@ 300 TXT text", "new 300 A 192.0.2.3", "www 60 A 192.0.2.1")
-    assert queries.type_counts(zone=zone, author=bob) == ((1, 3), (2, 1), (5, 1), (6, 1), (15, 1), (16, 1))
-    assert queries.type_counts(zone=zone, author=alice) == queries.type_counts(zone=zone)
+    assert rrset_pages.type_counts(zone=zone, author=bob) == ((1, 3), (2, 1), (5, 1), (6, 1), (15, 1), (16, 1))
+    assert rrset_pages.type_counts(zone=zone, author=alice) == rrset_pages.type_counts(zone=zone)
 
 
 def test_types_are_counted_in_zones_that_are_not_too_large(zone: Zone) -> None:
-    assert queries.type_counts(zone=zone) == ((1, 2), (2, 1), (5, 1), (6, 1), (15, 1))
-    zone.rrset_count = queries.COUNTED_RRSETS + 1
-    assert queries.type_counts(zone=zone) == ()
+    assert rrset_pages.type_counts(zone=zone) == ((1, 2), (2, 1), (5, 1), (6, 1), (15, 1))
+    zone.rrset_count = rrset_pages.COUNTED_RRSETS + 1
+    assert rrset_pages.type_counts(zone=zone) == ()
 
 
 def test_a_draft_is_summed_up_per_zone(alice: User, bob: User, zone: Zone) -> None:

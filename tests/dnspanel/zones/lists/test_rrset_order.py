@@ -7,9 +7,8 @@ from django.db.models import QuerySet
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import find_rrsets, queries, rrset_order
+from dnspanel.zones.lists import find_rrsets, rrset_order, rrset_pages
 from dnspanel.zones.lists.by_name import place_of
-from dnspanel.zones.lists.queries import RRsetFilter, RRsetRow
 from dnspanel.zones.lists.rrset_order import (
     AS_EDITED,
     RRsetColumn,
@@ -18,6 +17,7 @@ from dnspanel.zones.lists.rrset_order import (
     TooManyToSort,
     rrset_order_of,
 )
+from dnspanel.zones.lists.rrset_pages import RRsetFilter, RRsetRow
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.order import display_order
 from dnspanel.zones.publishing import revision
@@ -75,7 +75,7 @@ def pages(zone: Zone, author: User, order: RRsetOrder, filters: RRsetFilter, lim
     rows: list[RRsetRow] = []
     after = ""
     while True:
-        page = queries.sorted_rrset_page(
+        page = rrset_pages.sorted_rrset_page(
             zone=zone, author=author, order=order, filters=filters, after=after, limit=limit
         )
         rows += page.rows
@@ -92,7 +92,7 @@ def pages(zone: Zone, author: User, order: RRsetOrder, filters: RRsetFilter, lim
 def test_each_order_has_the_rows_of_the_editor_once(
     zone: Zone, bob: User, order: RRsetOrder, filters: RRsetFilter
 ) -> None:
-    rows = queries.rrset_page(zone=zone, author=bob, filters=filters).rows
+    rows = rrset_pages.rrset_page(zone=zone, author=bob, filters=filters).rows
     assert len(rows) >= 4
     by_name = sorted(rows, key=lambda row: place_of(key_of(row)))
     expected = sorted(by_name, key=lambda row: sort_key(order, row), reverse=order.descending)  # type: ignore[arg-type]
@@ -108,7 +108,7 @@ def test_in_a_large_zone_what_is_the_same_in_a_column_comes_by_canonical_order(
 ) -> None:
     if order.column is RRsetColumn.NAME:
         return
-    rows = queries.rrset_page(zone=zone, author=bob).rows
+    rows = rrset_pages.rrset_page(zone=zone, author=bob).rows
     expected = sorted(sorted(rows, key=key_of), key=lambda row: sort_key(order, row), reverse=order.descending)  # type: ignore[arg-type,return-value]
     if order.column is RRsetColumn.COMMENT:
         expected.sort(key=lambda row: sort_key(order, row) == "")
@@ -169,10 +169,10 @@ def test_a_column_of_a_zone_too_large_for_it_is_refused_until_a_search_finds_few
     monkeypatch.setitem(rrset_order.MOST_SORTED, RRsetColumn.VALUE, 5)
     for filters in (RRsetFilter(), RRsetFilter(text="h")):
         with pytest.raises(TooManyToSort):
-            queries.sorted_rrset_page(zone=zone, author=bob, order=RRsetOrder(RRsetColumn.VALUE), filters=filters)
-    assert queries.sorted_rrset_page(zone=zone, author=bob, order=RRsetOrder(RRsetColumn.TTL)).rows
+            rrset_pages.sorted_rrset_page(zone=zone, author=bob, order=RRsetOrder(RRsetColumn.VALUE), filters=filters)
+    assert rrset_pages.sorted_rrset_page(zone=zone, author=bob, order=RRsetOrder(RRsetColumn.TTL)).rows
     mine = RRsetFilter(in_draft=True)
-    assert queries.sorted_rrset_page(zone=zone, author=bob, order=RRsetOrder(RRsetColumn.VALUE), filters=mine).rows
+    assert rrset_pages.sorted_rrset_page(zone=zone, author=bob, order=RRsetOrder(RRsetColumn.VALUE), filters=mine).rows
 
 
 @pytest.mark.parametrize(
@@ -180,8 +180,8 @@ def test_a_column_of_a_zone_too_large_for_it_is_refused_until_a_search_finds_few
 )
 def test_what_is_no_cursor_is_the_beginning(zone: Zone, bob: User, after: str) -> None:
     order = RRsetOrder(RRsetColumn.TTL)
-    first = queries.sorted_rrset_page(zone=zone, author=bob, order=order)
-    assert queries.sorted_rrset_page(zone=zone, author=bob, order=order, after=after) == first
+    first = rrset_pages.sorted_rrset_page(zone=zone, author=bob, order=order)
+    assert rrset_pages.sorted_rrset_page(zone=zone, author=bob, order=order, after=after) == first
 
 
 def test_an_order_is_read_from_a_url() -> None:
@@ -193,7 +193,7 @@ def test_an_order_is_read_from_a_url() -> None:
 @pytest.mark.django_db(transaction=True)
 def test_each_rrset_knows_the_revision_that_changed_it_last(zone: Zone, alice: User) -> None:
     def changed_in() -> dict[str, int]:
-        rows = queries.rrset_page(zone=zone, author=alice).rows
+        rows = rrset_pages.rrset_page(zone=zone, author=alice).rows
         found = {names.owner_text(row.change.name, ZONE): row.changed_in for row in rows if row.change.type == 1}
         return {name: found[name] for name in ("h6", "h7")}
 
@@ -227,8 +227,8 @@ def test_in_a_large_zone_what_changed_last_is_found_among_the_newest_changes(
         assert [pages(zone, person, newest, RRsetFilter(), limit=limit) for person in (alice, bob)] == expected
     compared: list[object] = []
     monkeypatch.setattr(rrset_order, "_by_change", lambda *terms: compared.append(terms) or [])
-    queries.sorted_rrset_page(zone=zone, author=alice, order=newest, limit=1)
+    rrset_pages.sorted_rrset_page(zone=zone, author=alice, order=newest, limit=1)
     assert bool(compared) is (looked_at == 1)  # the newest revision alone has two changes: its SOA and h6
     compared.clear()
-    queries.sorted_rrset_page(zone=zone, author=alice, order=newest, limit=50)
+    rrset_pages.sorted_rrset_page(zone=zone, author=alice, order=newest, limit=50)
     assert bool(compared) is (looked_at < 100)  # 5 revisions of 17 changes, and all else is as it came

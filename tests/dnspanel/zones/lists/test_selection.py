@@ -5,7 +5,7 @@ import pytest
 from dnspanel.accounts.models import User
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import selection
-from dnspanel.zones.lists.queries import RRsetFilter
+from dnspanel.zones.lists.rrset_pages import RRsetFilter
 from dnspanel.zones.lists.selection import Selection, TooMany, outcome_of
 from dnspanel.zones.plan import many_rrsets
 from replication.dns.rdtypes import SOA, A

@@ -29,7 +29,7 @@ from dnspanel.zones.errors import (
 )
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.names import nesting
-from dnspanel.zones.publishing import bulk, edit, revision
+from dnspanel.zones.publishing import edit, ready_zones, revision
 from dnspanel.zones.publishing.edit import NewZone
 from dnspanel.zones.settings.settings_of_zone import change_settings
 from dnspanel.zones.signing import sign
@@ -280,15 +280,15 @@ def _until_it_waits_or_ends(thread: Thread) -> None:
 
 
 def test_an_import_is_judged_as_a_form_is(mia: User, beta: Zone) -> None:
-    ids = bulk.allocate_zone_ids(2)
+    ids = ready_zones.allocate_zone_ids(2)
     content = {
         name: [soa.default_soa(name, "ns1.test.", "h.test.", soa.NO_SERIAL)]
         for name in ("fine.test.", "www.beta.test.")
     }
-    zones = [bulk.BulkZone(id, name, 1, 1) for id, name in zip(ids, content, strict=True)]
+    zones = [ready_zones.BulkZone(id, name, 1, 1) for id, name in zip(ids, content, strict=True)]
     rows = [store_rrsets.rows_of_zone(zone.id, zone.name, content[zone.name]) for zone in zones]
     with pytest.raises(NamesRefused) as refused:
-        bulk.create_ready_zones(zones=zones, rows=lambda: rows, acting=Acting(mia, Channel.IMPORT, NOW))
+        ready_zones.create_ready_zones(zones=zones, rows=lambda: rows, acting=Acting(mia, Channel.IMPORT, NOW))
     assert list(refused.value.refusals) == ["www.beta.test."]
 
 
@@ -368,8 +368,8 @@ def test_a_zone_whose_parent_here_holds_a_ds_is_refused_by_whatever_way_it_comes
     start = rr("@ 300 SOA ns1.example.net. hostmaster.example.net. 1 2 3 4 5", origin="beta.example.test.")
     rows = store_rrsets.rows_of_zone(7, "beta.example.test.", [start])
     with pytest.raises(NamesRefused, match="holds a DS"):
-        bulk.create_ready_zones(
-            zones=[bulk.BulkZone(7, "beta.example.test.", 1, 1)],
+        ready_zones.create_ready_zones(
+            zones=[ready_zones.BulkZone(7, "beta.example.test.", 1, 1)],
             rows=lambda: [rows],
             acting=Acting(None, Channel.IMPORT, NOW),
         )

@@ -17,7 +17,7 @@ from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import QuotaExceeded
 from dnspanel.zones.models import Channel, Operation, Zone
 from dnspanel.zones.plan import quotas
-from dnspanel.zones.publishing import bulk, edit, revision, zone_patches
+from dnspanel.zones.publishing import bulk, edit, ready_zones, revision, zone_patches
 from dnspanel.zones.settings.settings_of_zone import change_settings
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW, make_person
@@ -66,8 +66,8 @@ def test_a_zone_beyond_the_quota_is_refused_by_every_verb_that_adds_one(alice: U
     with pytest.raises(QuotaExceeded):
         edit.create_zones(zones=[edit.NewZone("c.test.")], acting=Acting(alice, Channel.WEB, NOW))
     with pytest.raises(QuotaExceeded):
-        bulk.create_ready_zones(
-            zones=[bulk.BulkZone(bulk.allocate_zone_ids(1)[0], "c.test.", 1, 0)],
+        ready_zones.create_ready_zones(
+            zones=[ready_zones.BulkZone(ready_zones.allocate_zone_ids(1)[0], "c.test.", 1, 0)],
             rows=list,
             acting=Acting(alice, Channel.IMPORT, NOW),
         )

@@ -14,8 +14,9 @@ from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import NameReserved, NamesTaken
 from dnspanel.zones.log import history
 from dnspanel.zones.models import Change, LogHead, Operation, Publication, Revision, RRset, Zone
-from dnspanel.zones.publishing import bulk, edit, revision
-from dnspanel.zones.publishing.bulk import BulkZone, ExistingZone, ZoneChange
+from dnspanel.zones.publishing import bulk, edit, ready_zones, revision
+from dnspanel.zones.publishing.bulk import ZoneChange
+from dnspanel.zones.publishing.ready_zones import BulkZone, ExistingZone
 from dnspanel.zones.store.store_rrsets import rrset_of
 from dnspanel.zones.values.soa import with_serial
 from replication.codec.keys import relative_key
@@ -44,10 +45,10 @@ def acting(author: User | None = None) -> Acting:
 
 
 def create(*zones: tuple[str, Sequence[Values]], author: User | None = None, **how: Any) -> Publication:
-    ids = bulk.allocate_zone_ids(len(zones))
+    ids = ready_zones.allocate_zone_ids(len(zones))
     new = [BulkZone(id, name, 1, len(rrsets)) for id, (name, rrsets) in zip(ids, zones, strict=True)]
     rows = [ready(id, name, rrsets) for id, (name, rrsets) in zip(ids, zones, strict=True)]
-    return bulk.create_ready_zones(zones=new, rows=lambda: rows, acting=acting(author), **how)
+    return ready_zones.create_ready_zones(zones=new, rows=lambda: rows, acting=acting(author), **how)
 
 
 def content(name: str) -> list[Values]:
@@ -73,10 +74,10 @@ def without_serial(rrsets: dict[Key, Values]) -> dict[Key, Values]:
 
 
 def test_ids_are_new_and_ascending(zone: Zone) -> None:
-    ids = bulk.allocate_zone_ids(50)
+    ids = ready_zones.allocate_zone_ids(50)
     assert ids == sorted(set(ids))
     assert min(ids) > zone.pk
-    assert bulk.allocate_zone_ids(0) == []
+    assert ready_zones.allocate_zone_ids(0) == []
     assert edit.create_zone(zone=edit.NewZone("next.test"), acting=Acting(None, "web", NOW))
     assert Zone.objects.get(name="next.test.").pk > max(ids)
 
@@ -141,15 +142,15 @@ def test_the_name_of_the_sentinel_zone_is_reserved_for_imports_too(db: None) -> 
 
 
 def test_rows_that_are_too_few_or_too_bad_make_no_zone(db: None) -> None:
-    (id,) = bulk.allocate_zone_ids(1)
+    (id,) = ready_zones.allocate_zone_ids(1)
     zones = [BulkZone(id, ZONE, 1, 3)]
     with pytest.raises(ValueError, match="2 RRsets came for 1 zones that have 3"):
-        bulk.create_ready_zones(zones=zones, rows=lambda: [ready(id, ZONE, content(ZONE)[:2])], acting=acting())
+        ready_zones.create_ready_zones(zones=zones, rows=lambda: [ready(id, ZONE, content(ZONE)[:2])], acting=acting())
     clash = [*content(ZONE)[:2], rr("@ 300 CNAME x.example.net.")]
     with pytest.raises(IntegrityError, match="must be alone"):
-        bulk.create_ready_zones(zones=zones, rows=lambda: [ready(id, ZONE, clash)], acting=acting())
+        ready_zones.create_ready_zones(zones=zones, rows=lambda: [ready(id, ZONE, clash)], acting=acting())
     with pytest.raises(IntegrityError, match="without its zone"):
-        bulk.create_ready_zones(zones=zones, rows=lambda: [ready(id + 1, ZONE, content(ZONE))], acting=acting())
+        ready_zones.create_ready_zones(zones=zones, rows=lambda: [ready(id + 1, ZONE, content(ZONE))], acting=acting())
     assert not Zone.objects.exists()
     assert not RRset.objects.exists()
 
@@ -169,21 +170,21 @@ def test_existing_zones_are_found_in_one_query_without_the_trash(
 ) -> None:
     edit.delete_zone(zone=make_zone(name="gone.test."), author=bob, channel="web", now=NOW)
     with django_assert_num_queries(1):
-        assert bulk.existing_zones([ZONE, "gone.test.", "none.test."]) == {ZONE: ExistingZone(zone.pk, 1, 1)}
+        assert ready_zones.existing_zones([ZONE, "gone.test.", "none.test."]) == {ZONE: ExistingZone(zone.pk, 1, 1)}
 
 
 def test_hundreds_of_names_are_looked_up_one_by_one_in_the_index(db: None) -> None:
     """An import asks for the names of each batch. PostgreSQL took that for a reason to read all zones each time: an
     import into 80,000 zones spent a quarter of PostgreSQL's time so."""
-    ids = bulk.allocate_zone_ids(3_000)
-    bulk.insert_zones(zones=[BulkZone(id, f"z{id}.test.", 1, 0) for id in ids], rows=[], author=None, now=NOW)
+    ids = ready_zones.allocate_zone_ids(3_000)
+    ready_zones.insert_zones(zones=[BulkZone(id, f"z{id}.test.", 1, 0) for id in ids], rows=[], author=None, now=NOW)
     wanted = [f"z{id}.test." for id in ids[::10]] + [f"new{number}.test." for number in range(700)]
     with CaptureQueriesContext(connection) as queries, connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = on")
         # Where other tests have left dead rows, a bitmap of the one place in the index costs the same.
         cursor.execute("SET LOCAL enable_bitmapscan = off")
         cursor.execute("ANALYZE zones_zone")
-        assert len(bulk.existing_zones(wanted)) == 300
+        assert len(ready_zones.existing_zones(wanted)) == 300
         cursor.execute("EXPLAIN " + queries.captured_queries[-1]["sql"])
         plan = "\n".join(line for (line,) in cursor.fetchall())
     assert "Index Scan using zone_name_unique_alive" in plan

@@ -7,11 +7,11 @@ from dnspanel.accounts.models import User
 from dnspanel.api.waiting import is_everywhere
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import CannotUndo, TakenBack
 from dnspanel.zones.models import Channel, Operation, Publication, Rollover, SigningChange, Zone, ZoneKey
-from dnspanel.zones.publishing import bulk, edit, failed, pieces, zone_patches
+from dnspanel.zones.publishing import bulk, edit, failed, pieces, ready_zones, zone_patches
 from dnspanel.zones.signing import rollovers, sign
 from replication.codec.dnssec import Nsec3
 from replication.dns import rrset
@@ -49,7 +49,9 @@ def change(changes: dict[tuple[str, int], str | None], author: User | None = Non
 
 
 def take_back(publication: Publication) -> Publication | None:
-    return failed.take_back(sequence=publication.sequence, reason=REASON, now=timezone.now(), beside=bulk.nothing)
+    return failed.take_back(
+        sequence=publication.sequence, reason=REASON, now=timezone.now(), beside=ready_zones.nothing
+    )
 
 
 def values(name: str = WWW[0]) -> list[str]:

@@ -26,7 +26,7 @@ from dnspanel.zones.governance.publish_rules import FreezeTimes, Scope
 from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.log import hold
 from dnspanel.zones.models import Channel, Publication, Revision, RRset, Zone, ZoneKey
-from dnspanel.zones.publishing import bulk, edit, restore
+from dnspanel.zones.publishing import bulk, edit, ready_zones, restore
 from dnspanel.zones.publishing.restore import Restored, TrashSelection
 from dnspanel.zones.signals import room_requested
 from dnspanel.zones.signing import sign
@@ -320,7 +320,7 @@ def test_a_name_that_another_takes_in_this_moment_is_looked_at_again(
 ) -> None:
     """Between the look at the names and the write of the rows, another request may create one of them."""
     delete(*three)
-    look = bulk.existing_zones
+    look = ready_zones.existing_zones
     looks: list[int] = []
 
     def late(names: Sequence[str]) -> dict[str, Any]:
@@ -330,7 +330,7 @@ def test_a_name_that_another_takes_in_this_moment_is_looked_at_again(
             return {}
         return look(names)
 
-    monkeypatch.setattr(bulk, "existing_zones", late)
+    monkeypatch.setattr(ready_zones, "existing_zones", late)
     done = restored(three, bob)
     assert list(refusals(done)) == ["two.test."]
     assert len(done.outcome.changed) == 2

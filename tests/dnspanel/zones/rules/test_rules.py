@@ -1,4 +1,4 @@
-"""Every rule, those of `rules.value_rules` too: what breaks it, and what looks alike and does not."""
+"""Every rule, `rules.value_rules` and `rules.target_rules` too: what breaks it, and what looks alike and does not."""
 
 from ipaddress import ip_network
 

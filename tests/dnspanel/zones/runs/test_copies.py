@@ -5,7 +5,7 @@ import pytest
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists.queries import EVERYTHING
+from dnspanel.zones.lists.rrset_pages import EVERYTHING
 from dnspanel.zones.lists.selection import Selection
 from dnspanel.zones.models import Zone
 from dnspanel.zones.runs.copies import Copies, Existing, copies_of

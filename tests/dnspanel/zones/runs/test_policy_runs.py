@@ -15,7 +15,7 @@ from dnspanel.accounts.people import teams
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import policy_queries, queries
 from dnspanel.zones.dnssec.policy import Act, Terms
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.errors import DnssecRefused, Forbidden, RunRefused, RunUnknown
 from dnspanel.zones.models import (
     Channel,
@@ -30,7 +30,7 @@ from dnspanel.zones.models import (
     Zone,
     ZoneKey,
 )
-from dnspanel.zones.publishing import bulk, edit
+from dnspanel.zones.publishing import edit, ready_zones
 from dnspanel.zones.runs import policy_runs, run_turns
 from dnspanel.zones.signing import automatic, policies, policy_apply, rollovers, sign
 from dnspanel.zones.signing.policies import Target
@@ -71,14 +71,14 @@ def create_many(author: User, count: int = MANY) -> None:
         "@ 3600 SOA ns1.example.net. hostmaster.example.net. 1 10800 3600 604800 3600",
         "@ 3600 NS ns1.example.net.",
     )
-    ids = bulk.allocate_zone_ids(count)
+    ids = ready_zones.allocate_zone_ids(count)
     names = [f"zone{number:03}.test." for number in range(count)]
     rows = (
         store_rrsets.rows_of_zone(id, name, [rr(line, origin=name) for line in apex])
         for id, name in zip(ids, names, strict=True)
     )
-    bulk.create_ready_zones(
-        zones=[bulk.BulkZone(id, name, 1, 2) for id, name in zip(ids, names, strict=True)],
+    ready_zones.create_ready_zones(
+        zones=[ready_zones.BulkZone(id, name, 1, 2) for id, name in zip(ids, names, strict=True)],
         rows=lambda: rows,
         acting=Acting(author, Channel.WEB, NOW),
     )

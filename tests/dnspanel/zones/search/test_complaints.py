@@ -8,7 +8,7 @@ from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.database.statement_time import SearchTooGeneral
 from dnspanel.zones.complaints import complaints_upkeep
 from dnspanel.zones.lists import queries
-from dnspanel.zones.lists.queries import RRsetFilter, rrset_page
+from dnspanel.zones.lists.rrset_pages import RRsetFilter, rrset_page
 from dnspanel.zones.models import Complaint, Zone
 from dnspanel.zones.publishing import many_settings
 from dnspanel.zones.publishing.many_settings import ZoneSelection, marks_of

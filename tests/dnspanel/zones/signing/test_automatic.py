@@ -10,7 +10,7 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.conditions import LogInputs
 from dnspanel.zones.dnssec import rollover_queries
 from dnspanel.zones.dnssec.policy import Terms
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.models import Rollover, Signing, Zone
 from dnspanel.zones.signing import automatic, policies, sign
 from tests.dnspanel.web.conftest import Browser, browser

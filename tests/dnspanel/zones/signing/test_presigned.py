@@ -9,7 +9,7 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.policy import Act, Terms
 from dnspanel.zones.dnssec.policy_queries import applied_to_zones
-from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.dnssec.rollover_stages import Kind
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned, RuleViolations
 from dnspanel.zones.models import Revision, Signing, SigningChange, Zone

@@ -13,7 +13,7 @@ from dnspanel.primaries.set_up import Terms, create_transferred_zone
 from dnspanel.transfer.zone_templates import use
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, LastSerial, Revision, Zone
-from dnspanel.zones.publishing import bulk, clone, edit, restore, zone_patches
+from dnspanel.zones.publishing import clone, edit, ready_zones, restore, zone_patches
 from dnspanel.zones.publishing.epoch import NewZone as NodesZone
 from dnspanel.zones.store import last_serials, store_rrsets
 from dnspanel.zones.values import soa
@@ -194,10 +194,10 @@ def test_the_number_of_queries_does_not_depend_on_the_number_of_zones(
 
 def test_ready_zones_begin_above_it(alice: User) -> None:
     delete(create(alice))
-    [id] = bulk.allocate_zone_ids(1)
+    [id] = ready_zones.allocate_zone_ids(1)
     content = [soa_line(1), rr("@ 3600 NS ns1.example.net.")]
-    bulk.create_ready_zones(
-        zones=[bulk.BulkZone(id, ZONE, 1, 2)],
+    ready_zones.create_ready_zones(
+        zones=[ready_zones.BulkZone(id, ZONE, 1, 2)],
         rows=lambda: [store_rrsets.rows_of_zone(id, ZONE, content)],
         acting=Acting(None, Channel.IMPORT, NOW),
     )

@@ -11,7 +11,7 @@ from dnspanel.accounts.models import User
 from dnspanel.web.editor.history.history import differences
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import queries, rrset_pages
 from dnspanel.zones.models import Channel, Operation, Zone
 from dnspanel.zones.signing import sign
 from replication.dns.rrset import RRset
@@ -138,7 +138,7 @@ def test_reverting_a_revision_drafts_its_inverse(zone: Zone, browser: Browser, b
     assert page.redirect_chain == [(ZONE + "review/?reason=Revert+of+revision+3", 302)]
     assert "Revert of revision 3 of example.test., as a draft." in page.content.decode()
     assert 'value="Revert of revision 3"' in page.content.decode()  # the reason, which the history keeps
-    row = queries.rrset_row(zone=zone, author=bob, name="mail.example.test.", type=1)
+    row = rrset_pages.rrset_row(zone=zone, author=bob, name="mail.example.test.", type=1)
     assert row.change.after == rr("mail 300 A 192.0.2.9")
     assert Operation.objects.count() == 1
 
@@ -159,7 +159,7 @@ def test_a_draft_in_the_way_is_named_and_kept(zone: Zone, browser: Browser, bob:
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 60 A 192.0.2.50"), now=NOW)
     page = browser(bob).post(f"{HISTORY}2/undo/", follow=True).content.decode()
     assert "Your draft changes A www.example.test. already" in page
-    row = queries.rrset_row(zone=zone, author=bob, name="www.example.test.", type=1)
+    row = rrset_pages.rrset_row(zone=zone, author=bob, name="www.example.test.", type=1)
     assert row.change.after == rr("www 60 A 192.0.2.50")
 
 

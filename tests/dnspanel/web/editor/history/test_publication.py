@@ -12,7 +12,7 @@ from dnspanel.fleet.nodes import heartbeats
 from dnspanel.publish.encoding import stall
 from dnspanel.publish.models import Segment
 from dnspanel.zones.acting import Acting
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Channel, Operation, Publication, Zone
 from dnspanel.zones.publishing import edit, failed, pieces
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -127,7 +127,7 @@ def test_undo_makes_the_inverse_draft_and_leads_to_its_review(
 ) -> None:
     response = browser(bob).post(url(published) + "undo/", follow=True)
     assert response.redirect_chain == [("/zones/example.test./review/?reason=Undo+of+publication+2", 302)]
-    assert queries.rrset_row(zone=zone, author=bob, name="www.example.test.", type=1).change.after == rr(
+    assert rrset_pages.rrset_row(zone=zone, author=bob, name="www.example.test.", type=1).change.after == rr(
         "www 300 A 192.0.2.1"
     )
 

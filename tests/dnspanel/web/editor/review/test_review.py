@@ -7,9 +7,9 @@ from django.test import Client
 from django.urls import reverse
 
 from dnspanel.accounts.models import User
-from dnspanel.web.editor.review import review
+from dnspanel.web.editor.review import review_display
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Channel, Operation, Publication, Revision, Zone
 from dnspanel.zones.publishing import revision
 from replication.dns.rrset import RRset
@@ -39,7 +39,7 @@ def put(author: User, zone: Zone, line: str) -> None:
 
 def published(zone: Zone, name: str, type: int = 1) -> RRset | None:
     author = User.objects.get(username="charlie") if User.objects.filter(username="charlie").exists() else User(pk=0)
-    return queries.rrset_row(zone=zone, author=author, name=name, type=type).change.before
+    return rrset_pages.rrset_row(zone=zone, author=author, name=name, type=type).change.before
 
 
 def hidden(page: str) -> dict[str, str]:
@@ -343,8 +343,8 @@ def test_a_large_draft_is_reviewed_page_by_page_and_published_as_one(
     zone: Zone, make_zone: MakeZone, browser: Browser, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """8,000 changes made a page of 9.9 MB: how long it is does not depend on the draft any more."""
-    monkeypatch.setattr(review, "CHANGES_PER_PAGE", 4)
-    monkeypatch.setattr(review, "MOST_LISTED", 3)
+    monkeypatch.setattr(review_display, "CHANGES_PER_PAGE", 4)
+    monkeypatch.setattr(review_display, "MOST_LISTED", 3)
     other = make_zone(name="other.test.")
     for number in range(6):
         put(bob, zone, f"m{number} 300 MX 10 gone{number}")

@@ -7,7 +7,7 @@ from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.web.editor.rows.row_rights import with_rights
 from dnspanel.web.frame.rows import display_rows
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Zone
 from tests.dnspanel.web.conftest import Browser, MakeZone
 from tests.dnspanel.zones.conftest import rr
@@ -30,7 +30,7 @@ def mia(zone: Zone) -> User:
 
 
 def rights_of(user: User, zone: Zone) -> dict[str, tuple[bool, bool]]:
-    rows = queries.rrset_page(zone=zone, author=user).rows
+    rows = rrset_pages.rrset_page(zone=zone, author=user).rows
     display = with_rights(user, zone, display_rows(zone.name, rows))
     return {row.owner: (row.may_change, row.may_remove) for row in display if row.type == "A"}
 

@@ -3,7 +3,7 @@
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.rows.type_filter import TYPE_NAMES, types_of
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists.queries import COUNTED_RRSETS
+from dnspanel.zones.lists.rrset_pages import COUNTED_RRSETS
 from tests.dnspanel.web.conftest import MakeZone
 from tests.dnspanel.zones.conftest import rr
 from tests.people import NOW

@@ -13,7 +13,7 @@ from dnspanel.fleet.lookups.turns import AT_ONCE, turn
 from dnspanel.web.editor.typed.builders import Building
 from dnspanel.zones.builders.catalogue import BUILDERS
 from dnspanel.zones.drafts import draft
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Operation, Zone
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
@@ -48,7 +48,7 @@ def fields_of(building: Building) -> dict[str, str]:
 
 
 def drafted(author: User, zone: Zone, name: str, type: int) -> RRset | None:
-    return queries.rrset_row(zone=zone, author=author, name=name, type=type).change.after
+    return rrset_pages.rrset_row(zone=zone, author=author, name=name, type=type).change.after
 
 
 def test_all_builders_are_listed_and_open(client: Client) -> None:

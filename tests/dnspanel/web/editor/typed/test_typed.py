@@ -11,7 +11,7 @@ from django.test import Client
 
 from dnspanel.accounts.models import User
 from dnspanel.web.frame.rows import row_id
-from dnspanel.zones.lists import queries
+from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Operation, Zone
 from dnspanel.zones.typed.computed import tlsa_of
 from replication.dns import rdtypes
@@ -38,7 +38,7 @@ def client(zone: Zone, browser: Browser, bob: User) -> Client:
 
 
 def drafted(author: User, zone: Zone, name: str, type: int) -> RRset | None:
-    return queries.rrset_row(zone=zone, author=author, name=name, type=type).change.after
+    return rrset_pages.rrset_row(zone=zone, author=author, name=name, type=type).change.after
 
 
 def sent(client: Client, query: str) -> dict[str, str]:

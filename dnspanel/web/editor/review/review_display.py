@@ -1,0 +1,188 @@
+"""Show what a publication would change: its pages, checks and effect."""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+
+from django.conf import settings
+
+from dnspanel.fleet.models import NodeState
+from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.web.editor.lines.rrset_form import RRsetForm
+from dnspanel.web.editor.review.conflicts import DisplayConflict, display_conflicts
+from dnspanel.web.editor.review.review_call import ApiCall, call_of
+from dnspanel.web.frame.row_diffs import DisplayDiff
+from dnspanel.web.frame.rows import capitalized, rrset_query
+from dnspanel.zones.lists import queries
+from dnspanel.zones.plan.plan import ZonePlan
+from replication.dns import rdata
+from replication.dns.rrset import Change, RRset
+
+# Changes on one page of a review, and violations of one code that are listed: a draft may have 20,000 of each.
+CHANGES_PER_PAGE = 200
+MOST_LISTED = 20
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayCheck:
+    """Violations of one code, which one tick accepts: the first of them, and how many more there are."""
+
+    code: str
+    severity: str
+    violations: tuple["LinkedViolation", ...]
+    more: int = 0
+
+    @property
+    def count(self) -> int:
+        """How many there are, listed or not."""
+        return len(self.violations) + self.more
+
+
+@dataclass(frozen=True, slots=True)
+class Page:
+    """Which of the changes a page of the review shows; numbers from 1."""
+
+    number: int
+    total: int
+
+    @property
+    def last(self) -> int:
+        """The number of the last page."""
+        return max(1, -(-self.total // CHANGES_PER_PAGE))
+
+    @property
+    def begin(self) -> int:
+        """How many changes stand on the pages before."""
+        return (self.number - 1) * CHANGES_PER_PAGE
+
+    @property
+    def end(self) -> int:
+        """How many changes stand on the pages up to this one."""
+        return min(self.total, self.begin + CHANGES_PER_PAGE)
+
+    @property
+    def first_change(self) -> int:
+        """The number of the first change on the page."""
+        return self.begin + 1
+
+    @property
+    def previous(self) -> int:
+        """The number of the page before, 0 for the first."""
+        return self.number - 1
+
+    @property
+    def next(self) -> int:
+        """The number of the page after, 0 for the last."""
+        return self.number + 1 if self.number < self.last else 0
+
+
+@dataclass(frozen=True, slots=True)
+class LinkedViolation:
+    """A violation, with the zone and the URL query of its row."""
+
+    message: str
+    zone: str
+    query: str
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayPlan:
+    """One zone of the review."""
+
+    plan: ZonePlan
+    diffs: list[DisplayDiff]
+    conflicts: list[DisplayConflict]
+    already_so: list[DisplayDiff]
+    next_revision: int
+    call: ApiCall | None  # when asked for
+    conflicts_left_out: int
+
+
+@dataclass(frozen=True, slots=True)
+class Effect:
+    """What publishing means for nodes and for the caches of resolvers."""
+
+    names: int
+    nodes: int
+    old_until: datetime | None
+    old_ttl: int
+    old_name: str
+    missing_ttl: int  # how long a resolver may remember that an added name did not exist
+
+
+def page_of(text: str, total: int) -> Page:
+    """Return the page that is asked for, or the nearest that there is."""
+    number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 1
+    return Page(min(max(1, number), Page(1, total).last), total)
+
+
+def displayed_plans(
+    plans: Sequence[ZonePlan], page: Page, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool
+) -> Iterator[DisplayPlan]:
+    """Yield the zones of which the page shows something. Conflicts come before everything else, on the first page."""
+    before = 0
+    for plan in plans:
+        changes = [*plan.changes, *plan.already_so]
+        begin, end = max(0, page.begin - before), max(0, page.end - before)
+        before += len(changes)
+        conflicts = plan.conflicts if page.number == 1 else ()
+        if changes[begin:end] or conflicts:
+            yield DisplayPlan(
+                plan=plan,
+                diffs=[_display_change(plan.zone.name, change) for change in plan.changes[begin:end]],
+                conflicts=display_conflicts(plan.zone, conflicts[:MOST_LISTED], resolving, resolving_id),
+                already_so=[
+                    _display_change(plan.zone.name, change)
+                    for change in changes[max(begin, len(plan.changes)) : end]
+                    if _shape(change)
+                ],
+                next_revision=plan.zone.revision + 1,
+                call=call_of(plan, settings.PANEL_URL) if as_call else None,
+                conflicts_left_out=max(0, len(conflicts) - MOST_LISTED),
+            )
+
+
+def _shape(change: Change) -> RRset | None:
+    return change.after or change.before
+
+
+def _display_change(zone: str, change: Change) -> DisplayDiff:
+    return DisplayDiff(zone, queries.diff(change))
+
+
+def checks_of(plans: Sequence[ZonePlan]) -> list[DisplayCheck]:
+    """Return the violations of the plans, grouped by code, in the order of the rules: errors first."""
+    grouped: dict[tuple[str, str], list[LinkedViolation]] = {}
+    for plan in plans:
+        for violation in plan.violations:
+            linked = LinkedViolation(
+                capitalized(violation.message, name=violation.name),
+                plan.zone.name,
+                rrset_query(violation.name, violation.type),
+            )
+            grouped.setdefault((violation.severity, violation.code), []).append(linked)
+    return [
+        DisplayCheck(code, severity, tuple(found[:MOST_LISTED]), max(0, len(found) - MOST_LISTED))
+        for (severity, code), found in grouped.items()
+    ]
+
+
+def effect_of(plans: Sequence[ZonePlan], now: datetime) -> Effect:
+    changes = [change for plan in plans for change in plan.changes]
+    old = [change.before for change in changes if change.before is not None]
+    slowest = max(old, key=lambda rrset: rrset.ttl, default=None)
+    active = sum(status.node.state == NodeState.ACTIVE for status in node_statuses(now=now))
+    added_in = [plan for plan in plans if plan.added]
+    return Effect(
+        names=len({(plan.zone.pk, change.name) for plan in plans for change in plan.changes}),
+        nodes=active,
+        old_until=now + timedelta(seconds=slowest.ttl) if slowest else None,
+        old_ttl=slowest.ttl if slowest else 0,
+        old_name=f"{slowest.name} {rdata.type_to_text(slowest.type)}" if slowest else "",
+        missing_ttl=max((_negative_ttl(plan.soa_before) for plan in added_in), default=0),
+    )
+
+
+def _negative_ttl(soa: RRset | None) -> int:
+    """Return the seconds "no such name" is cached (RFC 2308): the smaller of the SOA's TTL and its last field."""
+    return min(soa.ttl, int(soa.rdata[0].split(" ")[-1])) if soa else 0

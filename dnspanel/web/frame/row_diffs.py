@@ -1,0 +1,158 @@
+"""Show an RRset before and after a change, record by record."""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from dnspanel.texts import gettext
+from dnspanel.web.frame.rows import (
+    _RECORD_CLASSES,
+    _RECORD_LABELS,
+    MARK_CLASSES,
+    SIGNS,
+    _lines,
+    punycode_owner,
+    readable_rdata,
+    row_id,
+    rrset_query,
+)
+from dnspanel.zones.log.history import RecordDiff, RRsetDiff
+from replication.dns import names, rdata
+from replication.dns.notes import NO_NOTES
+from replication.dns.rrset import RRset
+
+
+@dataclass(frozen=True, slots=True)
+class DisplayRecord:
+    """A record in a diff: added, deleted or unchanged."""
+
+    record: RecordDiff
+    type: int
+
+    @property
+    def readable(self) -> str:
+        return readable_rdata(self.type, self.record.rdata)
+
+    @property
+    def css(self) -> str:
+        return _RECORD_CLASSES.get(self.record.sign, "is-same")
+
+    @property
+    def label(self) -> str:
+        """What a screen reader says before the record."""
+        label = _RECORD_LABELS.get(self.record.sign)
+        return gettext(label) if label else ""
+
+    @property
+    def rdata(self) -> str:
+        return self.record.rdata
+
+    @property
+    def disabled(self) -> bool:
+        return self.record.disabled
+
+
+@dataclass(frozen=True, slots=True)
+class NoteDiff:
+    """Something noted about an RRset, before and after; empty: nothing."""
+
+    title: str
+    before: str
+    after: str
+
+
+@dataclass(frozen=True)
+class DisplayDiff:
+    """A change of one RRset, for review and history."""
+
+    zone: str
+    diff: RRsetDiff
+
+    @property
+    def id(self) -> str:
+        return row_id(self.diff.change.name, self.diff.change.type)
+
+    @property
+    def owner(self) -> str:
+        return names.owner_text(self.diff.change.name, self.zone)
+
+    @property
+    def name(self) -> str:
+        return self.diff.change.name
+
+    @property
+    def type(self) -> str:
+        return rdata.type_to_text(self.diff.change.type)
+
+    @property
+    def punycode(self) -> str:
+        """The owner as the DNS has it, if it is written in its own script; "" if that is the same."""
+        return punycode_owner(self.diff.change.name, self.zone)
+
+    @property
+    def query(self) -> str:
+        return rrset_query(self.diff.change.name, self.diff.change.type)
+
+    @property
+    def mark(self) -> str:
+        return self.diff.mark
+
+    @property
+    def sign(self) -> str:
+        return SIGNS[self.diff.mark]
+
+    @property
+    def sign_class(self) -> str:
+        """The CSS class of the sign and of the word beside it."""
+        return MARK_CLASSES[self.diff.mark]
+
+    @property
+    def records(self) -> list[DisplayRecord]:
+        return [DisplayRecord(record, self.diff.change.type) for record in self.diff.records]
+
+    @property
+    def noted(self) -> list[NoteDiff]:
+        """How its tags and the comments of its values change; of what is new, what it has."""
+        before, after = (NO_NOTES if each is None else each.notes for each in (self.before, self.after))
+        if before == after or self.after is None:
+            return []
+        tags = NoteDiff(gettext("Tags"), " ".join(before.tags), " ".join(after.tags))
+        pairs = [tags] if tags.before != tags.after else []
+        old, new = dict(before.comments), dict(after.comments)
+        values = [value for value in self.after.rdata if old.get(value, "") != new.get(value, "")]
+        pairs += [
+            NoteDiff(gettext("Comment of {value}").format(value=value), old.get(value, ""), new.get(value, ""))
+            for value in values
+        ]
+        old, new = dict(before.spellings), dict(after.spellings)
+        return pairs + [
+            NoteDiff(gettext("Spelling of {value} in API v1").format(value=value), old.get(value, ""), new[value])
+            for value in new
+            if old.get(value) != new[value]
+        ]
+
+    @property
+    def before(self) -> RRset | None:
+        return self.diff.change.before
+
+    @property
+    def after(self) -> RRset | None:
+        return self.diff.change.after
+
+    @property
+    def ttl(self) -> int:
+        rrset = self.diff.change.after or self.diff.change.before
+        assert rrset is not None
+        return rrset.ttl
+
+    @property
+    def zone_file(self) -> list[tuple[str, str]]:
+        """The change as lines of a zone file: ("is-delete" or "is-add" or "is-same", line)."""
+        before, after = _lines(self.diff.change.before), _lines(self.diff.change.after)
+        gone = [("is-delete", line) for line in before if line not in after]
+        kept = [("is-same", line) for line in after if line in before]
+        new = [("is-add", line) for line in after if line not in before]
+        return gone + kept + new
+
+
+def display_diffs(zone: str, diffs: Iterable[RRsetDiff]) -> list[DisplayDiff]:
+    return [DisplayDiff(zone, diff) for diff in diffs]

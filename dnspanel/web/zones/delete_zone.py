@@ -1,0 +1,112 @@
+"""Delete a zone: its page asks for the zone's name and says what points at it."""
+
+from collections.abc import Sequence
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect, render
+from django.utils import timezone
+from django.views.decorators.http import require_http_methods
+
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.texts import gettext
+from dnspanel.web.frame.forms import DeleteZoneForm
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.frame.read_once import statuses_of
+from dnspanel.web.frame.rows import row_address
+from dnspanel.web.frame.sync import sync_of
+from dnspanel.web.zones.pages import MOST_TRACES
+from dnspanel.zones.errors import MassDeletion, QuotaExceeded, RightMissing, Unknown
+from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
+from dnspanel.zones.plan import across_zones
+from dnspanel.zones.plan.guard import refuse_mass_deletion
+from dnspanel.zones.publishing import delegation, edit
+from dnspanel.zones.rights import access
+from replication.dns.rrset import RRset
+
+
+def _undelegate(request: PanelRequest, parent: Zone, traces: Sequence[RRset]) -> None:
+    """Draft that what delegated a deleted zone goes, and say so."""
+    try:
+        count = delegation.draft_removal(parent=parent, rrsets=traces, author=request.user, now=timezone.now())
+    except (RightMissing, QuotaExceeded, Unknown) as exc:
+        messages.error(request, gettext("The delegation in {name} stays: {exc}").format(name=parent.name, exc=exc))
+        return
+    if count:
+        messages.success(
+            request,
+            gettext("The end of the delegation in {name} is in your draft: review and publish it.").format(
+                name=parent.name
+            ),
+        )
+
+
+@require_http_methods(["GET", "HEAD", "POST"])
+def zone_delete(request: PanelRequest, zone_name: str) -> HttpResponse:
+    """Show the form that asks for the zone's name; a POST moves the zone to the trash."""
+    zone = access.zone_for(request.user, zone_name, Right.DELETE_ZONE)
+    form = DeleteZoneForm(request.POST or None, zone_name=zone.name)
+    traces = delegation.traces_of(request.user, zone.name)
+    publication = _delete(form, zone, request) if form.is_valid() else None
+    if not form.is_bound:
+        _expect_hold(form, zone, request)
+    if publication is None:
+        nodes = sync_of(zone.sequence, statuses_of(request), zone=zone.name)
+        context = {
+            "zone": zone,
+            "form": form,
+            "nodes": nodes,
+            "days": TRASH_DAYS,
+            "parent": traces[0] if traces else None,
+            "traces": traces[1][:MOST_TRACES] if traces else [],
+            "more_traces": max(0, len(traces[1]) - MOST_TRACES) if traces else 0,
+            **_pointed_at(request, zone, traces[1] if traces else ()),
+            "undelegate": not form.is_bound or request.POST.get("undelegate") == "yes",
+        }
+        return render(request, "zones/delete.html", context, status=422 if form.is_bound else 200)
+    messages.success(
+        request, gettext("{name} is in the trash for {trash_days} days.").format(name=zone.name, trash_days=TRASH_DAYS)
+    )
+    if traces and request.POST.get("undelegate") == "yes":
+        _undelegate(request, *traces)
+    return redirect("publication", publication.sequence)
+
+
+def _pointed_at(request: PanelRequest, zone: Zone, traces: Sequence[RRset]) -> dict[str, object]:
+    """Return the records of other zones that point into this one, but those that the delegation consists of."""
+    found, has_more = across_zones.pointers_into(zone, request.user)
+    found = [pointer for pointer in found if pointer.rrset not in traces or pointer.rrset is None]
+    named = [
+        (row_address(each.zone.name, each.rrset.name, each.rrset.type), each)
+        for each in found
+        if each.zone is not None and each.rrset is not None
+    ][:MOST_TRACES]
+    return {"pointers": named, "more_pointers": len(found) - len(named), "is_pointed_at_more": has_more}
+
+
+def _expect_hold(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> None:
+    """Let the form ask for the number of zones at once if the guard would hold this deletion."""
+    try:
+        refuse_mass_deletion(author=request.user, count=1, now=timezone.now(), names=[zone.name])
+    except MassDeletion as exc:
+        form.mass_deletion = exc
+
+
+def _delete(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> Publication | None:
+    """Return the publication; None if the form has to ask for the number of zones first."""
+
+    def delete(*, confirmed: bool) -> Publication:
+        return edit.delete_zone(
+            zone=zone,
+            author=request.user,
+            channel=Channel.WEB,
+            now=timezone.now(),
+            reason=form.cleaned_data["reason"],
+            form_id=form.id,
+            confirmed=confirmed,
+        )
+
+    try:
+        return delete(confirmed=False)
+    except MassDeletion as exc:
+        return delete(confirmed=True) if form.hold(exc) else None

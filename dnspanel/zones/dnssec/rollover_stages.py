@@ -1,0 +1,170 @@
+"""List the stages of each kind of rollover: which keys are used, and what each stage waits for. Pure."""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from enum import StrEnum
+
+
+class Kind(StrEnum):
+    """What is rolled over, and how."""
+
+    ZSK = "zsk"  # pre-publication
+    KSK = "ksk"  # double KSK: both sign the DNSKEY RRset, then the DS is exchanged
+    KSK_DOUBLE_DS = "ksk-double-ds"  # the new DS is added, then the keys are exchanged
+    CSK = "csk"  # both keys sign everything, then the DS is exchanged
+    ALGORITHM = "algorithm"  # all keys, by keys of another algorithm
+    INSECURE = "insecure"  # the DS goes, then the keys
+    SECURE = "secure"  # the keys are there, the DS comes
+
+
+class Step(StrEnum):
+    """Where a rollover stands."""
+
+    PUBLISH = "publish"
+    SIGN = "sign"
+    DS = "ds"
+    EXCHANGE = "exchange"
+    UNPUBLISH = "unpublish"
+    REMOVE = "remove"
+    CLEAN = "clean"
+    # On the way back, after somebody cancelled it.
+    WITHDRAW = "withdraw"
+    BACK = "back"
+    UNDONE = "undone"
+
+
+class Use(StrEnum):
+    """What a key is used for during a stage."""
+
+    FULL = "full"  # signs, and is in the DNSKEY RRset
+    SIGNS = "signs"  # without being in the DNSKEY RRset
+    PUBLISHED = "published"  # without signing
+    HIDDEN = "hidden"  # neither
+    GONE = "gone"  # the zone does not have it
+
+
+class Caches(StrEnum):
+    """Of what caches may have older versions, which a stage waits for to expire."""
+
+    NOTHING = ""
+    KEYS = "keys"  # the DNSKEY RRset
+    RECORDS = "records"  # everything else
+    ALL = "all"
+
+
+class Goal(StrEnum):
+    """What is true of the DS RRset at every server of the parent; without any DS the zone is insecure, never bogus."""
+
+    HAS_OLD = "has-old"  # empty, or it leads to an old key
+    HAS_NEW = "has-new"
+    NO_OLD = "no-old"
+    NO_NEW = "no-new"
+    EMPTY = "empty"
+    NOT_EMPTY = "not-empty"
+    # Not of the DS: every name server of the zone, those of other signers too, answers with the new DNSKEYs.
+    SIGNERS = "signers-have-new"
+
+
+@dataclass(frozen=True, slots=True)
+class Stage:
+    """How keys are used during a step, and what ends it."""
+
+    step: Step
+    old: Use
+    new: Use
+    caches: Caches = Caches.NOTHING
+    parent: frozenset[Goal] = frozenset()
+    ds_expires: bool = False  # whether caches must have forgotten other DS RRsets
+    signers: bool = False  # whether other signers must have the new keys
+
+
+def _goals(*goals: Goal) -> frozenset[Goal]:
+    return frozenset(goals)
+
+
+CLEAN = Stage(Step.CLEAN, Use.GONE, Use.FULL, parent=_goals(Goal.NO_OLD))
+_REMOVE = Stage(Step.REMOVE, Use.GONE, Use.FULL)
+_EXCHANGE_DS = Stage(Step.DS, Use.FULL, Use.FULL, parent=_goals(Goal.HAS_NEW), ds_expires=True)
+
+STAGES: Mapping[Kind, tuple[Stage, ...]] = {
+    Kind.ZSK: (
+        Stage(Step.PUBLISH, Use.FULL, Use.PUBLISHED, Caches.KEYS, signers=True),
+        Stage(Step.SIGN, Use.PUBLISHED, Use.FULL, Caches.RECORDS),
+        _REMOVE,
+    ),
+    Kind.KSK: (Stage(Step.PUBLISH, Use.FULL, Use.FULL, Caches.KEYS), _EXCHANGE_DS, _REMOVE, CLEAN),
+    Kind.KSK_DOUBLE_DS: (
+        Stage(Step.DS, Use.FULL, Use.HIDDEN, parent=_goals(Goal.HAS_OLD, Goal.HAS_NEW), ds_expires=True),
+        Stage(Step.EXCHANGE, Use.HIDDEN, Use.FULL, Caches.KEYS),
+        CLEAN,
+    ),
+    Kind.CSK: (
+        Stage(Step.PUBLISH, Use.FULL, Use.FULL, Caches.ALL),
+        replace(_EXCHANGE_DS, signers=True),
+        _REMOVE,
+        CLEAN,
+    ),
+    Kind.ALGORITHM: (
+        # Signatures first, then the DNSKEYs that promise them (RFC 6840 section 5.11); and back in the same way.
+        Stage(Step.SIGN, Use.FULL, Use.SIGNS, Caches.RECORDS),
+        Stage(Step.PUBLISH, Use.FULL, Use.FULL, Caches.KEYS),
+        Stage(Step.DS, Use.FULL, Use.FULL, parent=_goals(Goal.HAS_NEW, Goal.NO_OLD), ds_expires=True),
+        Stage(Step.UNPUBLISH, Use.SIGNS, Use.FULL, Caches.KEYS),
+        _REMOVE,
+    ),
+    Kind.INSECURE: (
+        Stage(Step.DS, Use.FULL, Use.GONE, parent=_goals(Goal.EMPTY), ds_expires=True),
+        Stage(Step.REMOVE, Use.GONE, Use.GONE),
+    ),
+    # The new keys are those that the zone has; caches may have what it answered without signatures.
+    Kind.SECURE: (
+        Stage(Step.PUBLISH, Use.GONE, Use.FULL, Caches.ALL),
+        Stage(Step.DS, Use.GONE, Use.FULL, parent=_goals(Goal.HAS_NEW, Goal.NOT_EMPTY)),
+    ),
+}
+
+# Nothing is waited for before the old key is gone: `breakage` says what that does.
+_REPLACE_DS = Stage(Step.DS, Use.GONE, Use.FULL, parent=_goals(Goal.HAS_NEW, Goal.NO_OLD))
+EMERGENCY: Mapping[Kind, tuple[Stage, ...]] = {
+    Kind.ZSK: (_REMOVE,),
+    Kind.KSK: (_REMOVE, _REPLACE_DS),
+    Kind.CSK: (_REMOVE, _REPLACE_DS),
+}
+
+WITHDRAW = Stage(
+    Step.WITHDRAW, Use.FULL, Use.FULL, parent=_goals(Goal.HAS_OLD, Goal.NO_NEW), ds_expires=True
+)  # fmt: skip
+UNDONE = Stage(Step.UNDONE, Use.FULL, Use.GONE)
+# The way back, for kinds in which somebody can still cancel.
+BACK: Mapping[Kind, tuple[Stage, ...]] = {
+    Kind.ZSK: (Stage(Step.BACK, Use.FULL, Use.PUBLISHED, Caches.RECORDS), UNDONE),
+    Kind.KSK: (WITHDRAW, UNDONE),
+    Kind.KSK_DOUBLE_DS: (UNDONE,),
+    Kind.CSK: (WITHDRAW, UNDONE),
+    Kind.ALGORITHM: (WITHDRAW, Stage(Step.BACK, Use.FULL, Use.SIGNS, Caches.KEYS), UNDONE),
+    Kind.INSECURE: (UNDONE,),
+    Kind.SECURE: (replace(UNDONE, old=Use.GONE, new=Use.FULL),),
+}
+# From which step the way back leads to which.
+_CANCELLED: Mapping[tuple[Kind, Step], Step] = {
+    (Kind.ZSK, Step.PUBLISH): Step.UNDONE,
+    (Kind.ZSK, Step.SIGN): Step.BACK,
+    (Kind.KSK, Step.PUBLISH): Step.UNDONE,
+    (Kind.KSK, Step.DS): Step.WITHDRAW,
+    (Kind.KSK_DOUBLE_DS, Step.DS): Step.UNDONE,
+    (Kind.CSK, Step.PUBLISH): Step.UNDONE,
+    (Kind.CSK, Step.DS): Step.WITHDRAW,
+    (Kind.ALGORITHM, Step.SIGN): Step.UNDONE,
+    (Kind.ALGORITHM, Step.PUBLISH): Step.BACK,
+    (Kind.ALGORITHM, Step.DS): Step.WITHDRAW,
+    (Kind.INSECURE, Step.DS): Step.UNDONE,
+    (Kind.SECURE, Step.PUBLISH): Step.UNDONE,
+    (Kind.SECURE, Step.DS): Step.UNDONE,
+}
+# While they are under way, CDS records would name the wrong keys: PowerDNS makes them of each key that is published.
+# By those, a parent would keep the DS of the old algorithm, or take away that of a key which is not published yet.
+WITHOUT_CDS = frozenset((Kind.ALGORITHM, Kind.KSK_DOUBLE_DS))
+# The steps in which the keys that are published are those that the parent's DS is to name again.
+CDS_AGAIN = frozenset((Step.REMOVE, Step.CLEAN, Step.UNDONE))
+# Where it must be certain that every DS RRset in caches leads to an old key, because the new one goes at once.
+NEEDS_OLD_DS = frozenset(((Kind.KSK, Step.PUBLISH), (Kind.CSK, Step.PUBLISH), (Kind.KSK_DOUBLE_DS, Step.DS)))

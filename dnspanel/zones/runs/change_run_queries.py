@@ -1,0 +1,62 @@
+"""Read the runs that change many zones, for a person or for the worker."""
+
+from collections.abc import Mapping
+from enum import StrEnum
+
+from django.db.models import QuerySet
+
+from dnspanel.accounts.actors.actors import Person, actor_of
+from dnspanel.accounts.actors.grants import Right
+from dnspanel.zones.errors import ChangeRunUnknown
+from dnspanel.zones.models import UNFINISHED_STATES, ChangeRun, ZoneAct
+from dnspanel.zones.runs import run_turns
+
+
+class Outcome(StrEnum):
+    """What a run finds in a zone."""
+
+    CHANGE = "change"
+    REFUSED = "refused"
+    SAME = "same"
+
+
+RIGHTS_OF_ACTS: Mapping[str, Right] = {
+    ZoneAct.DELETE: Right.DELETE_ZONE,
+    ZoneAct.POLICY: Right.DNSSEC,
+    ZoneAct.RESTORE: Right.DELETE_ZONE,
+}
+
+
+def may_be_undone(run: ChangeRun) -> bool:
+    """Whether there is something that `undo_run` could take back."""
+    has_ended = run.state not in UNFINISHED_STATES
+    return has_ended and not run.dry_run and run.undo_of_id is None and bool(run.counts.get(Outcome.CHANGE))
+
+
+def may_begin_runs(person: Person) -> bool:
+    """Whether there may be a zone that this person may change in one of these ways."""
+    actor = actor_of(person)
+    return actor is not None and any(map(actor.may_somewhere, (Right.SETTINGS, *RIGHTS_OF_ACTS.values())))
+
+
+def runs_visible_to(person: Person) -> "QuerySet[ChangeRun]":
+    """One's own; a token those that it began. The newest first."""
+    runs = ChangeRun.objects.select_related("author", "team", "policy").order_by("-pk")
+    actor = actor_of(person)
+    if actor is None:
+        return runs.none()
+    runs = runs.filter(author=actor.user)
+    return runs if actor.token is None else runs.filter(token=actor.token)
+
+
+def run_for(person: Person, run_id: int) -> ChangeRun:
+    """The run of this id. Raises ChangeRunUnknown."""
+    run = runs_visible_to(person).filter(pk=run_id).first()
+    if run is None:
+        raise ChangeRunUnknown
+    return run
+
+
+def unfinished_runs() -> list[int]:
+    """The runs that somebody should be working on; none while publishing is held."""
+    return run_turns.unfinished_ids(ChangeRun)
