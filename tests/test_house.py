@@ -95,21 +95,6 @@ MOST_MODULES = 30  # of a folder, without its `__init__`
 MODULE_LINES = 500
 # One module for each family of URLs, which is how they are found.
 LARGE_FOLDERS = {"dnspanel/api/v2/resources"}
-# Modules that are longer still. Each may only become shorter, and leaves this list when it is short enough.
-LONG_MODULES = {
-    "dnspanel/accounts/tokens/tokens.py": 627,
-    "dnspanel/settings.py": 670,
-    "dnspanel/web/editor/review/review.py": 539,
-    "dnspanel/web/frame/forms.py": 655,
-    "dnspanel/web/frame/rows.py": 513,
-    "dnspanel/web/zones/pages.py": 503,
-    "dnspanel/zones/dnssec/rollover.py": 636,
-    "dnspanel/zones/lists/queries.py": 562,
-    "dnspanel/zones/publishing/bulk.py": 597,
-    "dnspanel/zones/requests/publish_requests.py": 795,
-    "dnspanel/zones/rules/rules.py": 737,
-    "dnspanel/zones/runs/change_runs.py": 503,
-}
 
 VENDORED = ("static/vendor/", "tests/vendor/")
 
@@ -168,11 +153,10 @@ def test_no_folder_holds_more_modules_than_a_reader_can_look_over() -> None:
     assert {folder: n for folder, n in counted.items() if n > MOST_MODULES and folder not in LARGE_FOLDERS} == {}
 
 
-def test_modules_are_short_and_long_ones_only_shrink() -> None:
+def test_modules_are_short() -> None:
     lengths = {str(path): (ROOT / path).read_text().count("\n") for path in source_files()}
-    longer = {path: n for path, n in lengths.items() if n > LONG_MODULES.get(path, MODULE_LINES)}
+    longer = {path: n for path, n in lengths.items() if n > MODULE_LINES}
     assert longer == {}, "split it by what it holds"
-    assert [path for path in LONG_MODULES if lengths.get(path, 0) <= MODULE_LINES] == [], "take it off LONG_MODULES"
 
 
 def test_every_module_has_tests() -> None:
