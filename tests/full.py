@@ -3,6 +3,7 @@
 The sample is another one each day. The header of the run names its seed, and `--sample-seed` repeats it.
 """
 
+import math
 import random
 from collections import Counter, defaultdict
 from collections.abc import Sequence
@@ -162,6 +163,15 @@ class Sample:
             return list(items)
         _left_out[reason] += len(items) - count
         return choose(items, count, seed=self.seed)
+
+    def turn(self, items: Sequence[T], count: int, *, reason: str) -> list[T]:
+        """Return about so many of these, others each day until all had their turn; return all in a full run."""
+        days = math.ceil(len(items) / count)
+        if self.full or days <= 1:
+            return list(items)
+        taken = list(items[self.seed % days :: days])
+        _left_out[reason] += len(items) - len(taken)
+        return taken
 
     def few(self, count: int, full: int, *, reason: str) -> int:
         """One number for this run, another for a full one."""

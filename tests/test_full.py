@@ -16,7 +16,15 @@ def test_a_choice_is_the_same_for_the_same_seed_and_keeps_the_order() -> None:
 def test_a_full_run_leaves_nothing_out() -> None:
     full = Sample(full=True, seed=1)
     assert full.some(range(100), 5, reason="") == list(range(100))
+    assert full.turn(range(100), 5, reason="") == list(range(100))
     assert full.few(3, 10, reason="") == 10
+
+
+def test_turns_come_to_each_thing_once_within_as_many_days_as_it_takes() -> None:
+    for length, days in ((100, 4), (101, 4), (90, 3), (30, 1), (2, 1), (0, 0)):
+        turns = [Sample(full=False, seed=700_000 + day).turn(range(length), 30, reason="test") for day in range(days)]
+        assert sorted(number for turn in turns for number in turn) == list(range(length))
+        assert all(len(turn) <= 30 for turn in turns)
 
 
 def test_every_file_that_takes_turns_exists_and_comes_on() -> None:
