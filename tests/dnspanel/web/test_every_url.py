@@ -1001,7 +1001,7 @@ def test_a_method_that_is_not_in_the_table_is_not_answered(address_of: Any, brow
 
 
 def view_refuses(method: str, path: str) -> bool:
-    """True if the view answers the method with 405 before it looks at who asks: a request would prove no more.
+    """True if the view answers the method with 405 before it looks at who asks: a request would prove the same.
 
     What everybody opens may be answered before there is a view.
     """
