@@ -1,12 +1,14 @@
 """The list of zones by each of its columns, up and down, page by page; with `order.sort_order`."""
 
+from collections.abc import Iterator
 from datetime import timedelta
 
 import pytest
 from django.db import connection
 from django.test.utils import CaptureQueriesContext
+from pytest_django import DjangoDbBlocker
 
-from dnspanel.accounts.models import Team, User
+from dnspanel.accounts.models import Role, Team, User
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.lists import queries
 from dnspanel.zones.models import Channel, Zone
@@ -15,7 +17,8 @@ from dnspanel.zones.order.zone_order import ZoneColumn, ZoneOrder, named_behind,
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.signing import sign
 from dnspanel.zones.values.natural_order import natural_text
-from tests.people import NOW
+from tests import database
+from tests.people import NOW, make_person
 
 ORDERS = [ZoneOrder(column, descending) for column in ZoneColumn for descending in (False, True)]
 
@@ -24,9 +27,9 @@ def name_of(order: ZoneOrder) -> str:
     return f"{order.column}-{'down' if order.descending else 'up'}"
 
 
-@pytest.fixture
-def zones(alice: User, bob: User) -> None:
-    """Eleven zones with ties in every column but the name."""
+def make_zones() -> None:
+    """Create eleven zones with ties in every column but the name."""
+    alice, bob = make_person("alice", Role.ADMINISTRATOR), make_person("bob", Role.EDITOR)
     for number in (*range(9), 10, 11):
         edit.create_zone(
             zone=edit.NewZone(f"z{number}.test."), acting=Acting((alice, bob, None)[number % 3], Channel.WEB, NOW)
@@ -41,6 +44,19 @@ def zones(alice: User, bob: User) -> None:
         )
     signed = Zone.objects.filter(name__in=["z1.test.", "z6.test.", "z7.test."])
     sign.sign(zones=list(signed), acting=Acting(author=alice, channel="web", now=NOW))
+
+
+@pytest.fixture(scope="class")
+def zones(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
+    """The zones, once for all tests of a class."""
+    with database.lasting_rows(django_db_blocker):
+        make_zones()
+        yield
+
+
+@pytest.fixture
+def editor() -> User:
+    return User.objects.get(username="bob")
 
 
 def expected(order: ZoneOrder) -> list[str]:
@@ -63,22 +79,6 @@ def expected(order: ZoneOrder) -> list[str]:
     return [zone.name for zone in sorted(by_name, key=key, reverse=order.descending)]  # type: ignore[arg-type]
 
 
-@pytest.mark.sample(3, reason="orders of the list of zones")
-@pytest.mark.parametrize("order", ORDERS, ids=name_of)
-def test_pages_of_each_order_have_every_zone_once(zones: None, bob: User, order: ZoneOrder) -> None:
-    found, after = [], ""
-    while True:
-        with CaptureQueriesContext(connection) as captured:
-            page = queries.zone_page(user=bob, order=order, after=after, limit=2)
-        assert len(captured) <= 5  # names, a sample, the first by it and of all, and what is listed
-        found += [row.name for row in page.rows]
-        after = page.next_after
-        if not after:
-            break
-    # A stable sort turned round keeps equals in their order: `reverse` does so.
-    assert found == expected(order)
-
-
 BY_SAMPLE = [
     order
     for order in ORDERS
@@ -86,36 +86,55 @@ BY_SAMPLE = [
 ]
 
 
-@pytest.mark.sample(3, reason="orders of the list of zones that begin with a sample of them")
-@pytest.mark.parametrize("order", BY_SAMPLE, ids=name_of)
-@pytest.mark.parametrize("place", [1, 3, 11, 12])
-def test_a_sample_says_what_need_not_be_compared_and_nothing_else(
-    zones: None, alice: User, monkeypatch: pytest.MonkeyPatch, order: ZoneOrder, place: int
-) -> None:
-    """The bound is anything from too narrow for a page to that of all, and none where there are fewer zones."""
-    monkeypatch.setattr(zone_order, "_SAMPLE_PERCENT", 100)
-    monkeypatch.setattr(zone_order, "_OF_SAMPLE", place)
-    with CaptureQueriesContext(connection) as captured:
-        page = queries.zone_page(user=alice, order=order, limit=4)
-    assert [row.name for row in page.rows] == expected(order)[:4]
-    assert sum("TABLESAMPLE" in query["sql"] for query in captured) == 1
-    with CaptureQueriesContext(connection) as captured:
-        queries.zone_page(user=alice, order=order, after=page.next_after, limit=4)
-        queries.zone_page(user=alice, order=order, search="z", limit=4)
-    assert not any("TABLESAMPLE" in query["sql"] for query in captured)
+@pytest.mark.django_db
+@pytest.mark.usefixtures("zones")
+class TestPages:
+    @pytest.mark.sample(3, reason="orders of the list of zones")
+    @pytest.mark.parametrize("order", ORDERS, ids=name_of)
+    def test_pages_of_each_order_have_every_zone_once(self, editor: User, order: ZoneOrder) -> None:
+        found, after = [], ""
+        while True:
+            with CaptureQueriesContext(connection) as captured:
+                page = queries.zone_page(user=editor, order=order, after=after, limit=2)
+            assert len(captured) <= 5  # names, a sample, the first by it and of all, and what is listed
+            found += [row.name for row in page.rows]
+            after = page.next_after
+            if not after:
+                break
+        # A stable sort turned round keeps equals in their order: `reverse` does so.
+        assert found == expected(order)
 
+    @pytest.mark.sample(3, reason="orders of the list of zones that begin with a sample of them")
+    @pytest.mark.parametrize("order", BY_SAMPLE, ids=name_of)
+    @pytest.mark.parametrize("place", [1, 3, 11, 12])
+    def test_a_sample_says_what_need_not_be_compared_and_nothing_else(
+        self, monkeypatch: pytest.MonkeyPatch, order: ZoneOrder, place: int
+    ) -> None:
+        """The bound is anything from too narrow for a page to that of all, and none where there are fewer zones."""
+        alice = User.objects.get(username="alice")
+        monkeypatch.setattr(zone_order, "_SAMPLE_PERCENT", 100)
+        monkeypatch.setattr(zone_order, "_OF_SAMPLE", place)
+        with CaptureQueriesContext(connection) as captured:
+            page = queries.zone_page(user=alice, order=order, limit=4)
+        assert [row.name for row in page.rows] == expected(order)[:4]
+        assert sum("TABLESAMPLE" in query["sql"] for query in captured) == 1
+        with CaptureQueriesContext(connection) as captured:
+            queries.zone_page(user=alice, order=order, after=page.next_after, limit=4)
+            queries.zone_page(user=alice, order=order, search="z", limit=4)
+        assert not any("TABLESAMPLE" in query["sql"] for query in captured)
 
-def test_a_search_and_what_a_person_sees_stay_as_they_are(zones: None, bob: User, dora: object) -> None:
-    order = ZoneOrder(ZoneColumn.RRSETS, descending=True)
-    page = queries.zone_page(user=bob, search="team:beta", order=order)
-    assert [row.team for row in page.rows] == ["beta"] * 3
-    assert queries.zone_page(user=dora, order=order).rows == ()  # type: ignore[arg-type]
+    def test_a_search_and_what_a_person_sees_stay_as_they_are(self, editor: User, dora: object) -> None:
+        order = ZoneOrder(ZoneColumn.RRSETS, descending=True)
+        page = queries.zone_page(user=editor, search="team:beta", order=order)
+        assert [row.team for row in page.rows] == ["beta"] * 3
+        assert queries.zone_page(user=dora, order=order).rows == ()  # type: ignore[arg-type]
 
-
-@pytest.mark.parametrize("after", ["nonsense", "x z1.test.", "-1 z1.test.", "9999999999999999999999 z1.test.", "1 \0"])
-def test_what_is_no_cursor_is_the_beginning_or_a_place_behind_nothing(zones: None, bob: User, after: str) -> None:
-    for column in (ZoneColumn.RRSETS, ZoneColumn.CHANGED, ZoneColumn.DNSSEC):
-        assert queries.zone_page(user=bob, order=ZoneOrder(column), after=after).next_after == ""
+    @pytest.mark.parametrize(
+        "after", ["nonsense", "x z1.test.", "-1 z1.test.", "9999999999999999999999 z1.test.", "1 \0"]
+    )
+    def test_what_is_no_cursor_is_the_beginning_or_a_place_behind_nothing(self, editor: User, after: str) -> None:
+        for column in (ZoneColumn.RRSETS, ZoneColumn.CHANGED, ZoneColumn.DNSSEC):
+            assert queries.zone_page(user=editor, order=ZoneOrder(column), after=after).next_after == ""
 
 
 def test_an_order_is_read_from_a_url() -> None:
