@@ -39,15 +39,18 @@ def _add(path: str, operation: Schema, found: Schema) -> None:
     values = {**found.get("query", {}), **variables_in(path, found.get("path", ""))}
     for parameter in operation.get("parameters", []):
         if parameter.get("name") in values:
-            value = values[parameter["name"]]
-            is_number = parameter.get("schema", {}).get("type") == "integer"
-            parameter["example"] = int(value) if is_number else value
+            parameter["example"] = _typed(values[parameter["name"]], parameter.get("schema", {}).get("type"))
     if "request" in found:
         for media in _json_contents(operation.get("requestBody", {})):
             media["example"] = found["request"]
     if "answer" in found:
         for media in _json_contents(operation["responses"].get(found["status"], {})):
             media["example"] = found["answer"]
+
+
+def _typed(value: str, type: str | None) -> str | int | bool:
+    """Return what stands in an address as the value of the parameter's type that it means."""
+    return value == "true" if type == "boolean" else int(value) if type == "integer" else value
 
 
 def variables_in(path: str, real: str) -> dict[str, str]:

@@ -29,15 +29,17 @@ console.log("me");
 
 // Members with a default are optional in a request, without an option of the generator.
 const made = good(await api.POST("/api/v2/zones", { params: { query: { wait: WAIT } }, body: { name: zone } }));
-check(made.zone?.name === zone && made.publication?.everywhere, made);
+check("zone" in made && made.zone?.name === zone && made.publication?.everywhere, made);
 console.log("create a zone");
 
+// An answer to `dry_run` has `plans` in place of what was written.
 const www = { zone_name: zone, owner: "www", type_name: "A" };
 const address = "/api/v2/zones/{zone_name}/rrsets/{owner}/{type_name}";
 const body = { ttl: 300, rdata: ["192.0.2.1", "192.0.2.2"] };
 const put = (header: { "If-Match"?: string; "Idempotency-Key"?: string }, sent: typeof body) =>
   api.PUT(address, { params: { path: www, query: { wait: WAIT }, header }, body: sent });
-check(good(await put({ "Idempotency-Key": "ts" }, body)).rrset?.rdata.length === 2, "www");
+const first = good(await put({ "Idempotency-Key": "ts" }, body));
+check("rrset" in first && first.rrset?.rdata.length === 2, first);
 check((await put({ "Idempotency-Key": "ts" }, body)).response.headers.get("Idempotency-Replayed") === "true", "replay");
 console.log("records");
 
@@ -114,6 +116,6 @@ check(trashed, "not in the trash");
 const restored = good(
   await api.POST("/api/v2/trash/{zone_id}/restore", { params: { path: { zone_id: trashed.id }, query: { wait: WAIT } } }),
 );
-check(restored.zone?.name === zone, restored);
+check("zone" in restored && restored.zone?.name === zone, restored);
 good(await remove());
 console.log("delete, restore");

@@ -41,7 +41,10 @@ func main() {
 	first := panel.RRsetContentRequest{Ttl: 300, Rdata: []string{"192.0.2.1", "192.0.2.2"}}
 	once := &panel.SetRRsetParams{Wait: to(wait), IdempotencyKey: to("go")}
 	set := put(client, zone, once, first)
-	check(set.JSON200 != nil && len(set.JSON200.Rrset.Rdata) == 2, set.Body)
+	check(set.JSON200 != nil, set.Body)
+	saved, err := set.JSON200.AsRRsetWritten() // an answer to dry_run has plans instead
+	must(err)
+	check(len(saved.Rrset.Rdata) == 2, set.Body)
 	check(put(client, zone, once, first).HTTPResponse.Header.Get("Idempotency-Replayed") == "true", set.Body)
 	done("records")
 
@@ -164,7 +167,10 @@ func deleteAndRestore(client *panel.ClientWithResponses, zone string) {
 	id := trash.JSON200.Items[place].Id
 	restored, err := client.RestoreZoneWithResponse(ctx, id, &panel.RestoreZoneParams{Wait: to(wait)})
 	must(err)
-	check(restored.JSON200 != nil && restored.JSON200.Zone.Name == zone, restored.Body)
+	check(restored.JSON200 != nil, restored.Body)
+	back, err := restored.JSON200.AsZoneWritten()
+	must(err)
+	check(back.Zone.Name == zone, restored.Body)
 	deleted, err = client.DeleteZoneWithResponse(ctx, zone, &panel.DeleteZoneParams{})
 	must(err)
 	check(deleted.StatusCode() < 300, deleted.Body)
