@@ -5,7 +5,7 @@ who may use it.
 """
 
 from base64 import b64encode
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
 from datetime import timedelta
@@ -76,7 +76,9 @@ from tests.dnspanel.api.doors import AT_REQUEST, COLUMNS, DOORS, KEPT_BACK, LIKE
 from tests.dnspanel.fleet.conftest import create_active_node, create_front
 from tests.dnspanel.transfer.zone_templates.test_servers import make_set
 from tests.dnspanel.zones.conftest import rr, zone_maker
+from tests.full import Sample
 from tests.people import NOW, make_person
+from tests.walks import walk
 
 DYNDNS_STATUSES = {b"good": 200, b"nochg": 200, b"nohost": 404, b"!yours": 403}
 METHODS = {"GET", "POST", "PUT", "PATCH", "DELETE"}
@@ -343,11 +345,17 @@ def test_every_url_stands_in_the_table() -> None:
     assert set(api_urls(get_resolver())) == {door.name for door in DOORS}
 
 
-@pytest.mark.parametrize("name", sorted({door.name for door in DOORS}))
-def test_who_gets_how_far(name: str, call: Call) -> None:
-    doors = [door for door in DOORS if door.name == name]
-    found = {str(door): (verdict(door, call), of_others(door, call)) for door in doors}
-    assert found == {str(door): (door.verdict, expected_of_others(door)) for door in doors}
+def turn(sample: Sample, doors: Iterable[Door]) -> list[Door]:
+    """Return those of the doors that are tried today."""
+    return sample.turn([*doors], 90, reason="operations of the APIs, each by all callers")
+
+
+def test_who_gets_how_far(call: Call, sample: Sample) -> None:
+    with walk() as step:
+        for door in turn(sample, DOORS):
+            with step(door):
+                assert verdict(door, call) == door.verdict
+                assert of_others(door, call) == expected_of_others(door)
 
 
 def test_what_is_kept_back_and_nothing_else(call: Call) -> None:
@@ -375,20 +383,26 @@ def test_who_asked_approves_nothing_and_an_approver_takes_nothing_back(call: Cal
     assert found == AT_REQUEST
 
 
-@pytest.mark.parametrize("name", sorted({door.name for door in DOORS if not door.name.endswith("nothing")}))
-def test_a_method_that_is_not_in_the_table_is_not_answered(name: str, call: Call) -> None:
-    doors = {door.method: door for door in DOORS if door.name == name}
-    some = next(iter(doors.values()))
-    for method in METHODS - doors.keys():
-        assert call(replace(some, method=method), Caller.ADMINISTRATOR) in {404, 405}, method
-
-
-@pytest.mark.parametrize("name", sorted({door.name for door in DOORS if door.name.startswith("v2-")}))
-def test_a_parameter_that_is_not_in_the_document_is_refused(name: str, call: Call) -> None:
-    """A write with a misspelled `dry_run` or `wait` would be done."""
+def test_a_method_that_is_not_in_the_table_is_not_answered(call: Call, sample: Sample) -> None:
+    doors: dict[str, dict[str, Door]] = {}
     for door in DOORS:
-        if door.name == name and door.verdict != OPEN and letter(call(door, Caller.ADMINISTRATOR)) == "+":
-            assert call(replace(door, query={**door.query, "dry-run": "true"}), Caller.ADMINISTRATOR) == 422, str(door)
+        if not door.name.endswith("nothing"):
+            doors.setdefault(door.name, {})[door.method] = door
+    with walk() as step:
+        for known in sample.turn([*doors.values()], 90, reason="operations of the APIs, each by all callers"):
+            some = next(iter(known.values()))
+            for method in sorted(METHODS - known.keys()):
+                with step(method, some.name):
+                    assert call(replace(some, method=method), Caller.ADMINISTRATOR) in {404, 405}
+
+
+def test_a_parameter_that_is_not_in_the_document_is_refused(call: Call, sample: Sample) -> None:
+    """A write with a misspelled `dry_run` or `wait` would be done."""
+    with walk() as step:
+        for door in turn(sample, (door for door in DOORS if door.name.startswith("v2-") and door.verdict != OPEN)):
+            with step(door):
+                if letter(call(door, Caller.ADMINISTRATOR)) == "+":
+                    assert call(replace(door, query={**door.query, "dry-run": "true"}), Caller.ADMINISTRATOR) == 422
 
 
 def of_others(door: Door, call: Call) -> dict[Caller, str]:
