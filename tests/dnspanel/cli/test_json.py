@@ -27,7 +27,7 @@ from dnspanel.transfer.imports import worker
 from dnspanel.transfer.models import ExportJob, ImportJob
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.transfer.zone_templates import runs as template_runs
-from dnspanel.zones.runs import change_runs, policy_runs
+from dnspanel.zones.runs import change_run_queries, change_runs, policy_runs
 from tests.dnspanel.cli.conftest import Ran, work_on
 from tests.dnspanel.cli.test_main import commands
 from tests.dnspanel.fleet.conftest import MakeNode
@@ -153,9 +153,13 @@ def working(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[N
 
     def unfinished() -> list[tuple[Callable[[int], object], int]]:
         return [
-            (module.work_on_run, number)
-            for module in (change_runs, policy_runs, template_runs)
-            for number in module.unfinished_runs()
+            (work, number)
+            for found, work in (
+                (change_run_queries.unfinished_runs, change_runs.work_on_run),
+                (policy_runs.unfinished_runs, policy_runs.work_on_run),
+                (template_runs.unfinished_runs, template_runs.work_on_run),
+            )
+            for number in found()
         ]
 
     work_to_do.connect(work)
