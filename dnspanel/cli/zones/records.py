@@ -213,7 +213,9 @@ def note(session: Session, zone: str, name: str, type: str, notes: Notes, writin
         body["value_comments"] = {value: text for value, text in remarks.items() if text}
     if not body or (notes.tags and notes.no_tags):
         raise click.UsageError("Give --comment, --tag, --no-tags or --value-comment.")
-    show_written(session, publish(session, "PATCH", path, body, waiting=writing), waited=writing.wait)
+    query = {"reason": writing.reason} if writing.reason else None
+    written = publish(session, "PATCH", path, body, waiting=writing, query=query)
+    show_written(session, written, waited=writing.wait)
 
 
 @records.command()

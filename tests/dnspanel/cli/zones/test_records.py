@@ -99,7 +99,8 @@ def test_records_are_noted_and_found_by_what_is_noted(run: Run) -> None:
     assert run("records", "note", ZONE, "www", "A", *first).code == 0
     assert noted() == ("web", ["shop"], {"192.0.2.1": "first rack"})
     second = ("--value-comment", "192.0.2.1", "", "--value-comment", "192.0.2.2", "second")
-    assert run("records", "note", ZONE, "www", "A", *second).code == 0
+    assert run("records", "note", ZONE, "www", "A", *second, "--reason", "moved racks").code == 0
+    assert Publication.objects.latest("sequence").reason == "moved racks"
     assert noted() == ("web", ["shop"], {"192.0.2.2": "second"})
     assert run("records", "change", "-q", "tag:shop", "--add-tag", "x", "--add-tag", "y").code == 0
     assert run("records", "change", "-q", "tag:shop", "--remove-tag", "x").code == 0
