@@ -300,8 +300,6 @@ def _unreadable(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _at_signs(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    if "\\@" not in "".join((rrset.name, *rrset.rdata)):  # as nearly always
-        return
     for severity, code, message in name_rules.check_at_signs(rrset, near.zone):
         yield Violation(Severity(severity), code, rrset.name, rrset.type, message)
 
