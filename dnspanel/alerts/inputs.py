@@ -28,7 +28,7 @@ def read(now: datetime) -> Reading:
 
 
 def _zones(now: datetime) -> dict[str, NamedZones]:
-    """Return the zones that need somebody, by what is wrong with them, in one query for all subjects."""
+    """Return the zones that need attention, by what is wrong with them, in one query for all subjects."""
     parameters: dict[str, datetime | int] = {"most": MOST_ZONES_NAMED}
     for subject in subjects():
         parameters |= subject.times(now)

@@ -1,4 +1,4 @@
-"""Say what a token may do, and refuse terms that nobody may give it."""
+"""Say what a token may do, and refuse terms that no one may give it."""
 
 from collections.abc import Collection
 from dataclasses import dataclass, replace
