@@ -54,8 +54,7 @@ def _host(reader: PlainReader, value: str) -> Pair:
     text, wire, key = reader.name_at(value.rstrip())
     if key:
         reader.content.hosts.add(key)
-        return text, wire
-    return _keep(_NAMES, value, (text, wire))
+    return text, wire
 
 
 def _target(reader: PlainReader, value: str) -> Pair:
@@ -63,8 +62,7 @@ def _target(reader: PlainReader, value: str) -> Pair:
     text, wire, key = reader.name_at(value.rstrip())
     if key:
         reader.content.aliases.add(key)
-        return text, wire
-    return _keep(_NAMES, value, (text, wire))
+    return text, wire
 
 
 def _mx(reader: PlainReader, value: str) -> Pair:
@@ -73,11 +71,9 @@ def _mx(reader: PlainReader, value: str) -> Pair:
         raise KeyError(value)
     preference, head = U16[fields[0]]
     text, wire, key = reader.name_at(fields[1])
-    pair = f"{preference} {text}", head + wire
     if key:
         reader.content.hosts.add(key)
-        return pair
-    return _keep(_MX, value, pair)
+    return f"{preference} {text}", head + wire
 
 
 def _srv(reader: PlainReader, value: str) -> Pair:
@@ -86,11 +82,9 @@ def _srv(reader: PlainReader, value: str) -> Pair:
         raise KeyError(value)
     (priority, one), (weight, two), (port, three) = U16[fields[0]], U16[fields[1]], U16[fields[2]]
     text, wire, key = reader.name_at(fields[3])
-    pair = f"{priority} {weight} {port} {text}", one + two + three + wire
     if key:
         reader.content.hosts.add(key)
-        return pair
-    return _keep(_SRV, value, pair)
+    return f"{priority} {weight} {port} {text}", one + two + three + wire
 
 
 def _soa(reader: PlainReader, value: str) -> Pair:
@@ -184,27 +178,25 @@ def _sshfp(reader: PlainReader, value: str) -> Pair:
 Convert = Callable[[PlainReader, str], Pair]
 _A: dict[str, Pair] = {}
 _AAAA: dict[str, Pair] = {}
-_NAMES: dict[str, Pair] = {}
-_MX: dict[str, Pair] = {}
-_SRV: dict[str, Pair] = {}
-_SOA: dict[str, Pair] = {}
+# Of what is not kept: in each zone the reader must learn which names are inside it, and digests rarely repeat.
+_NONE: dict[str, Pair] = {}
 _TXT: dict[str, Pair] = {}
 _CAA: dict[str, Pair] = {}
 
 _CONVERSIONS: dict[str, tuple[int, dict[str, Pair], Convert]] = {
     "A": (rdtypes.A, _A, _a),
-    "NS": (rdtypes.NS, _NAMES, _host),
-    "CNAME": (rdtypes.CNAME, _NAMES, _target),
-    "SOA": (rdtypes.SOA, _SOA, _soa),
-    "PTR": (rdtypes.PTR, _NAMES, _target),
-    "MX": (rdtypes.MX, _MX, _mx),
+    "NS": (rdtypes.NS, _NONE, _host),
+    "CNAME": (rdtypes.CNAME, _NONE, _target),
+    "SOA": (rdtypes.SOA, _NONE, _soa),
+    "PTR": (rdtypes.PTR, _NONE, _target),
+    "MX": (rdtypes.MX, _NONE, _mx),
     "TXT": (rdtypes.TXT, _TXT, _txt),
     "AAAA": (rdtypes.AAAA, _AAAA, _aaaa),
-    "SRV": (rdtypes.SRV, _SRV, _srv),
+    "SRV": (rdtypes.SRV, _NONE, _srv),
     "CAA": (rdtypes.CAA, _CAA, _caa),
-    "DS": (rdtypes.DS, {}, _ds),
-    "TLSA": (rdtypes.TLSA, {}, _tlsa),
-    "SSHFP": (rdtypes.SSHFP, {}, _sshfp),
+    "DS": (rdtypes.DS, _NONE, _ds),
+    "TLSA": (rdtypes.TLSA, _NONE, _tlsa),
+    "SSHFP": (rdtypes.SSHFP, _NONE, _sshfp),
 }
 # Type, end of the record key, what is known already, and how to convert the rest.
 KINDS = {

@@ -144,6 +144,17 @@ def test_targets_inside_the_zone_are_noted_by_their_keys() -> None:
     assert (reader.content.hosts, reader.content.aliases) == ({b"b\0a\0"}, {b"d\0", b"\0"})
 
 
+def test_targets_are_noted_after_another_zone_pointed_at_them() -> None:
+    other = Plain("other.test.")
+    lines = ("@ NS b.example.test.", "@ MX 1 b.example.test.", "c CNAME d.example.test.", "s SRV 1 1 1 b.example.test.")
+    other.default_ttl = 60
+    other.read(enumerate(lines))
+    assert (other.content.hosts, other.content.aliases) == (set(), set())
+    for line in lines:
+        own = read(line).content
+        assert own.hosts | own.aliases == ({b"d\0"} if "CNAME" in line else {b"b\0"}), line
+
+
 def test_lines_that_the_slow_path_took_are_skipped() -> None:
     class Greedy(Plain):
         def read_slowly(self, place: int, line: str) -> int:
