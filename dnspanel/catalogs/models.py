@@ -87,7 +87,7 @@ class Listing(models.Model):
 
 
 class Producer(models.Model):
-    """A catalog of ours: which tags are groups in it, and how far it follows its members; `produce` writes it."""
+    """A catalog of ours: which tags are groups in it, and how far it follows its members; `producer` writes it."""
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="producer")
     # Tags that are its groups: a member is in that of the first one that it has, as in a catalog of a secondary.
@@ -98,7 +98,7 @@ class Producer(models.Model):
 
 
 class Produced(models.Model):
-    """A zone that is in a catalog of ours, and the label of its record there; `produce` writes it.
+    """A zone that is in a catalog of ours, and the label of its record there; `producer` writes it.
 
     A trigger (migration 0003) notes a zone whose tags change, that goes to the trash or comes back, and gives one that
     goes another label: whoever follows the catalog begins it anew, should it come back.
@@ -124,7 +124,7 @@ class Way(models.IntegerChoices):
 
 
 class Leaving(models.Model):
-    """A zone that went from a catalog of ours into another one, and how far that is; `leaving` writes it.
+    """A zone that went from a catalog of ours into another one, and how far that is; `ownership_change` writes it.
 
     A trigger (migration 0005) has the catalog drop a zone that goes to the trash.
     """

@@ -9,8 +9,8 @@ from django.db.models.functions import Coalesce, Now
 
 from dnspanel.accounts.actors.actors import Person
 from dnspanel.catalogs.access import produced_visible_to, producers_visible_to
-from dnspanel.catalogs.leaving import still_named
 from dnspanel.catalogs.models import Produced, Producer, Way
+from dnspanel.catalogs.ownership_change import still_named
 from dnspanel.secondaries.members import SAYS_WHERE
 from dnspanel.zones.models import Zone
 

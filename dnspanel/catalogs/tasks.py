@@ -10,7 +10,7 @@ from celery import shared_task
 from django.utils import timezone
 
 from dnspanel.advisory_locks import Lock, locked
-from dnspanel.catalogs import follow, produce
+from dnspanel.catalogs import consumer, producer
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake
 from dnspanel.zones.models import Zone
@@ -24,9 +24,9 @@ def follow_catalogs() -> None:
     """Follow what is due, catalog by catalog. Twice, late or never does no harm."""
     until = time.monotonic() + TURN_SECONDS
     with while_postgresql_answers():
-        for catalog_id in follow.catalogs_due(timezone.now()):
+        for catalog_id in consumer.catalogs_due(timezone.now()):
             with locked(Lock.CATALOG, catalog_id) as mine:
-                while mine and follow.take_turn(catalog_id=catalog_id, now=timezone.now()):
+                while mine and consumer.take_turn(catalog_id=catalog_id, now=timezone.now()):
                     if time.monotonic() > until:
                         break
 
@@ -36,7 +36,7 @@ def follow_producers() -> None:
     """Have catalogs of ours say which zones are in them. Twice, late or never does no harm."""
     until = time.monotonic() + TURN_SECONDS
     with while_postgresql_answers(), locked(Lock.CATALOG, 0) as mine:
-        while mine and produce.follow_members(now=timezone.now()) and time.monotonic() < until:
+        while mine and producer.follow_members(now=timezone.now()) and time.monotonic() < until:
             continue
 
 

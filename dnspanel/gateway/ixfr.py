@@ -123,7 +123,7 @@ def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
             continue
         now = [] if after[0] is None else list(axfr.records_of((name, type_, *after), zone.name))
         if zone.is_producer and type_ == rdtypes.PTR and was and now and was != now:
-            return None  # a member that comes anew (`catalogs.leaving`): Knot DNS takes no notice of another TTL alone
+            return None  # a member that comes anew (`catalogs.ownership_change`): Knot DNS ignores another TTL alone
         difference.deleted.extend(record for record in was if record not in now)
         difference.added.extend(record for record in now if record not in was)
     # Without a SOA of that serial among them, these revisions do not begin where the secondary is.

@@ -119,7 +119,7 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import User
 from dnspanel.accounts.tokens.tokens import TokenTerms
 from dnspanel.accounts.tokens.tsig_keys import create_tsig_key
-from dnspanel.catalogs import produce
+from dnspanel.catalogs import producer
 from dnspanel.secondaries import keyless
 from dnspanel.secondaries.catalog import catalog_name
 from dnspanel.secondaries.configuration import parts_for
@@ -129,11 +129,11 @@ from dnspanel.zones.publishing import edit
 from dnspanel.zones.models import Zone
 name, members, ports, keys = json.loads(sys.argv[1])
 owner, now = User.objects.get(username="cata"), timezone.now()
-made = produce.create_catalog(name=name, group_tags=["bronze"], author=owner, channel="web", now=now)
+made = producer.create_catalog(name=name, group_tags=["bronze"], author=owner, channel="web", now=now)
 for each in members:
     edit.create_zone(zone=edit.NewZone(each), acting=Acting(owner, "web", now))
 Zone.objects.filter(name__in=members[:1]).update(tags=["bronze"])
-produce.put_in(catalog=made, chosen=produce.Chosen(members), author=owner, now=now)
+producer.put_in(catalog=made, chosen=producer.Chosen(members), author=owner, now=now)
 keyless.notify_also(zone=made, addresses=[f"127.0.0.1:{port}" for port in ports.values()], by=owner, now=now)
 found = {}
 for kind in ports:
@@ -155,11 +155,11 @@ import json, sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
-from dnspanel.catalogs import produce
+from dnspanel.catalogs import producer
 from dnspanel.secondaries import keyless
 name, ports = json.loads(sys.argv[1])
 owner, now = User.objects.get(username="cata"), timezone.now()
-made = produce.create_catalog(name=name, author=owner, channel="web", now=now)
+made = producer.create_catalog(name=name, author=owner, channel="web", now=now)
 keyless.notify_also(zone=made, addresses=[f"127.0.0.1:{port}" for port in ports.values()], by=owner, now=now)
 """
 
@@ -168,11 +168,11 @@ import sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
-from dnspanel.catalogs import produce
+from dnspanel.catalogs import producer
 from dnspanel.zones.models import Zone
 name, zone = sys.argv[1:]
-produce.put_in(
-    catalog=Zone.objects.get(name=name), chosen=produce.Chosen([zone]), author=User.objects.get(username="cata"),
+producer.put_in(
+    catalog=Zone.objects.get(name=name), chosen=producer.Chosen([zone]), author=User.objects.get(username="cata"),
     now=timezone.now())
 """
 
@@ -180,10 +180,10 @@ TIME_PASSES = """
 import sys, django
 django.setup()
 from django.db.models import F
-from dnspanel.catalogs import leaving
+from dnspanel.catalogs import ownership_change
 from dnspanel.catalogs.models import Leaving
 from dnspanel.catalogs.tasks import follow_producers
-Leaving.objects.update(told_at=F("told_at") - getattr(leaving, sys.argv[1]))
+Leaving.objects.update(told_at=F("told_at") - getattr(ownership_change, sys.argv[1]))
 follow_producers()
 """
 
@@ -192,12 +192,12 @@ import sys, django
 django.setup()
 from django.utils import timezone
 from dnspanel.accounts.models import User
-from dnspanel.catalogs import produce
+from dnspanel.catalogs import producer
 from dnspanel.zones.models import Zone
 name, leaves, again = sys.argv[1:]
 how = {"catalog": Zone.objects.get(name=name), "author": User.objects.get(username="cata"), "now": timezone.now()}
-produce.take_out(zones=[leaves, again], **how)
-produce.put_in(chosen=produce.Chosen([again]), **how)
+producer.take_out(zones=[leaves, again], **how)
+producer.put_in(chosen=producer.Chosen([again]), **how)
 """
 
 EDIT = """

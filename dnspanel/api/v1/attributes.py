@@ -19,7 +19,7 @@ from dnspanel.api.models import PowerdnsZone
 from dnspanel.api.v1.acting_metadata import TSIG_ALLOW_AXFR
 from dnspanel.api.v1.kept_metadata import replace_metadata
 from dnspanel.api.v1.primaries import PRIMARY_KEYS
-from dnspanel.catalogs import produce
+from dnspanel.catalogs import producer
 from dnspanel.zones.models import Zone
 from dnspanel.zones.settings.settings_of_zone import change_soa_edit
 from replication.dns import rdata
@@ -53,7 +53,7 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
         if TRANSFER_KEYS in attributes:
             replace_metadata(zone=zone, kind=TSIG_ALLOW_AXFR, values=attributes[TRANSFER_KEYS], by=by, now=now)
         if "catalog" in attributes:
-            produce.put_into(zone=zone, catalog_name=attributes["catalog"], author=by, now=now)
+            producer.put_into(zone=zone, catalog_name=attributes["catalog"], author=by, now=now)
         serials = {SERIAL_FIELDS[field]: value for field, value in attributes.items() if field in SERIAL_FIELDS}
         if serials:
             change_soa_edit(zone=zone, author=by, now=now, **serials)
@@ -71,8 +71,8 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
 def take_in_named(*, catalog: Zone, by: Author, now: datetime) -> None:
     """The zones that named this catalog before there was one are in it."""
     named = PowerdnsZone.objects.filter(catalog=catalog.name, zone__deleted_at=None, zone__is_catalog=False)
-    zone_ids = list(named.order_by("pk").values_list("pk", flat=True)[: produce.MOST_MEMBERS + 1])
-    produce.take_in(catalog=catalog, zone_ids=zone_ids, author=by, now=now)
+    zone_ids = list(named.order_by("pk").values_list("pk", flat=True)[: producer.MOST_MEMBERS + 1])
+    producer.take_in(catalog=catalog, zone_ids=zone_ids, author=by, now=now)
 
 
 def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]]) -> None:

@@ -30,7 +30,7 @@ from dnspanel.api.v1.view import (
 )
 from dnspanel.api.v1.waiting import Wait, requested_wait, wait_for_all
 from dnspanel.api.v1.zone_objects import zone_list, zone_object
-from dnspanel.catalogs import produce
+from dnspanel.catalogs import producer
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import loaded_signing_of
 from dnspanel.zones.errors import NotSigned
@@ -93,7 +93,7 @@ def _create(request: Request, new: NewZone) -> Publication:
 
     if new.attributes.get("kind") == primaries.PRODUCER:
         with primaries.named_refusals(), named_violations("another"):
-            return produce.create_producer(
+            return producer.create_producer(
                 zone=edit.NewZone(new.name, new.rrsets),
                 apex=edit.Apex(nameservers=new.nameservers or None, soa_is_made=new.soa_is_made, soa_edit=new.soa_edit),
                 acting=Acting(actor, Channel.API, now),

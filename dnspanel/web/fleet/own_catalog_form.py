@@ -6,7 +6,7 @@ from django import forms
 
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.models import Team, User
-from dnspanel.catalogs.produce import Chosen
+from dnspanel.catalogs.producer import Chosen
 from dnspanel.texts import gettext_lazy
 from dnspanel.web.frame.forms import MONO, MONO_LINES, PanelForm, PublishingForm, offer_teams, separated
 from replication.dns import names

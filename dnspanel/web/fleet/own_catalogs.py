@@ -12,7 +12,7 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.actors.roles import Permission
-from dnspanel.catalogs import produce
+from dnspanel.catalogs import producer
 from dnspanel.catalogs.access import producer_for
 from dnspanel.catalogs.errors import CatalogRefused
 from dnspanel.catalogs.models import Producer
@@ -51,11 +51,11 @@ def own_catalog(request: PanelRequest, zone_name: str) -> HttpResponse:
 @require_POST
 def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Put zones into a catalog of ours."""
-    producer = _to_change(request, zone_name)
+    catalog = _to_change(request, zone_name)
     form = PutInForm(request.POST, person=request.user, auto_id="put_in_%s")
     if form.is_valid():
         try:
-            count = produce.put_in(catalog=producer.zone, chosen=form.chosen, author=request.user, now=timezone.now())
+            count = producer.put_in(catalog=catalog.zone, chosen=form.chosen, author=request.user, now=timezone.now())
         except CatalogRefused as exc:
             form.refuse_all(exc.fields)
         except Forbidden as exc:  # of the catalog that one of them would leave
@@ -63,17 +63,17 @@ def own_catalog_put_in(request: PanelRequest, zone_name: str) -> HttpResponse:
         else:
             said = ngettext("{count} zone was put in.", "{count} zones were put in.", count)
             messages.success(request, said.format(count=f"{count:,}"))
-            return redirect("catalog-ours", producer.zone.name)
-    return _page(request, producer, put_in=form)
+            return redirect("catalog-ours", catalog.zone.name)
+    return _page(request, catalog, put_in=form)
 
 
 @require_POST
 def own_catalog_take_out(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Take the ticked zones out of a catalog of ours."""
-    producer = _to_change(request, zone_name)
+    catalog = _to_change(request, zone_name)
     try:
-        count = produce.take_out(
-            catalog=producer.zone,
+        count = producer.take_out(
+            catalog=catalog.zone,
             zones=request.POST.getlist("zone")[: MOST_LISTED + 1],
             author=request.user,
             now=timezone.now(),
@@ -83,29 +83,29 @@ def own_catalog_take_out(request: PanelRequest, zone_name: str) -> HttpResponse:
     else:
         said = ngettext("{count} zone was taken out.", "{count} zones were taken out.", count)
         messages.success(request, said.format(count=f"{count:,}"))
-    return redirect("catalog-ours", producer.zone.name)
+    return redirect("catalog-ours", catalog.zone.name)
 
 
 @require_POST
 def own_catalog_groups(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Set the groups of a catalog of ours."""
-    producer = _to_change(request, zone_name)
+    catalog = _to_change(request, zone_name)
     form = GroupsForm(request.POST)
     if form.is_valid():
         try:
-            produce.set_groups(catalog=producer.zone, group_tags=form.groups, author=request.user, now=timezone.now())
+            producer.set_groups(catalog=catalog.zone, group_tags=form.groups, author=request.user, now=timezone.now())
         except CatalogRefused as exc:
             form.refuse_all(exc.fields)
         else:
             messages.success(request, gettext("Changed."))
-            return redirect("catalog-ours", producer.zone.name)
-    return _page(request, producer, groups=form)
+            return redirect("catalog-ours", catalog.zone.name)
+    return _page(request, catalog, groups=form)
 
 
 def _create(request: PanelRequest, form: NewOwnCatalogForm) -> Zone | None:
     """The catalog; if there is none, what stands against it is added to the form."""
     try:
-        return produce.create_catalog(
+        return producer.create_catalog(
             name=form.cleaned_data["name"],
             team=form.cleaned_data["team"],
             group_tags=form.groups,
@@ -122,19 +122,19 @@ def _create(request: PanelRequest, form: NewOwnCatalogForm) -> Zone | None:
 
 
 def _to_change(request: PanelRequest, zone_name: str) -> Producer:
-    producer = producer_for(request.user, zone_name)
-    access.require_right(request.user, producer.zone, Right.SETTINGS)
-    return producer
+    catalog = producer_for(request.user, zone_name)
+    access.require_right(request.user, catalog.zone, Right.SETTINGS)
+    return catalog
 
 
 def _page(
-    request: PanelRequest, producer: Producer, *, put_in: PutInForm | None = None, groups: GroupsForm | None = None
+    request: PanelRequest, catalog: Producer, *, put_in: PutInForm | None = None, groups: GroupsForm | None = None
 ) -> HttpResponse:
     """The page, with a form that was refused."""
-    zone = producer.zone
+    zone = catalog.zone
     search, after = request.GET.get("q", "")[:LONGEST_SEARCH].strip().lower(), request.GET.get("after", "")
-    found = member_rows(request.user, producer, search=search, after=after[:LONGEST_SEARCH], limit=MOST_LISTED + 1)
-    [row] = rows_of_ours([producer])
+    found = member_rows(request.user, catalog, search=search, after=after[:LONGEST_SEARCH], limit=MOST_LISTED + 1)
+    [row] = rows_of_ours([catalog])
     context = {
         "row": row,
         "zone": zone,
@@ -142,7 +142,7 @@ def _page(
         "next": _next(found, search),
         "search": search,
         "put_in": put_in or PutInForm(person=request.user, auto_id="put_in_%s"),
-        "groups": groups or GroupsForm(initial={"group_tags": " ".join(producer.group_tags)}),
+        "groups": groups or GroupsForm(initial={"group_tags": " ".join(catalog.group_tags)}),
         "keyless": keyless_of(zone),
         "key_names": tsig_permissions.key_names(zone, TsigAct.TRANSFER),
         "secondaries": members_of_zone(request.user, zone).order_by("secondary__name")[:MOST_LISTED],

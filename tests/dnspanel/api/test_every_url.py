@@ -29,7 +29,7 @@ from dnspanel.accounts.scim.directories import DirectoryTerms, create_directory
 from dnspanel.accounts.secrets.vault import encrypt_secret
 from dnspanel.accounts.tokens import tokens
 from dnspanel.accounts.tokens.presets import ci_terms
-from dnspanel.catalogs import produce
+from dnspanel.catalogs import producer
 from dnspanel.catalogs import set_up as catalogs
 from dnspanel.evidence.models import Destination
 from dnspanel.fleet.dnssec import node_answers
@@ -186,8 +186,8 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
         channel=Channel.API,
         now=NOW,
     )
-    ours = produce.create_catalog(name="ours.catalog.", author=alice, channel=Channel.API, now=NOW)
-    produce.take_in(catalog=ours, zone_ids=[zone.pk], author=alice, now=NOW)
+    ours = producer.create_catalog(name="ours.catalog.", author=alice, channel=Channel.API, now=NOW)
+    producer.take_in(catalog=ours, zone_ids=[zone.pk], author=alice, now=NOW)
     event = Event.objects.create(uid=uuid4(), kind=EventKind.PING, subject="ping:x", at=NOW)
     delivery = Delivery.objects.create(webhook=hook, event=event, number=1, created_at=NOW)
     acting = Acting(None, Channel.API, NOW)

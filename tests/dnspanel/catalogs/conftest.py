@@ -11,7 +11,7 @@ import dns.update
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.catalogs import follow, set_up
+from dnspanel.catalogs import consumer, set_up
 from dnspanel.catalogs.models import Catalog, Listing, State
 from dnspanel.catalogs.set_up import CatalogTerms
 from dnspanel.primaries import turn
@@ -102,7 +102,7 @@ def take_turns(catalog: Catalog, *, after: timedelta = timedelta(0)) -> Catalog:
     """What the catalog's producer has is here, and followed; returned is the catalog as it is then."""
     turn.take_turn(zone_id=catalog.pk, clock=lambda: NOW + after)
     for _ in range(20):
-        if not follow.take_turn(catalog_id=catalog.pk, now=NOW + after):
+        if not consumer.take_turn(catalog_id=catalog.pk, now=NOW + after):
             break
     else:
         raise AssertionError("its turn never ends")

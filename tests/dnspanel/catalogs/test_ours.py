@@ -6,7 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
-from dnspanel.catalogs import access, ours, produce
+from dnspanel.catalogs import access, ours, producer
 from dnspanel.catalogs.errors import CatalogUnknown
 from dnspanel.catalogs.models import Producer
 from dnspanel.catalogs.tasks import follow_producers
@@ -26,15 +26,15 @@ NAME = "partners.catalog."
 
 @pytest.fixture
 def catalog(alice: User) -> Zone:
-    return produce.create_catalog(name=NAME, group_tags=["gold"], author=alice, channel=Channel.WEB, now=NOW)
+    return producer.create_catalog(name=NAME, group_tags=["gold"], author=alice, channel=Channel.WEB, now=NOW)
 
 
 def test_how_each_stands_takes_three_queries_however_many_there_are(
     alice: User, catalog: Zone, make_zone: MakeZone
 ) -> None:
     zones = [make_zone(name=f"{name}.test.") for name in "abc"]
-    produce.take_in(catalog=catalog, zone_ids=[zone.pk for zone in zones], author=alice, now=NOW)
-    produce.create_catalog(name="other.catalog.", author=alice, channel=Channel.WEB, now=NOW)
+    producer.take_in(catalog=catalog, zone_ids=[zone.pk for zone in zones], author=alice, now=NOW)
+    producer.create_catalog(name="other.catalog.", author=alice, channel=Channel.WEB, now=NOW)
     follow_producers()
     edit.delete_zone(zone=zones[0], author=None, channel=Channel.WEB, now=NOW)
     with CaptureQueriesContext(connection) as queries:
@@ -51,15 +51,15 @@ def test_who_sees_some_zones_sees_these_of_a_catalog_that_they_see(
 ) -> None:
     one, two = make_zone(name="one.test."), make_zone(name="two.test.")
     change_settings(zone=one, tags=["gold"], team=None, author=alice, now=NOW)
-    produce.take_in(catalog=catalog, zone_ids=[one.pk, two.pk], author=alice, now=NOW)
+    producer.take_in(catalog=catalog, zone_ids=[one.pk, two.pk], author=alice, now=NOW)
     mia = make_person("mia", Role.MEMBER)
     with pytest.raises(Unknown):
         access.producer_for(mia, NAME)
     grant = Grant(frozenset({Right.READ}), zones=frozenset({catalog.pk, one.pk}))
     GrantRow.objects.create(user=mia, grant=grant.to_json(), created_at=NOW)
     mia = User.objects.get(pk=mia.pk)
-    producer = access.producer_for(mia, NAME)
-    assert [(row.zone.name, row.group) for row in ours.member_rows(mia, producer)] == [("one.test.", "gold")]
+    own = access.producer_for(mia, NAME)
+    assert [(row.zone.name, row.group) for row in ours.member_rows(mia, own)] == [("one.test.", "gold")]
     assert [row.zone.name for row in ours.producer_rows(mia)] == [NAME]
     with pytest.raises(CatalogUnknown):
         access.producer_for(mia, "one.test.")
@@ -67,11 +67,11 @@ def test_who_sees_some_zones_sees_these_of_a_catalog_that_they_see(
 
 def test_members_come_by_name_from_where_the_last_page_ended(alice: User, catalog: Zone, make_zone: MakeZone) -> None:
     zones = [make_zone(name=f"{name}.test.").pk for name in ("ab", "b", "aa")]
-    produce.take_in(catalog=catalog, zone_ids=zones, author=alice, now=NOW)
-    producer = Producer.objects.select_related("zone").get()
+    producer.take_in(catalog=catalog, zone_ids=zones, author=alice, now=NOW)
+    own = Producer.objects.select_related("zone").get()
 
     def named(**how: str) -> list[str]:
-        return [row.zone.name for row in ours.member_rows(alice, producer, limit=2, **how)]
+        return [row.zone.name for row in ours.member_rows(alice, own, limit=2, **how)]
 
     assert named() == ["aa.test.", "ab.test."]
     assert named(after="ab.test.") == ["b.test."]

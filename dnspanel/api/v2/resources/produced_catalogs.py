@@ -21,7 +21,7 @@ from dnspanel.api.v2.resources.publishing import TERMS, terms_of_query
 from dnspanel.api.v2.resources.zones import chosen_team
 from dnspanel.api.v2.schema.fields import PAGED, Integer, Shape, Text, ZoneName, page_of, read, stamp
 from dnspanel.api.v2.schema.parameters import DRY_RUN
-from dnspanel.catalogs import access, produce
+from dnspanel.catalogs import access, producer
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.ours import ProducerRow, member_row, rows_of_ours
 from dnspanel.secondaries.set_up import MOST_GROUPS
@@ -85,7 +85,7 @@ class CatalogMemberSerializer(serializers.Serializer):
 class CatalogPutInSerializer(Shape):
     """Zones to add to a produced catalog."""
 
-    zones = serializers.ListField(child=ZoneName(), max_length=produce.MOST_MEMBERS, default=list)
+    zones = serializers.ListField(child=ZoneName(), max_length=producer.MOST_MEMBERS, default=list)
     tag = Text(max_length=60, default="", allow_blank=True, help_text="All zones that have it.")
     team = Integer(default=None, allow_null=True, help_text="Id of a team: all its zones.")
 
@@ -93,7 +93,7 @@ class CatalogPutInSerializer(Shape):
 class CatalogTakeOutSerializer(Shape):
     """Zones to remove from a produced catalog."""
 
-    zones = serializers.ListField(child=ZoneName(), min_length=1, max_length=produce.MOST_MEMBERS)
+    zones = serializers.ListField(child=ZoneName(), min_length=1, max_length=producer.MOST_MEMBERS)
 
 
 class CatalogMovesSerializer(serializers.Serializer):
@@ -130,7 +130,7 @@ class ProducedCatalogs(V2View):
         Needs the right `create-zone`.
         """
         actor, values = actor_in(request), read(NewProducedCatalogSerializer, request.data)
-        zone = produce.create_catalog(
+        zone = producer.create_catalog(
             name=values["name"],
             team=chosen_team(actor, values["team"]),
             group_tags=values["group_tags"],
@@ -161,12 +161,12 @@ class OneProducedCatalog(V2View):
 
         Sets the tags that become groups in the catalog (RFC 9432). Needs the right `settings`.
         """
-        actor, producer = _to_change(request, zone_name)
+        actor, catalog = _to_change(request, zone_name)
         values = read(CatalogGroupsSerializer, request.data, partial=True)
-        with _written(request, producer):
+        with _written(request, catalog):
             if "group_tags" in values:
-                produce.set_groups(
-                    catalog=producer.zone, group_tags=values["group_tags"], author=actor, now=timezone.now()
+                producer.set_groups(
+                    catalog=catalog.zone, group_tags=values["group_tags"], author=actor, now=timezone.now()
                 )
         return _told(actor, zone_name)
 
@@ -178,11 +178,11 @@ class OneProducedCatalog(V2View):
         zones that someone deletes within ten minutes. Needs the right `delete-zone`.
         """
         actor, terms = actor_in(request), terms_of_query(request)
-        producer = access.producer_for(actor, zone_name)
-        require_right(actor, producer.zone, Right.DELETE_ZONE)
-        with _written(request, producer):
+        catalog = access.producer_for(actor, zone_name)
+        require_right(actor, catalog.zone, Right.DELETE_ZONE)
+        with _written(request, catalog):
             edit.delete_zone(
-                zone=producer.zone,
+                zone=catalog.zone,
                 author=actor,
                 channel=Channel.API,
                 now=timezone.now(),
@@ -203,14 +203,14 @@ class CatalogMembers(V2View):
         Zones that the token can read, each with its label and its group; those in the trash are marked.
         """
         actor, page = actor_in(request), page_request(request, int)
-        producer = access.producer_for(actor, zone_name)
+        catalog = access.producer_for(actor, zone_name)
 
         def told(produced: Produced) -> dict[str, Any]:
-            row = member_row(producer, produced)
+            row = member_row(catalog, produced)
             in_trash = row.zone.deleted_at is not None
             return {"zone": row.zone.name, "label": produced.label, "group": row.group, "in_trash": in_trash}
 
-        return page_by_id(request, page, access.produced_visible_to(actor, producer), each_as(told))
+        return page_by_id(request, page, access.produced_visible_to(actor, catalog), each_as(told))
 
 
 class CatalogPutIn(V2View):
@@ -230,9 +230,9 @@ class CatalogPutIn(V2View):
         A zone that is in another catalog moves with its label: for an hour the old catalog says where it went, and
         after a minute this one names it.
         """
-        actor, producer = _to_change(request, zone_name)
-        chosen = produce.Chosen(**read(CatalogPutInSerializer, request.data))
-        moved = produce.put_in(catalog=producer.zone, chosen=chosen, author=actor, now=timezone.now())
+        actor, catalog = _to_change(request, zone_name)
+        chosen = producer.Chosen(**read(CatalogPutInSerializer, request.data))
+        moved = producer.put_in(catalog=catalog.zone, chosen=chosen, author=actor, now=timezone.now())
         return answer({"moved": moved}, 202, headers={"Location": _members_url(request)})
 
 
@@ -250,9 +250,9 @@ class CatalogTakeOut(V2View):
         The catalog stops naming them within seconds, and servers that consume it stop serving them. Needs the right
         `settings` for the catalog.
         """
-        actor, producer = _to_change(request, zone_name)
+        actor, catalog = _to_change(request, zone_name)
         zones = read(CatalogTakeOutSerializer, request.data)["zones"]
-        moved = produce.take_out(catalog=producer.zone, zones=zones, author=actor, now=timezone.now())
+        moved = producer.take_out(catalog=catalog.zone, zones=zones, author=actor, now=timezone.now())
         return answer({"moved": moved}, 202, headers={"Location": _members_url(request)})
 
 
@@ -282,24 +282,24 @@ def _json(row: ProducerRow) -> dict[str, Any]:
     }
 
 
-def _set(producer: Producer) -> dict[str, Any]:
+def _set(catalog: Producer) -> dict[str, Any]:
     """What somebody has set; its members change by themselves, and are no part of the tag."""
-    return {"group_tags": list(producer.group_tags)}
+    return {"group_tags": list(catalog.group_tags)}
 
 
 def _to_change(request: Request, zone_name: str) -> tuple[Actor, Producer]:
     actor = actor_in(request)
-    producer = access.producer_for(actor, zone_name)
-    require_right(actor, producer.zone, Right.SETTINGS)
-    return actor, producer
+    catalog = access.producer_for(actor, zone_name)
+    require_right(actor, catalog.zone, Right.SETTINGS)
+    return actor, catalog
 
 
-def _written(request: Request, producer: Producer) -> AbstractContextManager[None]:
+def _written(request: Request, catalog: Producer) -> AbstractContextManager[None]:
     """`conditional_write` of what somebody has set of this catalog."""
-    return conditional_write(request, f"produced/{producer.pk}", lambda: _set(Producer.objects.get(pk=producer.pk)))
+    return conditional_write(request, f"produced/{catalog.pk}", lambda: _set(Producer.objects.get(pk=catalog.pk)))
 
 
 def _told(actor: Actor, zone_name: str, status: int = 200, **headers: str) -> HttpResponse:
-    producer = access.producer_for(actor, zone_name)
-    [row] = rows_of_ours([producer])
-    return answer(_json(row), status, headers={"ETag": tag_of(_set(producer)), **headers})
+    catalog = access.producer_for(actor, zone_name)
+    [row] = rows_of_ours([catalog])
+    return answer(_json(row), status, headers={"ETag": tag_of(_set(catalog)), **headers})

@@ -8,7 +8,7 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import Team, User
-from dnspanel.catalogs import produce
+from dnspanel.catalogs import producer
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.tasks import follow_producers
 from dnspanel.secondaries import keyless
@@ -30,7 +30,7 @@ URL = f"/catalogs/ours/{NAME}/"
 
 @pytest.fixture
 def catalog(alice: User) -> Zone:
-    return produce.create_catalog(name=NAME, author=alice, channel=Channel.WEB, now=NOW)
+    return producer.create_catalog(name=NAME, author=alice, channel=Channel.WEB, now=NOW)
 
 
 def inside() -> set[str]:
@@ -44,8 +44,8 @@ def test_one_is_made_once_however_often_its_form_is_sent(browser: Browser, alice
     assert "ours/new" not in browser(charlie).get("/catalogs/").content.decode()
     for _ in range(2):
         assert client.post("/catalogs/ours/new/", form)["Location"] == URL
-    producer = Producer.objects.select_related("zone").get()
-    assert (producer.zone.name, producer.group_tags, producer.zone.is_catalog) == (NAME, ["gold", "silver"], True)
+    own = Producer.objects.select_related("zone").get()
+    assert (own.zone.name, own.group_tags, own.zone.is_catalog) == (NAME, ["gold", "silver"], True)
     assert f'href="{URL}"' in client.get("/catalogs/").content.decode()
     again = client.post("/catalogs/ours/new/", {**form, "form_id": str(uuid4())})
     assert (again.status_code, "exists already" in again.content.decode()) == (422, True)
@@ -107,7 +107,7 @@ def test_groups_are_set_and_each_member_shows_its_own(
 ) -> None:
     client, zone = browser(alice), make_zone(name="one.test.")
     change_settings(zone=zone, tags=["gold", "silver"], team=None, author=alice, now=NOW)
-    produce.take_in(catalog=catalog, zone_ids=[zone.pk], author=alice, now=NOW)
+    producer.take_in(catalog=catalog, zone_ids=[zone.pk], author=alice, now=NOW)
     assert client.post(f"{URL}groups/", {"group_tags": "silver gold"})["Location"] == URL
     assert 'data-label="Group">silver<' in client.get(URL).content.decode()
     refused = client.post(f"{URL}groups/", {"group_tags": "no!tag"})
@@ -121,7 +121,7 @@ def test_what_went_to_another_one_stands_on_both_pages(
     browser: Browser, alice: User, catalog: Zone, make_zone: MakeZone
 ) -> None:
     client, other = browser(alice), "other.catalog."
-    produce.create_catalog(name=other, author=alice, channel=Channel.WEB, now=NOW)
+    producer.create_catalog(name=other, author=alice, channel=Channel.WEB, now=NOW)
     client.post(f"{URL}put-in/", {"zones": make_zone(name="one.test.").name})
     follow_producers()
     for page in (URL, f"/catalogs/ours/{other}/"):
@@ -162,7 +162,7 @@ def test_its_members_come_page_by_page(
     monkeypatch.setattr(own_catalogs, "MOST_LISTED", 2)
     zones = [make_zone(name=f"{name}.test.").pk for name in "abc"]
     assert "No zone is in it." in browser(alice).get(URL).content.decode()
-    produce.take_in(catalog=catalog, zone_ids=zones, author=alice, now=NOW)
+    producer.take_in(catalog=catalog, zone_ids=zones, author=alice, now=NOW)
     first = browser(alice).get(URL).content.decode()
     assert "?q=&amp;after=b.test." in first
     second = browser(alice).get(f"{URL}?after=b.test.").content.decode()

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.catalogs import produce
+from dnspanel.catalogs import producer
 from dnspanel.gateway import ixfr
 from dnspanel.primaries.set_up import Terms, create_transferred_zone
 from dnspanel.transfer.zone_templates import use
@@ -134,7 +134,7 @@ def by_template(alice: User, make_template: MakeTemplate) -> None:
 
 
 def by_catalog(alice: User, make_template: MakeTemplate) -> None:
-    produce.create_catalog(name=ZONE, author=None, channel=Channel.WEB, now=NOW)
+    producer.create_catalog(name=ZONE, author=None, channel=Channel.WEB, now=NOW)
 
 
 def by_nodes(alice: User, make_template: MakeTemplate) -> None:

@@ -17,7 +17,7 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.models import AuditEntry, Team, User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
-from dnspanel.catalogs import follow, member_terms, set_up
+from dnspanel.catalogs import consumer, member_terms, set_up
 from dnspanel.catalogs.errors import NothingKept
 from dnspanel.catalogs.models import Catalog, Listing
 from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
@@ -75,8 +75,8 @@ def test_members_become_zones_from_where_the_catalog_comes_and_leave_with_it(pro
     assert (catalog.listed, catalog.followed) == (2, catalog.zone.revision)
     last = AuditEntry.objects.filter(action="catalog.followed").latest("pk")
     assert (last.target, last.details["made"], last.details["removed"]) == (FIRST, 1, 1)
-    assert follow.catalogs_due(NOW) == []
-    assert follow.catalogs_due(NOW + follow.LOOK_AGAIN) == [catalog.pk]
+    assert consumer.catalogs_due(NOW) == []
+    assert consumer.catalogs_due(NOW + consumer.LOOK_AGAIN) == [catalog.pk]
 
 
 def test_no_node_gets_the_catalog_itself_and_it_is_not_taken_over(producer: Producer, alice: User) -> None:
@@ -370,14 +370,14 @@ def test_a_team_gets_no_more_members_than_it_may_have_zones(producer: Producer, 
 def test_more_than_a_turn_takes_is_done_in_several(
     producer: Producer, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    for module in (follow, member_terms):
+    for module in (consumer, member_terms):
         monkeypatch.setattr(module, "BATCH", 5)
     producer.name(FIRST, *ZONES)
     catalog = followed(producer, alice, most_lost=100)
     assert names_here(catalog) == sorted(ZONES)
     producer.forget(FIRST, *(zone.partition(".")[0] for zone in ZONES))
     assert turn.take_turn(zone_id=catalog.pk, clock=lambda: NOW) in ("axfr", "ixfr")
-    assert follow.take_turn(catalog_id=catalog.pk, now=NOW)
+    assert consumer.take_turn(catalog_id=catalog.pk, now=NOW)
     assert len(names_here(catalog)) == len(ZONES) - 5
     take_turns(catalog)
     assert names_here(catalog) == []
@@ -442,17 +442,17 @@ def test_a_producer_that_is_dead_changes_nothing(producer: Producer, alice: User
     primaries.set_primaries(zone=catalog.zone, terms=dead, author=alice, now=NOW)
     before = Catalog.objects.get(pk=catalog.pk).followed
     assert "127.0.0.1 port 1024" in turn.take_turn(zone_id=catalog.pk, clock=lambda: NOW)
-    assert not follow.take_turn(catalog_id=catalog.pk, now=NOW)
+    assert not consumer.take_turn(catalog_id=catalog.pk, now=NOW)
     assert names_here(catalog) == [ONE]
     assert Catalog.objects.get(pk=catalog.pk).followed == before
 
 
 def test_a_catalog_that_was_never_here_or_is_gone_is_passed_over(producer: Producer, alice: User) -> None:
-    assert not follow.take_turn(catalog_id=4711, now=NOW)
+    assert not consumer.take_turn(catalog_id=4711, now=NOW)
     producer.name(FIRST, ONE)
     catalog = followed(producer, alice)
     edit.delete_zone(zone=catalog.zone, author=alice, channel=Channel.WEB, now=NOW)
     producer.forget(FIRST, "member0")
-    assert not follow.take_turn(catalog_id=catalog.pk, now=NOW)
-    assert follow.catalogs_due(NOW + timedelta(days=1)) == []
+    assert not consumer.take_turn(catalog_id=catalog.pk, now=NOW)
+    assert consumer.catalogs_due(NOW + timedelta(days=1)) == []
     assert names_here(catalog) == [ONE]

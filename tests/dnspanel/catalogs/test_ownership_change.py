@@ -10,7 +10,7 @@ from django.test.utils import CaptureQueriesContext
 from django.utils import timezone
 
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.catalogs import leaving, ours, produce
+from dnspanel.catalogs import ours, ownership_change, producer
 from dnspanel.catalogs.errors import CatalogRefused
 from dnspanel.catalogs.models import Leaving, Produced, Producer
 from dnspanel.zones.models import Channel, Zone
@@ -33,13 +33,13 @@ Put = Callable[..., None]
 def put(alice: User, make_zone: MakeZone) -> Put:
     """Puts zones into a catalog; "" takes them out of any. All begin in A, and A says so."""
     for name in (A, B, C):
-        produce.create_catalog(name=name, group_tags=["gold"], author=alice, channel=Channel.WEB, now=NOW)
+        producer.create_catalog(name=name, group_tags=["gold"], author=alice, channel=Channel.WEB, now=NOW)
     for name in (ONE, TWO):
         make_zone(name=name)
 
     def put_into(catalog: str, *names: str) -> None:
         for each in Zone.objects.filter(name__in=names, deleted_at=None):
-            produce.put_into(zone=each, catalog_name=catalog, author=alice, now=timezone.now())
+            producer.put_into(zone=each, catalog_name=catalog, author=alice, now=timezone.now())
 
     put_into(A, ONE, TWO)
     look()
@@ -48,7 +48,7 @@ def put(alice: User, make_zone: MakeZone) -> Put:
 
 def look(after: timedelta = timedelta()) -> None:
     """All catalogs are looked at, as often as something changes, this much later."""
-    while produce.follow_members(now=timezone.now() + after):
+    while producer.follow_members(now=timezone.now() + after):
         pass
 
 
@@ -85,23 +85,23 @@ def test_both_name_it_under_one_label_once_the_first_has_said_for_a_minute_where
     look()
     assert named_in() == {A: (label, B)}
     assert Produced.objects.get(zone__name=ONE).label == label
-    later(leaving.UNTIL_READ - timedelta(seconds=5))
+    later(ownership_change.UNTIL_READ - timedelta(seconds=5))
     assert named_in() == {A: (label, B)}
     later(timedelta(seconds=5))
     assert named_in() == {A: (label, B), B: (label, "")}
-    later(leaving.SAYS_WHERE - leaving.UNTIL_READ - timedelta(seconds=5))
+    later(ownership_change.SAYS_WHERE - ownership_change.UNTIL_READ - timedelta(seconds=5))
     assert named_in() == {A: (label, B), B: (label, "")}
     serial = serial_of(B)
     later(timedelta(seconds=5))
     assert named_in() == {B: (label, "")}
     assert says(A) == {TWO: before[TWO]}
     assert serial_of(B) == serial
-    later(leaving.UNTIL_NOTIFIED)
+    later(ownership_change.UNTIL_NOTIFIED)
     assert serial_of(B) == serial + 1, "Knot DNS learns of it now"
-    later(leaving.UNTIL_READ - leaving.UNTIL_NOTIFIED)
+    later(ownership_change.UNTIL_READ - ownership_change.UNTIL_NOTIFIED)
     assert serial_of(B) == serial + 2, "and who learned of it before the first dropped it"
     assert named_in() == {B: (label, "")}
-    look(produce.COMPARED_EVERY * 2)
+    look(producer.COMPARED_EVERY * 2)
     assert serial_of(B) == serial + 2
     assert not Leaving.objects.exists()
     assert all(row.is_followed for row in ours.rows_of_ours(Producer.objects.all()))
@@ -114,14 +114,14 @@ def test_how_both_stand_says_what_is_on_its_way_and_until_when(put: Put) -> None
             rows = ours.rows_of_ours(list(producers))
         assert len(queries) == 3, "that of the catalogs included"
         until = rows[0].leaving_until
-        assert until is None or abs(until - timezone.now() - leaving.SAYS_WHERE) < timedelta(minutes=2)
+        assert until is None or abs(until - timezone.now() - ownership_change.SAYS_WHERE) < timedelta(minutes=2)
         return [(row.members, row.coming, row.leaving, row.is_followed, row.leaving_until is None) for row in rows]
 
     put(B, ONE, TWO)
     assert told() == [(0, 0, 2, False, False), (2, 2, 0, False, True)]
     look()
     assert told() == [(0, 0, 2, True, False), (2, 2, 0, False, True)]
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     assert told() == [(0, 0, 2, True, False), (2, 0, 0, True, True)]
     put(A, TWO)
     assert told() == [(1, 1, 1, False, False), (1, 0, 1, False, False)]
@@ -139,7 +139,7 @@ def test_one_that_goes_back_before_it_arrived_was_never_gone(put: Put) -> None:
     put(C, ONE)
     look()
     assert {name: coo for name, (_, coo) in named_in().items()} == {A: C}
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     assert named_in() == {A: (before[A][0], C), C: before[A]}
 
 
@@ -147,7 +147,7 @@ def test_one_that_goes_on_is_said_to_be_where_it_is_now_by_all_that_name_it(put:
     label = named_in()[A][0]
     put(B, ONE)
     look()
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     put(C, ONE)
     look()
     assert named_in() == {A: (label, C), B: (label, C)}
@@ -156,9 +156,9 @@ def test_one_that_goes_on_is_said_to_be_where_it_is_now_by_all_that_name_it(put:
     assert named_in() == {A: (label, B), B: (label, "")}, "the last one that had it has it on"
     put(C, ONE)
     look()
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     assert named_in() == {A: (label, C), B: (label, C), C: (label, "")}
-    later(leaving.SAYS_WHERE)
+    later(ownership_change.SAYS_WHERE)
     assert named_in() == {C: (label, "")}
 
 
@@ -166,11 +166,11 @@ def test_one_that_comes_back_within_the_hour_has_another_label_once_the_other_sa
     label = named_in()[A][0]
     put(B, ONE)
     look()
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     put(A, ONE)
     look()
     assert named_in() == {A: (label, B), B: (label, A)}
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     back = named_in()
     assert (back[A][1], back[B]) == ("", (label, A))
     assert back[A][0] != label
@@ -180,9 +180,9 @@ def test_one_that_comes_back_within_the_hour_has_another_label_once_the_other_sa
     put(A, ONE)
     look()
     assert named_in() == back, "nothing was gone"
-    later(leaving.SAYS_WHERE)
+    later(ownership_change.SAYS_WHERE)
     assert named_in() == {A: back[A]}
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     assert not Leaving.objects.exists()
 
 
@@ -190,13 +190,13 @@ def test_one_that_goes_to_and_fro_is_where_the_last_one_that_named_it_has_it(put
     label = named_in()[A][0]
     put(B, ONE)
     look()
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     put(A, ONE)
     look()
     put(C, ONE)
     look()
     assert named_in() == {A: (label, C), B: (label, C)}
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     assert named_in()[C] == (label, "")
 
 
@@ -204,7 +204,7 @@ def test_one_that_is_taken_out_is_named_by_nobody_and_one_that_was_named_by_nobo
     label = named_in()[A][0]
     put(B, ONE)
     look()
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     put("", ONE)
     look()
     assert named_in() == {}
@@ -229,12 +229,12 @@ def test_one_that_goes_to_the_trash_comes_back_where_it_is_and_nowhere_else(put:
     put(A, TWO)
     put(B, TWO)
     look()
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     for act in (edit.delete_zone, edit.restore_zone):
         act(zone=Zone.objects.get(name=TWO), author=None, channel=Channel.WEB, now=timezone.now())
     look()
     assert named_in(TWO).keys() == {B}, "also where nobody looked meanwhile"
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     assert not Leaving.objects.exists()
 
 
@@ -255,8 +255,8 @@ def test_a_catalog_in_the_trash_says_nothing_and_nothing_waits_for_it(put: Put) 
     look()
     edit.delete_zone(zone=Zone.objects.get(name=A), author=None, channel=Channel.WEB, now=NOW)
     look()
-    later(leaving.UNTIL_READ)
-    later(leaving.SAYS_WHERE)
+    later(ownership_change.UNTIL_READ)
+    later(ownership_change.SAYS_WHERE)
     assert says(B).keys() == {TWO}, "it went where nobody is told of it"
 
 
@@ -266,11 +266,11 @@ def test_its_group_goes_with_it_and_a_refusal_keeps_it_where_it_is(
     change_settings(zone=Zone.objects.get(name=ONE), tags=["gold"], team=None, author=alice, now=NOW)
     put(B, ONE)
     with monkeypatch.context() as refusing:
-        refusing.setattr(produce, "_follow", lambda catalog, now: False)
-        look(leaving.SAYS_WHERE * 2)
+        refusing.setattr(producer, "_follow", lambda catalog, now: False)
+        look(ownership_change.SAYS_WHERE * 2)
         assert Leaving.objects.get().told_at is None
     look()
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     for catalog in (A, B):
         texts = Zone.objects.get(name=catalog).rrsets.filter(type=dns.rdatatype.TXT, name__startswith="group.")
         assert [row.rdata for row in texts] == [['"gold"']], catalog
@@ -279,7 +279,7 @@ def test_its_group_goes_with_it_and_a_refusal_keeps_it_where_it_is(
 def test_what_nobody_looked_at_for_hours_is_done_at_once(put: Put) -> None:
     put(B, ONE)
     look()
-    Leaving.objects.update(told_at=timezone.now() - leaving.SAYS_WHERE * 2)
+    Leaving.objects.update(told_at=timezone.now() - ownership_change.SAYS_WHERE * 2)
     look()
     assert named_in().keys() == {B}
 
@@ -289,24 +289,24 @@ def test_many_go_by_as_many_statements_as_two_and_at_most_so_many_within_an_hour
 ) -> None:
     zones = [make_zone(name=f"z{number}.test.") for number in range(10)]
     first, then, back = (Zone.objects.get(name=name) for name in (A, B, C))
-    produce.take_in(catalog=first, zone_ids=[zone.pk for zone in zones], author=alice, now=NOW)
+    producer.take_in(catalog=first, zone_ids=[zone.pk for zone in zones], author=alice, now=NOW)
     look()
 
     def move(catalog: Zone, some: list[Zone]) -> int:
         with CaptureQueriesContext(connection) as queries:
-            assert produce.take_in(catalog=catalog, zone_ids=[zone.pk for zone in some], author=alice, now=NOW) == len(
+            assert producer.take_in(catalog=catalog, zone_ids=[zone.pk for zone in some], author=alice, now=NOW) == len(
                 some
             )
         return len(queries)
 
     assert move(then, zones[:2]) == move(then, zones[2:])
     look()
-    later(leaving.UNTIL_READ)
+    later(ownership_change.UNTIL_READ)
     assert len(says(B)) == 10
     assert move(back, zones[:2]) == move(back, zones[2:])
     look()
     assert {coo for _, coo in says(B).values()} == {C}
-    monkeypatch.setattr(produce, "MOST_MEMBERS", 10)
+    monkeypatch.setattr(producer, "MOST_MEMBERS", 10)
     put(A, *(zone.name for zone in zones[:1]))
     with pytest.raises(CatalogRefused, match="Within an hour at most 10 zones"):
         put(B, TWO)

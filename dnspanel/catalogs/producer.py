@@ -3,7 +3,7 @@
 No node has it, and nobody edits it: it follows its members. Who transfers it is said of it as of any zone: by TSIG keys
 or networks that it is open to, or as a zone by name of a secondary. Its members say for themselves who transfers them.
 A zone in the trash is in no catalog; one that comes back, or is put in again, has another label, so that whoever
-follows the catalog begins it anew. One that goes from one catalog into another keeps its label (`leaving`).
+follows the catalog begins it anew. One that goes from one catalog into another keeps its label (`ownership_change`).
 
 Who locks several: zones, then their `Produced`, then their `Leaving`, then `Producer`, each in the order of their ids.
 """
@@ -22,7 +22,7 @@ from dnspanel.accounts.actors.actors import Actor, Author, SystemRight
 from dnspanel.accounts.actors.grants import Right
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team, User
-from dnspanel.catalogs import leaving
+from dnspanel.catalogs import ownership_change
 from dnspanel.catalogs.errors import CatalogRefused, CatalogUnknown
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.signals import produced
@@ -225,7 +225,7 @@ def follow_members(*, now: datetime) -> int:
 
     Looked at are those of which something changed since the last time, and each one after a longer while.
     """
-    leaving.take_steps(now=now)
+    ownership_change.take_steps(now=now)
     changed = 0
     due = Q(moves__gt=F("followed")) | Q(compared_at=None) | Q(compared_at__lte=now - COMPARED_EVERY)
     for catalog in _producers().filter(due).order_by("pk"):
@@ -261,7 +261,7 @@ def _move(
         if not moving:
             return []
         left = [before[zone.pk] for zone in moving if zone.pk in before]
-        on_their_way = leaving.locked_of(moving) if left else []
+        on_their_way = ownership_change.locked_of(moving) if left else []
         ids = {entered, *(row.catalog_id for row in left)} - {None}
         touched = {each.pk: each for each in _locked({*ids, *(row.catalog_id for row in on_their_way)})}
         catalog_names = {pk: each.zone.name for pk, each in touched.items() if pk in ids}
@@ -269,11 +269,11 @@ def _move(
             access.require_right(author, touched[pk].zone, Right.SETTINGS)
         labels: dict[int, str] = {}
         if catalog is None:
-            leaving.end(on_their_way)
+            ownership_change.end(on_their_way)
         else:
             _refuse_members(moving, catalog, left)
             silent = [pk for pk, each in touched.items() if each.zone.deleted_at is not None]
-            labels = leaving.send(left=left, rows=on_their_way, silent=silent, entered=catalog.pk, now=now)
+            labels = ownership_change.send(left=left, rows=on_their_way, silent=silent, entered=catalog.pk, now=now)
         Produced.objects.filter(zone__in=moving).delete()
         if catalog is not None:
             Produced.objects.bulk_create(
@@ -430,6 +430,6 @@ def _refuse_members(zones: Sequence[Zone], catalog: Producer, left: Sequence[Pro
     if Produced.objects.filter(catalog=catalog.pk).count() + len(zones) > MOST_MEMBERS:
         reason = gettext("A catalog has at most {most:,} members.").format(most=MOST_MEMBERS)
         raise CatalogRefused({"zones": [reason]})
-    if left and leaving.most_on_their_way({each.catalog_id for each in left}) + len(left) > MOST_MEMBERS:
+    if left and ownership_change.most_on_their_way({each.catalog_id for each in left}) + len(left) > MOST_MEMBERS:
         reason = gettext("Within an hour at most {most:,} zones go from a catalog to another one.")
         raise CatalogRefused({"zones": [reason.format(most=MOST_MEMBERS)]})

@@ -16,7 +16,7 @@ from django.utils import timezone
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, User
-from dnspanel.catalogs import produce
+from dnspanel.catalogs import producer
 from dnspanel.catalogs.errors import CatalogRefused
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.tasks import follow_producers
@@ -181,8 +181,8 @@ def test_a_secondary_has_it_where_it_names_it(catalog: Zone, alice: User) -> Non
     assert transfer(key_of(everything)).rcode() == dns.rcode.REFUSED
     assert not Member.objects.filter(secondary=everything, zone=catalog).exists()
     Member.objects.update(notify_at=None)
-    produce.put_into(zone=Zone.objects.get(name="a.test."), catalog_name="", author=alice, now=NOW)
-    assert produce.follow_members(now=timezone.now()) == 1
+    producer.put_into(zone=Zone.objects.get(name="a.test."), catalog_name="", author=alice, now=NOW)
+    assert producer.follow_members(now=timezone.now()) == 1
     members.note_publications(now=timezone.now())
     assert Member.objects.get(secondary=partner, zone=catalog).notify_at is not None
 
@@ -190,13 +190,13 @@ def test_a_secondary_has_it_where_it_names_it(catalog: Zone, alice: User) -> Non
 def test_many_members_come_in_several_publications(
     catalog: Zone, alice: User, monkeypatch: pytest.MonkeyPatch, call: Any
 ) -> None:
-    monkeypatch.setattr(produce, "AT_ONCE", 2)
+    monkeypatch.setattr(producer, "AT_ONCE", 2)
     for number in range(5):
         zone = f"m{number}.test."
         call("POST", "/zones", {"name": zone, "kind": "Native", "catalog": CATALOG})
-    assert [produce.follow_members(now=timezone.now()) for _ in range(4)] == [1, 1, 1, 0]
+    assert [producer.follow_members(now=timezone.now()) for _ in range(4)] == [1, 1, 1, 0]
     assert len(listed()) == 7
-    monkeypatch.setattr(produce, "MOST_MEMBERS", 7)
+    monkeypatch.setattr(producer, "MOST_MEMBERS", 7)
     refused = call("POST", "/zones", {"name": "more.test.", "kind": "Native", "catalog": CATALOG})
     assert (refused.status_code, "at most 7 members" in texts(refused)) == (422, True)
 
@@ -215,7 +215,7 @@ def test_its_pages_say_what_it_is_and_offer_no_change(catalog: Zone, alice: User
 def looks() -> int:
     """How many statements a look takes."""
     with CaptureQueriesContext(connection) as queries:
-        produce.follow_members(now=timezone.now())
+        producer.follow_members(now=timezone.now())
     return len(queries)
 
 
@@ -224,9 +224,9 @@ def test_a_look_where_nothing_changed_takes_two_statements_and_reads_no_member(c
     Zone.objects.update(tags=["new"])
     assert looks() > 2, "the tags of members may be groups"
     assert looks() == 2
-    Producer.objects.update(compared_at=timezone.now() - produce.COMPARED_EVERY)
+    Producer.objects.update(compared_at=timezone.now() - producer.COMPARED_EVERY)
     Produced.objects.filter(zone__name="a.test.").delete()
-    assert produce.follow_members(now=timezone.now()) == 1, "what nobody told of is found after a while"
+    assert producer.follow_members(now=timezone.now()) == 1, "what nobody told of is found after a while"
     assert listed().keys() == {"b.test."}
 
 
@@ -248,9 +248,9 @@ def test_a_refusal_is_tried_again_and_what_moves_meanwhile_is_not_lost(
 
     Zone.objects.filter(name="b.test.").update(deleted_at=NOW)
     with monkeypatch.context() as refusing:
-        refusing.setattr(produce.bulk, "change_zones", refuse)
-        assert produce.follow_members(now=timezone.now()) == 0
-    assert produce.follow_members(now=timezone.now()) == 1
+        refusing.setattr(producer.bulk, "change_zones", refuse)
+        assert producer.follow_members(now=timezone.now()) == 0
+    assert producer.follow_members(now=timezone.now()) == 1
     assert listed().keys() == {"a.test."}
 
 
@@ -266,10 +266,10 @@ def test_many_zones_are_taken_in_by_as_many_statements_as_two_and_told_of_in_one
     counts = []
     for some in (ids[:2], ids[2:]):
         with CaptureQueriesContext(connection) as queries:
-            assert produce.take_in(catalog=more, zone_ids=some, author=alice, now=NOW) == len(some)
+            assert producer.take_in(catalog=more, zone_ids=some, author=alice, now=NOW) == len(some)
         counts.append(len(queries))
     assert counts[1] == counts[0] + 5, "one line more, of the catalog that two of them left, and where they are"
-    assert produce.take_in(catalog=more, zone_ids=ids, author=alice, now=NOW) == 0
+    assert producer.take_in(catalog=more, zone_ids=ids, author=alice, now=NOW) == 0
     lines = AuditEntry.objects.filter(action="catalog.members").order_by("pk").values_list("target", "details")
     _, *last = [(target, facts["how"], facts["zones"], len(facts["first"])) for target, facts in lines]
     assert sorted(last) == [("more.test.", "put in", 14, 10), (CATALOG, "taken out", 2, 2)]
@@ -284,8 +284,8 @@ def test_api_v1_says_in_which_catalog_a_zone_is_whoever_put_it_there(call: Any, 
 
     call("POST", "/zones", {"name": "c.test.", "kind": "Native", "catalog": "nowhere.test."})
     assert [told_of(zone) for zone in ("a.test.", "c.test.")] == [{CATALOG}, {"nowhere.test."}]
-    produce.take_in(catalog=catalog, zone_ids=[Zone.objects.get(name="c.test.").pk], author=alice, now=NOW)
-    produce.put_into(zone=Zone.objects.get(name="a.test."), catalog_name="", author=alice, now=NOW)
+    producer.take_in(catalog=catalog, zone_ids=[Zone.objects.get(name="c.test.").pk], author=alice, now=NOW)
+    producer.put_into(zone=Zone.objects.get(name="a.test."), catalog_name="", author=alice, now=NOW)
     assert [told_of(zone) for zone in ("a.test.", "c.test.")] == [{""}, {CATALOG}]
 
 
@@ -302,26 +302,26 @@ def test_a_member_is_in_the_group_of_the_first_tag_that_it_has_and_its_tags_are_
     before = listed()
     a, b = (Zone.objects.get(name=name) for name in ("a.test.", "b.test."))
     change_settings(zone=a, tags=["gold", "silver"], team=None, author=alice, now=NOW)
-    assert produce.follow_members(now=timezone.now()) == 0, "a tag is no group yet"
+    assert producer.follow_members(now=timezone.now()) == 0, "a tag is no group yet"
     chosen = ["Silver", "gold"]
-    assert produce.set_groups(catalog=catalog, group_tags=chosen, author=alice, now=NOW) == ["silver", "gold"]
-    assert produce.follow_members(now=timezone.now()) == 1
+    assert producer.set_groups(catalog=catalog, group_tags=chosen, author=alice, now=NOW) == ["silver", "gold"]
+    assert producer.follow_members(now=timezone.now()) == 1
     assert groups() == {"a.test.": '"silver"'}
     change_settings(zone=a, tags=["gold"], team=None, author=alice, now=NOW)
     change_settings(zone=b, tags=["silver"], team=None, author=alice, now=NOW)
-    assert produce.follow_members(now=timezone.now()) == 1
+    assert producer.follow_members(now=timezone.now()) == 1
     assert groups() == {"a.test.": '"gold"', "b.test.": '"silver"'}
     assert listed() == before, "a member that moves between groups keeps its label"
-    produce.put_into(zone=a, catalog_name="", author=alice, now=NOW)
-    produce.set_groups(catalog=catalog, group_tags=[], author=alice, now=NOW)
-    assert produce.follow_members(now=timezone.now()) == 1
+    producer.put_into(zone=a, catalog_name="", author=alice, now=NOW)
+    producer.set_groups(catalog=catalog, group_tags=[], author=alice, now=NOW)
+    assert producer.follow_members(now=timezone.now()) == 1
     assert (groups(), listed().keys()) == ({}, {"b.test."})
     assert looks() == 2
     with pytest.raises(CatalogRefused) as refused:
-        produce.set_groups(catalog=catalog, group_tags=["no!tag"], author=alice, now=NOW)
+        producer.set_groups(catalog=catalog, group_tags=["no!tag"], author=alice, now=NOW)
     assert refused.value.fields.keys() == {"group_tags"}
     with pytest.raises(RightMissing):
-        produce.set_groups(catalog=catalog, group_tags=["gold"], author=charlie, now=NOW)
+        producer.set_groups(catalog=catalog, group_tags=["gold"], author=charlie, now=NOW)
     assert AuditEntry.objects.filter(action="catalog.groups").count() == 2
 
 
@@ -329,7 +329,7 @@ def test_who_may_not_change_the_settings_of_a_zone_or_of_a_catalog_puts_nothing_
     call: Any, catalog: Zone, alice: User
 ) -> None:
     call("POST", "/zones", {"name": "mine.test.", "kind": "Native"})
-    produce.create_catalog(name="mine.catalog.", author=alice, channel=Channel.WEB, now=NOW)
+    producer.create_catalog(name="mine.catalog.", author=alice, channel=Channel.WEB, now=NOW)
     own = {name: Zone.objects.get(name=name) for name in ("mine.test.", "mine.catalog.")}
     mia = make_person("mia", Role.MEMBER)
     for rights, zones in (({Right.READ}, Zone.objects.all()), ({Right.SETTINGS}, own.values())):
@@ -339,7 +339,7 @@ def test_who_may_not_change_the_settings_of_a_zone_or_of_a_catalog_puts_nothing_
     mine = own["mine.catalog."]
 
     def put(into: Zone, *names: str, tag: str = "") -> int:
-        return produce.put_in(catalog=into, chosen=produce.Chosen(names, tag), author=mia, now=NOW)
+        return producer.put_in(catalog=into, chosen=producer.Chosen(names, tag), author=mia, now=NOW)
 
     with pytest.raises(CatalogRefused, match=r"a\.test\."):
         put(mine, "a.test.", "mine.test.")
@@ -347,12 +347,12 @@ def test_who_may_not_change_the_settings_of_a_zone_or_of_a_catalog_puts_nothing_
         put(catalog, "mine.test.")
     Zone.objects.update(tags=["gold"])
     assert put(mine, tag="gold") == 1, "by a tag come those whose settings may be changed"
-    produce.take_in(catalog=catalog, zone_ids=[own["mine.test."].pk], author=alice, now=NOW)
+    producer.take_in(catalog=catalog, zone_ids=[own["mine.test."].pk], author=alice, now=NOW)
     with pytest.raises(RightMissing):
         put(mine, "mine.test.")
     with pytest.raises(RightMissing):
-        produce.take_out(catalog=catalog, zones=["mine.test."], author=mia, now=NOW)
+        producer.take_out(catalog=catalog, zones=["mine.test."], author=mia, now=NOW)
     with pytest.raises(CatalogRefused):
-        produce.take_out(catalog=catalog, zones=["a.test."], author=mia, now=NOW)
+        producer.take_out(catalog=catalog, zones=["a.test."], author=mia, now=NOW)
     inside = Produced.objects.filter(catalog=catalog).order_by("zone__name").values_list("zone__name", flat=True)
     assert [*inside] == ["a.test.", "b.test.", "mine.test."]
