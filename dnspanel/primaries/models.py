@@ -1,4 +1,7 @@
-"""Zones whose primary is elsewhere, and how far each is. Models store and constrain; `set_up` and `land` write."""
+"""Zones whose primary is elsewhere, and how far each is. `set_up` and `apply_transfer` write these models.
+
+Models store and constrain.
+"""
 
 from django.contrib.postgres.fields import ArrayField
 from django.db import models

@@ -13,7 +13,7 @@ from django.utils import timezone
 
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.celery import while_postgresql_answers
-from dnspanel.primaries import land, turn
+from dnspanel.primaries import apply_transfer, refresh
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.wake import wake
 
@@ -30,7 +30,7 @@ def drive_transfers_in() -> None:
     with while_postgresql_answers():
         if not TransferredZone.objects.exists():
             return
-        land.expire_due(now=timezone.now())
+        apply_transfer.expire_due(now=timezone.now())
     _transfer_due()
 
 
@@ -46,10 +46,10 @@ def _transfer_due() -> None:
     try:
         with while_postgresql_answers():
             until = time.monotonic() + TURN_SECONDS
-            while time.monotonic() < until and (zone_id := turn.claim_due(timezone.now())) is not None:
+            while time.monotonic() < until and (zone_id := refresh.claim_due(timezone.now())) is not None:
                 with locked(Lock.TRANSFER_IN, zone_id) as mine:
                     if mine:
-                        turn.take_turn(zone_id=zone_id, clock=timezone.now)
+                        refresh.take_turn(zone_id=zone_id, clock=timezone.now)
     finally:
         _places.release()
 

@@ -14,7 +14,7 @@ from dnspanel.accounts.models import User
 from dnspanel.catalogs import consumer, set_up
 from dnspanel.catalogs.models import Catalog, Listing, State
 from dnspanel.catalogs.set_up import CatalogTerms
-from dnspanel.primaries import turn
+from dnspanel.primaries import refresh
 from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.models import Channel
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
@@ -100,7 +100,7 @@ def followed(producer: Producer, author: User, name: str = FIRST, **terms: Any) 
 
 def take_turns(catalog: Catalog, *, after: timedelta = timedelta(0)) -> Catalog:
     """What the catalog's producer has is here, and followed; returned is the catalog as it is then."""
-    turn.take_turn(zone_id=catalog.pk, clock=lambda: NOW + after)
+    refresh.take_turn(zone_id=catalog.pk, clock=lambda: NOW + after)
     for _ in range(20):
         if not consumer.take_turn(catalog_id=catalog.pk, now=NOW + after):
             break

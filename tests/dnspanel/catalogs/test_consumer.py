@@ -21,8 +21,8 @@ from dnspanel.catalogs import consumer, member_terms, set_up
 from dnspanel.catalogs.errors import NothingKept
 from dnspanel.catalogs.models import Catalog, Listing
 from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
+from dnspanel.primaries import refresh
 from dnspanel.primaries import set_up as primaries
-from dnspanel.primaries import turn
 from dnspanel.primaries.errors import TakeOverRefused
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
@@ -64,7 +64,7 @@ def test_members_become_zones_from_where_the_catalog_comes_and_leave_with_it(pro
     assert names_here(catalog) == [ONE, TWO]
     row = transferred(ONE)
     assert (row.addresses, row.tsig_name) == ([producer.address], "transfer.")
-    assert turn.take_turn(zone_id=row.pk, clock=lambda: NOW) == "axfr"
+    assert refresh.take_turn(zone_id=row.pk, clock=lambda: NOW) == "axfr"
     zone = zone_of(ONE)
     assert (zone.is_served, zone.team, zone.tags) == (True, team, ["partner"])
     producer.forget(FIRST, "member0")
@@ -88,7 +88,7 @@ def test_no_node_gets_the_catalog_itself_and_it_is_not_taken_over(producer: Prod
     kinds = Revision.objects.filter(zone=catalog.zone).order_by("number").values_list("kind", flat=True)
     assert list(kinds) == [RevisionKind.AWAIT, RevisionKind.LIST, RevisionKind.LIST]
     assert RRset.objects.filter(zone=catalog.zone, type=rdtypes.PTR).count() == 2
-    assert turn.take_turn(zone_id=catalog.pk, clock=lambda: NOW) == ""
+    assert refresh.take_turn(zone_id=catalog.pk, clock=lambda: NOW) == ""
     with pytest.raises(TakeOverRefused, match="is a catalog zone"):
         primaries.take_over(zone=catalog.zone, author=alice, channel=Channel.WEB, now=NOW)
 
@@ -97,7 +97,7 @@ def test_a_member_under_another_label_begins_anew(producer: Producer, alice: Use
     producer.name(FIRST, ONE, TWO)
     catalog = followed(producer, alice)
     for name in (ONE, TWO):
-        turn.take_turn(zone_id=zone_of(name).pk, clock=lambda: NOW)
+        refresh.take_turn(zone_id=zone_of(name).pk, clock=lambda: NOW)
     before = zone_of(ONE).pk
     TransferredZone.objects.update(serial=4_000_000_000)  # newer than what the producer has: taken all the same
     TransferredZone.objects.filter(pk=catalog.pk).update(serial=1)
@@ -107,7 +107,7 @@ def test_a_member_under_another_label_begins_anew(producer: Producer, alice: Use
     row = transferred(ONE)
     assert (row.pk, row.serial, row.wants_all) == (before, None, True)
     assert transferred(TWO).serial == 4_000_000_000
-    assert turn.take_turn(zone_id=row.pk, clock=lambda: NOW) == "axfr"
+    assert refresh.take_turn(zone_id=row.pk, clock=lambda: NOW) == "axfr"
     assert transferred(ONE).serial == 10
 
 
@@ -220,7 +220,7 @@ def test_a_member_goes_to_another_catalog_when_the_first_says_so(label: str, pro
     producer.name(FIRST, ONE, TWO)
     first, second = followed(producer, alice), followed(producer, alice, SECOND)
     pk = zone_of(ONE).pk
-    turn.take_turn(zone_id=pk, clock=lambda: NOW)
+    refresh.take_turn(zone_id=pk, clock=lambda: NOW)
     producer.name(FIRST, ONE, coo=SECOND)
     producer.name(SECOND, ONE, label=label)
     take_turns(first)
@@ -239,7 +239,7 @@ def test_a_member_goes_to_another_catalog_when_the_first_says_so(label: str, pro
 def test_a_member_that_was_taken_over_stays_when_it_leaves(producer: Producer, alice: User) -> None:
     producer.name(FIRST, ONE, TWO)
     catalog = followed(producer, alice)
-    turn.take_turn(zone_id=zone_of(ONE).pk, clock=lambda: NOW)
+    refresh.take_turn(zone_id=zone_of(ONE).pk, clock=lambda: NOW)
     primaries.take_over(zone=zone_of(ONE), author=alice, channel=Channel.WEB, now=NOW)
     producer.forget(FIRST, "member0", "member1")
     take_turns(catalog)
@@ -313,7 +313,7 @@ def test_members_inside_each_other_are_taken_but_not_those_inside_one_that_was_t
     producer.name(FIRST, ONE, inside)
     catalog = followed(producer, alice)
     assert names_here(catalog) == sorted([ONE, inside])
-    turn.take_turn(zone_id=zone_of(ONE).pk, clock=lambda: NOW)
+    refresh.take_turn(zone_id=zone_of(ONE).pk, clock=lambda: NOW)
     primaries.take_over(zone=zone_of(ONE), author=alice, channel=Channel.WEB, now=NOW)
     producer.name(FIRST, later)
     catalog = take_turns(catalog)
@@ -376,7 +376,7 @@ def test_more_than_a_turn_takes_is_done_in_several(
     catalog = followed(producer, alice, most_lost=100)
     assert names_here(catalog) == sorted(ZONES)
     producer.forget(FIRST, *(zone.partition(".")[0] for zone in ZONES))
-    assert turn.take_turn(zone_id=catalog.pk, clock=lambda: NOW) in ("axfr", "ixfr")
+    assert refresh.take_turn(zone_id=catalog.pk, clock=lambda: NOW) in ("axfr", "ixfr")
     assert consumer.take_turn(catalog_id=catalog.pk, now=NOW)
     assert len(names_here(catalog)) == len(ZONES) - 5
     take_turns(catalog)
@@ -441,7 +441,7 @@ def test_a_producer_that_is_dead_changes_nothing(producer: Producer, alice: User
     dead = Terms(["127.0.0.1:1024"], **KEY)
     primaries.set_primaries(zone=catalog.zone, terms=dead, author=alice, now=NOW)
     before = Catalog.objects.get(pk=catalog.pk).followed
-    assert "127.0.0.1 port 1024" in turn.take_turn(zone_id=catalog.pk, clock=lambda: NOW)
+    assert "127.0.0.1 port 1024" in refresh.take_turn(zone_id=catalog.pk, clock=lambda: NOW)
     assert not consumer.take_turn(catalog_id=catalog.pk, now=NOW)
     assert names_here(catalog) == [ONE]
     assert Catalog.objects.get(pk=catalog.pk).followed == before

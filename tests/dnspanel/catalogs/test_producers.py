@@ -10,7 +10,7 @@ from dnspanel.accounts.models import User
 from dnspanel.catalogs import set_up
 from dnspanel.catalogs.models import Catalog, Listing
 from dnspanel.catalogs.set_up import RuleTerms
-from dnspanel.primaries import turn
+from dnspanel.primaries import refresh
 from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.models import Zone
 from tests.dnspanel.catalogs.conftest import FIRST, MEMBER, SECOND, ZONES, follow_one, names_here, take_turns
@@ -78,7 +78,7 @@ def test_of_knot_members_come_with_their_groups_and_leave(knot: tuple[str, Any],
     set_up.set_rules(catalog=catalog, rules=[gold], author=alice, now=NOW)
     until_members(catalog, [ONE, TWO])
     assert Zone.objects.get(name=ONE).tags == ["gold"]
-    assert turn.take_turn(zone_id=Zone.objects.get(name=ONE).pk, clock=lambda: NOW) == "axfr"
+    assert refresh.take_turn(zone_id=Zone.objects.get(name=ONE).pk, clock=lambda: NOW) == "axfr"
     reload(member1="", member2="gold")
     until_members(catalog, [TWO, THREE])
     assert list(Listing.objects.get(zone_name=THREE).groups) == ["gold"]
@@ -101,7 +101,7 @@ def test_of_powerdns_members_come_with_their_groups_and_move_by_coo(tmp_path: Pa
         row = Listing.objects.get(zone_name=ONE)
         assert list(row.groups) == ["gold"]
         zone = Zone.objects.get(name=ONE)
-        assert turn.take_turn(zone_id=zone.pk, clock=lambda: NOW) == "axfr"
+        assert refresh.take_turn(zone_id=zone.pk, clock=lambda: NOW) == "axfr"
         # Both catalogs name it for a while, the first with where it goes: PowerDNS itself has a zone in one catalog.
         powerdns.pdnsutil("set-option", ONE, "producer", "coo", SECOND)
         powerdns.pdnsutil("increase-serial", FIRST)

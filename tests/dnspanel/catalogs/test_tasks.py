@@ -5,7 +5,7 @@ import pytest
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock, locked
 from dnspanel.catalogs import tasks
-from dnspanel.primaries import turn
+from dnspanel.primaries import refresh
 from tests.dnspanel.catalogs.conftest import FIRST, ZONES, Producer, followed, names_here
 from tests.people import NOW
 
@@ -21,13 +21,13 @@ def test_a_catalog_that_came_is_followed_by_the_worker_that_is_woken_then(
     catalog = followed(producer, alice)
     assert woken == [tasks.follow_catalogs.name]
     producer.name(FIRST, ZONES[1])
-    assert turn.take_turn(zone_id=catalog.pk, clock=lambda: NOW) == "ixfr"
+    assert refresh.take_turn(zone_id=catalog.pk, clock=lambda: NOW) == "ixfr"
     assert len(woken) == 2
     assert names_here(catalog) == ZONES[:1]
     tasks.follow_catalogs()
     assert names_here(catalog) == ZONES[:2]
     member = catalog.listings.get(zone_name=ZONES[0])
-    turn.take_turn(zone_id=member.zone_id, clock=lambda: NOW)
+    refresh.take_turn(zone_id=member.zone_id, clock=lambda: NOW)
     assert len(woken) == 2, "a member is no catalog"
     tasks.wake_follower()
     assert len(woken) == 3

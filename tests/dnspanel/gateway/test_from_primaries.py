@@ -17,7 +17,7 @@ from django.utils import timezone
 from dnspanel.accounts.models import User
 from dnspanel.gateway import from_primaries
 from dnspanel.gateway.limits import Rates
-from dnspanel.primaries import land, set_up, turn
+from dnspanel.primaries import apply_transfer, refresh, set_up
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.signals import due
 from dnspanel.primaries.timers import LEAST_GAP
@@ -154,7 +154,7 @@ def test_a_flood_makes_one_turn_a_second(transferred: Zone, woken: list[None]) -
     assert answer_to(notice().to_wire()) == "NOERROR"
     del woken[:]
     for number in range(1, 10):  # as though a worker had the zone at once, each time
-        TransferredZone.objects.update(due_at=LATER + turn.CLAIM)
+        TransferredZone.objects.update(due_at=LATER + refresh.CLAIM)
         answer_to(notice().to_wire(), now=LATER + number * timedelta(milliseconds=50))
     assert len(woken) == 0
     row = row_of(transferred)
@@ -164,11 +164,11 @@ def test_a_flood_makes_one_turn_a_second(transferred: Zone, woken: list[None]) -
 
 def test_a_notice_that_comes_during_a_turn_is_not_lost(transferred: Zone, primary: Primary) -> None:
     stale = row_of(transferred)
-    TransferredZone.objects.update(due_at=LATER + turn.CLAIM)
+    TransferredZone.objects.update(due_at=LATER + refresh.CLAIM)
     assert answer_to(notice().to_wire()) == "NOERROR"
-    timers = turn._timers_of(stale)
+    timers = refresh._timers_of(stale)
     assert timers is not None
-    land.note_current(row=stale, timers=timers, now=LATER)
+    apply_transfer.note_current(row=stale, timers=timers, now=LATER)
     assert row_of(transferred).due_at == LATER + LEAST_GAP
     assert take_turn(transferred, after=timedelta(minutes=6)) == ""
     assert row_of(transferred).due_at == NOW + timedelta(minutes=6) + timers.refresh
@@ -186,12 +186,12 @@ def test_a_change_of_a_bind_is_here_without_waiting_for_the_refresh(
         with named(tmp_path, {ZONE: TEXT}, {ZONE: options}) as primary_port:
             primary = Primary(primary_port)
             zone = awaited(primary.address, alice, **KEY)
-            assert turn.take_turn(zone_id=zone.pk, clock=timezone.now) == "axfr"
+            assert refresh.take_turn(zone_id=zone.pk, clock=timezone.now) == "axfr"
             assert row_of(zone).due_at > timezone.now() + timedelta(minutes=50)
             refused = row_of(zone).notices_refused  # of its start, maybe: nobody knew its key then
             primary.update(("replace", ("told", 60, "TXT", '"by NOTIFY"')))
-            until(lambda: turn.claim_due(timezone.now()) == zone.pk, seconds=20, what="no NOTIFY was taken")
-            assert turn.take_turn(zone_id=zone.pk, clock=timezone.now) == "ixfr"
+            until(lambda: refresh.claim_due(timezone.now()) == zone.pk, seconds=20, what="no NOTIFY was taken")
+            assert refresh.take_turn(zone_id=zone.pk, clock=timezone.now) == "ixfr"
             assert records_here(zone) == primary.records()
             row = row_of(zone)
             assert (row.notices_refused, row.noticed_at is not None) == (refused, True)

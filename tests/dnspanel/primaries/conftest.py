@@ -14,7 +14,7 @@ import dns.zone
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.primaries import set_up, turn
+from dnspanel.primaries import refresh, set_up
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.models import Channel, RRset, Zone
@@ -91,7 +91,7 @@ def awaited(address: str, author: User, **terms: Any) -> Zone:
 
 def take_turn(zone: Zone, *, after: timedelta = timedelta(0)) -> str:
     """What a turn does so long after NOW."""
-    return turn.take_turn(zone_id=zone.pk, clock=lambda: NOW + after)
+    return refresh.take_turn(zone_id=zone.pk, clock=lambda: NOW + after)
 
 
 def row_of(zone: Zone) -> TransferredZone:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import AuditEntry, User
-from dnspanel.primaries import land, set_up
+from dnspanel.primaries import apply_transfer, set_up
 from dnspanel.primaries.errors import NotTransferred, PrimariesRefused, TakeOverRefused
 from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.acting import Acting
@@ -105,7 +105,7 @@ def test_a_zone_signed_by_the_panel_has_no_primary_elsewhere(alice: User) -> Non
 def test_an_expired_zone_is_served_again_when_it_is_taken_over(transferred: Zone, alice: User) -> None:
     row = row_of(transferred)
     assert row.expires_at is not None
-    assert land.expire_due(now=row.expires_at) == 1
+    assert apply_transfer.expire_due(now=row.expires_at) == 1
     transferred.refresh_from_db()
     assert set_up.take_over(zone=transferred, author=alice, channel=Channel.WEB, now=NOW) is not None
     transferred.refresh_from_db()

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.primaries import land, set_up
+from dnspanel.primaries import apply_transfer, set_up
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
 from dnspanel.zones.models import Channel, Zone
@@ -63,7 +63,7 @@ def test_what_is_wrong_is_said_and_an_expired_zone_is_told_as_that(
     assert "Nothing comes, first noticed" in page
     assert "127.0.0.1 port 1024 does not answer." in page
     assert "1,234 of others refused" in words(client.get(PAGE).content)
-    assert land.expire_due(now=NOW + timedelta(days=1)) == 1
+    assert apply_transfer.expire_due(now=NOW + timedelta(days=1)) == 1
     page = words(client.get(DETAIL).content)
     assert 'class="strip is-bad" id="transferred-from"' in page
     assert "This zone has expired: no node answers for it." in page

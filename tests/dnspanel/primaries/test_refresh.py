@@ -1,6 +1,6 @@
 """A zone of a BIND elsewhere: whole at first, then what changed; record for record what the primary has.
 
-Tests `primaries.ask` and `primaries.keys` too: every turn begins with the SOA.
+Tests `primaries.soa_query` and `primaries.keys` too: every turn begins with the SOA.
 """
 
 import random
@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.primaries import turn
+from dnspanel.primaries import refresh
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import Channel, Publication, Revision, RevisionKind, Zone
@@ -130,11 +130,11 @@ def test_the_second_primary_is_asked_where_the_first_is_silent(transferred: Zone
 
 
 def test_a_zone_is_claimed_once_when_it_is_due_and_not_before(transferred: Zone) -> None:
-    assert turn.claim_due(NOW + timedelta(minutes=59)) is None
+    assert refresh.claim_due(NOW + timedelta(minutes=59)) is None
     at = NOW + timedelta(hours=1)
-    assert turn.claim_due(at) == transferred.pk
-    assert turn.claim_due(at) is None
-    assert turn.claim_due(at + turn.CLAIM) == transferred.pk
+    assert refresh.claim_due(at) == transferred.pk
+    assert refresh.claim_due(at) is None
+    assert refresh.claim_due(at + refresh.CLAIM) == transferred.pk
 
 
 def test_what_cannot_be_served_changes_nothing(transferred: Zone, primary: Primary) -> None:

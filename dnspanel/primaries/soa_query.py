@@ -1,4 +1,4 @@
-"""The SOA at a primary, asked over UDP, and over TCP where it does not fit (RFC 1035, RFC 8945); or over TLS alone."""
+"""Query the SOA at a primary over UDP, and over TCP if it does not fit (RFC 1035, RFC 8945); or over TLS alone."""
 
 from dataclasses import dataclass
 

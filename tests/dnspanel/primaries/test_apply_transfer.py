@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dnspanel.primaries import land
+from dnspanel.primaries import apply_transfer
 from dnspanel.publish.checks.expected_state import expected_state
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.models import Segment
@@ -43,10 +43,10 @@ def test_a_zone_expires_when_its_primary_is_away_for_too_long_and_comes_back(
     assert "127.0.0.1 port 1024" in take_turn(transferred, after=timedelta(hours=1))
     row = row_of(transferred)
     assert row.due_at == NOW + timedelta(hours=1, minutes=10)
-    assert row.alert_at == NOW + timedelta(hours=1) + land.SILENT_FOR
-    assert land.expire_due(now=NOW + timedelta(hours=23, minutes=59)) == 0
-    assert land.expire_due(now=NOW + timedelta(days=1)) == 1
-    assert land.expire_due(now=NOW + timedelta(days=1)) == 0
+    assert row.alert_at == NOW + timedelta(hours=1) + apply_transfer.SILENT_FOR
+    assert apply_transfer.expire_due(now=NOW + timedelta(hours=23, minutes=59)) == 0
+    assert apply_transfer.expire_due(now=NOW + timedelta(days=1)) == 1
+    assert apply_transfer.expire_due(now=NOW + timedelta(days=1)) == 0
     transferred.refresh_from_db()
     assert not transferred.is_served
     assert Revision.objects.filter(zone=transferred).latest("number").kind == RevisionKind.EXPIRE

@@ -1,4 +1,4 @@
-"""A zone's turn: its primaries are asked one after the other, and what is newer is transferred (RFC 1034 4.3.5).
+"""Refresh a zone: ask its primaries one after the other, and transfer what is newer (RFC 1034, section 4.3.5).
 
 No transaction is open while anybody is waited for.
 """
@@ -10,13 +10,13 @@ from datetime import datetime, timedelta
 
 from django.db import connection
 
-from dnspanel.primaries import land
-from dnspanel.primaries.ask import Primary, serial_at
+from dnspanel.primaries import apply_transfer
+from dnspanel.primaries.apply_transfer import Carried
 from dnspanel.primaries.content import Arrived, DoesNotFit, read_all, read_changes, touched_names
 from dnspanel.primaries.errors import TransferFailed
 from dnspanel.primaries.keys import key_for
-from dnspanel.primaries.land import Carried
 from dnspanel.primaries.models import TransferredZone
+from dnspanel.primaries.soa_query import Primary, serial_at
 from dnspanel.primaries.timers import Timers
 from dnspanel.primaries.tls import peer_for, place_of
 from dnspanel.texts import gettext, joined
@@ -92,7 +92,7 @@ def take_turn(*, zone_id: int, clock: Clock) -> str:
             faults.append(exc)
     reason = joined(" ", (_with_stop(str(fault)) for fault in faults))
     is_refused = any(fault.is_refused for fault in faults)
-    land.note_failure(row=row, reason=reason, is_refused=is_refused, timers=turn.timers, now=clock())
+    apply_transfer.note_failure(row=row, reason=reason, is_refused=is_refused, timers=turn.timers, now=clock())
     return reason
 
 
@@ -117,7 +117,7 @@ def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
     known = turn.known
     if known is not None and offered == known:
         if turn.timers is not None and not turn.zone.waits_for_nodes:
-            land.note_current(row=turn.row, timers=turn.timers, now=clock())
+            apply_transfer.note_current(row=turn.row, timers=turn.timers, now=clock())
             return ""
     elif known is not None and not offered > known:
         raise TransferFailed(
@@ -134,7 +134,7 @@ def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
             is_refused=True,
         )
     _refuse_broken_below(turn, arrived.changes)
-    land.land(row=turn.row, zone=turn.zone, arrived=arrived, carried=Carried(address, serial), now=clock())
+    apply_transfer.apply(row=turn.row, zone=turn.zone, arrived=arrived, carried=Carried(address, serial), now=clock())
     return arrived.how
 
 

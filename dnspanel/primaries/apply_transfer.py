@@ -1,4 +1,4 @@
-"""What a transfer brought becomes a revision, and the zone's timers go on. Verbs.
+"""Publish what a transfer brought as a revision of its zone, and set the zone's timers. Verbs.
 
 In a publication of its own, by the panel itself: no grant, rule or lock of this panel is about what another server
 publishes. Signatures that a zone brings are those that it is served with, as of an import.
@@ -48,11 +48,11 @@ class Carried:
     serial: int
 
 
-def land(*, row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carried, now: datetime) -> Publication | None:
-    """The zone is what arrived, at its primary's serial, and nodes get it; None where it was so already.
+def apply(*, row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carried, now: datetime) -> Publication | None:
+    """Publish what arrived as the content of the zone, at its primary's serial. Return None if nothing changes.
 
-    Raises TransferFailed, and then nothing is changed, where the zone was changed or taken over meanwhile, or would
-    not validate any more.
+    Raises TransferFailed, and changes nothing, if the zone was changed or taken over in the meantime, or would not
+    validate any more.
     """
     before = signing_of(zone)
     after = with_row_ids({zone.pk: _signing(before, arrived)})[zone.pk]
@@ -73,7 +73,7 @@ def land(*, row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carried
         if after.presigned or before.presigned:
             record_ends({zone.pk: end_of(arrived.signatures.end) if arrived.signatures else None})
             nesting.refuse_broken(zone_names=[zone.name])
-        _note_landing(row, zone, arrived, carried, number, now)
+        _note_transfer(row, zone, arrived, carried, number, now)
 
     try:
         publication, left = bulk.change_zones(
@@ -93,7 +93,7 @@ def land(*, row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carried
             resume_denial(zone_ids=[zone.pk], author=None, channel=Channel.TRANSFER, now=now, reason=_reason(carried))
         raise TransferFailed(gettext("{name} was changed here meanwhile.").format(name=zone.name))
     if publication is None:
-        _note_landing(row, zone, arrived, carried, base, now)
+        _note_transfer(row, zone, arrived, carried, base, now)
     logger.info(
         "transferred in zone=%s from=%s how=%s serial=%d bytes=%d rrsets=%d",
         zone.name,
@@ -154,7 +154,7 @@ def _forget_expiry(zone_ids: Sequence[int], now: datetime) -> None:
     rows.update(expires_at=None, alert_at=now)
 
 
-def _note_landing(
+def _note_transfer(
     row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carried, number: int, now: datetime
 ) -> None:
     timers = Timers.of(arrived.soa)
