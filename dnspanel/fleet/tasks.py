@@ -34,7 +34,7 @@ from dnspanel.fleet.push.outcome import Refusal, SendSnapshot, TryAgain, outcome
 from dnspanel.fleet.push.regressed import regressed_nodes
 from dnspanel.fleet.push.segment_log import DatabaseChangeLog
 from dnspanel.fleet.push.send_snapshot import send_snapshot
-from dnspanel.fleet.rollout import deliver, poison, unproven
+from dnspanel.fleet.rollout import bogus_zones, deliver, failed_publication
 from dnspanel.fleet.rollout.gates import free_nodes, node_to_push, with_limit
 from dnspanel.texts import gettext
 from dnspanel.wake import wake, wake_each
@@ -122,7 +122,7 @@ def look_at_unproven_zones() -> None:
     """Ask nodes for zones that did not validate on them, and go on with those that do again."""
     with while_postgresql_answers(), locked(Lock.UNPROVEN) as mine:
         if mine:
-            unproven.look(now=timezone.now())
+            bogus_zones.look(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
@@ -395,11 +395,11 @@ def _push(node_id: int, connection: AgentConnection) -> None:
 
 def _record(node: Node, refusal: Refusal) -> None:
     """Record why the node refused, and start what helps it."""
-    if refusal.not_served and poison.examine(node=node, error=refusal.not_served, now=timezone.now()):
+    if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=timezone.now()):
         return  # what takes it back is on its way
     # Of ring 0 everything that may be to blame is taken back by now.
     is_exhausted = refusal.not_served is not None
-    if refusal.unproven and unproven.let_pass(
+    if refusal.unproven and bogus_zones.let_pass(
         node=node, error=refusal.unproven, now=timezone.now(), is_exhausted=is_exhausted
     ):
         wake(push_node, node.pk)
@@ -427,7 +427,7 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
     begin = _acked(node)
     before = have = connection.place(begin)
     log = DatabaseChangeLog(node.schema, limit=node.limit)  # type: ignore[attr-defined]
-    passing = unproven.names_of(node) if node.has_unproven else ()  # type: ignore[attr-defined]
+    passing = bogus_zones.names_of(node) if node.has_unproven else ()  # type: ignore[attr-defined]
     ack: Ack | None = None
     until, at_head = started, False  # one request, whose ack somebody may wait for
     while not at_head:

@@ -30,7 +30,7 @@ from dnspanel.fleet.models import Node, NodeState
 from dnspanel.fleet.nodes import keys
 from dnspanel.fleet.push.bootstrap import ask_for_snapshot
 from dnspanel.fleet.push.connections import AgentConnection
-from dnspanel.fleet.rollout import unproven
+from dnspanel.fleet.rollout import bogus_zones
 from dnspanel.publish.errors import ZoneNotEncoded
 from dnspanel.publish.files import repairs
 from dnspanel.texts import gettext, ngettext
@@ -142,7 +142,7 @@ def _send(client: NodeClient, node: Node, zone_id: int, told_name: str, now: dat
     repair = repairs.make_repair(
         schema=status.schema, zone_id=zone_id, told_name=told_name, position=status.position, now=now
     )
-    passed = unproven.names_of(node)
+    passed = bogus_zones.names_of(node)
     repaired = keys.with_keys(client, lambda: client.repair(repair.sealed, unproven=passed))
     return repaired.differences, repair.zone_name
 

@@ -20,7 +20,7 @@ from dnspanel.fleet.push import acks
 from dnspanel.fleet.push.lease import PAUSE, SHORT_FOR, SHORT_PAUSE, Lease
 from dnspanel.fleet.push.outcome import Refusal, outcome_of
 from dnspanel.fleet.push.segment_log import DatabaseChangeLog
-from dnspanel.fleet.rollout import poison, unproven
+from dnspanel.fleet.rollout import bogus_zones, failed_publication
 from dnspanel.fleet.rollout.gates import with_limit
 from dnspanel.publish.errors import DamagedObject
 from dnspanel.publish.files.snapshots import read_chunk, read_manifest
@@ -57,7 +57,7 @@ def send_snapshot(*, lease: Lease) -> bool:
     try:
         with lease.kept(), _client(node) as client:
             snapshot = _snapshot_for(node, bootstrap.schema, client.status().position)
-            passed = unproven.names_for_snapshot(node)
+            passed = bogus_zones.names_for_snapshot(node)
             ack = keys.with_keys(client, partial(_send, client, snapshot, lease, bootstrap, passed))
             unproved = _unproved(node, ack, passed)
     except DamagedObject as exc:
@@ -123,8 +123,8 @@ def _least(have: Position | None, way: Way) -> int:
 def _unproved(node: Node, ack: Ack, passed: Collection[str]) -> NotServed | None:
     """What ring 0 does not answer well of what is new in the snapshot, before its ack lets others have that."""
     if node.is_ring0:
-        return poison.examine_snapshot(node=node, position=ack.position, now=timezone.now())
-    unproven.let_pass_as_ring0(node=node, names=passed, now=timezone.now())
+        return failed_publication.examine_snapshot(node=node, position=ack.position, now=timezone.now())
+    bogus_zones.let_pass_as_ring0(node=node, names=passed, now=timezone.now())
     return None
 
 
@@ -132,11 +132,11 @@ def _is_resolved(node: Node, bootstrap: Bootstrap, error: NotServed, now: dateti
     """Whether what is to blame for an agent's complaint was taken back, or the zone is passed over: as after a push."""
     refusal = outcome_of(error, is_ring0=node.is_ring0)
     assert isinstance(refusal, Refusal)
-    if refusal.not_served and poison.examine(node=node, error=refusal.not_served, now=now):
+    if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=now):
         request_snapshot(schema=bootstrap.schema)
         return True
     is_exhausted = refusal.not_served is not None
-    return refusal.unproven is not None and unproven.let_pass(
+    return refusal.unproven is not None and bogus_zones.let_pass(
         node=node, error=refusal.unproven, now=now, is_exhausted=is_exhausted
     )
 

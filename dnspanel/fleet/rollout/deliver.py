@@ -20,7 +20,7 @@ from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.fleet import events
 from dnspanel.fleet.errors import DeliveryRefused
 from dnspanel.fleet.models import Delivery, Node, NodeGroup, NodeState
-from dnspanel.fleet.rollout import isolation
+from dnspanel.fleet.rollout import take_back
 from dnspanel.fleet.rollout.gates import Gates, read_gates
 from dnspanel.fleet.rollout.stages import Ring0, Stop, stop_for
 from dnspanel.fleet.signals import released
@@ -196,7 +196,7 @@ def _advance(now: datetime) -> None:
         cursor.execute(_IS_STAGED)
         is_staged, is_isolating = cursor.fetchone()
     if is_isolating:
-        isolation.merge_acked(now=now)
+        take_back.merge_acked(now=now)
     if not is_staged:
         return
     with transaction.atomic():

@@ -1,6 +1,6 @@
 """Whom ring 0 is to blame for: with a real PowerDNS and records that it really cannot answer with.
 
-Tests `rollout.unproven` too.
+Tests `rollout.bogus_zones` too.
 """
 
 from collections.abc import Iterator
@@ -10,8 +10,8 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.fleet.models import Isolation, Node, NodeEvent, UnprovenZone
-from dnspanel.fleet.rollout import poison, unproven
-from dnspanel.fleet.rollout.poison import Suspect, culprit, examine, suspects
+from dnspanel.fleet.rollout import bogus_zones, failed_publication
+from dnspanel.fleet.rollout.failed_publication import Suspect, culprit, examine, suspects
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import LogHead, Publication, Zone
@@ -79,8 +79,8 @@ def complaint(question: str = "purge on the control socket", found: str = "none"
     return NotServed(question=question, expected="1 records", found=found)
 
 
-def ask(server: Pdns) -> poison._Server:
-    return poison._Server("127.0.0.1", server.port)
+def ask(server: Pdns) -> failed_publication._Server:
+    return failed_publication._Server("127.0.0.1", server.port)
 
 
 @pytest.mark.parametrize("bad", [IPSECKEY, APL], ids=["IPSECKEY", "APL"])
@@ -109,7 +109,7 @@ def test_a_server_that_is_down_blames_nobody(server: Pdns, active_node: MakeNode
     node = active_node("ring0")
     Node.objects.filter(pk=node.pk).update(dns_address="127.0.0.1", dns_port=9, is_ring0=True)
     node.refresh_from_db()
-    monkeypatch.setattr(poison, "BACK_SECONDS", 0.2)  # type: ignore[attr-defined]
+    monkeypatch.setattr(failed_publication, "BACK_SECONDS", 0.2)  # type: ignore[attr-defined]
     assert examine(node=node, error=complaint(), now=timezone.now()) is None
     assert not Isolation.objects.exists()
 
@@ -136,7 +136,7 @@ def test_what_is_at_the_name_that_fails_is_suspected_however_much_else_was_publi
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     # Of a publication of many RRsets only the first were asked for, so that nobody was to blame.
-    monkeypatch.setattr(poison, "MOST_SUSPECTS", 5)
+    monkeypatch.setattr(failed_publication, "MOST_SUSPECTS", 5)
     hosts = [rrset.make(f"h{number}.{ZONE}", 1, 60, ["192.0.2.1"]) for number in range(20)]
     now = timezone.now()
     edit.create_zone(zone=edit.NewZone(ZONE, hosts), acting=Acting(None, "system", now))
@@ -234,8 +234,8 @@ def test_content_is_taken_back_where_only_it_does_not_validate_and_then_nobody_i
     assert failed == [first.sequence, second.sequence]
     assert not zone.rrsets.filter(type=1).exists()
     # It fails all the same, although everything is as it was.
-    assert not unproven.let_pass(node=node, error=error, now=now)
-    assert unproven.let_pass(node=node, error=error, now=now, is_exhausted=True)
+    assert not bogus_zones.let_pass(node=node, error=error, now=now)
+    assert bogus_zones.let_pass(node=node, error=error, now=now, is_exhausted=True)
     assert UnprovenZone.objects.get().problem == str(error)
 
 
@@ -248,21 +248,21 @@ def test_what_no_publication_did_holds_up_nobody_but_a_change_of_the_signing(
     error, now = complaint(f"{ZONE} DNSKEY with DNSSEC", "no such RRset"), timezone.now()
     assert examine(node=node, error=error, now=now) is None
     assert not Publication.objects.exclude(failed_reason="").exists()
-    monkeypatch.setattr(unproven, "SECONDS", 0.5)
+    monkeypatch.setattr(bogus_zones, "SECONDS", 0.5)
     silent = Node(pk=node.pk, dns_address="127.0.0.1", dns_port=9, acked=node.acked)
-    assert not unproven.let_pass(node=silent, error=error, now=now, is_exhausted=True)
-    assert unproven.let_pass(node=node, error=error, now=now)
-    assert not unproven.let_pass(node=node, error=error, now=now), "an agent that does not know of it refuses still"
-    assert unproven.names_of(node) == [ZONE]
-    unproven.look(now=now + unproven.LOOK_EVERY)
+    assert not bogus_zones.let_pass(node=silent, error=error, now=now, is_exhausted=True)
+    assert bogus_zones.let_pass(node=node, error=error, now=now)
+    assert not bogus_zones.let_pass(node=node, error=error, now=now), "an agent that does not know of it refuses still"
+    assert bogus_zones.names_of(node) == [ZONE]
+    bogus_zones.look(now=now + bogus_zones.LOOK_EVERY)
     assert UnprovenZone.objects.get().since == now
     assert "nothing that was published did that" in NodeEvent.objects.get(kind="unproven").sentence
     acting = Acting(None, "system", now)
     sign.set_cds(zone=zone, cds="2", cdnskey=True, acting=acting)
-    assert unproven.names_of(node) == []
-    assert not unproven.let_pass(node=node, error=error, now=now, is_exhausted=True)
+    assert bogus_zones.names_of(node) == []
+    assert not bogus_zones.let_pass(node=node, error=error, now=now, is_exhausted=True)
     sign.unsign(zones=[zone], acting=acting)
-    unproven.look(now=now)
+    bogus_zones.look(now=now)
     assert not UnprovenZone.objects.exists()
 
 
@@ -274,7 +274,7 @@ def test_a_zone_that_comes_and_does_not_validate_is_in_the_trash(server: Pdns, a
     assert examine(node=node, error=error, now=timezone.now()) is not None
     zone.refresh_from_db()
     assert zone.deleted_at is not None
-    assert not unproven.let_pass(node=node, error=error, now=timezone.now(), is_exhausted=True)
+    assert not bogus_zones.let_pass(node=node, error=error, now=timezone.now(), is_exhausted=True)
 
 
 def test_what_came_in_a_snapshot_is_looked_at_before_it_counts(server: Pdns, active_node: MakeNode) -> None:
@@ -291,17 +291,19 @@ def test_what_came_in_a_snapshot_is_looked_at_before_it_counts(server: Pdns, act
     terms = {"dns_address": "127.0.0.1", "dns_port": server.port, "is_ring0": True}
     Node.objects.filter(pk=node.pk).update(**terms)
     node.refresh_from_db()
-    assert poison.examine_snapshot(node=node, position=at, now=acting.now) is None, "nobody waits for it yet"
+    assert failed_publication.examine_snapshot(node=node, position=at, now=acting.now) is None, (
+        "nobody waits for it yet"
+    )
     Node.objects.filter(pk=node.pk).update(epoch=epoch, acked=1)
     node.refresh_from_db()
     failed = Publication.objects.exclude(failed_reason="").values_list("sequence", flat=True)
-    found = poison.examine_snapshot(node=node, position=at, now=acting.now)
+    found = failed_publication.examine_snapshot(node=node, position=at, now=acting.now)
     assert found is not None
     assert (found.question, list(failed)) == ("list.poison.test. APL", [bad.sequence])
     # A snapshot that has it still is no better, though there is nothing left to take back.
-    assert poison.examine_snapshot(node=node, position=at, now=acting.now) is not None
+    assert failed_publication.examine_snapshot(node=node, position=at, now=acting.now) is not None
     node.acked = created.sequence
-    found = poison.examine_snapshot(node=node, position=at, now=acting.now)
+    found = failed_publication.examine_snapshot(node=node, position=at, now=acting.now)
     assert found is not None
     assert found.question.endswith("A with DNSSEC")
     assert list(failed.order_by("sequence")) == [bad.sequence, signed.sequence]
@@ -311,7 +313,7 @@ def test_a_snapshot_of_a_later_epoch_is_all_new_to_ring_0(server: Pdns, active_n
     zone, node = signed_zone(CHAINLESS, server, active_node)
     node.epoch, node.acked = uuid4(), 1_000
     at = Position(LogHead.objects.get().epoch, LogHead.objects.get().sequence)
-    assert poison.examine_snapshot(node=node, position=at, now=timezone.now()) is not None
+    assert failed_publication.examine_snapshot(node=node, position=at, now=timezone.now()) is not None
     assert node.acked == 1_000
     zone.refresh_from_db()
     assert zone.deleted_at is not None, "of that epoch it came by a publication too"
@@ -323,12 +325,12 @@ def test_a_zone_that_ring_0_passes_over_holds_up_no_new_node(server: Pdns, activ
     new = active_node("ns1")
     Node.objects.filter(pk=new.pk).update(dns_address="127.0.0.1", dns_port=server.port)
     new.refresh_from_db()
-    assert unproven.names_for_snapshot(new) == []
+    assert bogus_zones.names_for_snapshot(new) == []
     UnprovenZone.objects.create(node=ring0, zone=zone, problem="none", since=now, looked_at=now)
-    assert (unproven.names_of(new), unproven.names_for_snapshot(new)) == ([], [CHAINLESS])
-    unproven.let_pass_as_ring0(node=new, names=[CHAINLESS], now=now)
+    assert (bogus_zones.names_of(new), bogus_zones.names_for_snapshot(new)) == ([], [CHAINLESS])
+    bogus_zones.let_pass_as_ring0(node=new, names=[CHAINLESS], now=now)
     assert "with DNSSEC" in UnprovenZone.objects.get(node=new).problem
     UnprovenZone.objects.filter(node=new).delete()
     well = Node(pk=new.pk, name="ns1", dns_address="127.0.0.1", dns_port=9)
-    unproven.let_pass_as_ring0(node=well, names=[CHAINLESS], now=now)
+    bogus_zones.let_pass_as_ring0(node=well, names=[CHAINLESS], now=now)
     assert not UnprovenZone.objects.filter(node=new).exists(), "silence says nothing"

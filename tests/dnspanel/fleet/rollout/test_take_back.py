@@ -6,7 +6,7 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.fleet.models import Isolation, Node
-from dnspanel.fleet.rollout import isolation
+from dnspanel.fleet.rollout import take_back
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.keys.signing import all_public_keys
 from dnspanel.publish.models import Segment
@@ -49,7 +49,7 @@ def publish(value: str) -> int:
 
 
 def isolate(node: Node, sequence: int) -> int:
-    inverse = isolation.isolate(node=node, sequence=sequence, reason="It fails.", now=timezone.now())
+    inverse = take_back.isolate(node=node, sequence=sequence, reason="It fails.", now=timezone.now())
     assert inverse is not None
     encode()
     return inverse.sequence
@@ -62,10 +62,10 @@ def ranges() -> list[tuple[int, int]]:
 def test_they_are_merged_once_ring_0_answers_with_what_took_it_back(ring0: Node, tmp_path: Path) -> None:
     failed = publish("192.0.2.1")
     inverse = isolate(ring0, failed)
-    assert not isolation.merge_acked(now=timezone.now())
+    assert not take_back.merge_acked(now=timezone.now())
     assert len(ranges()) == 3
     Node.objects.filter(pk=ring0.pk).update(acked=inverse)
-    assert isolation.merge_acked(now=timezone.now())
+    assert take_back.merge_acked(now=timezone.now())
     assert ranges() == [(1, 1), (failed, inverse)]
     assert Isolation.objects.get().merged_at is not None
     store = open_store(tmp_path / "node", LogHead.objects.get().cluster)
@@ -74,15 +74,15 @@ def test_they_are_merged_once_ring_0_answers_with_what_took_it_back(ring0: Node,
             store.apply(open_segment(file.read(), all_public_keys()))
     assert b"".join(store.digests()) == bytes(segment.digest)
     store.close()
-    assert not isolation.merge_acked(now=timezone.now())
+    assert not take_back.merge_acked(now=timezone.now())
 
 
 def test_what_took_it_back_has_to_be_encoded_first(ring0: Node) -> None:
     failed = publish("192.0.2.1")
-    inverse = isolation.isolate(node=ring0, sequence=failed, reason="It fails.", now=timezone.now())
+    inverse = take_back.isolate(node=ring0, sequence=failed, reason="It fails.", now=timezone.now())
     assert inverse is not None
     Node.objects.filter(pk=ring0.pk).update(acked=inverse.sequence)
-    assert not isolation.merge_acked(now=timezone.now())
+    assert not take_back.merge_acked(now=timezone.now())
 
 
 def test_two_that_failed_between_each_other_become_one_segment(ring0: Node) -> None:
@@ -90,7 +90,7 @@ def test_two_that_failed_between_each_other_become_one_segment(ring0: Node) -> N
     isolate(ring0, second)
     last = isolate(ring0, first)
     Node.objects.filter(pk=ring0.pk).update(acked=last)
-    assert isolation.merge_acked(now=timezone.now())
+    assert take_back.merge_acked(now=timezone.now())
     assert ranges() == [(1, 1), (first, last)]
     assert not Zone.objects.get().rrsets.filter(name=NAME[0]).exists()
 
@@ -98,7 +98,7 @@ def test_two_that_failed_between_each_other_become_one_segment(ring0: Node) -> N
 def test_without_ring_0_it_is_merged_as_soon_as_it_is_encoded(ring0: Node) -> None:
     isolate(ring0, publish("192.0.2.1"))
     Node.objects.filter(pk=ring0.pk).update(state="drained")
-    assert isolation.merge_acked(now=timezone.now())
+    assert take_back.merge_acked(now=timezone.now())
 
 
 def test_a_zone_that_it_brought_leaves_no_trace(ring0: Node, tmp_path: Path) -> None:
@@ -106,7 +106,7 @@ def test_a_zone_that_it_brought_leaves_no_trace(ring0: Node, tmp_path: Path) -> 
     encode()
     inverse = isolate(ring0, brought)
     Node.objects.filter(pk=ring0.pk).update(acked=inverse)
-    assert isolation.merge_acked(now=timezone.now())
+    assert take_back.merge_acked(now=timezone.now())
     assert Zone.objects.get(name="bad.test.").deleted_at is not None
     store = open_store(tmp_path / "node", LogHead.objects.get().cluster)
     for segment in Segment.objects.order_by("first"):
@@ -120,5 +120,5 @@ def test_a_zone_that_it_brought_leaves_no_trace(ring0: Node, tmp_path: Path) -> 
 def test_isolating_twice_changes_nothing_more(ring0: Node) -> None:
     failed = publish("192.0.2.1")
     isolate(ring0, failed)
-    assert isolation.isolate(node=ring0, sequence=failed, reason="It fails.", now=timezone.now()) is None
+    assert take_back.isolate(node=ring0, sequence=failed, reason="It fails.", now=timezone.now()) is None
     assert Publication.objects.count() == 3

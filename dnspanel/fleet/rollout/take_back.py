@@ -1,4 +1,4 @@
-"""Isolation: publications that ring 0 could not answer with are never sent to any other node. Verbs.
+"""Take back publications that ring 0 cannot answer with, and never send them to any other node. Verbs.
 
 The panel takes such a publication back by another one. Until both are one
 segment, in which nothing of the first is left, no other node is given anything

@@ -1,11 +1,11 @@
-"""Poison: the publication that makes ring 0's PowerDNS fail, found by asking it for each RRset that changed.
+"""Find the publication that makes ring 0's PowerDNS fail, by asking for each RRset that changed.
 
 A server that does not answer at all is no evidence: it may just be down. It
 has to answer for the position zone, before and after, and to fail twice with
 an RRset that the publication changed. Where only signatures or proofs are not
 good, as its agent says after several looks, what changed the signing of the
 zone is to blame; if nothing did, and what of the zone nobody touched is good,
-what changed its content. Otherwise nobody is (`unproven`).
+what changed its content. Otherwise nobody is (`bogus_zones`).
 """
 
 import contextlib
@@ -20,7 +20,7 @@ import dns.rcode
 from django.db.models import Max
 
 from dnspanel.fleet.models import Isolation, Node
-from dnspanel.fleet.rollout import isolation, unproven
+from dnspanel.fleet.rollout import bogus_zones, take_back
 from dnspanel.texts import gettext
 from dnspanel.zones.models import Change, Publication, Revision, RevisionKind, RRset, Zone
 from dnspanel.zones.rules.neighbourhood import ancestors_within
@@ -79,7 +79,7 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
         return _examine_signing(node, error, position, now)
     suspect, failure = found
     reason = gettext("PowerDNS {failure} when asked for {suspect}.").format(failure=failure, suspect=suspect)
-    return isolation.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
+    return take_back.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
 
 
 def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotServed | None:
@@ -108,19 +108,19 @@ def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotSer
     if blamed := culprit(suspects(after=node.acked, up_to=position.sequence), accused, server):
         suspect, failure = blamed
         reason = gettext("PowerDNS {failure} when asked for {suspect}.").format(failure=failure, suspect=suspect)
-        isolation.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
+        take_back.isolate(node=node, sequence=suspect.sequence, reason=reason, now=now)
         return NotServed(question=str(suspect), expected=expected, found=failure)
     found: NotServed | None = None
-    passed = set(unproven.names_of(node))
+    passed = set(bogus_zones.names_of(node))
     for zone in _signed_and_changed(node, position.sequence):
         if zone.name in passed:
             continue
-        questions = [*unproven.questions_of(zone), *_changed_in(zone, node, position.sequence)]
-        complaint = unproven.complaint(node, zone, questions, now)
+        questions = [*bogus_zones.questions_of(zone), *_changed_in(zone, node, position.sequence)]
+        complaint = bogus_zones.complaint(node, zone, questions, now)
         if complaint is None:
             continue
         is_back = _examine_signing(node, complaint, position.sequence, now) is not None
-        if is_back or not unproven.let_pass(node=node, error=complaint, now=now, is_exhausted=True):
+        if is_back or not bogus_zones.let_pass(node=node, error=complaint, now=now, is_exhausted=True):
             found = found or complaint
     return found
 
@@ -144,16 +144,16 @@ def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
 
 def _examine_signing(node: Node, error: NotServed, position: int, now: datetime) -> Publication | None:
     """The same where answers are those that were written, but their signatures or proofs are not good."""
-    zone = unproven.zone_of(error)
+    zone = bogus_zones.zone_of(error)
     if zone is None:
         return None
     reason = gettext("{name} does not validate: {error}.").format(name=zone.name, error=error)
-    if (brought := unproven.brought_by(node, zone)) is not None:
-        return isolation.isolate(node=node, sequence=brought, reason=reason, now=now)
-    inverse = isolation.isolate_signing(node=node, zone=zone, up_to=position, reason=reason, now=now)
-    if inverse is not None or unproven.fails_besides(node=node, zone=zone, now=now):
+    if (brought := bogus_zones.brought_by(node, zone)) is not None:
+        return take_back.isolate(node=node, sequence=brought, reason=reason, now=now)
+    inverse = take_back.isolate_signing(node=node, zone=zone, up_to=position, reason=reason, now=now)
+    if inverse is not None or bogus_zones.fails_besides(node=node, zone=zone, now=now):
         return inverse
-    if not unproven.fails_still(node=node, zone=zone, error=error, now=now):
+    if not bogus_zones.fails_still(node=node, zone=zone, error=error, now=now):
         return None
     return _take_back_newest(node, zone, position, reason, now)
 
@@ -165,7 +165,7 @@ def _take_back_newest(node: Node, zone: Zone, position: int, reason: str, now: d
     )
     inverses = Isolation.objects.filter(failed__gt=node.acked).values("inverse")
     for sequence in changed.exclude(sequence__in=inverses).order_by("-sequence").values_list("sequence", flat=True):
-        if inverse := isolation.isolate(node=node, sequence=sequence, reason=reason, now=now):
+        if inverse := take_back.isolate(node=node, sequence=sequence, reason=reason, now=now):
             return inverse
     return None
 
