@@ -25,13 +25,13 @@ from dnspanel.accounts.tokens.token_terms import request_limits
 from dnspanel.database.database_away import note
 from dnspanel.fleet.reads.canary import wait_for_canary
 from dnspanel.gateway import (
+    address_acl,
     discovery,
-    from_primaries,
     lookup,
+    notify_in,
     questions,
-    taken,
+    seen_updates,
     to_keys,
-    to_networks,
     to_secondaries,
 )
 from dnspanel.gateway.errors import GatewayError, MessageRefused, TsigRefused
@@ -101,8 +101,8 @@ def answers(
         signed = verify(message, wire, address=address, now=now)
     except TsigRefused as refusal:
         logger.info("refused from=%s: %s", address, refusal)
-        if from_primaries.is_notice(message):
-            from_primaries.note_refused(from_primaries.row_for(message), address=address, now=now)
+        if notify_in.is_notice(message):
+            notify_in.note_refused(notify_in.row_for(message), address=address, now=now)
         if refusal.secondary_id is not None:
             record.note_refusal(secondary_id=refusal.secondary_id, reason=f"{refusal}.", address=address, now=now)
         bare = rendered(message, Reply(dns.rcode.NOTAUTH), HEADER_SIZE + PAYLOAD)
@@ -157,9 +157,9 @@ def _reply(query: Query) -> Reply:
         return _update(query, message)
     if message.opcode() == dns.opcode.QUERY:
         return _lookup(query)
-    if from_primaries.is_notice(message):
+    if notify_in.is_notice(message):
         signed_for = query.signed.row if isinstance(query.signed, SignedByPrimary) else None
-        from_primaries.take_notice(message, address=query.address, signed_for=signed_for, now=query.now)
+        notify_in.take_notice(message, address=query.address, signed_for=signed_for, now=query.now)
         return Reply(dns.rcode.NOERROR)
     return Reply(dns.rcode.NOTIMP)
 
@@ -170,8 +170,8 @@ def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
     One whose first answer is not known, because the process was killed, is carried out: it publishes nothing twice.
     """
     signed = _signature_of(query)
-    id = taken.id_of(signed, message.id)
-    before = taken.take(id=id, time_signed=signed.tsig.time_signed, now=query.now)
+    id = seen_updates.id_of(signed, message.id)
+    before = seen_updates.take(id=id, time_signed=signed.tsig.time_signed, now=query.now)
     if before is not None and before.rcode is not None:
         return _answer_again(id, dns.rcode.Rcode.make(before.rcode))
     try:
@@ -179,7 +179,7 @@ def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
     except (GatewayError, ZoneError, ReplicationError) as exc:
         reply = _refusal(exc)
     if reply.rcode != dns.rcode.SERVFAIL:  # that may go better the next time
-        taken.note_answer(id=id, rcode=int(reply.rcode))
+        seen_updates.note_answer(id=id, rcode=int(reply.rcode))
     return reply
 
 
@@ -275,7 +275,7 @@ def _transfer(query: Query) -> Iterator[bytes]:
         yield from _transfer_to_secondary(query, query.signed)
         return
     if query.signed is None and question.rdclass == dns.rdataclass.IN:
-        yield from to_networks.messages(
+        yield from address_acl.messages(
             query.message,
             name=name_of(question.name),
             over_tcp=query.over_tcp,
@@ -286,8 +286,8 @@ def _transfer(query: Query) -> Iterator[bytes]:
     if not query.over_tcp or question.rdclass != dns.rdataclass.IN:
         raise MessageRefused(dns.rcode.REFUSED, gettext("zones are transferred over TCP"))
     signed = _signature_of(query)
-    id = taken.id_of(signed, query.message.id)
-    if taken.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
+    id = seen_updates.id_of(signed, query.message.id)
+    if seen_updates.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
         raise MessageRefused(dns.rcode.REFUSED, gettext("this message was taken before: sign another one"))
     yield from to_keys.messages(
         signed.actor,
@@ -304,8 +304,8 @@ def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[
     question, secondary = query.message.question[0], signed.secondary
     if question.rdclass != dns.rdataclass.IN:
         raise MessageRefused(dns.rcode.REFUSED, gettext("only class IN is here"))
-    id = taken.id_of(signed, query.message.id)
-    if query.over_tcp and taken.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
+    id = seen_updates.id_of(signed, query.message.id)
+    if query.over_tcp and seen_updates.take(id=id, time_signed=signed.tsig.time_signed, now=query.now) is not None:
         reason = gettext("this message was taken before: sign another one")
         record.note_refusal(
             secondary_id=secondary.pk,

@@ -25,7 +25,7 @@ from dnspanel.accounts.errors import BadToken
 from dnspanel.accounts.models import Token, TokenKind
 from dnspanel.accounts.tokens.tokens import actor_by_token, tsig_secret
 from dnspanel.accounts.tokens.tsig import OF_SECONDARIES
-from dnspanel.gateway import from_primaries
+from dnspanel.gateway import notify_in
 from dnspanel.gateway.errors import TsigRefused
 from dnspanel.primaries.keys import key_for
 from dnspanel.primaries.models import TransferredZone
@@ -112,7 +112,7 @@ def verify(message: dns.message.Message, wire: bytes, *, address: str, now: date
     assert isinstance(tsig, TSIG)
     owner = message.tsig.name
     name = _name(owner)
-    if from_primaries.is_notice(message):
+    if notify_in.is_notice(message):
         return _verify_primary(message, tsig, owner, wire, now)
     if name is not None and name.endswith(f".{OF_SECONDARIES}"):
         return _verify_secondary(name, tsig, owner, wire, address, now)
@@ -146,7 +146,7 @@ def _verify_primary(
     message: dns.message.Message, tsig: TSIG, owner: dns.name.Name, wire: bytes, now: datetime
 ) -> SignedByPrimary:
     """Each zone's primaries have a key of their own: that of another zone, or a token, proves nothing."""
-    row = from_primaries.row_for(message)
+    row = notify_in.row_for(message)
     key = None if row is None else key_for(row)
     if row is None or key is None or key.name != owner:
         raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text())

@@ -7,7 +7,7 @@ import dns.message
 import dns.rcode
 import pytest
 
-from dnspanel.gateway import taken
+from dnspanel.gateway import seen_updates
 from dnspanel.gateway.models import TakenMessage
 from dnspanel.zones.models import Zone
 from tests.dnspanel.gateway.conftest import Key, replies
@@ -27,17 +27,17 @@ def test_a_transfer_is_given_once_for_each_signature(zone: Zone, key: Key) -> No
 
 @pytest.mark.django_db
 def test_what_is_too_old_to_come_again_is_forgotten() -> None:
-    taken._forgetting._next = None
+    seen_updates._forgetting._next = None
     first = uuid4()
     at = int(NOW.timestamp())
-    assert taken.take(id=first, time_signed=at, now=NOW) is None
-    again = taken.take(id=first, time_signed=at, now=NOW + timedelta(seconds=300))
+    assert seen_updates.take(id=first, time_signed=at, now=NOW) is None
+    again = seen_updates.take(id=first, time_signed=at, now=NOW + timedelta(seconds=300))
     assert again is not None
-    taken.note_answer(id=first, rcode=3)
-    again = taken.take(id=first, time_signed=at, now=NOW + timedelta(seconds=300))
+    seen_updates.note_answer(id=first, rcode=3)
+    again = seen_updates.take(id=first, time_signed=at, now=NOW + timedelta(seconds=300))
     assert again is not None
     assert again.rcode == 3
     for number in range(20):
         late = NOW + timedelta(seconds=700 * (number + 1))
-        assert taken.take(id=uuid4(), time_signed=int(late.timestamp()), now=late) is None
+        assert seen_updates.take(id=uuid4(), time_signed=int(late.timestamp()), now=late) is None
     assert TakenMessage.objects.count() == 1

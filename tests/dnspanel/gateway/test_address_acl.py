@@ -6,7 +6,7 @@ import dns.zone
 import pytest
 
 from dnspanel.accounts.models import User
-from dnspanel.gateway import to_networks
+from dnspanel.gateway import address_acl
 from dnspanel.gateway.limits import Rates
 from dnspanel.secondaries import keyless
 from dnspanel.zones.acting import Acting
@@ -23,7 +23,7 @@ INSIDE, OUTSIDE = "192.0.2.53", "198.51.100.1"
 
 @pytest.fixture(autouse=True)
 def fresh(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(to_networks, "_rates", Rates())
+    monkeypatch.setattr(address_acl, "_rates", Rates())
 
 
 @pytest.fixture
@@ -66,7 +66,7 @@ def test_a_zone_that_the_nodes_sign_is_given_to_nobody(open_zone: Zone) -> None:
 
 
 def test_an_address_that_asks_without_end_is_refused(open_zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(to_networks, "BURST", 2)
+    monkeypatch.setattr(address_acl, "BURST", 2)
     rcodes = [rcode(transfer_question(open_zone.name)) for _ in range(3)]
     assert rcodes == ["NOERROR", "NOERROR", "REFUSED"]
     assert rcode(transfer_question(open_zone.name), address="192.0.2.54") == "NOERROR"

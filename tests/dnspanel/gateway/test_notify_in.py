@@ -15,7 +15,7 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
-from dnspanel.gateway import from_primaries
+from dnspanel.gateway import notify_in
 from dnspanel.gateway.limits import Rates
 from dnspanel.primaries import apply_transfer, refresh, set_up
 from dnspanel.primaries.models import TransferredZone
@@ -40,7 +40,7 @@ LATER = NOW + timedelta(minutes=5)
 
 @pytest.fixture(autouse=True)
 def fresh_rate(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(from_primaries, "_noted", Rates(most_keys=1))
+    monkeypatch.setattr(notify_in, "_noted", Rates(most_keys=1))
 
 
 def notice(zone: str = ZONE, type: str = "SOA") -> dns.message.Message:
@@ -128,7 +128,7 @@ def test_a_key_of_another_time_is_told_ours_and_proves_nothing(transferred: Zone
 def test_refused_notices_of_all_zones_together_are_written_down_within_a_rate(
     transferred: Zone, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(from_primaries, "NOTED_BURST", 1)
+    monkeypatch.setattr(notify_in, "NOTED_BURST", 1)
     for number in range(5):
         assert answer_to(notice().to_wire(), ELSEWHERE, LATER + number * timedelta(microseconds=1)) == "REFUSED"
         TransferredZone.objects.update(notice_refused_at=None)
