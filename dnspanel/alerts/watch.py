@@ -22,8 +22,8 @@ from dnspanel.fleet.conditions.inputs import FleetInputs
 from dnspanel.fleet.nodes.heartbeats import REDIS_AWAY, WATCH, WATCH_SINCE, beat, heartbeats
 from dnspanel.fleet.processes.beats import forget_lost
 from dnspanel.quiet_hours import quiet_until
+from dnspanel.webhooks.collect_events import Told, tell
 from dnspanel.webhooks.models import EventKind
-from dnspanel.webhooks.notice import Told, tell
 from dnspanel.webhooks.payload import moment
 
 LOOK_EVERY = timedelta(seconds=5)

@@ -19,7 +19,7 @@ from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
 from dnspanel.accounts.secrets.vault import decrypt_secret, encrypt_secret
 from dnspanel.texts import gettext
-from dnspanel.webhooks import notice
+from dnspanel.webhooks import collect_events
 from dnspanel.webhooks.access import NEEDED, require_webhooks
 from dnspanel.webhooks.errors import AddressRefused, NoAnswer, WebhookRefused, WebhookUnknown
 from dnspanel.webhooks.guard import Resolve, checked_addresses, parse_target
@@ -101,7 +101,7 @@ def create_webhook(
                         ]
                     }
                 )
-            notice.open_watch(now=now)
+            collect_events.open_watch(now=now)
             webhook = Webhook.objects.create(
                 owner=actor.user,
                 token=actor.token,

@@ -1,4 +1,4 @@
-"""Webhooks, events and deliveries. Models store and constrain; `hooks`, `notice` and `deliver` write."""
+"""Webhooks, events and deliveries. Models store and constrain; `hooks`, `collect_events` and `deliver` write."""
 
 from typing import Any
 

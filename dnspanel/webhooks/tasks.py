@@ -14,7 +14,7 @@ from dnspanel.advisory_locks import Lock, locked
 from dnspanel.celery import while_postgresql_answers
 from dnspanel.wake import wake
 from dnspanel.webhooks import deliver, publish_hooks
-from dnspanel.webhooks.notice import notice
+from dnspanel.webhooks.collect_events import collect_events
 
 # A sender lets other webhooks have their turn after this long.
 TURN_SECONDS = 20.0
@@ -26,7 +26,7 @@ _places = threading.BoundedSemaphore(4)
 def notice_events() -> None:
     """Notice what happened since the last look, and wake a sender for every webhook that has something to send."""
     with while_postgresql_answers():
-        while notice(now=timezone.now()):
+        while collect_events(now=timezone.now()):
             pass
         for webhook_id in deliver.webhooks_with_due(now=timezone.now()):
             wake_sender(webhook_id=webhook_id)

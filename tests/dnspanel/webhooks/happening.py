@@ -9,8 +9,8 @@ from dnspanel.accounts.models import GrantRow, User
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.push import acks
 from dnspanel.transfer.models import ImportJob, ImportPiece, State
+from dnspanel.webhooks.collect_events import collect_events
 from dnspanel.webhooks.models import Delivery, Event
-from dnspanel.webhooks.notice import notice
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead, Publication, Zone
 from dnspanel.zones.publishing import edit
@@ -50,7 +50,7 @@ def give(user: User, zone: str, *rights: Right) -> None:
 def notice_all(now: datetime = NOW) -> list[tuple[str, Any]]:
     """Look until there is nothing new; (kind, facts) of what was noticed by these looks, in order."""
     newest = max(Event.objects.values_list("pk", flat=True), default=0)
-    while notice(now=now):
+    while collect_events(now=now):
         pass
     return list(Event.objects.filter(pk__gt=newest).order_by("pk").values_list("kind", "facts"))
 

@@ -14,11 +14,11 @@ from dnspanel.accounts.tokens.tokens import revoke_token
 from dnspanel.fleet.models import Node
 from dnspanel.fleet.nodes import enroll
 from dnspanel.transfer.models import ImportJob, State
-from dnspanel.webhooks import notice as module
+from dnspanel.webhooks import collect_events as module
+from dnspanel.webhooks.collect_events import collect_events
 from dnspanel.webhooks.deliver import deliver_next
 from dnspanel.webhooks.messages import line_of
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Watch, Webhook
-from dnspanel.webhooks.notice import notice
 from dnspanel.webhooks.payload import Listener, contents
 from dnspanel.webhooks.post import Answer
 from dnspanel.zones.drafts.draft import replace_rrset
@@ -38,7 +38,7 @@ SAVED, EVERYWHERE, NODE, IMPORT = "publication.saved", "publication.everywhere",
 def test_nothing_is_noticed_as_long_as_nobody_ever_had_a_webhook(bob: User, django_assert_num_queries: Any) -> None:
     publish("one.test.", bob)
     with django_assert_num_queries(3):  # a savepoint, one question, and its release
-        assert notice(now=NOW) == 0
+        assert collect_events(now=NOW) == 0
     assert not Watch.objects.exists()
 
 
@@ -71,7 +71,7 @@ def test_publications_are_told_of_in_portions_and_none_is_lost(
     webhook(bob)
     for number in range(5):
         publish(f"n{number}.test.", bob)
-    assert notice(now=NOW) == 2
+    assert collect_events(now=NOW) == 2
     assert [facts["sequence"] for _, facts in notice_all()] == [3, 4, 5]
 
 
@@ -87,7 +87,7 @@ def test_a_look_that_breaks_off_leaves_everything_for_the_next_one(
     with monkeypatch.context() as patch:
         patch.setattr(module, "_tell", killed)
         with pytest.raises(SystemExit):
-            notice(now=NOW)
+            collect_events(now=NOW)
     assert not Event.objects.exists()
     assert notice_all() == [(SAVED, {"sequence": 1})]
     assert told() == [("bob", SAVED)]
@@ -303,7 +303,7 @@ def test_of_two_who_look_at_once_one_finds_it(webhook: MakeWebhook, alice: User)
 
     def look(_: int) -> int:
         try:
-            return notice(now=NOW)
+            return collect_events(now=NOW)
         finally:
             connection.close()
 

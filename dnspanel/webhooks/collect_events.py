@@ -52,7 +52,7 @@ def open_watch(*, now: datetime) -> None:
         )
 
 
-def notice(*, now: datetime) -> int:
+def collect_events(*, now: datetime) -> int:
     """Queue deliveries for the events since the last look. Return how many events there were.
 
     One transaction. Return 0 if another process is looking, or if there was never a webhook. One look can leave events:
