@@ -145,7 +145,7 @@ def clear(*, now: datetime) -> None:
         by=None,
         reason=MASTER_KEY_LOST,
         now=now,
-        beside=lambda _: None,
+        in_transaction=lambda _: None,
     )
 
 

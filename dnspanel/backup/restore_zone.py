@@ -127,7 +127,7 @@ def _create(archived: ArchivedZone, author: Author, now: datetime, reason: str, 
         refuse_another_key(archived.manifest, own_keys())
         signing = archived.brought_signing()
 
-    def alongside() -> None:
+    def in_transaction() -> None:
         zones = Zone.objects.filter(name=archived.name, deleted_at=None)
         settings_then = {
             name: text for name in ("soa_edit_api", "soa_edit") if (text := archived.row.get(name)) is not None
@@ -140,7 +140,7 @@ def _create(archived: ArchivedZone, author: Author, now: datetime, reason: str, 
         zones=[edit.NewZone(archived.name, _above(archived.rrsets, serial))],
         acting=Acting(author, Channel.IMPORT, now, reason),  # by this channel, a policy makes no new keys for the zone
         team=Team.objects.filter(pk=archived.team_id).first() if archived.team_id is not None else None,
-        alongside=alongside,
+        in_transaction=in_transaction,
     )
     _record(archived, author, now, reason, [publication])
     return publication

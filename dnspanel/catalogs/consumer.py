@@ -109,7 +109,7 @@ def _remove(turn: Turn, leaving: Collection[str]) -> None:
     if not zones:
         return
 
-    def beside(publication: Publication) -> None:
+    def in_transaction(publication: Publication) -> None:
         gone = publication.revisions.values_list("zone_id", flat=True)
         Listing.objects.filter(catalog=turn.catalog, zone__in=list(gone)).delete()
 
@@ -120,7 +120,7 @@ def _remove(turn: Turn, leaving: Collection[str]) -> None:
         channel=Channel.TRANSFER,
         now=turn.now,
         reason=reason,
-        beside=beside,
+        in_transaction=in_transaction,
         confirmed=True,
         under=SystemRight.CATALOG,
     )
@@ -266,7 +266,7 @@ def _make_all(turn: Turn, new: Sequence[str], rule: Rule | None, team: Team | No
     tags = list(own_tags(turn.catalog, rule))
     made: set[int] = set()
 
-    def alongside() -> None:
+    def in_transaction() -> None:
         ids = dict(Zone.objects.filter(name__in=new, deleted_at=None).values_list("name", "pk"))
         primaries.begin_all(zone_ids=list(ids.values()), columns=columns, now=turn.now)
         Zone.objects.filter(pk__in=ids.values()).update(tags=tags)
@@ -294,7 +294,7 @@ def _make_all(turn: Turn, new: Sequence[str], rule: Rule | None, team: Team | No
         zones=[NewZone(name, None) for name in new],
         acting=Acting(None, Channel.TRANSFER, turn.now, gettext("{catalog} names it").format(catalog=turn.name)),
         team=team,
-        alongside=alongside,
+        in_transaction=in_transaction,
         awaits_transfer=True,
         under=SystemRight.CATALOG,
     )

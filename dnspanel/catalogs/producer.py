@@ -104,7 +104,7 @@ def create_producer(
     zone: edit.NewZone,
     acting: Acting,
     apex: edit.Apex = NO_APEX,
-    alongside: Callable[[], None] = lambda: None,
+    in_transaction: Callable[[], None] = lambda: None,
     team: Team | None = None,
     group_tags: Collection[str] = (),
 ) -> Publication:
@@ -125,14 +125,14 @@ def create_producer(
         made = Zone.objects.get(name=name, deleted_at=None)
         Zone.objects.filter(pk=made.pk).update(is_catalog=True)
         Producer.objects.create(zone=made, group_tags=groups)
-        alongside()
+        in_transaction()
         audit.record(action="catalog.produce", by=acting.author, now=acting.now, target=name, group_tags=groups)
 
     return edit.create_zone(
         zone=edit.NewZone(zone.name, [*rrsets, make(f"version.{name}", rdtypes.TXT, TTL, [f'"{VERSION}"'])]),
         apex=apex if has_ns else replace(apex, nameservers=[NOWHERE]),
         acting=acting,
-        alongside=begin,
+        in_transaction=begin,
         awaits_transfer=True,
         team=team,
     )

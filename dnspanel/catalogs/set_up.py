@@ -79,7 +79,7 @@ def follow_catalog(
     if Catalog.objects.filter(zone__deleted_at=None).count() >= MOST:
         raise CatalogRefused({"name": [gettext("There are {most} catalogs, and that is the most.").format(most=MOST)]})
 
-    def beside(zone: Zone) -> None:
+    def in_transaction(zone: Zone) -> None:
         _begin(zone, columns, by=actor, now=now)
 
     primaries.create_transferred_zone(
@@ -89,7 +89,7 @@ def follow_catalog(
         channel=channel,
         now=now,
         form_id=form_id,
-        beside=beside,
+        in_transaction=in_transaction,
     )
     return Catalog.objects.select_related("zone").get(zone__name=names.parse(name), zone__deleted_at=None)
 
@@ -114,7 +114,7 @@ def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
         _wake_on_commit()
 
     reason = panel_reasons.CATALOG
-    if stop_serving(zone_ids=[zone.pk], channel=Channel.TRANSFER, now=now, reason=reason, beside=begin) is None:
+    if stop_serving(zone_ids=[zone.pk], channel=Channel.TRANSFER, now=now, reason=reason, in_transaction=begin) is None:
         with transaction.atomic():
             begin()
     zone.is_catalog, zone.is_served = True, False

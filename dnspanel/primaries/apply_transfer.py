@@ -61,12 +61,17 @@ def apply(*, row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carrie
     pausing = before.presigned and after.presigned and zone.is_served
     if pausing and needs_pause(before, after.nsec3, len(arrived.changes)):
         pause_denial(
-            zone_ids=[zone.pk], author=None, channel=Channel.TRANSFER, now=now, reason=_reason(carried), beside=_nothing
+            zone_ids=[zone.pk],
+            author=None,
+            channel=Channel.TRANSFER,
+            now=now,
+            reason=_reason(carried),
+            in_transaction=_nothing,
         )
         base = Zone.objects.values_list("revision", flat=True).get(pk=zone.pk)
         before = signing_of(zone)
 
-    def beside(publication: Publication) -> None:
+    def in_transaction(publication: Publication) -> None:
         number = Revision.objects.values_list("number", flat=True).get(publication=publication, zone=zone)
         if after != before:
             record_states([(zone.pk, number, before, after)], now=now)
@@ -82,7 +87,7 @@ def apply(*, row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carrie
             channel=Channel.TRANSFER,
             now=now,
             reason=_reason(carried),
-            beside=beside,
+            in_transaction=in_transaction,
             by_transfer=True,
             under=SystemRight.TRANSFER,
         )
@@ -137,13 +142,16 @@ def expire_due(*, now: datetime) -> int:
     due = TransferredZone.objects.filter(expires_at__lte=now, zone__deleted_at=None).order_by("expires_at")
     zone_ids = list(due.values_list("pk", flat=True)[:MOST_EXPIRED])
 
-    def beside(publication: Publication) -> None:
+    def in_transaction(publication: Publication) -> None:
         _forget_expiry(zone_ids, now)
 
     if not zone_ids:
         return 0
     reason = panel_reasons.EXPIRED_ZONE
-    if stop_serving(zone_ids=zone_ids, channel=Channel.TRANSFER, now=now, reason=reason, beside=beside) is None:
+    if (
+        stop_serving(zone_ids=zone_ids, channel=Channel.TRANSFER, now=now, reason=reason, in_transaction=in_transaction)
+        is None
+    ):
         _forget_expiry(zone_ids, now)
     logger.warning("expired zones=%d", len(zone_ids))
     return len(zone_ids)

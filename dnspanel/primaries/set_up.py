@@ -97,21 +97,21 @@ def create_transferred_zone(
     now: datetime,
     team: Team | None = None,
     form_id: UUID | None = None,
-    beside: Callable[[Zone], object] = lambda zone: None,
+    in_transaction: Callable[[Zone], object] = lambda zone: None,
 ) -> Publication:
     """The zone is here and waits for its first transfer, which begins at once; no node has it before that.
 
-    `beside` runs in the same transaction, when the zone is in its table.
+    `in_transaction` runs in the same transaction, when the zone is in its table.
     Raises as `edit.create_zone`, Forbidden for who may not make the panel read from servers, and PrimariesRefused.
     """
     servers.refuse_servers(author)
     columns = checked_columns(terms, None)
     zone_name = names.parse(name)
 
-    def alongside() -> None:
+    def write_rest() -> None:
         zone = Zone.objects.get(name=zone_name, deleted_at=None)
         _begin(zone, columns, now)
-        beside(zone)
+        in_transaction(zone)
         audit.record(action="primaries.set", by=author, now=now, target=zone.name, after=told(columns))
         wake_on_commit()
 
@@ -119,7 +119,7 @@ def create_transferred_zone(
         zone=edit.NewZone(name),
         acting=Acting(author, channel, now, form_id=form_id),
         team=team,
-        alongside=alongside,
+        in_transaction=write_rest,
         awaits_transfer=True,
     )
 

@@ -23,7 +23,7 @@ REASON = "PowerDNS answers SERVFAIL when asked for www.example.test. CAA."
 def take_back(sequence: int, *nodes: Node, now: datetime | None = None) -> Publication:
     """The publication is taken back, and these nodes answer with what took it back: one segment brought both."""
     now = now or timezone.now()
-    inverse = failed.take_back(sequence=sequence, reason=REASON, now=now, beside=nothing)
+    inverse = failed.take_back(sequence=sequence, reason=REASON, now=now, in_transaction=nothing)
     assert inverse is not None
     for node in nodes:
         position = Position(inverse.epoch, inverse.sequence)

@@ -169,7 +169,7 @@ def _new_signatures(zone: Zone, author: User) -> None:
 def _expire_zone(zone: Zone, author: User) -> None:
     zone_ids = [zone.pk]
     done = transferred.stop_serving(
-        zone_ids=zone_ids, channel=Channel.TRANSFER, now=NOW, reason="", beside=lambda publication: None
+        zone_ids=zone_ids, channel=Channel.TRANSFER, now=NOW, reason="", in_transaction=lambda publication: None
     )
     assert done is not None
 

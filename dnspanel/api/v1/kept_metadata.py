@@ -140,7 +140,7 @@ def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author,
     cds, cdnskey = _publishing(kind, [*before, *values])
     try:
         acting = Acting(by, Channel.API, now)
-        sign.set_cds(zone=zone, cds=cds, cdnskey=cdnskey, acting=acting, alongside=keep_it)
+        sign.set_cds(zone=zone, cds=cds, cdnskey=cdnskey, acting=acting, in_transaction=keep_it)
     except NotSigned:
         keep_it()
     return written

@@ -97,14 +97,14 @@ def _create(request: Request, new: NewZone) -> Publication:
                 zone=edit.NewZone(new.name, new.rrsets),
                 apex=edit.Apex(nameservers=new.nameservers or None, soa_is_made=new.soa_is_made, soa_edit=new.soa_edit),
                 acting=Acting(actor, Channel.API, now),
-                alongside=keep_the_rest,
+                in_transaction=keep_the_rest,
             )
     with primaries.named_refusals(), named_violations("another"):
         return edit.create_zone(
             zone=edit.NewZone(new.name, new.rrsets),
             apex=edit.Apex(nameservers=new.nameservers or None, soa_is_made=new.soa_is_made, soa_edit=new.soa_edit),
             acting=Acting(actor, Channel.API, now),
-            alongside=keep_the_rest,
+            in_transaction=keep_the_rest,
             then=sign_it if new.signing.signed else None,
         )
 
@@ -177,7 +177,7 @@ def _publish(
 
     with named_violations():
         outcome = publish_patches(
-            patches=[content.patch], acting=Acting(actor, Channel.API, now), alongside=keep_the_rest
+            patches=[content.patch], acting=Acting(actor, Channel.API, now), in_transaction=keep_the_rest
         )
     wait_for_all(request, outcome.publication, wait)
     plan = outcome.plans[0]
@@ -209,10 +209,10 @@ def _settle(
             keep_attributes(zone=zone, attributes=attributes, by=acting.author, now=acting.now)
 
     if before.presigned and signing == RequestedSigning(signed=False):
-        wait_for_all(request, drop_signatures(zones=[zone], acting=acting, alongside=keep_the_rest), wait)
+        wait_for_all(request, drop_signatures(zones=[zone], acting=acting, in_transaction=keep_the_rest), wait)
         return
     try:
-        publications = sign.settle(zone=zone, requested=signing, acting=acting, alongside=keep_the_rest)
+        publications = sign.settle(zone=zone, requested=signing, acting=acting, in_transaction=keep_the_rest)
     except NotSigned as exc:
         raise not_secured(zone.name) from exc
     for publication in (*publications, *act_on_kept(zone=zone, before=before, acting=acting)):

@@ -36,7 +36,7 @@ def carry_out(*, report: AheadReport, now: datetime) -> Epoch:
         by=report.decided_by,
         reason=f"{reason}. {report.reason}".strip(),
         now=now,
-        beside=note,
+        in_transaction=note,
     )
 
 

@@ -28,7 +28,7 @@ def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publica
     """
 
     inverse = failed.take_back(
-        sequence=sequence, reason=reason, now=now, beside=lambda inverse: _keep(inverse, sequence, now)
+        sequence=sequence, reason=reason, now=now, in_transaction=lambda inverse: _keep(inverse, sequence, now)
     )
     if inverse is not None:
         _note(node, sequence, inverse, reason, now)
@@ -43,7 +43,9 @@ def isolate_signing(*, node: Node, zone: Zone, up_to: int, reason: str, now: dat
         _keep(inverse, sequence, now)
         failed_ones.append(sequence)
 
-    inverse = failed.take_back_signing(zone=zone, after=node.acked, up_to=up_to, reason=reason, now=now, beside=keep)
+    inverse = failed.take_back_signing(
+        zone=zone, after=node.acked, up_to=up_to, reason=reason, now=now, in_transaction=keep
+    )
     if inverse is not None:
         _note(node, failed_ones[0], inverse, reason, now)
     return inverse

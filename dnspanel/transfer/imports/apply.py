@@ -130,7 +130,7 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
     ]
     prepared, ours = _prepare(zones, content), scan.server_set_of(job)
 
-    def beside(publication: Publication) -> None:
+    def in_transaction(publication: Publication) -> None:
         if ours is not None:
             follow_where_equal(server_set=ours, zone_ids=[zone.zone_id for zone in zones], now=now)
         if signings:
@@ -142,7 +142,7 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
         rows=lambda: (bytes(content[zone.rows_offset : zone.rows_offset + zone.rows_size]) for zone in zones),
         acting=Acting(author, Channel.IMPORT, now, reason_of(job)),
         team=rights.rights_of(job).team,
-        beside=beside,
+        in_transaction=in_transaction,
         signed=[name for name, signing in brought.items() if isinstance(signing, BroughtSigning)],
     )
 
@@ -191,7 +191,7 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
     pausing = _pause(job, effects, chains, now)
     changes = [ZoneChange(zone.zone_id, zone.base_revision, effect.changes) for zone, effect in effects]
 
-    def beside(publication: Publication) -> None:
+    def in_transaction(publication: Publication) -> None:
         if signed:
             numbers = dict(
                 Revision.objects.filter(publication=publication.sequence, zone__in=list(signed)).values_list(
@@ -214,7 +214,7 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
         channel=Channel.IMPORT,
         now=now,
         reason=reason_of(job),
-        beside=beside,
+        in_transaction=in_transaction,
     )
     # Those that were left alone after all.
     if pausing:
@@ -244,7 +244,7 @@ def _pause(
         if zone.zone_id in chains and needs_pause(states[zone.zone_id], chains[zone.zone_id], len(effect.changes))
     }
 
-    def beside(zone_ids: Collection[int]) -> None:
+    def in_transaction(zone_ids: Collection[int]) -> None:
         pks = [pausing[zone_id].pk for zone_id in zone_ids]
         ImportZone.objects.filter(pk__in=pks).update(base_revision=F("base_revision") + 1)
 
@@ -255,7 +255,7 @@ def _pause(
             channel=Channel.IMPORT,
             now=now,
             reason=reason_of(job),
-            beside=beside,
+            in_transaction=in_transaction,
         )
         for zone in pausing.values():
             zone.refresh_from_db(fields=["base_revision"])

@@ -55,7 +55,7 @@ def _delete_created(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
         channel=Channel.IMPORT,
         now=now,
         reason=_reason(job),
-        beside=note,
+        in_transaction=note,
         confirmed=True,  # for all pieces at once, when the undo began
     )
 
@@ -73,7 +73,7 @@ def _restore_changed(job: ImportJob, piece: ImportPiece, now: datetime) -> set[s
         channel=Channel.IMPORT,
         now=now,
         reason=_reason(job),
-        beside=note,
+        in_transaction=note,
     )
     return {zone_name for zone_name, _, _ in clashes}
 

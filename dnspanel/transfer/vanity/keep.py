@@ -176,7 +176,7 @@ def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: 
                 _author_of(kept), Channel.SYSTEM, now, panel_reasons.ADDRESSES.format(name=kept.template.name)
             ),
             confirmed=False,
-            alongside=refuse_stopped,
+            in_transaction=refuse_stopped,
         )
     except PublishingOnHold:
         raise

@@ -272,7 +272,7 @@ class _Batch:
             patches=patches,
             acting=Acting(self._author, channel, self._now, self._reason),
             confirmed=self._changes_servers,
-            alongside=lambda: self._advance(found),
+            in_transaction=lambda: self._advance(found),
         )
         if outcome.publication is not None:
             run_turns.note_publications(self._run, [outcome.publication.sequence])

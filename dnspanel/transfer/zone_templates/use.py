@@ -137,7 +137,7 @@ def publish_steps(
     access.require_editor(author, zone)
     changes = {step.change.key: step.change.after for step in steps if step.changes}
 
-    def alongside() -> None:
+    def in_transaction() -> None:
         if keep is False:
             unlink(zone=zone, template=use.template, by=author, now=now)
         elif (keep or link_of(zone, use.template) is not None) and not use.is_snippet:
@@ -149,7 +149,7 @@ def publish_steps(
         acting=acting,
         accept_warnings=accept_warnings,
         confirmed=confirmed,
-        alongside=alongside,
+        in_transaction=in_transaction,
     )
 
 
@@ -178,7 +178,7 @@ def create_zones_from(
     With `keep` they are in step with the template, and are kept so. Raises as `edit.create_zones` does.
     """
 
-    def alongside() -> None:
+    def in_transaction() -> None:
         if keep:
             link_new_zones(
                 template_id=use.template.pk,
@@ -201,7 +201,7 @@ def create_zones_from(
         acting=acting,
         team=team,
         server_set=server_set,
-        alongside=alongside,
+        in_transaction=in_transaction,
     )
 
 

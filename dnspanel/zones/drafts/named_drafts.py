@@ -99,12 +99,12 @@ def put_aside(
     name: str,
     now: datetime,
     zones: Collection[Zone] | None = None,
-    alongside: Callable[[Draft], object] = lambda made: None,
+    in_transaction: Callable[[Draft], object] = lambda made: None,
 ) -> Draft:
     """What the author's draft holds (in these zones) is a draft of its own with this name, in nobody's hands.
 
-    A token moves what it sees. `alongside` runs in the same transaction. Raises DraftRefused for a name that cannot
-    be, or if there is nothing to move; QuotaExceeded.
+    A token moves what it sees. `in_transaction` runs in the same transaction. Raises DraftRefused for a name that
+    cannot be, or if there is nothing to move; QuotaExceeded.
     """
     access.require(author, Permission.EDIT)
     with _moving():
@@ -115,12 +115,12 @@ def put_aside(
         if not chosen.exists():
             raise DraftRefused(gettext("Your draft has no changes to put aside."))
         made = _aside(author, chosen, name, now, before=current)
-        alongside(made)
+        in_transaction(made)
         return made
 
 
-def set_down(*, by: Drafter, named: NamedDraft, now: datetime, alongside: Callable[[Draft], object]) -> Draft:
-    """The draft, which nobody else works in, is in nobody's hands; `alongside` runs in the same transaction.
+def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: Callable[[Draft], object]) -> Draft:
+    """The draft, which nobody else works in, is in nobody's hands; `in_transaction` runs in the same transaction.
 
     Raises DraftUnknown, DraftRefused while somebody else works in it, and Forbidden for who may only read it.
     """
@@ -131,7 +131,7 @@ def set_down(*, by: Drafter, named: NamedDraft, now: datetime, alongside: Callab
         if draft.author_id is not None:
             draft.author = None
             draft.save(update_fields=["author"])
-        alongside(draft)
+        in_transaction(draft)
         return draft
 
 

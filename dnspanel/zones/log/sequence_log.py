@@ -25,7 +25,7 @@ from replication.codec.keys import relative_key
 from replication.dns.rrset import Change, json_text
 from replication.texts import parse_text
 
-Alongside = Callable[[], object]  # what a caller writes in the transaction of a publication
+InTransaction = Callable[[], object]  # what a caller writes in the transaction of a publication
 
 # Whether a rule is about one of the zones: few rules are looked at, before any zone.
 _ABOUT = """(

@@ -22,7 +22,7 @@ from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState, steps_between
 from dnspanel.zones.errors import DnssecRefused, Unknown
 from dnspanel.zones.log.sequence_log import (
-    Alongside,
+    InTransaction,
     NewRevision,
     append_publication,
     join_parts,
@@ -52,13 +52,13 @@ def change_signing(
     decide: Decide,
     acting: Acting,
     action: str,
-    alongside: Alongside = nothing,
+    in_transaction: InTransaction = nothing,
     decided: Decided = no_more,
 ) -> list[Publication]:
     """Sign each zone as `decide` says, given the zone, locked, and how it is signed: publish and audit that.
 
     `decide` may be asked more than once, and may create and delete keys. Returns the publications, none where nothing
-    changes; of a form that was sent before, its last one. Several are parts of one write. `alongside` runs in the
+    changes; of a form that was sent before, its last one. Several are parts of one write. `in_transaction` runs in the
     transaction of the first one, also where nothing changes; `decided` in the transaction of each one, when `decide`
     was asked for all zones. Raises
     Unknown for a zone that is gone, RightMissing, and what `decide` raises.
@@ -69,7 +69,7 @@ def change_signing(
         try:
             with transaction.atomic(durable=True):
                 if not published:
-                    alongside()
+                    in_transaction()
                 step = _Step(zones, decide, acting)
                 is_last = step.is_last
                 decided(is_last)

@@ -2,7 +2,7 @@
 
 Every verb is one transaction and one sequence, and says what it reads and
 writes in sets: the number of queries does not depend on the number of zones.
-`beside` runs inside that transaction once the sequence is known, so that
+`in_transaction` runs inside that transaction once the sequence is known, so that
 whoever calls can record the sequence together with what it published.
 """
 
@@ -29,7 +29,7 @@ from dnspanel.zones.plan import quotas
 from dnspanel.zones.plan.guard import refuse_mass_deletion
 from dnspanel.zones.plan.merge import Changes
 from dnspanel.zones.plan.readable import unreadable_in
-from dnspanel.zones.publishing.ready_zones import Beside, nothing, prefer_indexes
+from dnspanel.zones.publishing.ready_zones import InTransaction, nothing, prefer_indexes
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import kept_from, locks_against
 from dnspanel.zones.store import find_zones, store_rrsets
@@ -129,7 +129,7 @@ def change_zones(
     channel: str,
     now: datetime,
     reason: str = "",
-    beside: Beside = nothing,
+    in_transaction: InTransaction = nothing,
     by_transfer: bool = False,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[int]]:
@@ -162,7 +162,7 @@ def change_zones(
             refused = _refused_by_rules(moves, author, reason, now, under).union(left)
             moves = [move for move in moves if move.zone.pk not in refused]
             quotas.refuse_larger(author, [(move.zone, move.growth) for move in moves])
-            publication = _carry_out(moves, author, channel, now, reason, beside, under)
+            publication = _carry_out(moves, author, channel, now, reason, in_transaction, under)
         return publication, [id for id in by_zone if id not in zones or id in refused]
 
     return leaving_refused(change)
@@ -175,7 +175,7 @@ def delete_zones(
     channel: str,
     now: datetime,
     reason: str = "",
-    beside: Beside = nothing,
+    in_transaction: InTransaction = nothing,
     confirmed: bool = False,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[int]]:
@@ -211,7 +211,7 @@ def delete_zones(
                 publication = append_publication(
                     revisions=revisions, acting=Acting(author, channel, now, reason), under=under
                 )
-                beside(publication)
+                in_transaction(publication)
         return publication, [id for id in expected if id not in found]
 
     return leaving_refused(delete)
@@ -240,7 +240,7 @@ def undo_zone_changes(
     channel: str,
     now: datetime,
     reason: str = "",
-    beside: Beside = nothing,
+    in_transaction: InTransaction = nothing,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[tuple[str, str, int]]]:
     """What publication `sequence` changed is as it was before, wherever nobody changed it since; in one publication.
@@ -285,7 +285,7 @@ def undo_zone_changes(
             refused |= quotas.growing_too_large(author, [(move.zone, move.growth) for move in moves]).keys()
             kept += [(zones[id].name, *key) for id in refused for key in inverse.get(id, ())]
             moves = [move for move in moves if move.zone.pk not in refused]
-            publication = _carry_out(moves, author, channel, now, reason, beside, under)
+            publication = _carry_out(moves, author, channel, now, reason, in_transaction, under)
         return publication, kept
 
     return leaving_refused(undo)
@@ -384,7 +384,7 @@ def _carry_out(
     channel: str,
     now: datetime,
     reason: str,
-    beside: Beside,
+    in_transaction: InTransaction,
     under: SystemRight | None,
 ) -> Publication | None:
     """Write the RRsets, then append to the log, last; None when there is nothing to do."""
@@ -395,7 +395,7 @@ def _carry_out(
         Zone.objects.filter(pk__in=coming).update(is_served=True)
     store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
     publication = append_publication(revisions=revisions, acting=Acting(author, channel, now, reason), under=under)
-    beside(publication)
+    in_transaction(publication)
     return publication
 
 

@@ -101,7 +101,7 @@ def clone_zone(
     """
     content = content_for_clones(source=source, author=acting.author, count=len(zone_names))
 
-    def beside() -> None:
+    def in_transaction() -> None:
         made = Zone.objects.filter(name__in=zone_names, deleted_at=None)
         made.update(soa_edit_api=source.soa_edit_api, soa_edit=source.soa_edit, default_ttl=source.default_ttl)
         for zone in made.select_related("team") if with_tags and source.tags else ():
@@ -111,7 +111,7 @@ def clone_zone(
         zones=[edit.NewZone(name, tuple(content.named(name, acting.now))) for name in zone_names],
         acting=acting,
         team=team,
-        alongside=beside,
+        in_transaction=in_transaction,
     )
 
 

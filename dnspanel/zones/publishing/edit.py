@@ -24,7 +24,7 @@ from dnspanel.zones.errors import (
     ZoneError,
 )
 from dnspanel.zones.governance.publish_hooks import after_hooks
-from dnspanel.zones.log.sequence_log import Alongside, append_publication, join_parts, nothing, publication_of_form
+from dnspanel.zones.log.sequence_log import InTransaction, append_publication, join_parts, nothing, publication_of_form
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, RevisionKind, Zone
 from dnspanel.zones.names import nesting
 from dnspanel.zones.plan import quotas, readable
@@ -121,7 +121,7 @@ def create_zone(
     acting: Acting,
     apex: Apex = Apex(),
     team: Team | None = None,
-    alongside: Alongside = nothing,
+    in_transaction: InTransaction = nothing,
     then: Then | None = None,
     awaits_transfer: bool = False,
 ) -> Publication:
@@ -136,10 +136,10 @@ def create_zone(
     so. The same form sent twice returns the first publication. A zone with more
     RRsets than `pieces.PIECE_RRSETS` is filled by further publications; the last one is returned. The zone
     belongs to `team`, or to the only team in which the author may create
-    zones; raises RightMissing for who may not. `alongside` runs in the same transaction,
+    zones; raises RightMissing for who may not. `in_transaction` runs in the same transaction,
     when the zone is in its table; `then` does as the last step of that transaction, when the zone is in the log, and
     publishes what belongs to its beginning: that publication is returned. One that `awaits_transfer` is not signed,
-    and no node gets it before its first transfer; `alongside` says from where.
+    and no node gets it before its first transfer; `in_transaction` says from where.
     """
     name, rrsets = names.parse(zone.name), zone.rrsets or ()
     team = access.team_for_new_zone(acting.author, team, name)
@@ -156,14 +156,14 @@ def create_zone(
             made.update(soa_edit_api=apex.soa_edit.api, soa_edit=apex.soa_edit.edit)
         _follow(server_set, [(name, content)], acting.now)
 
-    def beside() -> None:
+    def write_rest() -> None:
         begin()
-        alongside()
+        in_transaction()
 
     if not awaits_transfer and pieces.exceeds_piece(len(content)):
-        return _create_in_pieces(name, content, acting, team, begin, alongside, then)
+        return _create_in_pieces(name, content, acting, team, begin, in_transaction, then)
     kind = RevisionKind.AWAIT if awaits_transfer else RevisionKind.CREATE
-    return _create([(name, content)], acting, team, beside, then, kind)
+    return _create([(name, content)], acting, team, write_rest, then, kind)
 
 
 def _create_in_pieces(
@@ -171,8 +171,8 @@ def _create_in_pieces(
     content: Sequence[RRset],
     acting: Acting,
     team: Team | None,
-    begin: Alongside,
-    alongside: Alongside,
+    begin: InTransaction,
+    in_transaction: InTransaction,
     then: Then | None,
 ) -> Publication:
     """Create a zone with its apex, then publish its other RRsets piece by piece; return the last publication."""
@@ -187,7 +187,7 @@ def _create_in_pieces(
     filled = pieces.publish_in_pieces(
         plans=plan_zones({zone.pk: (zone, list(map(Edit, rest)))}, acting.now, with_rules=False),
         acting=acting,
-        alongside=alongside,
+        in_transaction=in_transaction,
         fills=created,
     )
     return filled.publication or created
@@ -199,11 +199,11 @@ def create_zones(
     acting: Acting,
     team: Team | None = None,
     server_set: ServerSet | None = None,
-    alongside: Alongside = nothing,
+    in_transaction: InTransaction = nothing,
     awaits_transfer: bool = False,
     under: SystemRight | None = None,
 ) -> Publication:
-    """Create all these zones in one publication, or none. `alongside` is as of `create_zone`.
+    """Create all these zones in one publication, or none. `in_transaction` is as of `create_zone`.
 
     Raises NameTaken or NameReserved for the first such name; for those that
     nobody or not this author may have NameRefused if it is the only zone, else
@@ -217,7 +217,7 @@ def create_zones(
     the database refuses (duplicates, a CNAME beside other data), names outside
     of the zone, and the types and values that not every node answers. Missing SOA and apex
     NS are made from `server_set`, as of `create_zone`; zones with its name
-    servers are kept in step with it. `alongside` runs in the same transaction, when
+    servers are kept in step with it. `in_transaction` runs in the same transaction, when
     the zones are in their table. With `awaits_transfer` it is as with `create_zone`.
     """
     team = access.team_for_new_zone(acting.author, team, zones[0].name)
@@ -234,12 +234,12 @@ def create_zones(
             _refuse_errors(name, rrsets)
     readable.refuse_unreadable(content)
 
-    def beside() -> None:
+    def write_rest() -> None:
         _follow(server_set, content, acting.now)
-        alongside()
+        in_transaction()
 
     kind = RevisionKind.AWAIT if awaits_transfer else RevisionKind.CREATE
-    return _create(content, acting, team, beside, kind=kind, under=under)
+    return _create(content, acting, team, write_rest, kind=kind, under=under)
 
 
 def delete_zone(
@@ -365,7 +365,7 @@ def _create(
     zones: Sequence[tuple[str, Sequence[RRset]]],
     acting: Acting,
     team: Team | None,
-    alongside: Alongside,
+    in_transaction: InTransaction,
     then: Then | None = None,
     kind: RevisionKind = RevisionKind.CREATE,
     under: SystemRight | None = None,
@@ -383,7 +383,7 @@ def _create(
         with transaction.atomic(durable=True):
             ready_zones.refuse_new_zones(zones=new, author=author, team=team)
             new = ready_zones.insert_zones(zones=new, rows=rows, author=author, now=now, team=team)
-            alongside()
+            in_transaction()
             if kind == RevisionKind.AWAIT:
                 Zone.objects.filter(pk__in=ids).update(is_served=False)
             elif acting.channel != Channel.IMPORT:

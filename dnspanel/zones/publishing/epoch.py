@@ -83,14 +83,14 @@ def begin_epoch(
     by: Author,
     reason: str,
     now: datetime,
-    beside: Callable[[Epoch], object],
+    in_transaction: Callable[[Epoch], object],
 ) -> Epoch:
     """A new epoch has begun, everything in `batches` is published in it, and the hold has ended.
 
     1. Lock the head; nobody else publishes until the end.
     2. Open the epoch above everything known, and the ids of zones too.
     3. Publish each batch as one publication of the new epoch.
-    4. Write the audit log; `beside` runs in the same transaction.
+    4. Write the audit log; `in_transaction` runs in the same transaction.
 
     Raises NotOnHold, NamesRefused for zones that come back below or above those of which `by` may not change every
     record, and IntegrityError for content that the database refuses; then everything is as it was. Suffixes that
@@ -115,7 +115,7 @@ def begin_epoch(
             held=head.held_reason,
             before=str(head.epoch),
         )
-        beside(epoch)
+        in_transaction(epoch)
     logger.warning("a new epoch begins epoch=%s after=%s reason=%s", epoch.epoch, after, reason)
     return epoch
 

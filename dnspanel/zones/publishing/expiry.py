@@ -186,7 +186,7 @@ def _publish(expiries: Sequence[Expiry], now: datetime) -> None:
             panel_reasons.EXPIRED_RECORDS.format(username=author.user.username, day=f"{_utc(first.set_at):%Y-%m-%d}"),
         ),
         confirmed=False,
-        alongside=refuse_changed,
+        in_transaction=refuse_changed,
         in_pieces=False,
     )
 

@@ -29,7 +29,7 @@ from dnspanel.zones.models import (
     ZoneKey,
 )
 from dnspanel.zones.publishing import bulk
-from dnspanel.zones.publishing.ready_zones import Beside
+from dnspanel.zones.publishing.ready_zones import InTransaction
 from dnspanel.zones.publishing.transferred import stop_serving
 from dnspanel.zones.signals import publication_taken_back
 from dnspanel.zones.store.store_rrsets import rrsets_at_names
@@ -40,23 +40,25 @@ from replication.dns.rrset import Change
 _BROUGHT = (RevisionKind.CREATE, RevisionKind.RESTORE)
 
 
-def take_back(*, sequence: int, reason: str, now: datetime, beside: Beside) -> Publication | None:
+def take_back(*, sequence: int, reason: str, now: datetime, in_transaction: InTransaction) -> Publication | None:
     """What this publication changed is as it was, and it is marked with the reason; return the publication that did it.
 
     Zones that it brought are in the trash, but those whose primary is elsewhere: no node has
     them. What others changed since stays.
-    None, and no mark, where nothing of it is left to take back. `beside` runs
+    None, and no mark, where nothing of it is left to take back. `in_transaction` runs
     in the transaction of each publication that takes back. By the panel itself.
     """
 
     def mark(inverse: Publication) -> None:
         _mark(sequence, inverse, reason, now)
-        beside(inverse)
+        in_transaction(inverse)
 
     explanation = panel_reasons.TAKEN_BACK.format(sequence=sequence, reason=in_english(reason))
     brought = Revision.objects.filter(publication=sequence, kind__in=_BROUGHT)
     elsewhere = brought.exclude(zone__transferred_from="").values_list("zone_id", flat=True)
-    deleted = stop_serving(zone_ids=list(elsewhere), channel=Channel.SYSTEM, now=now, reason=explanation, beside=mark)
+    deleted = stop_serving(
+        zone_ids=list(elsewhere), channel=Channel.SYSTEM, now=now, reason=explanation, in_transaction=mark
+    )
     if zones := list(brought.filter(zone__transferred_from="").values_list("zone_id", "zone__revision")):
         deleted, _ = bulk.delete_zones(
             zones=zones,
@@ -65,7 +67,7 @@ def take_back(*, sequence: int, reason: str, now: datetime, beside: Beside) -> P
             now=now,
             reason=explanation,
             confirmed=True,
-            beside=mark,
+            in_transaction=mark,
             under=SystemRight.REPAIR,
         )
     undone, _ = bulk.undo_zone_changes(
@@ -74,21 +76,27 @@ def take_back(*, sequence: int, reason: str, now: datetime, beside: Beside) -> P
         channel=Channel.SYSTEM,
         now=now,
         reason=explanation,
-        beside=mark,
+        in_transaction=mark,
         under=SystemRight.REPAIR,
     )
     return undone or deleted
 
 
 def take_back_signing(
-    *, zone: Zone, after: int, up_to: int, reason: str, now: datetime, beside: Callable[[Publication, int], object]
+    *,
+    zone: Zone,
+    after: int,
+    up_to: int,
+    reason: str,
+    now: datetime,
+    in_transaction: Callable[[Publication, int], object],
 ) -> Publication | None:
     """The zone is signed as it was after the sequence `after`; return the publication that did it.
 
-    The first publication up to `up_to` that changed its signing is marked with the reason, and `beside` gets that one's
-    sequence too, in the transaction. A rollover of its keys has ended. None, and no mark, where none of them changed
-    the signing, or a key of then has no private part any more. By the panel itself. Where the way back leads over NSEC,
-    to another NSEC3 chain, its second half is a publication of its own, not returned.
+    The first publication up to `up_to` that changed its signing is marked with the reason, and `in_transaction` gets
+    that one's sequence too, in the transaction. A rollover of its keys has ended. None, and no mark, where none of them
+    changed the signing, or a key of then has no private part any more. By the panel itself. Where the way back leads
+    over NSEC, to another NSEC3 chain, its second half is a publication of its own, not returned.
     """
     with transaction.atomic(durable=True):
         changes = SigningChange.objects.filter(zone=zone)
@@ -117,7 +125,7 @@ def take_back_signing(
         inverse = take_back(lambda _, state: _as(before, state))
         if inverse is not None:
             _mark(first.publication_id, inverse, reason, now)
-            beside(inverse, first.publication_id)
+            in_transaction(inverse, first.publication_id)
         left = queries.signing_of(zone)
     if left != _as(before, left):
         with transaction.atomic(durable=True):

@@ -103,11 +103,11 @@ def change_marks(
     marks: Marks,
     author: Drafter,
     now: datetime,
-    beside: Callable[[ZonesOutcome], None] = _nothing,
+    in_transaction: Callable[[ZonesOutcome], None] = _nothing,
 ) -> ZonesOutcome:
     """These zones have the tags and the team; the audit log says for each what it had before.
 
-    The zones of the outcome are as they were; `beside` is called with it within the transaction.
+    The zones of the outcome are as they were; `in_transaction` is called with it within the transaction.
 
     What they have by now counts: a tag that somebody else added meanwhile stays. Left alone, with the reason, are
     zones that are gone, whose settings the author may not change, by which the author would gain a right, or around
@@ -136,7 +136,7 @@ def change_marks(
         ]
         with connection.cursor() as cursor:
             cursor.execute(_UPDATE, [json.dumps(rows)])
-        beside(outcome)
+        in_transaction(outcome)
     return outcome
 
 

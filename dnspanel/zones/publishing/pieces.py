@@ -62,7 +62,7 @@ def publish_in_pieces(
     *,
     plans: Sequence[ZonePlan],
     acting: Acting,
-    alongside: Callable[[], object],
+    in_transaction: Callable[[], object],
     expected: Mapping[int, int] | None = None,
     fills: Publication | None = None,
     under: SystemRight | None = None,
@@ -71,7 +71,7 @@ def publish_in_pieces(
 
     The plans have been refused if they are to be (`revision.refuse`): here only what others published since is looked
     at, and whether the author may still do it. `expected` has the revision of zones that nobody else may change
-    in the meantime. `alongside` runs in the transaction of the last piece. `fills` created the zone that the plans
+    in the meantime. `in_transaction` runs in the transaction of the last piece. `fills` created the zone that the plans
     fill: it is the first part of this write, and who may create a zone may fill it, whether or not they may add to it
     later.
 
@@ -100,7 +100,7 @@ def publish_in_pieces(
                     access.refuse_changes(acting.author, plan.zone, plan.changes, under)
                 quotas.refuse_growth(acting.author, of_piece)
                 if is_last:
-                    alongside()
+                    in_transaction()
                 by = acting if is_last else replace(acting, form_id=None)
                 publication = revision.carry_out(of_piece, by, under=under)
                 if publication is not None and (first is not None or len(pieces) > 1):

@@ -26,7 +26,7 @@ from dnspanel.zones.values.natural_order import natural_text
 from replication.dns import names
 from replication.dns.rrset import Serial
 
-Beside = Callable[[Publication], object]
+InTransaction = Callable[[Publication], object]
 
 
 # Where each node keeps its position; PDNS-LMDB's sentinel zone.
@@ -95,15 +95,14 @@ def create_ready_zones(
     rows: Callable[[], Iterable[bytes]],
     acting: Acting,
     team: Team | None = None,
-    beside: Beside = nothing,
+    in_transaction: InTransaction = nothing,
     signed: Collection[str] = (),
 ) -> Publication:
     """These zones exist with the RRsets that `rows` makes (of `copy_rows`), each at revision 1, in one publication.
 
-    `beside` signs those whose names are `signed`. A zone whose name had one begins above that one's last serial.
-    Or none does: raises NamesTaken with all names that have a zone,
-    NamesRefused with all that nobody or not this author may have (see
-    `nesting`), NameReserved, QuotaExceeded, HookRefused, or IntegrityError for rows that the
+    `in_transaction` signs those whose names are `signed`. A zone whose name had one begins above that one's last
+    serial. Or none does: raises NamesTaken with all names that have a zone, NamesRefused with all that nobody or not
+    this author may have (see `nesting`), NameReserved, QuotaExceeded, HookRefused, or IntegrityError for rows that the
     database refuses.
     """
     try:
@@ -120,7 +119,7 @@ def create_ready_zones(
             except (KeptBack, Locked):
                 _refuse_over(zones, acting.author, acting.reason, acting.now)
                 raise
-            beside(publication)
+            in_transaction(publication)
             nesting.refuse_broken(zone_names=signed)
     except IntegrityError as clash:
         if taken := taken_names([zone.name for zone in zones]):

@@ -31,7 +31,7 @@ from dnspanel.zones.names import nesting
 from dnspanel.zones.plan import quotas, readable
 from dnspanel.zones.publishing import bulk, pieces, ready_zones
 from dnspanel.zones.publishing.many_settings import MOST_ZONES, ZonesOutcome
-from dnspanel.zones.publishing.ready_zones import Beside, nothing
+from dnspanel.zones.publishing.ready_zones import InTransaction, nothing
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import refuse_locked
 from dnspanel.zones.store import store_rrsets
@@ -134,15 +134,15 @@ def restore_zones(
     now: datetime,
     reason: str = "",
     form_id: UUID | None = None,
-    beside: Beside = nothing,
+    in_transaction: InTransaction = nothing,
     joins: Publication | None = None,
 ) -> Restored:
     """Bring these zones back as they were, with higher serials: in one publication, or one for each piece of many.
 
-    The outcome names each zone that stays in the trash, and why; one that is back already is unchanged. `beside` runs
-    in the transaction of each publication, and `form_id` is that of the last one: the same form sent twice publishes
-    once. The publications are parts of one write, that of `joins` if there is one. Raise PublishingOnHold or another
-    ZoneError before the first piece; later ones leave the rest in the trash.
+    The outcome names each zone that stays in the trash, and why; one that is back already is unchanged.
+    `in_transaction` runs in the transaction of each publication, and `form_id` is that of the last one: the same form
+    sent twice publishes once. The publications are parts of one write, that of `joins` if there is one. Raise
+    PublishingOnHold or another ZoneError before the first piece; later ones leave the rest in the trash.
     """
     if (first := _published_by(form_id)) is not None:
         return first
@@ -154,7 +154,7 @@ def restore_zones(
         if joins is not None or len(cut) > 1:
             first = joins or next(iter(done.publications), None)
             join_parts([publication] if first is None else [first, publication])
-        beside(publication)
+        in_transaction(publication)
 
     for number, piece in enumerate(cut, 1):
         id = form_id if number == len(cut) else None
@@ -241,7 +241,7 @@ def _restore_piece(
     now: datetime,
     reason: str,
     form_id: UUID | None,
-    beside: Beside,
+    in_transaction: InTransaction,
 ) -> tuple[Publication | None, ZonesOutcome]:
     def restore(left: Mapping[int, str]) -> tuple[Publication | None, ZonesOutcome]:
         with transaction.atomic(durable=True):
@@ -249,7 +249,7 @@ def _restore_piece(
             if not revisions:
                 return None, outcome
             publication = append_publication(revisions=revisions, acting=Acting(author, channel, now, reason, form_id))
-            beside(publication)
+            in_transaction(publication)
             return publication, outcome
 
     for _ in range(_TRIES):

@@ -16,15 +16,15 @@ from dnspanel.zones.log.sequence_log import NewRevision, append_publication
 from dnspanel.zones.models import Publication, RevisionKind, Zone
 from dnspanel.zones.store import find_zones
 
-Beside = Callable[[Publication], object]
+InTransaction = Callable[[Publication], object]
 
 
 def stop_serving(
-    *, zone_ids: Collection[int], channel: str, now: datetime, reason: str, beside: Beside
+    *, zone_ids: Collection[int], channel: str, now: datetime, reason: str, in_transaction: InTransaction
 ) -> Publication | None:
     """No node has these zones any more, as far as they are transferred; what they hold stays here. By the panel itself.
 
-    None, without `beside`, where that is so already. `beside` runs in the same transaction.
+    None, without `in_transaction`, where that is so already. `in_transaction` runs in the same transaction.
     """
     if not zone_ids:
         return None
@@ -38,7 +38,7 @@ def stop_serving(
             acting=Acting(None, channel, now, reason),
             under=SystemRight.EXPIRY,
         )
-        beside(publication)
+        in_transaction(publication)
         return publication
 
 

@@ -16,7 +16,7 @@ from dnspanel.accounts.actors.actors import Author, SystemRight
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Conflicts, PublishedInPart, RevisionMoved, Unknown
 from dnspanel.zones.governance.publish_hooks import after_hooks
-from dnspanel.zones.log.sequence_log import Alongside, nothing, publication_of_form
+from dnspanel.zones.log.sequence_log import InTransaction, nothing, publication_of_form
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.plan.merge import Changes, Edit
 from dnspanel.zones.plan.plan import Seen, ZonePlan, plan_zones
@@ -111,7 +111,7 @@ def publish_patches(
     acting: Acting,
     accept_warnings: Accepted = True,
     confirmed: bool = True,
-    alongside: Alongside = nothing,
+    in_transaction: InTransaction = nothing,
     in_pieces: bool = True,
     under: SystemRight | None = None,
 ) -> Outcome:
@@ -125,7 +125,7 @@ def publish_patches(
     RevisionMoved for one that is not at its revision, RightMissing for an
     RRset that the author may not change, RuleViolations, GuardHolds unless
     `confirmed`, PublishedInPart, and whatever a patch's `decide` raises.
-    `alongside` runs in the same transaction (the last one), also where nothing
+    `in_transaction` runs in the same transaction (the last one), also where nothing
     changes: what it writes is there exactly if the patches are published. The same form sent twice returns the
     first publication, without plans.
     """
@@ -137,7 +137,7 @@ def publish_patches(
             acting=acting,
             accept_warnings=accept_warnings,
             confirmed=confirmed,
-            alongside=alongside,
+            in_transaction=in_transaction,
             in_pieces=in_pieces,
             under=under,
             attempts=1 if any(patch.at_revision is not None for patch in patches) else _ATTEMPTS,
@@ -153,7 +153,7 @@ def _publish(
     acting: Acting,
     accept_warnings: Accepted,
     confirmed: bool,
-    alongside: Alongside,
+    in_transaction: InTransaction,
     in_pieces: bool,
     under: SystemRight | None,
     attempts: int,
@@ -165,13 +165,13 @@ def _publish(
             plans = plan_patches(patches, acting.now, acting.author)
             revision.refuse(plans, acting.author, accept_warnings, confirmed, under)
             if not (in_pieces and pieces.is_large(plans)):
-                alongside()  # before the log, whose head all publishers queue for
+                in_transaction()  # before the log, whose head all publishers queue for
                 return Outcome(revision.carry_out(plans, acting, under=under), plans)
         try:
             published = pieces.publish_in_pieces(
                 plans=plans,
                 acting=acting,
-                alongside=alongside,
+                in_transaction=in_transaction,
                 expected={patch.zone.pk: patch.at_revision for patch in patches if patch.at_revision is not None},
                 under=under,
             )

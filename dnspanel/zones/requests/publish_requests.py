@@ -118,9 +118,9 @@ def ask(
         made.append(request)
 
     if named is None:
-        named_drafts.put_aside(author=author, name=name, now=now, zones=zones, alongside=begin)
+        named_drafts.put_aside(author=author, name=name, now=now, zones=zones, in_transaction=begin)
     else:
-        named_drafts.set_down(by=author, named=named, now=now, alongside=begin)
+        named_drafts.set_down(by=author, named=named, now=now, in_transaction=begin)
     return made[0]
 
 

@@ -284,7 +284,7 @@ class _Batch:
                     marks=self._alike.marks,
                     author=self._author,
                     now=now,
-                    beside=lambda outcome: self._advance(zones, _found_in(outcome)),
+                    in_transaction=lambda outcome: self._advance(zones, _found_in(outcome)),
                 )
 
     def take_back(self, zones: Sequence[Zone], now: datetime) -> None:
@@ -397,7 +397,7 @@ class _Batch:
         for zone in allowed.changed:
             found.refuse(zone, gettext(_MOVED))
 
-        def beside(publication: Publication) -> None:
+        def in_transaction(publication: Publication) -> None:
             gone = set(Revision.objects.filter(publication=publication).values_list("zone_id", flat=True))
             for zone in zones:
                 if zone.pk in gone:
@@ -412,7 +412,7 @@ class _Batch:
             channel=self._channel,
             now=now,
             reason=f"{self._run.reason} ({title})" if self._run.reason else title,
-            beside=beside,
+            in_transaction=in_transaction,
             confirmed=True,
         )
         if publication is None:

@@ -210,7 +210,7 @@ def _do(
         zones=rest,
         applied=applied,
         applying=Applying(acting, begin_rollover),
-        beside=lambda findings: _advance(run, zones, {**found, **findings}),
+        in_transaction=lambda findings: _advance(run, zones, {**found, **findings}),
     )
     run_turns.note_publications(run, [publication.sequence for publication in publications])
 

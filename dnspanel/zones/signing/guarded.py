@@ -7,7 +7,7 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.rollover_stages import WITHOUT_CDS, Kind
 from dnspanel.zones.dnssec.signing_state import DELETE, SigningState
 from dnspanel.zones.errors import DnssecRefused
-from dnspanel.zones.log.sequence_log import Alongside, nothing
+from dnspanel.zones.log.sequence_log import InTransaction, nothing
 from dnspanel.zones.log.signing_log import Decide, change_signing
 from dnspanel.zones.models import Publication, Rollover, Zone
 from dnspanel.zones.names.nesting import DsAbove, ds_above
@@ -19,7 +19,7 @@ def change_guarded(
     decide: Decide,
     acting: Acting,
     action: str,
-    alongside: Alongside = nothing,
+    in_transaction: InTransaction = nothing,
     *,
     rollover: Rollover | None = None,
 ) -> list[Publication]:
@@ -51,7 +51,7 @@ def change_guarded(
             refuse_bogus(zone, state, after, above[zone.name].ds if zone.name in above else ())
         return after
 
-    return change_signing(zones=zones, decide=checked, acting=acting, action=action, alongside=alongside)
+    return change_signing(zones=zones, decide=checked, acting=acting, action=action, in_transaction=in_transaction)
 
 
 def _refuse_under_rollover(zone: Zone, kind: str, state: SigningState, after: SigningState) -> None:

@@ -13,7 +13,7 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import key_files, queries
 from dnspanel.zones.dnssec.other_keys import OtherKey, changes_in_step, keys_in, refusal_of
 from dnspanel.zones.errors import BadPublicKey, DnssecRefused, KeyUnknown, NotSigned, RuleViolations
-from dnspanel.zones.log.sequence_log import Alongside, nothing
+from dnspanel.zones.log.sequence_log import InTransaction, nothing
 from dnspanel.zones.models import Publication, Zone
 from dnspanel.zones.publishing import zone_patches
 from dnspanel.zones.rights import access
@@ -49,10 +49,12 @@ def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | Non
     return _publish(zone, decide, acting, "dnssec.other_key_add", key.tag)
 
 
-def remove_other_key(*, zone: Zone, tag: int, acting: Acting, alongside: Alongside = nothing) -> Publication | None:
+def remove_other_key(
+    *, zone: Zone, tag: int, acting: Acting, in_transaction: InTransaction = nothing
+) -> Publication | None:
     """Nodes do not answer with this key of another signer any more, nor with its CDS and CDNSKEY.
 
-    `alongside` runs in the same transaction. Raises RightMissing, and KeyUnknown where there is no such key.
+    `in_transaction` runs in the same transaction. Raises RightMissing, and KeyUnknown where there is no such key.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
 
@@ -62,7 +64,7 @@ def remove_other_key(*, zone: Zone, tag: int, acting: Acting, alongside: Alongsi
             raise KeyUnknown(zone.name, tag)
         return left
 
-    return _publish(zone, decide, acting, "dnssec.other_key_remove", tag, alongside)
+    return _publish(zone, decide, acting, "dnssec.other_key_remove", tag, in_transaction)
 
 
 def _refuse(zone: Zone, key: OtherKey, keys: Sequence[OtherKey]) -> None:
@@ -74,7 +76,7 @@ def _refuse(zone: Zone, key: OtherKey, keys: Sequence[OtherKey]) -> None:
 
 
 def _publish(
-    zone: Zone, decide: Decide, acting: Acting, action: str, tag: int, alongside: Alongside = nothing
+    zone: Zone, decide: Decide, acting: Acting, action: str, tag: int, in_transaction: InTransaction = nothing
 ) -> Publication | None:
     is_change = [False]
 
@@ -93,13 +95,13 @@ def _publish(
         return {change.key: change.after for change in steps}
 
     def note() -> None:
-        alongside()
+        in_transaction()
         if is_change[0]:
             audit.record(action=action, by=acting.author, now=acting.now, target=zone.name, tag=tag)
 
     try:
         outcome = zone_patches.publish_patches(
-            patches=[zone_patches.Patch(zone, of_apex, {zone.name})], acting=acting, alongside=note
+            patches=[zone_patches.Patch(zone, of_apex, {zone.name})], acting=acting, in_transaction=note
         )
     except RuleViolations as exc:  # a node that does not answer with records of keys
         raise DnssecRefused(exc.violations[0].message) from exc

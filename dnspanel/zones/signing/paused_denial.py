@@ -31,7 +31,7 @@ MOST_AT_ONCE = 3_000
 FORGOTTEN_AFTER = timedelta(minutes=5)
 _MOST_RESUMED = 500
 
-Beside = Callable[[Collection[int]], object]
+InTransaction = Callable[[Collection[int]], object]
 
 logger = logging.getLogger(__name__)
 
@@ -42,14 +42,20 @@ def needs_pause(state: SigningState, nsec3: Nsec3 | None, changes: int) -> bool:
 
 
 def pause_denial(
-    *, zone_ids: Collection[int], author: Author, channel: str, now: datetime, reason: str, beside: Beside
+    *,
+    zone_ids: Collection[int],
+    author: Author,
+    channel: str,
+    now: datetime,
+    reason: str,
+    in_transaction: InTransaction,
 ) -> Publication | None:
     """Of these zones, as far as they are presigned and not in the trash, nothing is denied any more.
 
-    `beside` runs in the same transaction with the ids of the zones that were not paused before, each of which has one
-    revision more; their serials stay. None, without `beside`, where all are so already.
+    `in_transaction` runs in the same transaction with the ids of the zones that were not paused before, each of which
+    has one revision more; their serials stay. None, without `in_transaction`, where all are so already.
     """
-    return _publish(zone_ids, True, author, channel, now, reason, beside)
+    return _publish(zone_ids, True, author, channel, now, reason, in_transaction)
 
 
 def resume_denial(
@@ -79,7 +85,7 @@ def _publish(
     channel: str,
     now: datetime,
     reason: str,
-    beside: Beside,
+    in_transaction: InTransaction,
 ) -> Publication | None:
     with transaction.atomic(durable=True):
         zones = {zone.pk: zone for zone in find_zones.locked(zone_ids)}
@@ -93,7 +99,7 @@ def _publish(
         after = with_row_ids({zone_id: replace(state, paused=paused) for zone_id, state in before.items()})
         numbers = {zone_id: zones[zone_id].revision + 1 for zone_id in before}
         record_states([(zone_id, numbers[zone_id], before[zone_id], after[zone_id]) for zone_id in before], now=now)
-        beside(before.keys())
+        in_transaction(before.keys())
         return append_publication(
             revisions=[_revision(zones[zone_id], numbers[zone_id]) for zone_id in before],
             acting=Acting(author, channel, now, reason),

@@ -26,7 +26,7 @@ from dnspanel.zones.signing.safety import refuse_bogus
 # Begins a rollover of this kind, to this algorithm (None: as it is); may raise DnssecRefused.
 BeginRollover = Callable[[Zone, Kind, Acting, int | None], object]
 Findings = Mapping[int, Sequence[Difference]]
-Beside = Callable[[Findings], object]
+InTransaction = Callable[[Findings], object]
 
 _KEY_IDS = "SELECT nextval(pg_get_serial_sequence('zones_zonekey', 'id')) FROM generate_series(1, %s)"
 
@@ -39,21 +39,24 @@ class Applying:
     begin_rollover: BeginRollover | None = None
 
 
-def nothing_beside(findings: Findings) -> None:
+def nothing(findings: Findings) -> None:
     """Nothing besides is written."""
 
 
 def follow_policies(
-    *, zones: Sequence[Zone], applied: Mapping[int, Applied], applying: Applying, beside: Beside = nothing_beside
+    *,
+    zones: Sequence[Zone],
+    applied: Mapping[int, Applied],
+    applying: Applying,
+    in_transaction: InTransaction = nothing,
 ) -> tuple[list[Publication], Findings]:
     """Zones are signed as their policies say, as far as that needs no rollover; the policies are by the zones' ids.
 
     Returned besides the publications, those of rollovers first, are the differences that there were, by the zones'
-    ids: of those that are refused nothing changed. `beside` gets them in the transaction of the last publication, also
-    where nothing changes. Raises
-    Unknown for a zone that is gone, RightMissing.
+    ids: of those that are refused nothing changed. `in_transaction` gets them in the transaction of the last
+    publication, also where nothing changes. Raises Unknown for a zone that is gone, RightMissing.
     """
-    work = _Work(zones, applied, applying, beside)
+    work = _Work(zones, applied, applying, in_transaction)
     work.begin_rollovers()
     publications = change_signing(
         zones=zones, decide=work.decide, acting=applying.acting, action="dnssec.policy", decided=work.decided
@@ -65,9 +68,9 @@ class _Work:
     """What becomes of the zones of one call; the keys of all are numbered and stored in one query each."""
 
     def __init__(
-        self, zones: Sequence[Zone], applied: Mapping[int, Applied], applying: Applying, beside: Beside
+        self, zones: Sequence[Zone], applied: Mapping[int, Applied], applying: Applying, in_transaction: InTransaction
     ) -> None:
-        self._zones, self._applied, self._applying, self._beside = zones, applied, applying, beside
+        self._zones, self._applied, self._applying, self._in_transaction = zones, applied, applying, in_transaction
         self.findings: dict[int, list[Difference]] = {}
         self.begun: list[Publication] = []  # those of rollovers
         self._rolled: set[int] = set()
@@ -133,7 +136,7 @@ class _Work:
         ZoneKey.objects.bulk_create(self._new_keys)
         self._new_keys = []
         if is_last:
-            self._beside(self.findings)
+            self._in_transaction(self.findings)
 
     def _signed(self, zone: Zone, terms: Terms, state: SigningState) -> SigningState:
         acting = self._applying.acting

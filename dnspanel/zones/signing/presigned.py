@@ -16,7 +16,7 @@ from dnspanel.zones.dnssec.other_keys import OF_SIGNER
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState
 from dnspanel.zones.errors import DnssecRefused, NotSigned
-from dnspanel.zones.log.sequence_log import Alongside, nothing
+from dnspanel.zones.log.sequence_log import InTransaction, nothing
 from dnspanel.zones.log.signing_log import record_ends, record_states, with_row_ids
 from dnspanel.zones.models import Publication, Signing, Zone
 from dnspanel.zones.names.nesting import ds_above
@@ -68,13 +68,15 @@ def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
     record_ends({each.zone_id: each.end for each in zones})
 
 
-def drop_signatures(*, zones: Sequence[Zone], acting: Acting, alongside: Alongside = nothing) -> Publication | None:
+def drop_signatures(
+    *, zones: Sequence[Zone], acting: Acting, in_transaction: InTransaction = nothing
+) -> Publication | None:
     """The zones are served unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records: all of them, or none.
 
     In one publication, or in pieces where one zone is large. Raises Unknown, RightMissing, NotSigned for a zone that
     did not come signed, and DnssecRefused while the zone above, here, holds a DS, and for several that are large. A DS
-    in a parent elsewhere has to be gone before: that is for the person to know. `alongside` runs in the same (last)
-    transaction.
+    in a parent elsewhere has to be gone before: that is for the person to know. `in_transaction` runs in the same
+    (last) transaction.
     """
     for zone in zones:
         access.require_right(acting.author, zone, Right.DNSSEC)
@@ -82,8 +84,8 @@ def drop_signatures(*, zones: Sequence[Zone], acting: Acting, alongside: Alongsi
         raise DnssecRefused(gettext("Zones that have so many RRsets together lose their signatures one by one."))
     without_signatures(zones)
 
-    def beside() -> None:
-        alongside()
+    def write_rest() -> None:
+        in_transaction()
         states = without_signatures(zones)
         rows = Zone.objects.filter(pk__in=list(states)).values_list("pk", "revision")
         record_states([(zone_id, revision + 1, *states[zone_id]) for zone_id, revision in rows], now=acting.now)
@@ -95,7 +97,7 @@ def drop_signatures(*, zones: Sequence[Zone], acting: Acting, alongside: Alongsi
     outcome = zone_patches.publish_patches(
         patches=[zone_patches.Patch(zone, _unsigned(zone), None, drops_signatures=True) for zone in zones],
         acting=acting,
-        alongside=beside,
+        in_transaction=write_rest,
     )
     return outcome.publication
 

@@ -19,7 +19,7 @@ from dnspanel.zones.dnssec.key_material import KSK_FLAGS, ZSK_FLAGS, KeyPair
 from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.dnssec.wildcard_cuts import refuse_to_sign
 from dnspanel.zones.errors import DnssecRefused, KeyUnknown, NotSigned
-from dnspanel.zones.log.sequence_log import Alongside, nothing
+from dnspanel.zones.log.sequence_log import InTransaction, nothing
 from dnspanel.zones.log.signing_log import key_row, sign_within
 from dnspanel.zones.models import Publication, Revision, SigningChange, Zone, ZoneKey
 from dnspanel.zones.signing.guarded import change_guarded
@@ -139,18 +139,18 @@ def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publicat
 
 
 def settle(
-    *, zone: Zone, requested: RequestedSigning, acting: Acting, alongside: Alongside = nothing
+    *, zone: Zone, requested: RequestedSigning, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
     """The zone is signed as is requested: by new keys if it was not, with this denial of existence, CDS and CDNSKEY.
 
-    `alongside` runs in the same transaction, also where nothing changes. Raises Unknown, RightMissing, BadKey,
+    `in_transaction` runs in the same transaction, also where nothing changes. Raises Unknown, RightMissing, BadKey,
     NotSigned for NSEC3 in a zone that is not to be signed, and DnssecRefused as `sign`, `unsign` and `set_denial` do.
     """
-    return settle_zones(zones=[zone], requested=requested, acting=acting, alongside=alongside)
+    return settle_zones(zones=[zone], requested=requested, acting=acting, in_transaction=in_transaction)
 
 
 def settle_zones(
-    *, zones: Sequence[Zone], requested: RequestedSigning, acting: Acting, alongside: Alongside = nothing
+    *, zones: Sequence[Zone], requested: RequestedSigning, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
     """The same for many zones, all of them or none."""
     refuse_nsec3(requested.nsec3)
@@ -166,7 +166,7 @@ def settle_zones(
             _forget(zone, [key.id for key in state.keys], acting)
         return after
 
-    return change_guarded(zones, decide, acting, "dnssec.settle", alongside)
+    return change_guarded(zones, decide, acting, "dnssec.settle", in_transaction)
 
 
 def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
@@ -200,12 +200,17 @@ def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publi
 
 
 def set_cds(
-    *, zone: Zone, acting: Acting, cds: str | None = None, cdnskey: bool | None = None, alongside: Alongside = nothing
+    *,
+    zone: Zone,
+    acting: Acting,
+    cds: str | None = None,
+    cdnskey: bool | None = None,
+    in_transaction: InTransaction = nothing,
 ) -> list[Publication]:
     """The zone has CDS records of these digest types (as "2" or "2,4"; "0": delete; empty: none), and CDNSKEY or not.
 
-    What is None stays as it is. RFC 7344, 8078. `alongside` runs in the same transaction, also where nothing changes.
-    Raises NotSigned, DnssecRefused.
+    What is None stays as it is. RFC 7344, 8078. `in_transaction` runs in the same transaction, also where nothing
+    changes. Raises NotSigned, DnssecRefused.
     """
     digests = None if cds is None else digest_list(cds)
 
@@ -215,7 +220,7 @@ def set_cds(
         after = state if digests is None else replace(state, cds=digests)
         return after if cdnskey is None else replace(after, cdnskey=cdnskey)
 
-    return change_guarded([zone], decide, acting, "dnssec.cds", alongside)
+    return change_guarded([zone], decide, acting, "dnssec.cds", in_transaction)
 
 
 def digest_list(cds: str) -> str:
@@ -296,11 +301,11 @@ def set_key(
     acting: Acting,
     active: bool | None = None,
     published: bool | None = None,
-    alongside: Alongside = nothing,
+    in_transaction: InTransaction = nothing,
 ) -> list[Publication]:
     """The key signs or not, and is in the DNSKEY RRset or not; None: as it is.
 
-    `alongside` runs in the same transaction, before. Raises KeyUnknown, DnssecRefused.
+    `in_transaction` runs in the same transaction, before. Raises KeyUnknown, DnssecRefused.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -315,13 +320,15 @@ def set_key(
             )
         )
 
-    return change_guarded([zone], decide, acting, "dnssec.key_set", alongside)
+    return change_guarded([zone], decide, acting, "dnssec.key_set", in_transaction)
 
 
-def delete_key(*, zone: Zone, key_id: int, acting: Acting, alongside: Alongside = nothing) -> list[Publication]:
+def delete_key(
+    *, zone: Zone, key_id: int, acting: Acting, in_transaction: InTransaction = nothing
+) -> list[Publication]:
     """The zone does not have the key any more; its private part is gone after KEPT_AFTER_DELETION.
 
-    Nodes forget it with the publication. To go back, the key must have been exported. `alongside` runs in the same
+    Nodes forget it with the publication. To go back, the key must have been exported. `in_transaction` runs in the same
     transaction, before. Raises KeyUnknown, DnssecRefused.
     """
 
@@ -331,7 +338,7 @@ def delete_key(*, zone: Zone, key_id: int, acting: Acting, alongside: Alongside 
         _forget(zone, [key_id], acting)
         return state.without_key(key_id)
 
-    return change_guarded([zone], decide, acting, "dnssec.key_delete", alongside)
+    return change_guarded([zone], decide, acting, "dnssec.key_delete", in_transaction)
 
 
 def forget_deleted_keys(*, now: datetime) -> int:

@@ -111,7 +111,7 @@ def test_a_zone_that_has_expired_is_given_to_nobody_until_it_comes_again(
     zone: Zone, secondary: Secondary, make_key: MakeKey, alice: User
 ) -> None:
     Zone.objects.filter(pk=zone.pk).update(transferred_from="192.0.2.99")
-    stop_serving(zone_ids=[zone.pk], channel=Channel.TRANSFER, now=NOW, reason="expired", beside=lambda _: None)
+    stop_serving(zone_ids=[zone.pk], channel=Channel.TRANSFER, now=NOW, reason="expired", in_transaction=lambda _: None)
     members.note_publications(now=NOW)
     assert not Member.objects.filter(until=None).exists(), "and the catalog has it no more"
     assert rcode_of(signed(transfer_question(zone.name), key_of(secondary))) == "REFUSED"

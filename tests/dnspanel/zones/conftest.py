@@ -69,7 +69,7 @@ def presigned_zone(
         rrsets.append(RRset(owner, rdtypes.RRSIG, 300, tuple(ordered)))
     [zone_id] = ready_zones.allocate_zone_ids(1)
 
-    def beside(publication: Publication) -> None:
+    def in_transaction(publication: Publication) -> None:
         brought = BroughtSigning((), nsec3, presigned=True, end=end_of(end))
         record_first_signings(zones=[(zone_id, brought)], author=author, now=NOW)
 
@@ -77,7 +77,7 @@ def presigned_zone(
         zones=[ready_zones.BulkZone(zone_id, name, 1, len(rrsets))],
         rows=lambda: [store_rrsets.rows_of_zone(zone_id, name, rrsets)],
         acting=Acting(author, Channel.IMPORT, NOW),
-        beside=beside,
+        in_transaction=in_transaction,
         signed=[name],
     )
     return Zone.objects.get(name=name, deleted_at=None)

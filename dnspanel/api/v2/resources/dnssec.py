@@ -95,14 +95,14 @@ class ZoneDnssec(V2View):
         zone = access.zone_for(actor, zone_name, Right.DNSSEC)
         values = _confirmed(read(SigningPatchSerializer, request.data), [zone])
         by = acting(request, terms_of_query(request).reason)
-        alongside = condition_on(request, zone, state_tag, lambda state: signing_json(zone, state, actor))
+        in_transaction = condition_on(request, zone, state_tag, lambda state: signing_json(zone, state, actor))
         if values == {"signed": False} and queries.signing_of(zone).presigned:
-            dropped = drop_signatures(zones=[zone], acting=by, alongside=alongside)
+            dropped = drop_signatures(zones=[zone], acting=by, in_transaction=in_transaction)
             publications = [dropped] if dropped else []
         else:
             with bad_size("/new_keys/bits"):
                 publications = sign.settle(
-                    zone=zone, requested=requested_signing(values), acting=by, alongside=alongside
+                    zone=zone, requested=requested_signing(values), acting=by, in_transaction=in_transaction
                 )
         if "signalling" in values:
             set_signalling(zones=[zone], signals=values["signalling"], acting=by)

@@ -111,7 +111,7 @@ class DnssecKey(V2View):
             zone=zone,
             key_id=_key(zone, key_id).id,
             acting=acting(request, terms_of_query(request).reason),
-            alongside=_condition(request, zone, key_id),
+            in_transaction=_condition(request, zone, key_id),
             **body,
         )
         key = _key(zone, key_id)
@@ -134,7 +134,7 @@ class DnssecKey(V2View):
             zone=zone,
             key_id=_key(zone, key_id).id,
             acting=acting(request, terms_of_query(request).reason),
-            alongside=_condition(request, zone, key_id),
+            in_transaction=_condition(request, zone, key_id),
         )
         return published(request, publications, {})
 

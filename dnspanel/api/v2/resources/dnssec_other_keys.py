@@ -85,7 +85,7 @@ class OneOtherKey(V2View):
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         by = acting(request, terms_of_query(request).reason)
         publication = other_signers.remove_other_key(
-            zone=zone, tag=tag, acting=by, alongside=_condition(request, zone, tag)
+            zone=zone, tag=tag, acting=by, in_transaction=_condition(request, zone, tag)
         )
         return published(request, [publication] if publication else [], {})
 

@@ -74,14 +74,16 @@ def test_nsec3_needs_a_zone_that_is_signed_then(zone: Zone) -> None:
 def test_what_is_written_alongside_is_written_if_the_zone_is_signed_so(zone: Zone) -> None:
     written = []
     for requested in (SIGNED, SIGNED):  # also where nothing changes
-        sign.settle(zone=zone, requested=requested, acting=acting(), alongside=lambda: written.append(1))
+        sign.settle(zone=zone, requested=requested, acting=acting(), in_transaction=lambda: written.append(1))
     assert written == [1, 1]
 
     def move_serial() -> None:
         Zone.objects.filter(pk=zone.pk).update(soa_edit_api="EPOCH")
 
     with pytest.raises(NotSigned):
-        sign.settle(zone=zone, requested=RequestedSigning(False, True, Nsec3()), acting=acting(), alongside=move_serial)
+        sign.settle(
+            zone=zone, requested=RequestedSigning(False, True, Nsec3()), acting=acting(), in_transaction=move_serial
+        )
     assert Zone.objects.get().soa_edit_api == "INCREASE"
     assert queries.signing_of(zone).is_signed
 

@@ -88,7 +88,7 @@ def test_zones_of_ready_rows_are_what_create_zone_makes(bob: User) -> None:
         ("a.test.", content("a.test.")),
         ("b\\.c.test.", content("b\\.c.test.")),
         author=bob,
-        beside=lambda p: seen.append((p.sequence, Zone.objects.filter(sequence=p.sequence).count())),
+        in_transaction=lambda p: seen.append((p.sequence, Zone.objects.filter(sequence=p.sequence).count())),
     )
     for name in ("a.test.", "b\\.c.test."):
         zone = Zone.objects.get(name=name)
@@ -103,7 +103,7 @@ def test_zones_of_ready_rows_are_what_create_zone_makes(bob: User) -> None:
 
 def test_ready_zones_are_created_by_one_transaction_at_a_time(db: None) -> None:
     seen: list[tuple[Lock, int]] = []
-    create(("a.test.", content("a.test.")), beside=lambda _: seen.extend(locked_keys(Lock.CREATION)))
+    create(("a.test.", content("a.test.")), in_transaction=lambda _: seen.extend(locked_keys(Lock.CREATION)))
     assert seen == [(Lock.CREATION, 0)]
 
 
@@ -155,12 +155,12 @@ def test_rows_that_are_too_few_or_too_bad_make_no_zone(db: None) -> None:
     assert not RRset.objects.exists()
 
 
-def test_what_beside_raises_takes_everything_back(db: None) -> None:
+def test_what_in_transaction_raises_takes_everything_back(db: None) -> None:
     def fail(publication: Publication) -> None:
         raise RuntimeError("no room")
 
     with pytest.raises(RuntimeError, match="no room"):
-        create((ZONE, content(ZONE)), beside=fail)
+        create((ZONE, content(ZONE)), in_transaction=fail)
     assert not Zone.objects.exists()
     assert LogHead.objects.get().sequence == 0
 
@@ -207,7 +207,7 @@ def test_many_zones_change_in_one_publication_with_history(bob: User, zone: Zone
             change(other, "www 60 A 192.0.2.7"),
         ],
         author=bob,
-        beside=lambda p: sequences.append(p.sequence),
+        in_transaction=lambda p: sequences.append(p.sequence),
         **HOW,
     )
     assert publication is not None

@@ -24,7 +24,9 @@ FAR = Known(sequence=1000, zone_id=5000)
 
 def begin(*batches: Sequence[Outcome], by: User | None = None, known: Known = FAR) -> Epoch:
     hold.hold(reason="ns1 knows more.", now=NOW)
-    return begin_epoch(batches=batches, known=known, by=by, reason="taken over", now=NOW, beside=lambda epoch: None)
+    return begin_epoch(
+        batches=batches, known=known, by=by, reason="taken over", now=NOW, in_transaction=lambda epoch: None
+    )
 
 
 def content(name: str, serial: int) -> list[Values]:
@@ -166,7 +168,7 @@ def test_all_of_it_or_nothing(zone: Zone, alice: User) -> None:
 
 def test_without_a_hold_there_is_nothing_to_decide(zone: Zone, alice: User) -> None:
     with pytest.raises(NotOnHold):
-        begin_epoch(batches=[], known=FAR, by=alice, reason="", now=NOW, beside=lambda epoch: None)
+        begin_epoch(batches=[], known=FAR, by=alice, reason="", now=NOW, in_transaction=lambda epoch: None)
     assert not Epoch.objects.exists()
 
 

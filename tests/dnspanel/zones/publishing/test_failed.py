@@ -50,7 +50,7 @@ def change(changes: dict[tuple[str, int], str | None], author: User | None = Non
 
 def take_back(publication: Publication) -> Publication | None:
     return failed.take_back(
-        sequence=publication.sequence, reason=REASON, now=timezone.now(), beside=ready_zones.nothing
+        sequence=publication.sequence, reason=REASON, now=timezone.now(), in_transaction=ready_zones.nothing
     )
 
 
@@ -128,7 +128,7 @@ def test_taken_back_and_marked_is_one_transaction_with_what_runs_beside() -> Non
         raise RuntimeError("the power is gone")
 
     with pytest.raises(RuntimeError):
-        failed.take_back(sequence=bad.sequence, reason=REASON, now=timezone.now(), beside=breaks)
+        failed.take_back(sequence=bad.sequence, reason=REASON, now=timezone.now(), in_transaction=breaks)
     assert values() == ["192.0.2.2"]
     assert Publication.objects.get(sequence=bad.sequence).failed_reason == ""
 
@@ -164,7 +164,7 @@ def take_signing_back(after: Publication, up_to: Publication) -> tuple[Publicati
         up_to=up_to.sequence,
         reason=REASON,
         now=timezone.now(),
-        beside=lambda _, sequence: found.append(sequence),
+        in_transaction=lambda _, sequence: found.append(sequence),
     )
     return inverse, found
 

@@ -153,7 +153,7 @@ def test_a_large_zone_is_created_and_filled_once(alice: User) -> None:
         return edit.create_zone(
             zone=edit.NewZone(ZONE, rrsets),
             acting=Acting(alice, Channel.API, NOW, form_id=form),
-            alongside=lambda: kept.append(Zone.objects.get(name=ZONE).rrset_count),
+            in_transaction=lambda: kept.append(Zone.objects.get(name=ZONE).rrset_count),
         )
 
     publication = create(form_id)

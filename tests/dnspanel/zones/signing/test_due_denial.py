@@ -105,7 +105,9 @@ def test_taking_back_that_dies_half_way_goes_on_too(zone: Zone, alice: User) -> 
     first, last = (each.sequence for each in publications()[-2:])
 
     def take_back(after: int) -> None:
-        failed.take_back_signing(zone=zone, after=after, up_to=last, reason="x", now=NOW, beside=lambda *_: None)
+        failed.take_back_signing(
+            zone=zone, after=after, up_to=last, reason="x", now=NOW, in_transaction=lambda *_: None
+        )
 
     die_half_way(lambda: take_back(first - 1))
     assert (queries.signing_of(zone).denial, queries.signing_of(zone).due_nsec3) == (None, OLD)
@@ -118,7 +120,7 @@ def test_a_second_half_that_is_taken_back_is_not_due_again(zone: Zone, alice: Us
     sign.set_denial(zone=zone, nsec3=NEW, acting=Acting(alice, Channel.WEB, NOW))
     first, last = (each.sequence for each in publications()[-2:])
     failed.take_back_signing(
-        zone=zone, after=first, up_to=last, reason="it does not validate", now=NOW, beside=lambda *_: None
+        zone=zone, after=first, up_to=last, reason="it does not validate", now=NOW, in_transaction=lambda *_: None
     )
     assert (queries.signing_of(zone).denial, queries.signing_of(zone).due_nsec3) == (None, None)
     assert due_denial.carry_out_due(now=LATER) == 0

@@ -25,7 +25,12 @@ def zone(alice: User) -> Zone:
 def pause(alice: User, *zones: Zone) -> list[int]:
     told: list[int] = []
     paused_denial.pause_denial(
-        zone_ids=[zone.pk for zone in zones], author=alice, channel="import", now=NOW, reason="", beside=told.extend
+        zone_ids=[zone.pk for zone in zones],
+        author=alice,
+        channel="import",
+        now=NOW,
+        reason="",
+        in_transaction=told.extend,
     )
     return told
 

@@ -198,7 +198,10 @@ def test_a_publication_that_failed_says_why_and_can_be_a_draft_again(
     node = active_node("ns1")
     reason = "PowerDNS answers SERVFAIL when asked for www.example.test. A."
     inverse = failed.take_back(
-        sequence=published.sequence, reason=reason, now=timezone.now(), beside=lambda each: keep(published, each)
+        sequence=published.sequence,
+        reason=reason,
+        now=timezone.now(),
+        in_transaction=lambda each: keep(published, each),
     )
     assert inverse is not None
     prove(node, inverse, 5)
