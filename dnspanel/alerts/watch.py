@@ -22,7 +22,7 @@ from dnspanel.fleet.conditions.inputs import FleetInputs
 from dnspanel.fleet.nodes.heartbeats import REDIS_AWAY, WATCH, WATCH_SINCE, beat, heartbeats
 from dnspanel.fleet.processes.beats import forget_lost
 from dnspanel.quiet_hours import quiet_until
-from dnspanel.webhooks.collect_events import Told, tell
+from dnspanel.webhooks.collect_events import EventInput, tell
 from dnspanel.webhooks.models import EventKind
 from dnspanel.webhooks.payload import moment
 
@@ -96,8 +96,8 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
         _end(gone, now)
         if raised or worse:
             _tell([*raised, *worse], now)
-        begun = [Told(EventKind.ALERT, f"{a.pk}:{a.severity}", _told_of(a)) for a in (*raised, *worse)]
-        tell([*begun, *(Told(EventKind.ALERT_OVER, f"{a.pk}", _told_of(a)) for a in gone)], now=now)
+        begun = [EventInput(EventKind.ALERT, f"{a.pk}:{a.severity}", _told_of(a)) for a in (*raised, *worse)]
+        tell([*begun, *(EventInput(EventKind.ALERT_OVER, f"{a.pk}", _told_of(a)) for a in gone)], now=now)
     for alert in raised:
         logger.warning("alert %s %s: %s", alert.severity, alert.key, alert.sentence)
     for alert in gone:

@@ -4,7 +4,7 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from datetime import datetime
 
-from dnspanel.catalogs.queries import Troubled, troubled_catalogs
+from dnspanel.catalogs.queries import CatalogTrouble, troubled_catalogs
 from dnspanel.conditions import Condition, Reading, Severity, Subject
 from dnspanel.durations import duration_text
 from dnspanel.texts import gettext, ngettext
@@ -18,7 +18,7 @@ KINDS = {
 class CatalogInputs:
     """The catalogs about which somebody is to be told."""
 
-    catalogs: tuple[Troubled, ...] = ()
+    catalogs: tuple[CatalogTrouble, ...] = ()
 
 
 def read_catalogs(now: datetime, reading: Reading) -> CatalogInputs:

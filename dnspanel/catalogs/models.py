@@ -114,7 +114,7 @@ class Produced(models.Model):
         indexes = [models.Index(fields=["catalog"], condition=Q(moved=True), name="produced_moved")]
 
 
-class Way(models.IntegerChoices):
+class LeaveStep(models.IntegerChoices):
     """How far a zone is on its way from one catalog of ours into another one."""
 
     SAID = 0, "said"  # the first says where it goes
@@ -133,7 +133,7 @@ class Leaving(models.Model):
     catalog = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")  # that it left
     label = models.CharField(max_length=32)  # of its record there
     entered = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")  # where it is now, as the record says
-    way = models.SmallIntegerField(choices=Way, default=Way.SAID)
+    way = models.SmallIntegerField(choices=LeaveStep, default=LeaveStep.SAID)
     told_at = models.DateTimeField(null=True)  # when the catalog was first known to say so, or to be without it
 
     class Meta:

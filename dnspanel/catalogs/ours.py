@@ -9,7 +9,7 @@ from django.db.models.functions import Coalesce, Now
 
 from dnspanel.accounts.actors.actors import Person
 from dnspanel.catalogs.access import produced_visible_to, producers_visible_to
-from dnspanel.catalogs.models import Produced, Producer, Way
+from dnspanel.catalogs.models import LeaveStep, Produced, Producer
 from dnspanel.catalogs.ownership_change import still_named
 from dnspanel.secondaries.members import SAYS_WHERE
 from dnspanel.zones.models import Zone
@@ -79,7 +79,7 @@ def rows_of_ours(producers: Sequence[Producer]) -> list[ProducerRow]:
     found = []
     for each in producers:
         members, in_trash, waiting = by_id.get(each.pk, (0, 0, 0))
-        coming = sum(way.zones for way in ways if way.entered == each.pk and way.way == Way.SAID)
+        coming = sum(way.zones for way in ways if way.entered == each.pk and way.way == LeaveStep.SAID)
         went = [way for way in ways if way.catalog == each.pk]
         found.append(
             ProducerRow(
@@ -97,7 +97,7 @@ def rows_of_ours(producers: Sequence[Producer]) -> list[ProducerRow]:
 
 def _ways(ids: Sequence[int]) -> list[_Way]:
     """How many zones went from and into these catalogs, from each into each."""
-    found = still_named().filter(Q(catalog__in=ids) | Q(entered__in=ids, way=Way.SAID)).order_by()
+    found = still_named().filter(Q(catalog__in=ids) | Q(entered__in=ids, way=LeaveStep.SAID)).order_by()
     pairs = found.values("catalog", "entered", "way")
     return [_Way(**row) for row in pairs.annotate(zones=Count("pk"), told_at=Max(Coalesce("told_at", Now())))]
 

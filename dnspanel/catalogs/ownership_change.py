@@ -2,7 +2,8 @@
 
 The catalog that a zone left goes on naming it for SAYS_WHERE, and says which one has it now (`coo`); that one names it,
 under the same label, once readers of the first have had UNTIL_READ to learn so. Then whoever follows both goes on with
-what it has. A row on Way.SAID is of the last catalog that named the zone without `coo`: a zone has at most one of them.
+what it has. A row on LeaveStep.SAID is of the last catalog that named the zone without `coo`: a zone has at most one of
+them.
 
 Knot DNS knows no `coo`: it passes over the second catalog's record, and drops the zone once the first does. Then that
 record comes anew, as the same but for its TTL, which means nothing to anybody: once those that are told of changes know
@@ -20,7 +21,7 @@ from datetime import datetime, timedelta
 from django.db import connection
 from django.db.models import Count, F, QuerySet
 
-from dnspanel.catalogs.models import Leaving, Produced, Way
+from dnspanel.catalogs.models import LeaveStep, Leaving, Produced
 from dnspanel.secondaries.catalog import member_owner
 from dnspanel.secondaries.members import SAYS_WHERE, UNTIL_READ
 from dnspanel.zones.models import RRset, Zone
@@ -29,7 +30,7 @@ from replication.dns import rdtypes
 # Who is told of changes has fetched what a catalog says after so long.
 UNTIL_NOTIFIED = timedelta(seconds=5)
 
-# One statement, and nothing is read where nothing changed and nothing is on its way. Ways are numbers, as in `Way`.
+# One statement. It reads nothing if nothing changed and nothing is on its way. The numbers are those of `LeaveStep`.
 _STEPS = """
 WITH due AS (
     SELECT l.id, l.zone_id, l.catalog_id, l.entered_id, CASE
@@ -97,13 +98,13 @@ def send(
     `rows` are all that there are of these zones (`locked_of`); `silent` are catalogs that say nothing to anybody.
     Without a label is a zone that has to have another one there. By the same statements, however many they are.
     """
-    holding = {row.zone_id: row for row in rows if row.way == Way.SAID}
+    holding = {row.zone_id: row for row in rows if row.way == LeaveStep.SAID}
     there = {row.zone_id: row for row in rows if row.catalog_id == entered}
-    known = {zone_id for zone_id, row in there.items() if row.way == Way.ARRIVED}
+    known = {zone_id for zone_id, row in there.items() if row.way == LeaveStep.ARRIVED}
     going = [each for each in left if each.zone_id not in holding]
     told = _named([each for each in going if each.catalog_id not in silent])
     past = {(each.zone_id, each.catalog_id) for each in going}
-    over = [row for row in there.values() if row.way != Way.ARRIVED]
+    over = [row for row in there.values() if row.way != LeaveStep.ARRIVED]
     over += [row for row in rows if (row.zone_id, row.catalog_id) in past]
     end(over)
     others = [row.pk for row in rows if row.catalog_id != entered and row not in over]
@@ -125,7 +126,7 @@ def send(
 
 def still_named() -> QuerySet[Leaving]:
     """The zones that catalogs still name which they left, but those that are in them again."""
-    return Leaving.objects.filter(zone__deleted_at=None, way__in=(Way.SAID, Way.ARRIVED)).exclude(
+    return Leaving.objects.filter(zone__deleted_at=None, way__in=(LeaveStep.SAID, LeaveStep.ARRIVED)).exclude(
         zone__produced__catalog=F("catalog")
     )
 

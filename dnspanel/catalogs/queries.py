@@ -41,7 +41,7 @@ class CatalogRow:
 
 
 @dataclass(frozen=True, slots=True)
-class Troubled:
+class CatalogTrouble:
     """A catalog about which somebody is to be told: since when, and what."""
 
     zone_name: str
@@ -83,7 +83,7 @@ def listings_page(
     return list((found.filter(zone_name__gt=after) if after else found)[:limit])
 
 
-def troubled_catalogs() -> list[Troubled]:
+def troubled_catalogs() -> list[CatalogTrouble]:
     """Those that are broken, keep what left, or have members that are not taken.
 
     Two queries, and one for each that has such members.
@@ -93,19 +93,19 @@ def troubled_catalogs() -> list[Troubled]:
         catalog, name = row.catalog, row.catalog.zone.name
         if catalog.broken_since is not None:
             broken = gettext("It is broken: {reason}").format(reason=catalog.broken_reason)
-            found.append(Troubled(name, catalog.broken_since, broken))
+            found.append(CatalogTrouble(name, catalog.broken_since, broken))
         elif catalog.kept_since is not None:
             kept = gettext(
                 "{count:,} of {members:,} members left at once and are kept, until somebody confirms that they go."
             ).format(count=catalog.kept_count, members=row.members)
-            found.append(Troubled(name, catalog.kept_since, kept))
+            found.append(CatalogTrouble(name, catalog.kept_since, kept))
         elif row.refused and (first := _first_refused(catalog)) is not None:
             refused = ngettext(
                 "{count} zone that it names is not taken, {name}: {reason}",
                 "{count:,} zones that it names are not taken, the first of them {name}: {reason}",
                 row.refused,
             ).format(count=row.refused, name=first.zone_name, reason=first.reason)
-            found.append(Troubled(name, first.since, refused))
+            found.append(CatalogTrouble(name, first.since, refused))
     return sorted(found, key=lambda each: (each.since, each.zone_name))
 
 

@@ -77,7 +77,7 @@ def messages(
     if over_tcp and of_catalog:
         record.note_catalog(secondary_id=secondary.pk, serial=serial)
     if over_tcp and how and zone is not None:
-        carried = record.Carried(serial, how, sent, over_tls=tls is not None)
+        carried = record.CompletedTransfer(serial, how, sent, over_tls=tls is not None)
         record.note_transfer(secondary_id=secondary.pk, zone_id=zone.pk, carried=carried, now=now)
     logger.info(
         "transferred zone=%s secondary=%s to=%s how=%s over=%s since=%s serial=%d messages=%d bytes=%d",

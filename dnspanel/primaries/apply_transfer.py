@@ -12,7 +12,7 @@ from datetime import datetime, timedelta
 from django.db.models import Case, DateTimeField, Q, QuerySet, Value, When
 
 from dnspanel.accounts.actors.actors import SystemRight
-from dnspanel.primaries.content import Arrived
+from dnspanel.primaries.content import Transfer
 from dnspanel.primaries.errors import TransferFailed
 from dnspanel.primaries.models import WELL, TransferredZone
 from dnspanel.primaries.signals import landed
@@ -41,33 +41,28 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class TransferSource:
     """Which transfer it was: from where, and the serial that it leads to."""
 
     address: str
     serial: int
 
 
-def apply(*, row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carried, now: datetime) -> Publication | None:
+def apply(
+    *, row: TransferredZone, zone: Zone, transfer: Transfer, source: TransferSource, now: datetime
+) -> Publication | None:
     """Publish what arrived as the content of the zone, at its primary's serial. Return None if nothing changes.
 
     Raises TransferFailed, and changes nothing, if the zone was changed or taken over in the meantime, or would not
     validate any more.
     """
     before = signing_of(zone)
-    after = with_row_ids({zone.pk: _signing(before, arrived)})[zone.pk]
+    after = with_row_ids({zone.pk: _signing(before, transfer)})[zone.pk]
     _refuse_bogus(zone, before, after)
-    base = zone.revision
+    base, channel, reason = zone.revision, Channel.TRANSFER, _reason(source)
     pausing = before.presigned and after.presigned and zone.is_served
-    if pausing and needs_pause(before, after.nsec3, len(arrived.changes)):
-        pause_denial(
-            zone_ids=[zone.pk],
-            author=None,
-            channel=Channel.TRANSFER,
-            now=now,
-            reason=_reason(carried),
-            in_transaction=_nothing,
-        )
+    if pausing and needs_pause(before, after.nsec3, len(transfer.changes)):
+        pause_denial(zone_ids=[zone.pk], author=None, channel=channel, now=now, reason=reason, in_transaction=_nothing)
         base = Zone.objects.values_list("revision", flat=True).get(pk=zone.pk)
         before = signing_of(zone)
 
@@ -76,17 +71,17 @@ def apply(*, row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carrie
         if after != before:
             record_states([(zone.pk, number, before, after)], now=now)
         if after.presigned or before.presigned:
-            record_ends({zone.pk: end_of(arrived.signatures.end) if arrived.signatures else None})
+            record_ends({zone.pk: end_of(transfer.signatures.end) if transfer.signatures else None})
             nesting.refuse_broken(zone_names=[zone.name])
-        _note_transfer(row, zone, arrived, carried, number, now)
+        _note_transfer(row, zone, transfer, source, number, now)
 
     try:
         publication, left = bulk.change_zones(
-            changes=[ZoneChange(zone.pk, base, arrived.changes)],
+            changes=[ZoneChange(zone.pk, base, transfer.changes)],
             author=None,
-            channel=Channel.TRANSFER,
+            channel=channel,
             now=now,
-            reason=_reason(carried),
+            reason=reason,
             in_transaction=in_transaction,
             by_transfer=True,
             under=SystemRight.TRANSFER,
@@ -95,18 +90,18 @@ def apply(*, row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carrie
         raise TransferFailed(str(exc.first), is_refused=True) from exc
     if left:
         if base != zone.revision:
-            resume_denial(zone_ids=[zone.pk], author=None, channel=Channel.TRANSFER, now=now, reason=_reason(carried))
+            resume_denial(zone_ids=[zone.pk], author=None, channel=channel, now=now, reason=reason)
         raise TransferFailed(gettext("{name} was changed here meanwhile.").format(name=zone.name))
     if publication is None:
-        _note_transfer(row, zone, arrived, carried, base, now)
+        _note_transfer(row, zone, transfer, source, base, now)
     logger.info(
         "transferred in zone=%s from=%s how=%s serial=%d bytes=%d rrsets=%d",
         zone.name,
-        carried.address,
-        arrived.how,
-        carried.serial,
-        arrived.size,
-        len(arrived.changes),
+        source.address,
+        transfer.how,
+        source.serial,
+        transfer.size,
+        len(transfer.changes),
     )
     if publication is not None:
         landed.send_robust(sender=TransferredZone, zone=zone)
@@ -163,17 +158,17 @@ def _forget_expiry(zone_ids: Sequence[int], now: datetime) -> None:
 
 
 def _note_transfer(
-    row: TransferredZone, zone: Zone, arrived: Arrived, carried: Carried, number: int, now: datetime
+    row: TransferredZone, zone: Zone, transfer: Transfer, source: TransferSource, number: int, now: datetime
 ) -> None:
-    timers = Timers.of(arrived.soa)
+    timers = Timers.of(transfer.soa)
     note_current(row=row, timers=timers, now=now)
     _active(row).update(
-        serial=carried.serial,
+        serial=source.serial,
         revision=number,
         transferred_at=now,
-        transferred_how=arrived.how,
-        transferred_from=carried.address,
-        transferred_bytes=arrived.size,
+        transferred_how=transfer.how,
+        transferred_from=source.address,
+        transferred_bytes=transfer.size,
         wants_all=False,
     )
 
@@ -189,8 +184,8 @@ def _active(row: TransferredZone) -> QuerySet[TransferredZone]:
     return TransferredZone.objects.filter(pk=row.pk).exclude(zone__transferred_from="")
 
 
-def _signing(before: SigningState, arrived: Arrived) -> SigningState:
-    brought = arrived.signatures
+def _signing(before: SigningState, transfer: Transfer) -> SigningState:
+    brought = transfer.signatures
     if brought is None:
         return SigningState(row_ids=before.row_ids) if before.presigned else before
     return SigningState((), brought.nsec3, row_ids=before.row_ids, presigned=True, other_nsec3=brought.other_nsec3)
@@ -206,8 +201,8 @@ def _refuse_bogus(zone: Zone, before: SigningState, after: SigningState) -> None
         raise TransferFailed(str(exc), is_refused=True) from exc
 
 
-def _reason(carried: Carried) -> str:
-    return panel_reasons.TRANSFERRED.format(address=carried.address)
+def _reason(source: TransferSource) -> str:
+    return panel_reasons.TRANSFERRED.format(address=source.address)
 
 
 def _nothing(zone_ids: object) -> None:

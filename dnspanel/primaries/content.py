@@ -37,8 +37,8 @@ class DoesNotFit(Exception):
 
 
 @dataclass(frozen=True, slots=True)
-class Arrived:
-    """What becomes of a zone: the RRsets that change, its SOA among them, and the signatures that it brings."""
+class Transfer:
+    """What a transfer makes of a zone: RRsets that change, its SOA among them, and the signatures that it brings."""
 
     changes: Changes
     soa: RRset
@@ -47,7 +47,7 @@ class Arrived:
     size: int
 
 
-def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset]) -> Arrived:
+def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset]) -> Transfer:
     """The zone as these records say, compared with what it is; raises TransferFailed."""
     text, size = ZoneText(zone), 0
     for record in records:
@@ -80,7 +80,7 @@ def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset])
     apex = zone, rdtypes.SOA
     soa = next(zone_changes.rrset_of(each) for each in parsed.rrsets if (each.name, each.type) == apex)
     changes[apex] = soa
-    return Arrived(changes, soa, parsed.signatures, "axfr", size)
+    return Transfer(changes, soa, parsed.signatures, "axfr", size)
 
 
 def touched_names(zone: str, increment: Increment) -> set[str]:
@@ -96,7 +96,7 @@ def touched_names(zone: str, increment: Increment) -> set[str]:
     return found
 
 
-def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) -> Arrived:
+def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) -> Transfer:
     """The RRsets that the changes make of the current ones, which are all those at the names that they touch.
 
     Raises DoesNotFit where a record goes that is not there, or comes that is, and for whatever is signed.
@@ -113,7 +113,7 @@ def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) 
     soa = _rrset((zone, rdtypes.SOA), {"": (_text(increment.soa), increment.soa.ttl)})
     after = {key: _rrset(key, texts) if texts else None for key, texts in values.items()}
     changes: Changes = {key: rrset for key, rrset in after.items() if rrset != current.get(key)}
-    return Arrived({**changes, (zone, rdtypes.SOA): soa}, soa, None, "ixfr", size)
+    return Transfer({**changes, (zone, rdtypes.SOA): soa}, soa, None, "ixfr", size)
 
 
 def _apply(values: dict[Key, _Values], gone: Sequence[Record], come: Sequence[Record]) -> None:

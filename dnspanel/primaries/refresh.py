@@ -11,8 +11,8 @@ from datetime import datetime, timedelta
 from django.db import connection
 
 from dnspanel.primaries import apply_transfer
-from dnspanel.primaries.apply_transfer import Carried
-from dnspanel.primaries.content import Arrived, DoesNotFit, read_all, read_changes, touched_names
+from dnspanel.primaries.apply_transfer import TransferSource
+from dnspanel.primaries.content import DoesNotFit, Transfer, read_all, read_changes, touched_names
 from dnspanel.primaries.errors import TransferFailed
 from dnspanel.primaries.keys import key_for
 from dnspanel.primaries.models import TransferredZone
@@ -126,28 +126,30 @@ def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
             ),
             is_refused=True,
         )
-    arrived = _transfer(turn, primary, known)
-    serial = int(arrived.soa.rdata[0].split()[2])
+    transfer = _transfer(turn, primary, known)
+    serial = int(transfer.soa.rdata[0].split()[2])
     if known is not None and not Serial(serial) >= known:
         raise TransferFailed(
             gettext("{address} gave the smaller serial {serial}.").format(address=address, serial=serial),
             is_refused=True,
         )
-    _refuse_broken_below(turn, arrived.changes)
-    apply_transfer.apply(row=turn.row, zone=turn.zone, arrived=arrived, carried=Carried(address, serial), now=clock())
-    return arrived.how
+    _refuse_broken_below(turn, transfer.changes)
+    apply_transfer.apply(
+        row=turn.row, zone=turn.zone, transfer=transfer, source=TransferSource(address, serial), now=clock()
+    )
+    return transfer.how
 
 
-def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Arrived:
+def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Transfer:
     """What the primary gives: changes where these fit, else all of the zone. Raises TransferFailed."""
     until = time.monotonic() + MOST_ITEM_SECONDS
     server = Server(primary.host, primary.port, primary.key, SILENT_SECONDS, allowed, until=until, tls=primary.tls)
     is_untouched = turn.zone.revision == turn.row.revision and not turn.zone.waits_for_nodes
     try:
         if known is not None and turn.row.uses_ixfr and is_untouched and not signing_of(turn.zone).presigned:
-            arrived = _changes(turn, server, known)
-            if arrived is not None:
-                return arrived
+            transfer = _changes(turn, server, known)
+            if transfer is not None:
+                return transfer
         return _all(turn, server.all_of(turn.zone.name))
     except (NotGiven, BadMessage) as exc:
         raise TransferFailed(
@@ -161,7 +163,7 @@ def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Arrived:
         raise TransferFailed(str(exc), is_refused=True) from exc
 
 
-def _changes(turn: _Turn, server: Server, known: Serial) -> Arrived | None:
+def _changes(turn: _Turn, server: Server, known: Serial) -> Transfer | None:
     """Transfer by IXFR, what changed or all of the zone, as the primary answers; None where it is to be asked for all.
 
     Raise as `Server.all_of` where the whole zone that it gives breaks off, and TransferFailed.
@@ -179,14 +181,14 @@ def _changes(turn: _Turn, server: Server, known: Serial) -> Arrived | None:
     touched = touched_names(turn.zone.name, increment)
     current = store_rrsets.rrsets_at_names({turn.zone.pk: (turn.zone.name, touched)})[turn.zone.pk]
     try:
-        arrived = read_changes(turn.zone.name, increment, current)
+        transfer = read_changes(turn.zone.name, increment, current)
     except DoesNotFit:
         return None
-    _refuse_violations(turn.zone, arrived.changes, current)
-    return arrived
+    _refuse_violations(turn.zone, transfer.changes, current)
+    return transfer
 
 
-def _all(turn: _Turn, records: Iterable[Record]) -> Arrived:
+def _all(turn: _Turn, records: Iterable[Record]) -> Transfer:
     current = store_rrsets.rrsets_of_zones([turn.zone.pk])[turn.zone.pk]
     return read_all(turn.zone.name, records, current)
 

@@ -23,7 +23,7 @@ _EVERY = timedelta(seconds=5)
 
 
 @dataclass(frozen=True, slots=True)
-class Carried:
+class CompletedTransfer:
     """One transfer that was carried out: the serial that the secondary has now, AXFR or IXFR, and how much that was."""
 
     serial: int
@@ -32,7 +32,7 @@ class Carried:
     over_tls: bool = False
 
 
-def note_transfer(*, secondary_id: int, zone_id: int, carried: Carried, now: datetime) -> None:
+def note_transfer(*, secondary_id: int, zone_id: int, carried: CompletedTransfer, now: datetime) -> None:
     """Record the transfer in the zone's row. A transfer of the current serial ends being behind."""
     member = Member.objects.filter(secondary=secondary_id, zone=zone_id, until=None)
     member.update(

@@ -81,7 +81,7 @@ def collect_events(*, now: datetime) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class EventInput:
     """An event that another module reports; `subject` identifies it among the events of its kind, for ever."""
 
     kind: EventKind
@@ -89,7 +89,7 @@ class Told:
     facts: Mapping[str, object]
 
 
-def tell(happened: Collection[Told], *, now: datetime) -> None:
+def tell(happened: Collection[EventInput], *, now: datetime) -> None:
     """Queue these events for each webhook that subscribed to them and can see them, in the caller's transaction."""
     webhooks = Webhook.objects.filter(active=True, events__overlap=list({each.kind for each in happened}))
     listening = list(webhooks.select_related("owner", "token").order_by("pk")) if happened else []

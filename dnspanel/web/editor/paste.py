@@ -16,7 +16,7 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.sources.columns import CsvMapping
 from dnspanel.web.editor.lines.additions import Addition, Occupied, about_the_ttl, add_entries
 from dnspanel.web.editor.lines.pasted_table import mapping_of, read_table
-from dnspanel.web.editor.lines.quick_add import Means, PastedLine, read_lines
+from dnspanel.web.editor.lines.quick_add import PastedLine, Reading, read_lines
 from dnspanel.web.editor.ptr import PtrTick, is_ticked, summary_of, tick_for_many
 from dnspanel.web.editor.table import default_ttl
 from dnspanel.web.editor.zone_head import focus_after, render_zone
@@ -120,7 +120,7 @@ def _read(text: str, zone: Zone, means: str, mapping: CsvMapping | None) -> list
     """Read a table or lines of a zone file. Raise TooManyLines before that if there are too many."""
     if mapping:
         return read_table(text, zone.name, mapping)
-    return read_lines(text, zone.name, means=Means(means) if means in set(Means) else None)
+    return read_lines(text, zone.name, means=Reading(means) if means in set(Reading) else None)
 
 
 def _additions(

@@ -18,7 +18,7 @@ from dnspanel.fleet.reads.queries import node_statuses
 from dnspanel.texts import gettext, gettext_lazy, joined
 from dnspanel.web.editor.lines.additions import FALLBACK_TTL, Addition, Occupied, add_entry
 from dnspanel.web.editor.lines.fields import Unreadable
-from dnspanel.web.editor.lines.quick_add import Doubled, Means, read_line
+from dnspanel.web.editor.lines.quick_add import AmbiguousName, Reading, read_line
 from dnspanel.web.editor.ptr import PtrTick, follow, is_ticked, tick_for
 from dnspanel.web.editor.rows.blocking import blocking_of, with_blocking
 from dnspanel.web.editor.rows.row_answers import with_answers
@@ -263,7 +263,7 @@ class Quick:
 
     line: str = ""
     addition: Addition | None = None
-    doubled: Doubled | None = None
+    doubled: AmbiguousName | None = None
     occupied: Occupied | None = None
     error: str = ""
     column: int = 0
@@ -309,14 +309,14 @@ def _understand(request: PanelRequest, zone: Zone) -> Quick:
     if not quick.line.strip() and request.method != "POST":
         return quick
     try:
-        means = Means(quick.means) if quick.means in set(Means) else None
+        means = Reading(quick.means) if quick.means in set(Reading) else None
         entry = read_line(quick.line.strip(), zone.name, means=means)
         now = rrset_pages.rrset_row(zone=zone, author=request.user, name=entry.name, type=entry.type).change.after
         ttl = default_ttl(request, zone) if entry.ttl is None and now is None else FALLBACK_TTL
         return replace(quick, addition=add_entry(entry, now, ttl, replace=quick.replace))
     except Unreadable as exc:
         return replace(quick, error=exc.message, column=exc.column)
-    except Doubled as exc:
+    except AmbiguousName as exc:
         return replace(quick, doubled=exc)
     except Occupied as exc:
         return replace(quick, occupied=exc)

@@ -17,7 +17,7 @@ from dnspanel.transfer.zone_templates import queries, use
 from dnspanel.transfer.zone_templates.compare import Act, Step
 from dnspanel.transfer.zone_templates.content import variables_stored, version_of
 from dnspanel.web.editor.lines.fields import Unreadable
-from dnspanel.web.editor.lines.quick_add import Doubled, read_owner
+from dnspanel.web.editor.lines.quick_add import AmbiguousName, read_owner
 from dnspanel.web.editor.lines.rrset_form import digest_of
 from dnspanel.web.editor.table import violations_of
 from dnspanel.web.editor.zone_head import render_zone
@@ -136,7 +136,7 @@ def _previewed(
             owner = read_owner(typed, zone.name)
         except Unreadable as exc:
             return _with(applying, name_fault=exc.message)
-        except Doubled as exc:
+        except AmbiguousName as exc:
             fault = gettext("{typed} has no final dot: write {absolute} or {relative}").format(
                 typed=exc.typed, absolute=exc.absolute, relative=exc.relative
             )

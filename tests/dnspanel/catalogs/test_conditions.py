@@ -1,12 +1,12 @@
 """Catalogs of others about which there is something to tell."""
 
-from dnspanel.catalogs.queries import Troubled
+from dnspanel.catalogs.queries import CatalogTrouble
 from tests.dnspanel.condition_inputs import ago, inputs, only
 
 
 def test_catalogs_of_others_about_which_there_is_something_to_tell_are_one_alert() -> None:
-    first = Troubled("catalog.test.", ago(hours=3), "It is broken: it states no version.")
-    condition = only(inputs(catalogs=(first, Troubled("b.test.", ago(hours=1), "x"))))
+    first = CatalogTrouble("catalog.test.", ago(hours=3), "It is broken: it states no version.")
+    condition = only(inputs(catalogs=(first, CatalogTrouble("b.test.", ago(hours=1), "x"))))
     assert (condition.key, condition.kind, condition.severity) == ("panel.catalogs", "panel.catalogs", "warning")
     assert condition.message == (
         "The catalog catalog.test., for 3 h: It is broken: it states no version. "

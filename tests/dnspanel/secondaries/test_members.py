@@ -51,7 +51,7 @@ def test_what_was_fetched_already_is_not_told_again(make_zone: MakeZone, alice: 
     publish(zone, alice, "www 300 A 192.0.2.10")
     zone.refresh_from_db()
     record.note_transfer(
-        secondary_id=secondary.pk, zone_id=zone.pk, carried=record.Carried(zone.serial, "IXFR", 100), now=NOW
+        secondary_id=secondary.pk, zone_id=zone.pk, carried=record.CompletedTransfer(zone.serial, "IXFR", 100), now=NOW
     )
     assert members.note_publications(now=LATER) == 0
     member = Member.objects.get()

@@ -25,7 +25,7 @@ from dnspanel.transfer.exports import bind
 from dnspanel.transfer.exports.rows import ExportedZone, soa_first
 from dnspanel.web.editor.history.days import day_of
 from dnspanel.web.editor.lines.fields import Unreadable
-from dnspanel.web.editor.lines.quick_add import Means, read_owner
+from dnspanel.web.editor.lines.quick_add import Reading, read_owner
 from dnspanel.web.editor.rrsets import require_rrset
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
@@ -121,7 +121,7 @@ def _filters(zone: Zone, typed: dict[str, str]) -> tuple[HistoryFilters, str]:
     name, fault = "", ""
     if typed["name"]:
         try:
-            name = read_owner(typed["name"], zone.name, means=Means.ABSOLUTE)
+            name = read_owner(typed["name"], zone.name, means=Reading.ABSOLUTE)
         except Unreadable as exc:
             fault = exc.message
     filters = HistoryFilters(

@@ -17,7 +17,7 @@ from dnspanel.transfer.sources.columns import (
 from dnspanel.transfer.sources.csv_rows import RowReader, numbered_rows, source_of
 from dnspanel.transfer.zonefile.reader import DISABLED
 from dnspanel.web.editor.lines.fields import Unreadable
-from dnspanel.web.editor.lines.quick_add import MOST_LINES, Means, PastedLine, read_line
+from dnspanel.web.editor.lines.quick_add import MOST_LINES, PastedLine, Reading, read_line
 from replication.dns import names
 from replication.errors import BadName
 
@@ -68,7 +68,7 @@ def _read_row(reader: RowReader, zone: str, pasted: PastedLine, row: list[str]) 
                 gettext("the row is of the zone {other}: paste it there, or import the table").format(other=other)
             )
         line = text.removeprefix(DISABLED).rstrip("\n")
-        entry = read_line(line, zone, means=Means.ABSOLUTE)
+        entry = read_line(line, zone, means=Reading.ABSOLUTE)
     except Unreadable as exc:
         return replace(pasted, error=exc.message)
     except (ValueError, BadName) as exc:

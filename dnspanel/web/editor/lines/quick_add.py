@@ -2,7 +2,7 @@
 
 `read_line` turns one line into an `Entry`, or raises with the reason and its
 column; `read_lines` reads a pasted text. Nothing is guessed silently: a name
-that ends in the zone's name without a dot raises `Doubled`, and `Entry.notes`
+that ends in the zone's name without a dot raises `AmbiguousName`, and `Entry.notes`
 has what was done for the person (a TXT quoted, a relative target completed).
 """
 
@@ -40,14 +40,14 @@ TTL = re.compile(r"(?:[0-9]+[smhdw])+|[0-9]+", re.IGNORECASE)
 _NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*[a-z]?", re.IGNORECASE)  # where a TTL stands, and yet no TTL
 
 
-class Means(StrEnum):
+class Reading(StrEnum):
     """How to read a name that ends in the zone's name without a dot."""
 
     ABSOLUTE = "absolute"
     RELATIVE = "relative"
 
 
-class Doubled(Exception):
+class AmbiguousName(Exception):
     """`typed` ends in the zone's name without a dot, so it may mean either of two names."""
 
     def __init__(self, *, typed: str, absolute: str, relative: str) -> None:
@@ -98,10 +98,10 @@ class PastedLine:
 # Names
 
 
-def read_owner(text: str, zone: str, *, origin: str | None = None, means: Means | None = None) -> str:
+def read_owner(text: str, zone: str, *, origin: str | None = None, means: Reading | None = None) -> str:
     """Return the absolute owner name that `text` means in `zone`. All owner names are read here.
 
-    Raise Unreadable if the name is invalid or outside the zone, and Doubled if it
+    Raise Unreadable if the name is invalid or outside the zone, and AmbiguousName if it
     ends in the zone's name without a dot and `means` is None.
     """
     typed = text.strip()
@@ -117,8 +117,8 @@ def read_owner(text: str, zone: str, *, origin: str | None = None, means: Means 
         raise Unreadable(str(exc)) from exc
     if name != as_absolute and names.is_within(as_absolute, zone):
         if means is None:
-            raise Doubled(typed=typed, absolute=as_absolute, relative=name)
-        name = as_absolute if means is Means.ABSOLUTE else name
+            raise AmbiguousName(typed=typed, absolute=as_absolute, relative=name)
+        name = as_absolute if means is Reading.ABSOLUTE else name
     if not names.is_within(name, zone):
         raise Unreadable(gettext("{name} is not inside {zone}").format(name=name, zone=zone))
     return name
@@ -139,13 +139,13 @@ def read_ttl(text: str) -> int:
 # Rdata
 
 
-def read_rdata(type: int, text: str, zone: str, *, means: Means | None = None) -> Value:
-    """Return the canonical rdata that `text` means; raise Unreadable or Doubled."""
+def read_rdata(type: int, text: str, zone: str, *, means: Reading | None = None) -> Value:
+    """Return the canonical rdata that `text` means; raise Unreadable or AmbiguousName."""
     tokens = split_text(text) if type in TXT_TYPES else split_fields(text, comments=False)[0]
     return _value(type, tokens, zone, origin=zone, means=means, end=max(len(text), 1))
 
 
-def _value(type: int, tokens: Sequence[Token], zone: str, *, origin: str, means: Means | None, end: int) -> Value:
+def _value(type: int, tokens: Sequence[Token], zone: str, *, origin: str, means: Reading | None, end: int) -> Value:
     if not tokens:
         raise Unreadable(
             gettext("The value of the {type_to_text} record is missing.").format(type_to_text=rdata.type_to_text(type)),
@@ -162,8 +162,8 @@ def _value(type: int, tokens: Sequence[Token], zone: str, *, origin: str, means:
     doubled = [token for token in tokens if _is_doubled(token, type, value, zone, origin)]
     if doubled and means is None:
         typed = doubled[0].text
-        raise Doubled(typed=typed, absolute=names.parse(typed), relative=names.parse(typed, origin))
-    if doubled and means is Means.ABSOLUTE:
+        raise AmbiguousName(typed=typed, absolute=names.parse(typed), relative=names.parse(typed, origin))
+    if doubled and means is Reading.ABSOLUTE:
         text = " ".join(token.text + ("." if token in doubled else "") for token in tokens)
         value = _parse_rdata(type, text, origin, tokens[0].column)
     elif not doubled:
@@ -229,7 +229,7 @@ def _text_strings(tokens: Sequence[Token], notes: list[str]) -> Iterator[Token]:
 
 
 def read_line(
-    line: str, zone: str, *, origin: str | None = None, last_owner: str | None = None, means: Means | None = None
+    line: str, zone: str, *, origin: str | None = None, last_owner: str | None = None, means: Reading | None = None
 ) -> Entry:
     """Read `name [ttl] [class] type rdata`, TTL and class in any order or absent.
 
@@ -301,7 +301,7 @@ def _ttl_at(column: int, text: str) -> int:
         raise Unreadable(exc.message, column) from exc
 
 
-def _owner(token: Token, zone: str, origin: str, means: Means | None) -> str:
+def _owner(token: Token, zone: str, origin: str, means: Reading | None) -> str:
     if token.quoted:
         raise Unreadable(gettext("A name cannot stand in quotes."), token.column)
     try:
@@ -339,7 +339,7 @@ def _unknown_type(head: _Head, text: str) -> str:
 # Pastes
 
 
-def read_lines(text: str, zone: str, *, means: Means | None = None) -> list[PastedLine]:
+def read_lines(text: str, zone: str, *, means: Reading | None = None) -> list[PastedLine]:
     """Read a pasted zone file or part of one; lines without content are left out.
 
     `$ORIGIN` and `$TTL` hold for the lines below them. Raise TooManyLines, before any line is read, if there are more
@@ -359,7 +359,7 @@ def read_lines(text: str, zone: str, *, means: Means | None = None) -> list[Past
             entry = read_line(line, zone, origin=origin, last_owner=last_owner, means=means)
         except Unreadable as exc:
             found.append(replace(display, error=exc.message, column=exc.column))
-        except Doubled as exc:
+        except AmbiguousName as exc:
             question = gettext("{typed} has no final dot: {absolute} or {relative}").format(
                 typed=exc.typed, absolute=exc.absolute, relative=exc.relative
             )
@@ -375,12 +375,12 @@ def read_lines(text: str, zone: str, *, means: Means | None = None) -> list[Past
     return found
 
 
-def _owner_at(line: str, zone: str, origin: str, means: Means | None) -> str | None:
+def _owner_at(line: str, zone: str, origin: str, means: Reading | None) -> str | None:
     """Return the owner name at the start of a line, or None if it cannot be read."""
     word = word_at(line, 0)
     try:
         return _owner(word[0], zone, origin, means) if word else None
-    except (Unreadable, Doubled):
+    except (Unreadable, AmbiguousName):
         return None
 
 

@@ -11,7 +11,7 @@ from django import forms
 from dnspanel.counted_lines import TooManyLines, counted_lines, numbered_lines
 from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.web.editor.lines.fields import Unreadable, part_comment
-from dnspanel.web.editor.lines.quick_add import TXT_TYPES, Doubled, Means, read_owner, read_rdata, read_ttl
+from dnspanel.web.editor.lines.quick_add import TXT_TYPES, AmbiguousName, Reading, read_owner, read_rdata, read_ttl
 from dnspanel.web.frame.forms import PanelForm, separated
 from dnspanel.web.frame.rows import capitalized, row_id, row_order
 from dnspanel.zones.values import soa
@@ -47,7 +47,7 @@ class RRsetForm(PanelForm):
     comment = forms.CharField(max_length=2000, required=False)
     tags = forms.CharField(max_length=1000, required=False)
     notes = forms.CharField(max_length=LONGEST_NOTES, required=False)  # `replication.dns.notes`
-    means = forms.ChoiceField(choices=[("", "")] + [(value, value) for value in Means], required=False)
+    means = forms.ChoiceField(choices=[("", "")] + [(value, value) for value in Reading], required=False)
     base_revision = forms.IntegerField(required=False, min_value=0)
     old_name = forms.CharField(max_length=1100, required=False)
     old_type = forms.CharField(max_length=20, required=False)
@@ -57,7 +57,7 @@ class RRsetForm(PanelForm):
         super().__init__(*args, **kwargs)
         self.zone_name = zone_name
         self.default_ttl = default_ttl
-        self.question: Doubled | None = None
+        self.question: AmbiguousName | None = None
         self.rrset: RRset | None = None
 
     @classmethod
@@ -136,7 +136,7 @@ class RRsetForm(PanelForm):
     def clean(self) -> dict[str, Any]:
         """Read name, type and values together, and set `rrset` if all three are valid."""
         data: dict[str, Any] = self.cleaned_data
-        means = Means(data["means"]) if data.get("means") else None
+        means = Reading(data["means"]) if data.get("means") else None
         name = self._read("name", lambda: read_owner(data["name"], self.zone_name, means=means))
         type_ = self._read("type", lambda: _served_type(data["type"]))
         values = self._read("values", lambda: self._values(type_, data["values"], means)) if type_ is not None else None
@@ -167,7 +167,7 @@ class RRsetForm(PanelForm):
             return None
         try:
             return read()
-        except Doubled as exc:
+        except AmbiguousName as exc:
             self.question = self.question or exc
             self.add_error(field, gettext("{typed} has no final dot.").format(typed=exc.typed))
         except Unreadable as exc:
@@ -176,7 +176,7 @@ class RRsetForm(PanelForm):
             self.add_error(field, capitalized(str(exc)))
         return None
 
-    def _values(self, type_: int, text: str, means: Means | None) -> tuple[list[str], list[str], dict[str, str]]:
+    def _values(self, type_: int, text: str, means: Reading | None) -> tuple[list[str], list[str], dict[str, str]]:
         """Return the canonical rdata of the lines: the served ones, and the disabled ones; and comments of values."""
         served: list[str] = []
         off: list[str] = []
@@ -226,7 +226,7 @@ def without_comments(text: str, type_: int, zone_name: str) -> tuple[str, dict[s
         value, comment = _part_comment(type_, line)
         lines.append(value.rstrip() if comment else line)
         if comment:
-            with suppress(Unreadable, Doubled, ReplicationError):
+            with suppress(Unreadable, AmbiguousName, ReplicationError):
                 remarks[read_rdata(type_, value.strip().removeprefix(OFF).strip(), zone_name).rdata] = comment
     return "\n".join(lines), remarks
 

@@ -17,7 +17,7 @@ from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.texts import gettext, ngettext
 from dnspanel.transfer.zone_templates.access import may_make_templates, templates_visible_to
 from dnspanel.web.editor.lines.fields import Unreadable
-from dnspanel.web.editor.lines.quick_add import Doubled, read_owner
+from dnspanel.web.editor.lines.quick_add import AmbiguousName, read_owner
 from dnspanel.web.editor.lines.rrset_form import digest_of
 from dnspanel.web.editor.table import default_ttl, violations_of
 from dnspanel.web.editor.typed.typed_values import TypedInput
@@ -202,7 +202,7 @@ def _owner(typed: str, zone: Zone) -> str | BadFields:
         return read_owner(typed, zone.name)
     except Unreadable as exc:
         return BadFields({"name": exc.message})
-    except Doubled as exc:
+    except AmbiguousName as exc:
         return BadFields(
             {
                 "name": gettext("{typed} has no final dot: write {absolute} or {relative}").format(

@@ -17,7 +17,7 @@ from django.views.decorators.http import require_http_methods
 from dnspanel.texts import gettext, ngettext
 from dnspanel.web.editor.lines.additions import FALLBACK_TTL, Occupied, add_entry
 from dnspanel.web.editor.lines.fields import Unreadable, word_at
-from dnspanel.web.editor.lines.quick_add import TXT_TYPES, Doubled, Means, read_line
+from dnspanel.web.editor.lines.quick_add import TXT_TYPES, AmbiguousName, Reading, read_line
 from dnspanel.web.editor.lines.rrset_form import RRsetForm, without_comments
 from dnspanel.web.editor.ptr import PtrTick, tell_of_left, tick_for, tick_of_row, with_offer
 from dnspanel.web.editor.rows.type_filter import TYPE_NAMES
@@ -201,7 +201,7 @@ def _initial_of_line(request: PanelRequest, zone: Zone, line: str) -> dict[str, 
         entry = read_line(line, zone.name)
         current = row_of(request, zone, (entry.name, entry.type)).change.after
         addition = add_entry(entry, current, entry.ttl or FALLBACK_TTL)
-    except (Unreadable, Doubled, Occupied, ReplicationError):
+    except (Unreadable, AmbiguousName, Occupied, ReplicationError):
         return _guess_of_line(line)
     if current is None:
         key = {"name": names.owner_text(entry.name, zone.name), "type": rdata.type_to_text(entry.type)}
@@ -230,7 +230,7 @@ def _in_fields(zone: Zone, form: RRsetForm, text: str) -> Panel:
     try:
         values = values_of_lines(layout, text, zone.name)
         return Panel(form, layout, values, helper=helper_of(layout, zone, str(form["name"].value() or ""), {}))
-    except (Unreadable, Doubled):
+    except (Unreadable, AmbiguousName):
         return Panel(form, layout)
 
 
@@ -301,14 +301,14 @@ def _into_fields(zone: Zone, panel: Panel, layout: Layout) -> Panel:
     means = str(panel.form["means"].value() or "")
     try:
         text = str(panel.form["values"].value() or "")
-        values = values_of_lines(layout, text, zone.name, means=Means(means) if means in set(Means) else None)
+        values = values_of_lines(layout, text, zone.name, means=Reading(means) if means in set(Reading) else None)
         return replace(panel, values=values, helper=helper_of(layout, zone, panel.owner, {}))
     except Unreadable as exc:
         panel.form.full_clean()
         panel.form.errors.pop("values", None)
         panel.form.add_error("values", exc.message)
         return replace(panel, told="typed")
-    except Doubled as exc:
+    except AmbiguousName as exc:
         panel.form.full_clean()
         panel.form.question = exc
     return panel

@@ -11,7 +11,7 @@ from dnspanel.fleet.lookups.tls_certificate import NoCertificate, certificate_of
 from dnspanel.fleet.lookups.turns import Busy, turn
 from dnspanel.texts import gettext
 from dnspanel.web.editor.lines.fields import Unreadable
-from dnspanel.web.editor.lines.quick_add import Doubled, read_owner
+from dnspanel.web.editor.lines.quick_add import AmbiguousName, read_owner
 from dnspanel.web.editor.typed.typed_values import TypedInput, TypedValues
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.zones.errors import BadFields
@@ -189,5 +189,5 @@ def _absolute(name: str, zone: Zone) -> str:
     """The absolute name that was typed; empty if it is none of this zone."""
     try:
         return read_owner(name, zone.name)
-    except (Unreadable, Doubled, ReplicationError):
+    except (Unreadable, AmbiguousName, ReplicationError):
         return ""

@@ -5,7 +5,7 @@ from dataclasses import dataclass, field, replace
 
 from dnspanel.texts import gettext
 from dnspanel.web.editor.lines.fields import Unreadable
-from dnspanel.web.editor.lines.quick_add import Means, read_rdata
+from dnspanel.web.editor.lines.quick_add import Reading, read_rdata
 from dnspanel.web.editor.lines.rrset_form import OFF
 from dnspanel.zones.errors import BadFields
 from dnspanel.zones.typed.fields import LONGEST_FIELD, Field, Kind
@@ -191,8 +191,8 @@ def typed_values(layout: Layout, typed: Mapping[str, object]) -> TypedValues:
     return TypedValues(layout, tuple(found))
 
 
-def values_of_lines(layout: Layout, text: str, zone: str, *, means: Means | None = None) -> TypedValues:
-    """The values of lines of text. Raises Unreadable, with the line, or Doubled."""
+def values_of_lines(layout: Layout, text: str, zone: str, *, means: Reading | None = None) -> TypedValues:
+    """The values of lines of text. Raises Unreadable, with the line, or AmbiguousName."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > MOST_VALUES:
         raise Unreadable(gettext("{lines} values are too many for fields: edit them as text.").format(lines=len(lines)))

@@ -8,9 +8,9 @@ from dnspanel.transfer.documents import Document, Options
 from dnspanel.transfer.zonefile.parse import read_zone
 from dnspanel.web.editor.lines.fields import Unreadable
 from dnspanel.web.editor.lines.quick_add import (
-    Doubled,
+    AmbiguousName,
     Entry,
-    Means,
+    Reading,
     read_line,
     read_lines,
     read_owner,
@@ -92,12 +92,12 @@ def test_a_line_that_cannot_be_read_says_why_and_where(line: str, column: int, w
 
 @pytest.mark.parametrize("typed", ["www.example.test", "example.test", "WWW.EXAMPLE.TEST", "a.b.example.test"])
 def test_a_name_that_ends_in_the_zone_without_a_dot_is_asked_about(typed: str) -> None:
-    with pytest.raises(Doubled) as caught:
+    with pytest.raises(AmbiguousName) as caught:
         read_owner(typed, ZONE)
     assert caught.value.absolute == typed.lower() + "."
     assert caught.value.relative == typed.lower() + "." + ZONE
-    assert read_owner(typed, ZONE, means=Means.ABSOLUTE) == caught.value.absolute
-    assert read_owner(typed, ZONE, means=Means.RELATIVE) == caught.value.relative
+    assert read_owner(typed, ZONE, means=Reading.ABSOLUTE) == caught.value.absolute
+    assert read_owner(typed, ZONE, means=Reading.RELATIVE) == caught.value.relative
 
 
 @pytest.mark.parametrize("typed", ["www.example", "example", "test", "myexample.test.x", "www.example.test."])
@@ -111,11 +111,11 @@ def test_in_the_root_zone_every_name_is_absolute_and_nothing_is_asked() -> None:
 
 
 def test_a_target_that_doubles_the_zone_is_asked_about() -> None:
-    with pytest.raises(Doubled) as caught:
+    with pytest.raises(AmbiguousName) as caught:
         read_line("@ MX 10 mail.example.test", ZONE)
     assert caught.value.absolute == "mail.example.test."
-    assert read_line("@ MX 10 mail.example.test", ZONE, means=Means.ABSOLUTE).rdata == "10 mail.example.test."
-    doubled = read_line("@ MX 10 mail.example.test", ZONE, means=Means.RELATIVE)
+    assert read_line("@ MX 10 mail.example.test", ZONE, means=Reading.ABSOLUTE).rdata == "10 mail.example.test."
+    doubled = read_line("@ MX 10 mail.example.test", ZONE, means=Reading.RELATIVE)
     assert doubled.rdata == "10 mail.example.test.example.test."
 
 
@@ -217,7 +217,7 @@ def test_a_paste_is_read_line_by_line() -> None:
     assert lines[5].column == 13
     assert entries[6] is not None
     assert entries[6].name == "*.dev.example.test."
-    [resolved] = [line for line in read_lines(PASTE, ZONE, means=Means.ABSOLUTE) if line.number == 11]
+    [resolved] = [line for line in read_lines(PASTE, ZONE, means=Reading.ABSOLUTE) if line.number == 11]
     assert resolved.entry is not None
     assert resolved.entry.rdata == "www.example.test."
 
@@ -232,7 +232,7 @@ def test_a_directive_that_is_not_read_is_an_error_of_its_line() -> None:
 def test_no_text_whatever_breaks_the_reader(text: str) -> None:
     try:
         entry = read_line(text, ZONE)
-    except (Unreadable, Doubled):
+    except (Unreadable, AmbiguousName):
         return
     assert names.is_within(entry.name, ZONE)
     assert rdtypes.refusal(entry.type) is None
@@ -266,7 +266,7 @@ def test_a_paste_reads_lines_as_an_import_does() -> None:
         text = raw.decode("utf-8", "replace")
         if "\ufffd" in text:
             continue
-        pasted = [line.entry for line in read_lines(text, ZONE, means=Means.RELATIVE) if line.entry]
+        pasted = [line.entry for line in read_lines(text, ZONE, means=Reading.RELATIVE) if line.entry]
         assert {
             (entry.name, entry.type, entry.rdata) for entry in pasted if entry.type not in LEFT_OUT_BY_AN_IMPORT
         } == {
