@@ -11,7 +11,7 @@ from rest_framework.views import APIView
 
 from dnspanel.api.v2.http.parameters import taken_by
 from tests.dnspanel.api.callers import Caller
-from tests.dnspanel.api.doors import DOORS, OPEN, Door
+from tests.dnspanel.api.endpoints import ENDPOINTS, OPEN, Endpoint
 from tests.dnspanel.api.test_every_url import Call
 from tests.dnspanel.api.test_every_url import api as api
 from tests.dnspanel.api.test_every_url import call as call
@@ -20,9 +20,12 @@ from tests.full import Sample
 from tests.walks import walk
 
 WRITES = [
-    door
-    for door in DOORS
-    if door.name.startswith("v2-") and door.method != "GET" and door.verdict != OPEN and door.verdict[-1] == "+"
+    endpoint
+    for endpoint in ENDPOINTS
+    if endpoint.name.startswith("v2-")
+    and endpoint.method != "GET"
+    and endpoint.verdict != OPEN
+    and endpoint.verdict[-1] == "+"
 ]
 # What zones are made of. A publication is a row of the log.
 OF_ZONES = {"zones_zone", "zones_rrset", "zones_publication", "zones_revision", "zones_change"}
@@ -38,10 +41,10 @@ def views() -> dict[str, type[APIView]]:
     return {pattern.name: pattern.callback.view_class for pattern in patterns}
 
 
-def has_dry_run(door: Door) -> bool:
-    view = views()[door.name]()
+def has_dry_run(endpoint: Endpoint) -> bool:
+    view = views()[endpoint.name]()
     view.request, view.args, view.kwargs = None, (), {}  # as `dispatch` sets them
-    taken = taken_by(view, door.method)
+    taken = taken_by(view, endpoint.method)
     return taken is not None and "dry_run" in taken.parameters
 
 
@@ -65,20 +68,20 @@ def changed_tables(found: set[str]) -> Iterator[None]:
     found |= {name for name, digest in digests().items() if digest != before[name]} - OF_REQUESTS
 
 
-def written_by(door: Door, call: Call) -> tuple[int, set[str]]:
+def written_by(endpoint: Endpoint, call: Call) -> tuple[int, set[str]]:
     found: set[str] = set()
-    status = call(door, Caller.ADMINISTRATOR, around=changed_tables(found))
+    status = call(endpoint, Caller.ADMINISTRATOR, around=changed_tables(found))
     return status, found
 
 
 def test_what_changes_zones_has_a_dry_run_which_writes_nothing(call: Call, sample: Sample) -> None:
     with walk() as step:
-        for door in sample.turn(WRITES, 90, reason="writes of API v2, with and without a dry run"):
-            with step(door):
-                status, written = written_by(door, call)
+        for endpoint in sample.turn(WRITES, 90, reason="writes of API v2, with and without a dry run"):
+            with step(endpoint):
+                status, written = written_by(endpoint, call)
                 assert status < 400
-                if not has_dry_run(door):
-                    assert not written & OF_ZONES or str(door) in WITHOUT
+                if not has_dry_run(endpoint):
+                    assert not written & OF_ZONES or str(endpoint) in WITHOUT
                     continue
-                status, written = written_by(replace(door, query={**door.query, "dry_run": "true"}), call)
+                status, written = written_by(replace(endpoint, query={**endpoint.query, "dry_run": "true"}), call)
                 assert (status, written) == (200, set())

@@ -1,4 +1,4 @@
-"""Every URL and method of the APIs as every kind of caller, against the one reviewed table in `doors`.
+"""Every URL and method of the APIs as every kind of caller, against the one reviewed table in `endpoints`.
 
 A URL or a method that is not in the table fails: whoever adds one says there
 who may use it.
@@ -72,7 +72,17 @@ from dnspanel.zones.settings.server_sets import Host, Servers
 from dnspanel.zones.signing import policies, rollovers, sign
 from tests import database
 from tests.dnspanel.api.callers import STRANGERS, ZONE, Api, Caller, MakeApi, api_of
-from tests.dnspanel.api.doors import AT_REQUEST, COLUMNS, DOORS, KEPT_BACK, LIKE, OPEN, OTHERWISE, Door, State
+from tests.dnspanel.api.endpoints import (
+    AT_REQUEST,
+    COLUMNS,
+    ENDPOINTS,
+    KEPT_BACK,
+    LIKE,
+    OPEN,
+    OTHERWISE,
+    Endpoint,
+    State,
+)
 from tests.dnspanel.fleet.conftest import create_active_node, create_front
 from tests.dnspanel.transfer.zone_templates.test_servers import make_set
 from tests.dnspanel.zones.conftest import rr, zone_maker
@@ -107,7 +117,7 @@ def api() -> MakeApi:
 def things(
     django_db_setup: None, django_db_blocker: DjangoDbBlocker, api: MakeApi, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Any]]:
-    """Something for every door to be about, for all tests of this module; by the argument's name that means it."""
+    """Something for every endpoint to be about, for all tests of this module; by the argument's name that means it."""
     folder = tmp_path_factory.mktemp("transfer")
     with (
         override_settings(TRANSFER_DIR=folder, OUTBOUND_NETWORKS=["192.0.2.0/24"], SOURCE_NETWORKS=["192.0.2.0/24"]),
@@ -281,7 +291,7 @@ def _kept_set(zone: Zone) -> ZoneTemplate:
 
 @pytest.fixture
 def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Opens a door as a caller, and puts everything back; returns the status."""
+    """Opens an endpoint as a caller, and puts everything back; returns the status."""
     monkeypatch.setattr(node_answers, "SECONDS", 0.05)
     monkeypatch.setattr(settings, "DNS_RESOLVERS", ["127.0.0.1:1"])  # where nobody answers
 
@@ -291,14 +301,14 @@ def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.Mon
             for name, value in values.items()
         }
 
-    def call(door: Door, caller: Caller, *states: State, around: AbstractContextManager[object] = ALONE) -> int:
+    def call(endpoint: Endpoint, caller: Caller, *states: State, around: AbstractContextManager[object] = ALONE) -> int:
         nothing = {"v1-nothing": "/api/v1/nothing", "v2-nothing": "/api/v2/nothing"}
-        url = nothing.get(door.name) or reverse(f"api:{door.name}", kwargs=known(door.args))
-        body = known(door.body) if isinstance(door.body, dict) else door.body
+        url = nothing.get(endpoint.name) or reverse(f"api:{endpoint.name}", kwargs=known(endpoint.args))
+        body = known(endpoint.body) if isinstance(endpoint.body, dict) else endpoint.body
         client: Api = api(caller)
         kind = "application/octet-stream" if isinstance(body, bytes) else "application/json"
-        headers = {"Authorization": f"Basic {_basic(client.secret)}"} if door.name.startswith("dyndns") else {}
-        if door.name.startswith("v1"):
+        headers = {"Authorization": f"Basic {_basic(client.secret)}"} if endpoint.name.startswith("dyndns") else {}
+        if endpoint.name.startswith("v1"):
             headers = {"X-API-Key": client.secret, "Authorization": "", "Accept": "application/json"}
         # As the test's own block is, so that verbs which insist on being outermost do not mind it.
         block = transaction.atomic()
@@ -307,9 +317,9 @@ def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.Mon
             for state in states:
                 _bring_into(state)
             with around:
-                response = client.send(door.method, url, body, content_type=kind, headers=headers, **door.query)
+                response = client.send(endpoint.method, url, body, content_type=kind, headers=headers, **endpoint.query)
             transaction.set_rollback(True)
-        if door.name.startswith("dyndns") and response.status_code == 200:
+        if endpoint.name.startswith("dyndns") and response.status_code == 200:
             return DYNDNS_STATUSES[response.content.split()[0]]
         status: int = response.status_code
         return status
@@ -318,7 +328,7 @@ def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.Mon
 
 
 def _bring_into(state: State) -> None:
-    """The zone that doors are tried with is like that, until the transaction at hand is rolled back."""
+    """The zone that endpoints are tried with is like that, until the transaction at hand is rolled back."""
     alice, zone, now = User.objects.get(username="alice"), Zone.objects.get(name=ZONE), timezone.now()
     terms: dict[str, Any] = {"reason": "As it is", "author": alice, "now": now}
     if state is State.LOCKED:
@@ -342,54 +352,56 @@ def letter(status: int) -> str:
 
 
 def test_every_url_stands_in_the_table() -> None:
-    assert set(api_urls(get_resolver())) == {door.name for door in DOORS}
+    assert set(api_urls(get_resolver())) == {endpoint.name for endpoint in ENDPOINTS}
 
 
-def turn(sample: Sample, doors: Iterable[Door]) -> list[Door]:
-    """Return those of the doors that are tried today."""
-    return sample.turn([*doors], 90, reason="operations of the APIs, each by all callers")
+def turn(sample: Sample, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
+    """Return those of the endpoints that are tried today."""
+    return sample.turn([*endpoints], 90, reason="operations of the APIs, each by all callers")
 
 
 def test_who_gets_how_far(call: Call, sample: Sample) -> None:
     with walk() as step:
-        for door in turn(sample, DOORS):
-            with step(door):
-                assert verdict(door, call) == door.verdict
-                assert of_others(door, call) == expected_of_others(door)
+        for endpoint in turn(sample, ENDPOINTS):
+            with step(endpoint):
+                assert verdict(endpoint, call) == endpoint.verdict
+                assert of_others(endpoint, call) == expected_of_others(endpoint)
 
 
 def test_what_is_kept_back_and_nothing_else(call: Call) -> None:
     """A locked or frozen zone, and one whose changes need approval: for an administrator, who may all of it."""
     found: dict[State, dict[str, str]] = {state: {} for state in State}
-    for door in DOORS:
-        if door.method == "GET" or door.verdict[-1:] != "+":
+    for endpoint in ENDPOINTS:
+        if endpoint.method == "GET" or endpoint.verdict[-1:] != "+":
             continue
         # What goes on under both is kept back by neither; under a lock it may leave alone what they keep back.
         rules = (State.FROZEN, State.GOVERNED)
-        by_rules = rules if call(door, Caller.ADMINISTRATOR, *rules) >= 400 else ()
+        by_rules = rules if call(endpoint, Caller.ADMINISTRATOR, *rules) >= 400 else ()
         for state in (State.LOCKED, *by_rules):
-            if (how_far := letter(call(door, Caller.ADMINISTRATOR, state))) != "+":
-                found[state][str(door)] = how_far
+            if (how_far := letter(call(endpoint, Caller.ADMINISTRATOR, state))) != "+":
+                found[state][str(endpoint)] = how_far
     assert found == KEPT_BACK
 
 
 def test_who_asked_approves_nothing_and_an_approver_takes_nothing_back(call: Call) -> None:
-    doors = {door.note: door for door in DOORS if door.name == "v2-request-act"}
-    doors["approve"] = replace(doors["approve"], body={"digest": "?"})
+    endpoints = {endpoint.note: endpoint for endpoint in ENDPOINTS if endpoint.name == "v2-request-act"}
+    endpoints["approve"] = replace(endpoints["approve"], body={"digest": "?"})
     found = {
-        note: "".join(letter(call(door, caller, State.GOVERNED)) for caller in (Caller.ADMINISTRATOR, Caller.APPROVER))
-        for note, door in doors.items()
+        note: "".join(
+            letter(call(endpoint, caller, State.GOVERNED)) for caller in (Caller.ADMINISTRATOR, Caller.APPROVER)
+        )
+        for note, endpoint in endpoints.items()
     }
     assert found == AT_REQUEST
 
 
 def test_a_method_that_is_not_in_the_table_is_not_answered(call: Call, sample: Sample) -> None:
-    doors: dict[str, dict[str, Door]] = {}
-    for door in DOORS:
-        if not door.name.endswith("nothing"):
-            doors.setdefault(door.name, {})[door.method] = door
+    endpoints: dict[str, dict[str, Endpoint]] = {}
+    for endpoint in ENDPOINTS:
+        if not endpoint.name.endswith("nothing"):
+            endpoints.setdefault(endpoint.name, {})[endpoint.method] = endpoint
     with walk() as step:
-        for known in sample.turn([*doors.values()], 90, reason="operations of the APIs, each by all callers"):
+        for known in sample.turn([*endpoints.values()], 90, reason="operations of the APIs, each by all callers"):
             some = next(iter(known.values()))
             for method in sorted(METHODS - known.keys()):
                 with step(method, some.name):
@@ -399,29 +411,34 @@ def test_a_method_that_is_not_in_the_table_is_not_answered(call: Call, sample: S
 def test_a_parameter_that_is_not_in_the_document_is_refused(call: Call, sample: Sample) -> None:
     """A write with a misspelled `dry_run` or `wait` would be done."""
     with walk() as step:
-        for door in turn(sample, (door for door in DOORS if door.name.startswith("v2-") and door.verdict != OPEN)):
-            with step(door):
-                if letter(call(door, Caller.ADMINISTRATOR)) == "+":
-                    assert call(replace(door, query={**door.query, "dry-run": "true"}), Caller.ADMINISTRATOR) == 422
+        for endpoint in turn(
+            sample, (endpoint for endpoint in ENDPOINTS if endpoint.name.startswith("v2-") and endpoint.verdict != OPEN)
+        ):
+            with step(endpoint):
+                if letter(call(endpoint, Caller.ADMINISTRATOR)) == "+":
+                    assert (
+                        call(replace(endpoint, query={**endpoint.query, "dry-run": "true"}), Caller.ADMINISTRATOR)
+                        == 422
+                    )
 
 
-def of_others(door: Door, call: Call) -> dict[Caller, str]:
+def of_others(endpoint: Endpoint, call: Call) -> dict[Caller, str]:
     """How far those get who are like others in the table."""
-    return {} if door.verdict == OPEN else {caller: letter(call(door, caller)) for caller in LIKE}
+    return {} if endpoint.verdict == OPEN else {caller: letter(call(endpoint, caller)) for caller in LIKE}
 
 
-def expected_of_others(door: Door) -> dict[Caller, str]:
+def expected_of_others(endpoint: Endpoint) -> dict[Caller, str]:
     """The same by the table: as far as those whom they are like, unless it says otherwise."""
-    if door.verdict == OPEN:
+    if endpoint.verdict == OPEN:
         return {}
-    usual = {caller: door.verdict[COLUMNS.index(like)] for caller, like in LIKE.items()}
-    return usual | OTHERWISE.get(str(door), {})
+    usual = {caller: endpoint.verdict[COLUMNS.index(like)] for caller, like in LIKE.items()}
+    return usual | OTHERWISE.get(str(endpoint), {})
 
 
-def verdict(door: Door, call: Call) -> str:
+def verdict(endpoint: Endpoint, call: Call) -> str:
     """How far everybody gets; OPEN if strangers do."""
-    strangers = {caller: call(door, caller) for caller in STRANGERS}
-    statuses = [call(door, caller) for caller in COLUMNS]
+    strangers = {caller: call(endpoint, caller) for caller in STRANGERS}
+    statuses = [call(endpoint, caller) for caller in COLUMNS]
     if {*strangers.values(), *statuses} == {200}:
         return OPEN
     assert set(strangers.values()) == {401}, strangers

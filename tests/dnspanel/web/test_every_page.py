@@ -22,7 +22,7 @@ from dnspanel.accounts.models import GrantRow, Membership, Team, User
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Zone
 from tests.browser import chromium as chromium
-from tests.dnspanel.web.test_every_url import DOORS, HALF_SIGNED_IN, ZONE
+from tests.dnspanel.web.test_every_url import ENDPOINTS, HALF_SIGNED_IN, ZONE
 from tests.dnspanel.web.test_every_url import ids as ids
 from tests.dnspanel.zones.conftest import rr, zone_maker
 from tests.full import Sample
@@ -86,19 +86,19 @@ def answers(ids: dict[str, int]) -> dict[str, Answer]:
     make_more(alice)
     client, found = Client(), {}
     set_up(User.objects.get(username="bob"), timezone.now())
-    for door in DOORS:
-        if door.method != "GET" or door.name == "account_logout":
+    for endpoint in ENDPOINTS:
+        if endpoint.method != "GET" or endpoint.name == "account_logout":
             continue
-        path = reverse(door.name, kwargs={name: ids.get(name, value) for name, value in door.args.items()})
+        path = reverse(endpoint.name, kwargs={name: ids.get(name, value) for name, value in endpoint.args.items()})
         client.logout()
-        if door.permission is HALF_SIGNED_IN:
+        if endpoint.permission is HALF_SIGNED_IN:
             client.post("/sign-in/", {"login": "bob", "password": PASSWORD})
-        elif door.permission is not None:
+        elif endpoint.permission is not None:
             client.force_login(alice, backend="django.contrib.auth.backends.ModelBackend")
         with override_settings(
             PANEL_URL="https://panel.test", EMAIL_HOST="mail.test"
         ):  # where there is all there can be
-            response = client.get(path, door.data)
+            response = client.get(path, endpoint.data)
         content = b"" if response.streaming else response.content
         found[path] = Answer(response.status_code, dict(response.items()), content)
     return found

@@ -122,7 +122,7 @@ FRONT = {"name": "front1"}
 
 
 @dataclass(frozen=True)
-class Door:
+class Endpoint:
     """One URL with one method: which permission opens it, and with what it is tried.
 
     `SIGNED_IN` opens it to everybody with an account: what they see inside is theirs.
@@ -138,459 +138,459 @@ class Door:
         return f"{self.method} {self.name}"
 
 
-DOORS = [
-    Door("account_login", "GET", EVERYBODY),
-    Door("account_login", "POST", EVERYBODY),
-    Door("mfa_authenticate", "GET", HALF_SIGNED_IN),
-    Door("mfa_authenticate", "POST", HALF_SIGNED_IN, data={"code": "123456"}),
-    Door("passkey-sign-in", "GET", EVERYBODY),
-    Door("passkey-sign-in", "POST", HALF_SIGNED_IN, data={"credential": "{}"}),
-    Door("account_inactive", "GET", EVERYBODY),
-    Door("password-forgotten", "GET", EVERYBODY),
-    Door("password-forgotten", "POST", EVERYBODY),
-    Door("password-link", "GET", EVERYBODY, {"link": "nonsense"}),
-    Door("password-link", "POST", EVERYBODY, {"link": "nonsense"}),
-    Door("openid_connect_login", "POST", EVERYBODY, {"provider_id": "none"}),
-    Door("openid_connect_callback", "GET", EVERYBODY, {"provider_id": "none"}),
-    Door("oidc-ended", "POST", EVERYBODY, {"provider_id": "none"}),
-    Door("saml-acs", "POST", EVERYBODY, {"provider_id": "none"}),
-    Door("saml-finish", "GET", EVERYBODY, {"provider_id": "none"}),
-    Door("saml-metadata", "GET", EVERYBODY, {"provider_id": "none"}),
-    Door("welcome", "GET", EVERYBODY, {"secret": "nonsense"}),
-    Door("welcome", "POST", EVERYBODY, {"secret": "nonsense"}),
-    Door("webhook-stop-mails", "GET", EVERYBODY, {"key": "nonsense"}),
-    Door("webhook-stop-mails", "POST", EVERYBODY, {"key": "nonsense"}),
-    Door("enroll-agent", "POST", EVERYBODY),
-    Door("livez", "GET", EVERYBODY),
-    Door("readyz", "GET", EVERYBODY),
-    Door("healthz", "GET", EVERYBODY),
-    Door("home", "GET", SIGNED_IN),
-    Door("one-time-page", "GET", SIGNED_IN, {"key": "nonsense"}),
-    Door("account_logout", "GET", SIGNED_IN),
-    Door("account_logout", "POST", SIGNED_IN),
-    Door("account-here", "GET", SIGNED_IN),
-    Door("account_change_password", "GET", SIGNED_IN),
-    Door("account_change_password", "POST", SIGNED_IN),
-    Door("account-signing-in", "GET", SIGNED_IN),
-    Door("account-app", "GET", SIGNED_IN),
-    Door("account-app", "POST", SIGNED_IN, data={"code": "123456"}),
-    Door("account-app-remove", "POST", SIGNED_IN),
-    Door("account-codes", "POST", SIGNED_IN),
-    Door("account-sessions", "POST", SIGNED_IN),
-    Door("account-passkey", "GET", SIGNED_IN),
-    Door("account-passkey", "POST", SIGNED_IN, data={"credential": "{}"}),
-    Door("account-passkey-remove", "POST", SIGNED_IN, {"passkey_id": 0}),
-    Door("account-quotas", "GET", SIGNED_IN),
-    Door("language", "POST", EVERYBODY, {}, {"language": "de"}),
-    Door("account-time-zone", "GET", SIGNED_IN),
-    Door("account-time-zone", "POST", SIGNED_IN, {}, {"time_zone": "Europe/Berlin"}),
-    Door("account-providers", "GET", SIGNED_IN),
-    Door("account-provider-link", "POST", SIGNED_IN, PROVIDER),
-    Door("account-provider-password", "GET", SIGNED_IN, LDAP),
-    Door("account-provider-password", "POST", SIGNED_IN, LDAP),
-    Door("account-provider-unlink", "POST", SIGNED_IN, PROVIDER),
-    Door("list-look", "POST", SIGNED_IN, {"of": "zones"}, {"column": "serial"}),
-    Door("zone-views", "GET", SIGNED_IN, {}, {"of": "zones", "q": "type:mx"}),
-    Door("zone-views", "POST", SIGNED_IN, {}, {"of": "zones", "q": "type:mx", "name": "Mail"}),
-    Door("zone-view", "GET", SIGNED_IN, {"view_id": 0}),
-    Door("zone-view", "POST", SIGNED_IN, {"view_id": 0}, {"name": "Late"}),
-    Door("zone-view-delete", "POST", SIGNED_IN, {"view_id": 0}),
-    Door("draft-pill", "GET", SIGNED_IN),
-    Door("fleet-pill", "GET", FLEET),
+ENDPOINTS = [
+    Endpoint("account_login", "GET", EVERYBODY),
+    Endpoint("account_login", "POST", EVERYBODY),
+    Endpoint("mfa_authenticate", "GET", HALF_SIGNED_IN),
+    Endpoint("mfa_authenticate", "POST", HALF_SIGNED_IN, data={"code": "123456"}),
+    Endpoint("passkey-sign-in", "GET", EVERYBODY),
+    Endpoint("passkey-sign-in", "POST", HALF_SIGNED_IN, data={"credential": "{}"}),
+    Endpoint("account_inactive", "GET", EVERYBODY),
+    Endpoint("password-forgotten", "GET", EVERYBODY),
+    Endpoint("password-forgotten", "POST", EVERYBODY),
+    Endpoint("password-link", "GET", EVERYBODY, {"link": "nonsense"}),
+    Endpoint("password-link", "POST", EVERYBODY, {"link": "nonsense"}),
+    Endpoint("openid_connect_login", "POST", EVERYBODY, {"provider_id": "none"}),
+    Endpoint("openid_connect_callback", "GET", EVERYBODY, {"provider_id": "none"}),
+    Endpoint("oidc-ended", "POST", EVERYBODY, {"provider_id": "none"}),
+    Endpoint("saml-acs", "POST", EVERYBODY, {"provider_id": "none"}),
+    Endpoint("saml-finish", "GET", EVERYBODY, {"provider_id": "none"}),
+    Endpoint("saml-metadata", "GET", EVERYBODY, {"provider_id": "none"}),
+    Endpoint("welcome", "GET", EVERYBODY, {"secret": "nonsense"}),
+    Endpoint("welcome", "POST", EVERYBODY, {"secret": "nonsense"}),
+    Endpoint("webhook-stop-mails", "GET", EVERYBODY, {"key": "nonsense"}),
+    Endpoint("webhook-stop-mails", "POST", EVERYBODY, {"key": "nonsense"}),
+    Endpoint("enroll-agent", "POST", EVERYBODY),
+    Endpoint("livez", "GET", EVERYBODY),
+    Endpoint("readyz", "GET", EVERYBODY),
+    Endpoint("healthz", "GET", EVERYBODY),
+    Endpoint("home", "GET", SIGNED_IN),
+    Endpoint("one-time-page", "GET", SIGNED_IN, {"key": "nonsense"}),
+    Endpoint("account_logout", "GET", SIGNED_IN),
+    Endpoint("account_logout", "POST", SIGNED_IN),
+    Endpoint("account-here", "GET", SIGNED_IN),
+    Endpoint("account_change_password", "GET", SIGNED_IN),
+    Endpoint("account_change_password", "POST", SIGNED_IN),
+    Endpoint("account-signing-in", "GET", SIGNED_IN),
+    Endpoint("account-app", "GET", SIGNED_IN),
+    Endpoint("account-app", "POST", SIGNED_IN, data={"code": "123456"}),
+    Endpoint("account-app-remove", "POST", SIGNED_IN),
+    Endpoint("account-codes", "POST", SIGNED_IN),
+    Endpoint("account-sessions", "POST", SIGNED_IN),
+    Endpoint("account-passkey", "GET", SIGNED_IN),
+    Endpoint("account-passkey", "POST", SIGNED_IN, data={"credential": "{}"}),
+    Endpoint("account-passkey-remove", "POST", SIGNED_IN, {"passkey_id": 0}),
+    Endpoint("account-quotas", "GET", SIGNED_IN),
+    Endpoint("language", "POST", EVERYBODY, {}, {"language": "de"}),
+    Endpoint("account-time-zone", "GET", SIGNED_IN),
+    Endpoint("account-time-zone", "POST", SIGNED_IN, {}, {"time_zone": "Europe/Berlin"}),
+    Endpoint("account-providers", "GET", SIGNED_IN),
+    Endpoint("account-provider-link", "POST", SIGNED_IN, PROVIDER),
+    Endpoint("account-provider-password", "GET", SIGNED_IN, LDAP),
+    Endpoint("account-provider-password", "POST", SIGNED_IN, LDAP),
+    Endpoint("account-provider-unlink", "POST", SIGNED_IN, PROVIDER),
+    Endpoint("list-look", "POST", SIGNED_IN, {"of": "zones"}, {"column": "serial"}),
+    Endpoint("zone-views", "GET", SIGNED_IN, {}, {"of": "zones", "q": "type:mx"}),
+    Endpoint("zone-views", "POST", SIGNED_IN, {}, {"of": "zones", "q": "type:mx", "name": "Mail"}),
+    Endpoint("zone-view", "GET", SIGNED_IN, {"view_id": 0}),
+    Endpoint("zone-view", "POST", SIGNED_IN, {"view_id": 0}, {"name": "Late"}),
+    Endpoint("zone-view-delete", "POST", SIGNED_IN, {"view_id": 0}),
+    Endpoint("draft-pill", "GET", SIGNED_IN),
+    Endpoint("fleet-pill", "GET", FLEET),
     # Delivery
-    Door("node-delivery", "GET", FLEET),
-    Door("node-delivery-act", "POST", NODES, {"act": "stop"}, {"reason": "test"}),
-    Door("node-group-new", "POST", NODES, data={"name": "canary", "verify_seconds": "0"}),
-    Door("node-group-act", "POST", NODES, {"group_id": 0, "act": "delete"}),
+    Endpoint("node-delivery", "GET", FLEET),
+    Endpoint("node-delivery-act", "POST", NODES, {"act": "stop"}, {"reason": "test"}),
+    Endpoint("node-group-new", "POST", NODES, data={"name": "canary", "verify_seconds": "0"}),
+    Endpoint("node-group-act", "POST", NODES, {"group_id": 0, "act": "delete"}),
     # The hold
-    Door("node-hold", "GET", FLEET),
-    Door("node-hold-zone", "GET", NODES, {"pk": 0}),
-    Door("node-hold-again", "POST", NODES),
-    Door("node-hold-decide", "POST", NODES),
+    Endpoint("node-hold", "GET", FLEET),
+    Endpoint("node-hold-zone", "GET", NODES, {"pk": 0}),
+    Endpoint("node-hold-again", "POST", NODES),
+    Endpoint("node-hold-decide", "POST", NODES),
     # Zones
-    Door("zone-list", "GET", SIGNED_IN),
-    Door("search-suggestions", "GET", SIGNED_IN, data={"q": "type:m"}),
-    Door("palette", "GET", SIGNED_IN, data={"q": "www"}),
-    Door("search", "GET", SIGNED_IN, data={"q": "www"}),
-    Door("zone-trash", "GET", SIGNED_IN),
-    Door("zone-new", "GET", EDIT),
-    Door("zone-new", "POST", EDIT),
-    Door("zone-new-transferred", "GET", EDIT),
-    Door("zone-new-transferred", "POST", EDIT),
-    Door("zone-many-zones", "GET", EDIT),
-    Door("zone-many-zones", "POST", EDIT, data={"q": "example", "all": "1", "act": "add", "tags": "shop"}),
-    Door("zone-change-runs", "GET", EDIT),
-    Door("zone-change-run", "GET", EDIT, CHANGE_RUN),
-    Door("zone-change-run-apply", "POST", EDIT, CHANGE_RUN),
-    Door("zone-change-run-cancel", "POST", EDIT, CHANGE_RUN),
-    Door("zone-change-run-undo", "POST", EDIT, CHANGE_RUN),
-    Door("zone-delete", "GET", EDIT, ZONE),
-    Door("zone-delete", "POST", EDIT, ZONE),
-    Door("zone-restore", "POST", EDIT, {"zone_id": 0}),
-    Door("zone-restore-many", "GET", EDIT, data={"all": "1"}),
-    Door("zone-restore-many", "POST", EDIT, data={"all": "1"}),
-    Door("zone-trashed", "GET", SIGNED_IN, {"zone_id": 0}),
-    Door("zone-gone", "POST", EDIT, {"zone_id": 0}),
-    Door("zone-clone", "GET", EDIT, ZONE),
-    Door("zone-clone", "POST", EDIT, ZONE),
-    Door("zone-settings", "GET", EDIT, ZONE),
-    Door("zone-settings", "POST", EDIT, ZONE),
-    Door("zone-default-ttl", "GET", EDIT, ZONE),
-    Door("zone-default-ttl", "POST", EDIT, ZONE, {"default_ttl": "300"}),
-    Door("zone-transfers", "GET", EDIT, ZONE),
-    Door("zone-transfers", "POST", EDIT, ZONE, {"networks": "192.0.2.0/24", "addresses": ""}),
-    Door("zone-locks", "GET", EDIT, ZONE),
-    Door("zone-locks", "POST", EDIT, ZONE),
-    Door("zone-lock-lift", "POST", EDIT, {**ZONE, "lock_id": 1}),
-    Door("zone-primaries", "GET", EDIT, ZONE),
-    Door("zone-primaries", "POST", EDIT, ZONE),
-    Door("zone-primaries-ask", "POST", EDIT, ZONE),
-    Door("zone-take-over", "POST", EDIT, ZONE),
-    Door("zone-give-back", "POST", EDIT, ZONE),
-    Door("zone-statistics", "GET", READ, ZONE),
-    Door("changes-queries", "GET", EDIT),
-    Door("zone-access", "GET", READ, ZONE, {"who": "charlie", "name": "www", "type": "A"}),
+    Endpoint("zone-list", "GET", SIGNED_IN),
+    Endpoint("search-suggestions", "GET", SIGNED_IN, data={"q": "type:m"}),
+    Endpoint("palette", "GET", SIGNED_IN, data={"q": "www"}),
+    Endpoint("search", "GET", SIGNED_IN, data={"q": "www"}),
+    Endpoint("zone-trash", "GET", SIGNED_IN),
+    Endpoint("zone-new", "GET", EDIT),
+    Endpoint("zone-new", "POST", EDIT),
+    Endpoint("zone-new-transferred", "GET", EDIT),
+    Endpoint("zone-new-transferred", "POST", EDIT),
+    Endpoint("zone-many-zones", "GET", EDIT),
+    Endpoint("zone-many-zones", "POST", EDIT, data={"q": "example", "all": "1", "act": "add", "tags": "shop"}),
+    Endpoint("zone-change-runs", "GET", EDIT),
+    Endpoint("zone-change-run", "GET", EDIT, CHANGE_RUN),
+    Endpoint("zone-change-run-apply", "POST", EDIT, CHANGE_RUN),
+    Endpoint("zone-change-run-cancel", "POST", EDIT, CHANGE_RUN),
+    Endpoint("zone-change-run-undo", "POST", EDIT, CHANGE_RUN),
+    Endpoint("zone-delete", "GET", EDIT, ZONE),
+    Endpoint("zone-delete", "POST", EDIT, ZONE),
+    Endpoint("zone-restore", "POST", EDIT, {"zone_id": 0}),
+    Endpoint("zone-restore-many", "GET", EDIT, data={"all": "1"}),
+    Endpoint("zone-restore-many", "POST", EDIT, data={"all": "1"}),
+    Endpoint("zone-trashed", "GET", SIGNED_IN, {"zone_id": 0}),
+    Endpoint("zone-gone", "POST", EDIT, {"zone_id": 0}),
+    Endpoint("zone-clone", "GET", EDIT, ZONE),
+    Endpoint("zone-clone", "POST", EDIT, ZONE),
+    Endpoint("zone-settings", "GET", EDIT, ZONE),
+    Endpoint("zone-settings", "POST", EDIT, ZONE),
+    Endpoint("zone-default-ttl", "GET", EDIT, ZONE),
+    Endpoint("zone-default-ttl", "POST", EDIT, ZONE, {"default_ttl": "300"}),
+    Endpoint("zone-transfers", "GET", EDIT, ZONE),
+    Endpoint("zone-transfers", "POST", EDIT, ZONE, {"networks": "192.0.2.0/24", "addresses": ""}),
+    Endpoint("zone-locks", "GET", EDIT, ZONE),
+    Endpoint("zone-locks", "POST", EDIT, ZONE),
+    Endpoint("zone-lock-lift", "POST", EDIT, {**ZONE, "lock_id": 1}),
+    Endpoint("zone-primaries", "GET", EDIT, ZONE),
+    Endpoint("zone-primaries", "POST", EDIT, ZONE),
+    Endpoint("zone-primaries-ask", "POST", EDIT, ZONE),
+    Endpoint("zone-take-over", "POST", EDIT, ZONE),
+    Endpoint("zone-give-back", "POST", EDIT, ZONE),
+    Endpoint("zone-statistics", "GET", READ, ZONE),
+    Endpoint("changes-queries", "GET", EDIT),
+    Endpoint("zone-access", "GET", READ, ZONE, {"who": "charlie", "name": "www", "type": "A"}),
     # Settings
-    Door("settings", "GET", NODES),
-    Door("settings-zones", "GET", NODES),
-    Door("settings-zones", "POST", NODES),
-    Door("settings-approvals", "GET", NODES),
-    Door("settings-approvals", "POST", NODES),
-    Door("settings-approval-lift", "POST", NODES, {"rule_id": 0}),
-    Door("settings-freezes", "GET", NODES),
-    Door("settings-freezes", "POST", NODES),
-    Door("settings-freeze-lift", "POST", NODES, {"freeze_id": 0}),
-    Door("settings-hooks", "GET", NODES),
-    Door("settings-hooks", "POST", NODES),
-    Door("settings-hook", "GET", NODES, HOOK),
-    Door("settings-hook", "POST", NODES, HOOK),
-    Door("settings-hook-test", "POST", NODES, HOOK),
-    Door("settings-hook-rotate", "POST", NODES, HOOK),
-    Door("settings-hook-lift", "POST", NODES, HOOK),
-    Door("settings-evidence", "GET", NODES),
-    Door("settings-evidence-new", "GET", NODES),
-    Door("settings-evidence-new", "POST", NODES),
-    Door("settings-evidence-detail", "GET", NODES, DESTINATION),
-    Door("settings-evidence-detail", "POST", NODES, DESTINATION),
-    Door("settings-evidence-switch", "POST", NODES, DESTINATION),
-    Door("settings-evidence-test", "POST", NODES, DESTINATION),
-    Door("settings-evidence-delete", "POST", NODES, DESTINATION),
+    Endpoint("settings", "GET", NODES),
+    Endpoint("settings-zones", "GET", NODES),
+    Endpoint("settings-zones", "POST", NODES),
+    Endpoint("settings-approvals", "GET", NODES),
+    Endpoint("settings-approvals", "POST", NODES),
+    Endpoint("settings-approval-lift", "POST", NODES, {"rule_id": 0}),
+    Endpoint("settings-freezes", "GET", NODES),
+    Endpoint("settings-freezes", "POST", NODES),
+    Endpoint("settings-freeze-lift", "POST", NODES, {"freeze_id": 0}),
+    Endpoint("settings-hooks", "GET", NODES),
+    Endpoint("settings-hooks", "POST", NODES),
+    Endpoint("settings-hook", "GET", NODES, HOOK),
+    Endpoint("settings-hook", "POST", NODES, HOOK),
+    Endpoint("settings-hook-test", "POST", NODES, HOOK),
+    Endpoint("settings-hook-rotate", "POST", NODES, HOOK),
+    Endpoint("settings-hook-lift", "POST", NODES, HOOK),
+    Endpoint("settings-evidence", "GET", NODES),
+    Endpoint("settings-evidence-new", "GET", NODES),
+    Endpoint("settings-evidence-new", "POST", NODES),
+    Endpoint("settings-evidence-detail", "GET", NODES, DESTINATION),
+    Endpoint("settings-evidence-detail", "POST", NODES, DESTINATION),
+    Endpoint("settings-evidence-switch", "POST", NODES, DESTINATION),
+    Endpoint("settings-evidence-test", "POST", NODES, DESTINATION),
+    Endpoint("settings-evidence-delete", "POST", NODES, DESTINATION),
     # Exports
-    Door("zone-export", "GET", READ, ZONE),
-    Door("zone-export-file", "GET", READ, {**ZONE, "format": "bind"}),
-    Door("zone-exports", "GET", READ),
-    Door("zone-exports", "POST", READ),
-    Door("zone-export-job", "GET", READ, {"export_id": 1}),
-    Door("zone-export-cancel", "POST", READ, {"export_id": 1}),
-    Door("zone-export-download", "GET", READ, {"export_id": 1}),
+    Endpoint("zone-export", "GET", READ, ZONE),
+    Endpoint("zone-export-file", "GET", READ, {**ZONE, "format": "bind"}),
+    Endpoint("zone-exports", "GET", READ),
+    Endpoint("zone-exports", "POST", READ),
+    Endpoint("zone-export-job", "GET", READ, {"export_id": 1}),
+    Endpoint("zone-export-cancel", "POST", READ, {"export_id": 1}),
+    Endpoint("zone-export-download", "GET", READ, {"export_id": 1}),
     # The editor
-    Door("zone-detail", "GET", READ, ZONE),
-    Door("zone-news", "GET", READ, ZONE, {"revision": "1"}),
-    Door("zone-sync", "GET", READ, ZONE),
-    Door("zone-quick", "GET", EDIT, ZONE),
-    Door("zone-quick", "POST", EDIT, ZONE),
-    Door("zone-paste", "GET", EDIT, ZONE),
-    Door("zone-paste", "POST", EDIT, ZONE),
-    Door("zone-text", "GET", EDIT, ZONE),
-    Door("zone-text", "POST", EDIT, ZONE, {"act": "check"}),
-    Door("zone-copy", "POST", READ, ZONE),
-    Door("zone-many", "POST", EDIT, ZONE),
-    Door("zone-ptr", "GET", READ, ZONE),
-    Door("zone-ptr", "POST", EDIT, ZONE, {"pair": "www.example.test. 192.0.2.1"}),
-    Door("zone-rrset", "GET", EDIT, ZONE, RRSET),
-    Door("zone-rrset", "POST", EDIT, ZONE, RRSET),
-    Door("zone-typed", "GET", EDIT, ZONE, {"type": "HTTPS"}),
-    Door("zone-typed", "POST", EDIT, ZONE, RRSET),
-    Door("zone-builders", "GET", EDIT, ZONE),
-    Door("zone-templates", "GET", EDIT, ZONE),
-    Door("zone-template", "GET", EDIT, {**ZONE, **TEMPLATE}),
-    Door("zone-template", "POST", EDIT, {**ZONE, **TEMPLATE}, {"act": "preview", "v-ip": "192.0.2.1"}),
-    Door("zone-template-unlink", "POST", EDIT, {**ZONE, **TEMPLATE}),
-    Door("template-list", "GET", READ),
-    Door("template-new", "GET", EDIT),
-    Door("template-new", "POST", EDIT),
-    Door("template-detail", "GET", READ, TEMPLATE),
-    Door("template-edit", "GET", EDIT, TEMPLATE),
-    Door("template-edit", "POST", EDIT, TEMPLATE),
-    Door("template-head", "GET", EDIT, TEMPLATE),
-    Door("template-head", "POST", EDIT, TEMPLATE),
-    Door("template-version", "GET", READ, {**TEMPLATE, "number": 1}),
-    Door("template-zones", "GET", READ, TEMPLATE),
-    Door("template-runs", "GET", EDIT, TEMPLATE),
-    Door("template-runs", "POST", EDIT, TEMPLATE),
-    Door("template-run", "GET", EDIT, TEMPLATE_RUN),
-    Door("template-run-apply", "POST", EDIT, TEMPLATE_RUN),
-    Door("template-run-cancel", "POST", EDIT, TEMPLATE_RUN),
-    Door("template-delete", "GET", EDIT, TEMPLATE),
-    Door("template-delete", "POST", EDIT, TEMPLATE),
-    Door("server-set-list", "GET", READ),
-    Door("server-set-new", "GET", EDIT),
-    Door("server-set-new", "POST", EDIT),
-    Door("server-set-edit", "GET", EDIT, SERVER_SET),
-    Door("server-set-edit", "POST", EDIT, SERVER_SET),
-    Door("server-set-default", "POST", EDIT, SERVER_SET),
-    Door("server-set-addresses", "GET", READ, SERVER_SET),
-    Door("server-set-addresses", "POST", EDIT, SERVER_SET, {"zone": "example.test.", "act": "keep"}),
-    Door("zone-builder", "GET", EDIT, {**ZONE, "key": "spf"}),
-    Door("zone-builder", "POST", EDIT, {**ZONE, "key": "no-mail"}, {"name": "@"}),
-    Door("zone-expiry", "GET", EDIT, ZONE, RRSET),
-    Door("zone-expiry", "POST", EDIT, ZONE, RRSET),
-    Door("zone-rrset-row", "GET", READ, ZONE, RRSET),
-    Door("zone-rrset-delete", "POST", EDIT, ZONE, RRSET),
-    Door("zone-rrset-undo", "POST", EDIT, ZONE, RRSET),
-    Door("zone-discard", "POST", EDIT, ZONE),
+    Endpoint("zone-detail", "GET", READ, ZONE),
+    Endpoint("zone-news", "GET", READ, ZONE, {"revision": "1"}),
+    Endpoint("zone-sync", "GET", READ, ZONE),
+    Endpoint("zone-quick", "GET", EDIT, ZONE),
+    Endpoint("zone-quick", "POST", EDIT, ZONE),
+    Endpoint("zone-paste", "GET", EDIT, ZONE),
+    Endpoint("zone-paste", "POST", EDIT, ZONE),
+    Endpoint("zone-text", "GET", EDIT, ZONE),
+    Endpoint("zone-text", "POST", EDIT, ZONE, {"act": "check"}),
+    Endpoint("zone-copy", "POST", READ, ZONE),
+    Endpoint("zone-many", "POST", EDIT, ZONE),
+    Endpoint("zone-ptr", "GET", READ, ZONE),
+    Endpoint("zone-ptr", "POST", EDIT, ZONE, {"pair": "www.example.test. 192.0.2.1"}),
+    Endpoint("zone-rrset", "GET", EDIT, ZONE, RRSET),
+    Endpoint("zone-rrset", "POST", EDIT, ZONE, RRSET),
+    Endpoint("zone-typed", "GET", EDIT, ZONE, {"type": "HTTPS"}),
+    Endpoint("zone-typed", "POST", EDIT, ZONE, RRSET),
+    Endpoint("zone-builders", "GET", EDIT, ZONE),
+    Endpoint("zone-templates", "GET", EDIT, ZONE),
+    Endpoint("zone-template", "GET", EDIT, {**ZONE, **TEMPLATE}),
+    Endpoint("zone-template", "POST", EDIT, {**ZONE, **TEMPLATE}, {"act": "preview", "v-ip": "192.0.2.1"}),
+    Endpoint("zone-template-unlink", "POST", EDIT, {**ZONE, **TEMPLATE}),
+    Endpoint("template-list", "GET", READ),
+    Endpoint("template-new", "GET", EDIT),
+    Endpoint("template-new", "POST", EDIT),
+    Endpoint("template-detail", "GET", READ, TEMPLATE),
+    Endpoint("template-edit", "GET", EDIT, TEMPLATE),
+    Endpoint("template-edit", "POST", EDIT, TEMPLATE),
+    Endpoint("template-head", "GET", EDIT, TEMPLATE),
+    Endpoint("template-head", "POST", EDIT, TEMPLATE),
+    Endpoint("template-version", "GET", READ, {**TEMPLATE, "number": 1}),
+    Endpoint("template-zones", "GET", READ, TEMPLATE),
+    Endpoint("template-runs", "GET", EDIT, TEMPLATE),
+    Endpoint("template-runs", "POST", EDIT, TEMPLATE),
+    Endpoint("template-run", "GET", EDIT, TEMPLATE_RUN),
+    Endpoint("template-run-apply", "POST", EDIT, TEMPLATE_RUN),
+    Endpoint("template-run-cancel", "POST", EDIT, TEMPLATE_RUN),
+    Endpoint("template-delete", "GET", EDIT, TEMPLATE),
+    Endpoint("template-delete", "POST", EDIT, TEMPLATE),
+    Endpoint("server-set-list", "GET", READ),
+    Endpoint("server-set-new", "GET", EDIT),
+    Endpoint("server-set-new", "POST", EDIT),
+    Endpoint("server-set-edit", "GET", EDIT, SERVER_SET),
+    Endpoint("server-set-edit", "POST", EDIT, SERVER_SET),
+    Endpoint("server-set-default", "POST", EDIT, SERVER_SET),
+    Endpoint("server-set-addresses", "GET", READ, SERVER_SET),
+    Endpoint("server-set-addresses", "POST", EDIT, SERVER_SET, {"zone": "example.test.", "act": "keep"}),
+    Endpoint("zone-builder", "GET", EDIT, {**ZONE, "key": "spf"}),
+    Endpoint("zone-builder", "POST", EDIT, {**ZONE, "key": "no-mail"}, {"name": "@"}),
+    Endpoint("zone-expiry", "GET", EDIT, ZONE, RRSET),
+    Endpoint("zone-expiry", "POST", EDIT, ZONE, RRSET),
+    Endpoint("zone-rrset-row", "GET", READ, ZONE, RRSET),
+    Endpoint("zone-rrset-delete", "POST", EDIT, ZONE, RRSET),
+    Endpoint("zone-rrset-undo", "POST", EDIT, ZONE, RRSET),
+    Endpoint("zone-discard", "POST", EDIT, ZONE),
     # Review and publication
-    Door("zone-review", "GET", EDIT, ZONE),
-    Door("zone-review", "POST", EDIT, ZONE),
-    Door("zone-targets", "GET", EDIT, ZONE),
-    Door("zone-targets", "POST", EDIT, ZONE),
-    Door("publication-list", "GET", READ),
-    Door("zone-pin", "POST", READ, ZONE),
-    Door("changes", "GET", EDIT),
-    Door("changes", "POST", EDIT),
-    Door("changes-many", "GET", EDIT),
-    Door("changes-many", "POST", EDIT, data={"q": "type:a", "all": "1", "act": "ttl", "ttl": "60"}),
-    Door("changes-discard", "POST", EDIT),
-    Door("changes-take-back", "POST", EDIT, {"draft_id": 0}),
-    Door("changes-resolve", "POST", EDIT, {"operation_id": 1}, {"zone": "example.test.", "choice": "mine"}),
-    Door("draft-list", "GET", READ),
-    Door("draft-aside", "POST", EDIT, data={"name": "Aside"}),
-    Door("draft-detail", "GET", READ, DRAFT),
-    Door("draft-detail", "POST", EDIT, DRAFT),
+    Endpoint("zone-review", "GET", EDIT, ZONE),
+    Endpoint("zone-review", "POST", EDIT, ZONE),
+    Endpoint("zone-targets", "GET", EDIT, ZONE),
+    Endpoint("zone-targets", "POST", EDIT, ZONE),
+    Endpoint("publication-list", "GET", READ),
+    Endpoint("zone-pin", "POST", READ, ZONE),
+    Endpoint("changes", "GET", EDIT),
+    Endpoint("changes", "POST", EDIT),
+    Endpoint("changes-many", "GET", EDIT),
+    Endpoint("changes-many", "POST", EDIT, data={"q": "type:a", "all": "1", "act": "ttl", "ttl": "60"}),
+    Endpoint("changes-discard", "POST", EDIT),
+    Endpoint("changes-take-back", "POST", EDIT, {"draft_id": 0}),
+    Endpoint("changes-resolve", "POST", EDIT, {"operation_id": 1}, {"zone": "example.test.", "choice": "mine"}),
+    Endpoint("draft-list", "GET", READ),
+    Endpoint("draft-aside", "POST", EDIT, data={"name": "Aside"}),
+    Endpoint("draft-detail", "GET", READ, DRAFT),
+    Endpoint("draft-detail", "POST", EDIT, DRAFT),
     *(
-        Door("draft-act", "POST", EDIT, {**DRAFT, "act": act}, {"name": "New", "with": "bob", "open": "yes"})
+        Endpoint("draft-act", "POST", EDIT, {**DRAFT, "act": act}, {"name": "New", "with": "bob", "open": "yes"})
         for act in ("take-up", "put-back", "rename", "share", "unshare", "link", "discard")
     ),
     # Alice asked, and Bob may approve.
-    Door("draft-requests", "GET", READ),
-    Door("draft-request", "GET", READ, REQUEST),
+    Endpoint("draft-requests", "GET", READ),
+    Endpoint("draft-request", "GET", READ, REQUEST),
     *(
-        Door("draft-request-act", "POST", READ, {**REQUEST, "act": act}, {"text": "So it is"})
+        Endpoint("draft-request-act", "POST", READ, {**REQUEST, "act": act}, {"text": "So it is"})
         for act in ("approve", "decline", "comment")
     ),
     *(
-        Door("draft-request-act", "POST", EDIT, {**REQUEST, "act": act}, {"publish_at": "2100-01-01T00:00"})
+        Endpoint("draft-request-act", "POST", EDIT, {**REQUEST, "act": act}, {"publish_at": "2100-01-01T00:00"})
         for act in ("withdraw", "plan", "publish", "past")
     ),
-    Door("publication", "GET", READ, {"sequence": 0}),
-    Door("publication-undo", "POST", EDIT, {"sequence": 0}),
-    Door("publication-again", "POST", EDIT, {"sequence": 0}),
+    Endpoint("publication", "GET", READ, {"sequence": 0}),
+    Endpoint("publication-undo", "POST", EDIT, {"sequence": 0}),
+    Endpoint("publication-again", "POST", EDIT, {"sequence": 0}),
     # History
-    Door("zone-history", "GET", READ, ZONE),
-    Door("zone-compare", "GET", READ, ZONE),
-    Door("zone-record-history", "GET", READ, ZONE, RRSET),
-    Door("zone-revision", "GET", READ, REVISION),
-    Door("zone-revision-file", "GET", READ, REVISION),
-    Door("zone-revision-undo", "POST", EDIT, REVISION),
-    Door("zone-return", "POST", EDIT, REVISION),
+    Endpoint("zone-history", "GET", READ, ZONE),
+    Endpoint("zone-compare", "GET", READ, ZONE),
+    Endpoint("zone-record-history", "GET", READ, ZONE, RRSET),
+    Endpoint("zone-revision", "GET", READ, REVISION),
+    Endpoint("zone-revision-file", "GET", READ, REVISION),
+    Endpoint("zone-revision-undo", "POST", EDIT, REVISION),
+    Endpoint("zone-return", "POST", EDIT, REVISION),
     # DNSSEC
-    Door("zone-dnssec", "GET", READ, ZONE),
-    Door("zone-dnssec-nodes", "GET", READ, ZONE),
-    Door("zone-dnssec-answers", "GET", READ, ZONE),
-    Door("zone-dnssec-parent", "GET", READ, ZONE),
-    Door("zone-dnssec-parent", "POST", EDIT, ZONE),
-    Door("zone-dnssec-sign", "POST", EDIT, ZONE),
-    Door("zone-dnssec-unsign", "GET", EDIT, ZONE),
-    Door("zone-dnssec-unsign", "POST", EDIT, ZONE),
-    Door("zone-dnssec-denial", "POST", EDIT, ZONE),
-    Door("zone-dnssec-cds", "POST", EDIT, ZONE),
-    Door("zone-dnssec-key-add", "POST", EDIT, ZONE),
-    Door("zone-dnssec-key", "POST", EDIT, KEY, {"active": "false"}),
-    Door("zone-dnssec-key-delete", "POST", EDIT, KEY),
-    Door("zone-dnssec-drop", "POST", EDIT, ZONE),
-    Door("zone-dnssec-signalling", "POST", EDIT, ZONE),
-    Door("zone-dnssec-other-key-add", "POST", EDIT, ZONE),
-    Door("zone-dnssec-other-key-remove", "POST", EDIT, {**ZONE, "tag": "1"}),
-    Door("zone-dnssec-rollover", "GET", READ, ZONE),
-    Door("zone-dnssec-rollover-begin", "POST", EDIT, ZONE),
-    Door("zone-dnssec-rollover-cancel", "POST", EDIT, ZONE),
-    Door("zone-dnssec-emergency", "GET", EDIT, ZONE),
-    Door("zone-dnssec-emergency", "POST", EDIT, ZONE),
-    Door("zone-dnssec-policy", "POST", EDIT, ZONE),
-    Door("zone-dnssec-follow", "POST", EDIT, ZONE),
-    Door("zone-rollovers", "GET", READ),
-    Door("zone-policies", "GET", READ),
-    Door("zone-policy-new", "GET", EDIT),
-    Door("zone-policy-new", "POST", EDIT),
-    Door("zone-policy", "GET", READ, POLICY),
-    Door("zone-policy", "POST", EDIT, POLICY),
-    Door("zone-policy-attach", "POST", EDIT, POLICY),
-    Door("zone-policy-detach", "POST", EDIT, POLICY, {"tag": "shop"}),
-    Door("zone-policy-delete", "GET", EDIT, POLICY),
-    Door("zone-policy-delete", "POST", EDIT, POLICY),
-    Door("zone-policy-runs", "GET", EDIT),
-    Door("zone-policy-runs", "POST", EDIT),
-    Door("zone-policy-run", "GET", EDIT, RUN),
-    Door("zone-policy-run-apply", "POST", EDIT, RUN),
-    Door("zone-policy-run-cancel", "POST", EDIT, RUN),
+    Endpoint("zone-dnssec", "GET", READ, ZONE),
+    Endpoint("zone-dnssec-nodes", "GET", READ, ZONE),
+    Endpoint("zone-dnssec-answers", "GET", READ, ZONE),
+    Endpoint("zone-dnssec-parent", "GET", READ, ZONE),
+    Endpoint("zone-dnssec-parent", "POST", EDIT, ZONE),
+    Endpoint("zone-dnssec-sign", "POST", EDIT, ZONE),
+    Endpoint("zone-dnssec-unsign", "GET", EDIT, ZONE),
+    Endpoint("zone-dnssec-unsign", "POST", EDIT, ZONE),
+    Endpoint("zone-dnssec-denial", "POST", EDIT, ZONE),
+    Endpoint("zone-dnssec-cds", "POST", EDIT, ZONE),
+    Endpoint("zone-dnssec-key-add", "POST", EDIT, ZONE),
+    Endpoint("zone-dnssec-key", "POST", EDIT, KEY, {"active": "false"}),
+    Endpoint("zone-dnssec-key-delete", "POST", EDIT, KEY),
+    Endpoint("zone-dnssec-drop", "POST", EDIT, ZONE),
+    Endpoint("zone-dnssec-signalling", "POST", EDIT, ZONE),
+    Endpoint("zone-dnssec-other-key-add", "POST", EDIT, ZONE),
+    Endpoint("zone-dnssec-other-key-remove", "POST", EDIT, {**ZONE, "tag": "1"}),
+    Endpoint("zone-dnssec-rollover", "GET", READ, ZONE),
+    Endpoint("zone-dnssec-rollover-begin", "POST", EDIT, ZONE),
+    Endpoint("zone-dnssec-rollover-cancel", "POST", EDIT, ZONE),
+    Endpoint("zone-dnssec-emergency", "GET", EDIT, ZONE),
+    Endpoint("zone-dnssec-emergency", "POST", EDIT, ZONE),
+    Endpoint("zone-dnssec-policy", "POST", EDIT, ZONE),
+    Endpoint("zone-dnssec-follow", "POST", EDIT, ZONE),
+    Endpoint("zone-rollovers", "GET", READ),
+    Endpoint("zone-policies", "GET", READ),
+    Endpoint("zone-policy-new", "GET", EDIT),
+    Endpoint("zone-policy-new", "POST", EDIT),
+    Endpoint("zone-policy", "GET", READ, POLICY),
+    Endpoint("zone-policy", "POST", EDIT, POLICY),
+    Endpoint("zone-policy-attach", "POST", EDIT, POLICY),
+    Endpoint("zone-policy-detach", "POST", EDIT, POLICY, {"tag": "shop"}),
+    Endpoint("zone-policy-delete", "GET", EDIT, POLICY),
+    Endpoint("zone-policy-delete", "POST", EDIT, POLICY),
+    Endpoint("zone-policy-runs", "GET", EDIT),
+    Endpoint("zone-policy-runs", "POST", EDIT),
+    Endpoint("zone-policy-run", "GET", EDIT, RUN),
+    Endpoint("zone-policy-run-apply", "POST", EDIT, RUN),
+    Endpoint("zone-policy-run-cancel", "POST", EDIT, RUN),
     # Who may read private keys may do everything: only administrators, and whom a grant allows it.
-    Door("zone-dnssec-key-export", "POST", PEOPLE, KEY),
+    Endpoint("zone-dnssec-key-export", "POST", PEOPLE, KEY),
     # Imports
-    Door("import-list", "GET", EDIT),
-    Door("import-new", "GET", EDIT),
-    Door("import-new", "POST", EDIT),
-    Door("import-source", "GET", EDIT, {"source": "axfr"}),
-    Door("import-source", "POST", EDIT, {"source": "axfr"}),
-    Door("import-detail", "GET", EDIT, IMPORT),
-    Door("import-upload", "GET", EDIT, IMPORT),
-    Door("import-upload", "POST", EDIT, IMPORT),
-    Door("import-uploaded", "POST", EDIT, IMPORT),
-    Door("import-columns", "GET", EDIT, IMPORT),
-    Door("import-columns", "POST", EDIT, IMPORT),
-    Door("import-options", "POST", EDIT, IMPORT),
-    Door("import-choose", "POST", EDIT, IMPORT),
-    Door("import-zones", "GET", EDIT, IMPORT),
-    Door("import-zone", "GET", EDIT, {**IMPORT, "row_id": 0}),
-    Door("import-plan", "POST", EDIT, IMPORT),
-    Door("import-apply", "POST", EDIT, IMPORT),
-    Door("import-replan", "POST", EDIT, IMPORT),
-    Door("import-faults", "GET", EDIT, IMPORT),
-    Door("import-faults-csv", "GET", EDIT, IMPORT),
-    Door("import-fix", "GET", EDIT, IMPORT),
-    Door("import-fix", "POST", EDIT, IMPORT),
-    Door("import-undo", "GET", EDIT, IMPORT),
-    Door("import-undo", "POST", EDIT, IMPORT),
-    Door("import-delete", "GET", EDIT, IMPORT),
-    Door("import-delete", "POST", EDIT, IMPORT),
-    Door("import-act", "POST", EDIT, {**IMPORT, "act": "cancel"}),
+    Endpoint("import-list", "GET", EDIT),
+    Endpoint("import-new", "GET", EDIT),
+    Endpoint("import-new", "POST", EDIT),
+    Endpoint("import-source", "GET", EDIT, {"source": "axfr"}),
+    Endpoint("import-source", "POST", EDIT, {"source": "axfr"}),
+    Endpoint("import-detail", "GET", EDIT, IMPORT),
+    Endpoint("import-upload", "GET", EDIT, IMPORT),
+    Endpoint("import-upload", "POST", EDIT, IMPORT),
+    Endpoint("import-uploaded", "POST", EDIT, IMPORT),
+    Endpoint("import-columns", "GET", EDIT, IMPORT),
+    Endpoint("import-columns", "POST", EDIT, IMPORT),
+    Endpoint("import-options", "POST", EDIT, IMPORT),
+    Endpoint("import-choose", "POST", EDIT, IMPORT),
+    Endpoint("import-zones", "GET", EDIT, IMPORT),
+    Endpoint("import-zone", "GET", EDIT, {**IMPORT, "row_id": 0}),
+    Endpoint("import-plan", "POST", EDIT, IMPORT),
+    Endpoint("import-apply", "POST", EDIT, IMPORT),
+    Endpoint("import-replan", "POST", EDIT, IMPORT),
+    Endpoint("import-faults", "GET", EDIT, IMPORT),
+    Endpoint("import-faults-csv", "GET", EDIT, IMPORT),
+    Endpoint("import-fix", "GET", EDIT, IMPORT),
+    Endpoint("import-fix", "POST", EDIT, IMPORT),
+    Endpoint("import-undo", "GET", EDIT, IMPORT),
+    Endpoint("import-undo", "POST", EDIT, IMPORT),
+    Endpoint("import-delete", "GET", EDIT, IMPORT),
+    Endpoint("import-delete", "POST", EDIT, IMPORT),
+    Endpoint("import-act", "POST", EDIT, {**IMPORT, "act": "cancel"}),
     # Comparisons with an old server
-    Door("import-cutovers", "GET", EDIT),
-    Door("import-cutovers", "POST", EDIT),
-    Door("import-cutover", "GET", EDIT, {"check_id": 1}),
-    Door("import-cutover-cancel", "POST", EDIT, {"check_id": 1}),
-    Door("import-cutover-csv", "GET", EDIT, {"check_id": 1}),
-    Door("import-cutover-zone", "GET", EDIT, {"check_id": 1, **ZONE}),
+    Endpoint("import-cutovers", "GET", EDIT),
+    Endpoint("import-cutovers", "POST", EDIT),
+    Endpoint("import-cutover", "GET", EDIT, {"check_id": 1}),
+    Endpoint("import-cutover-cancel", "POST", EDIT, {"check_id": 1}),
+    Endpoint("import-cutover-csv", "GET", EDIT, {"check_id": 1}),
+    Endpoint("import-cutover-zone", "GET", EDIT, {"check_id": 1, **ZONE}),
     # Nodes
-    Door("node-list", "GET", FLEET),
-    Door("node-new", "GET", NODES),
-    Door("node-new", "POST", NODES),
-    Door("node-detail", "GET", FLEET, NODE),
-    Door("node-points", "GET", FLEET, NODE),
-    Door("node-rows", "GET", FLEET),
-    Door("node-acts", "POST", NODES, data={"act": "check"}),
-    Door("node-matrix", "GET", FLEET),
-    Door("process-list", "GET", FLEET),
-    Door("node-keys", "GET", FLEET),
-    Door("node-keys-act", "POST", NODES, {"act": "retire"}),
-    Door("node-top", "GET", FLEET, NODE),
-    Door("node-enrolment", "GET", FLEET, ENROLLING),
-    Door("node-enrolment", "POST", NODES, ENROLLING),
-    Door("node-change", "GET", NODES, ENROLLING),
-    Door("node-change", "POST", NODES, ENROLLING),
-    Door("node-act", "POST", NODES, {**NODE, "act": "drain"}),
-    Door("front-settings", "GET", NODES, FRONT),
-    Door("front-settings", "POST", NODES, FRONT),
+    Endpoint("node-list", "GET", FLEET),
+    Endpoint("node-new", "GET", NODES),
+    Endpoint("node-new", "POST", NODES),
+    Endpoint("node-detail", "GET", FLEET, NODE),
+    Endpoint("node-points", "GET", FLEET, NODE),
+    Endpoint("node-rows", "GET", FLEET),
+    Endpoint("node-acts", "POST", NODES, data={"act": "check"}),
+    Endpoint("node-matrix", "GET", FLEET),
+    Endpoint("process-list", "GET", FLEET),
+    Endpoint("node-keys", "GET", FLEET),
+    Endpoint("node-keys-act", "POST", NODES, {"act": "retire"}),
+    Endpoint("node-top", "GET", FLEET, NODE),
+    Endpoint("node-enrolment", "GET", FLEET, ENROLLING),
+    Endpoint("node-enrolment", "POST", NODES, ENROLLING),
+    Endpoint("node-change", "GET", NODES, ENROLLING),
+    Endpoint("node-change", "POST", NODES, ENROLLING),
+    Endpoint("node-act", "POST", NODES, {**NODE, "act": "drain"}),
+    Endpoint("front-settings", "GET", NODES, FRONT),
+    Endpoint("front-settings", "POST", NODES, FRONT),
     # Secondaries
-    Door("secondary-list", "GET", FLEET),
-    Door("secondary-new", "GET", NODES),
-    Door("secondary-new", "POST", NODES),
-    Door("secondary-detail", "GET", FLEET, SECONDARY),
-    Door("secondary-change", "POST", NODES, SECONDARY),
-    Door("secondary-notify", "POST", NODES, SECONDARY),
-    Door("secondary-rotate", "POST", NODES, SECONDARY),
-    Door("secondary-delete", "POST", NODES, SECONDARY),
+    Endpoint("secondary-list", "GET", FLEET),
+    Endpoint("secondary-new", "GET", NODES),
+    Endpoint("secondary-new", "POST", NODES),
+    Endpoint("secondary-detail", "GET", FLEET, SECONDARY),
+    Endpoint("secondary-change", "POST", NODES, SECONDARY),
+    Endpoint("secondary-notify", "POST", NODES, SECONDARY),
+    Endpoint("secondary-rotate", "POST", NODES, SECONDARY),
+    Endpoint("secondary-delete", "POST", NODES, SECONDARY),
     # Catalogs of others
-    Door("catalog-list", "GET", FLEET),
-    Door("catalog-new", "GET", NODES),
-    Door("catalog-new", "POST", NODES),
-    Door("catalog-detail", "GET", FLEET, CATALOG),
-    Door("catalog-change", "POST", NODES, CATALOG),
-    Door("catalog-rule", "POST", NODES, CATALOG),
-    Door("catalog-confirm", "POST", NODES, CATALOG),
-    Door("catalog-ask", "POST", NODES, CATALOG),
-    Door("catalog-unfollow", "POST", NODES, CATALOG),
+    Endpoint("catalog-list", "GET", FLEET),
+    Endpoint("catalog-new", "GET", NODES),
+    Endpoint("catalog-new", "POST", NODES),
+    Endpoint("catalog-detail", "GET", FLEET, CATALOG),
+    Endpoint("catalog-change", "POST", NODES, CATALOG),
+    Endpoint("catalog-rule", "POST", NODES, CATALOG),
+    Endpoint("catalog-confirm", "POST", NODES, CATALOG),
+    Endpoint("catalog-ask", "POST", NODES, CATALOG),
+    Endpoint("catalog-unfollow", "POST", NODES, CATALOG),
     # Catalogs of ours
-    Door("catalog-ours-new", "GET", EDIT),
-    Door("catalog-ours-new", "POST", EDIT),
-    Door("catalog-ours", "GET", READ, OURS),
-    Door("catalog-ours-put-in", "POST", EDIT, OURS),
-    Door("catalog-ours-take-out", "POST", EDIT, OURS),
-    Door("catalog-ours-groups", "POST", EDIT, OURS),
+    Endpoint("catalog-ours-new", "GET", EDIT),
+    Endpoint("catalog-ours-new", "POST", EDIT),
+    Endpoint("catalog-ours", "GET", READ, OURS),
+    Endpoint("catalog-ours-put-in", "POST", EDIT, OURS),
+    Endpoint("catalog-ours-take-out", "POST", EDIT, OURS),
+    Endpoint("catalog-ours-groups", "POST", EDIT, OURS),
     # Alerts
-    Door("alert-bell", "GET", FLEET),
-    Door("alert-list", "GET", FLEET),
-    Door("alert-history", "GET", FLEET),
-    Door("alert-routes", "GET", FLEET),
-    Door("alert-route-new", "GET", NODES),
-    Door("alert-route-new", "POST", NODES),
-    Door("alert-route", "GET", FLEET, ROUTE),
-    Door("alert-route-change", "POST", NODES, ROUTE),
-    Door("alert-route-test", "POST", NODES, ROUTE),
-    Door("alert-route-switch", "POST", NODES, ROUTE, {"active": "no"}),
-    Door("alert-route-rotate", "POST", NODES, ROUTE),
-    Door("alert-route-delete", "POST", NODES, ROUTE),
+    Endpoint("alert-bell", "GET", FLEET),
+    Endpoint("alert-list", "GET", FLEET),
+    Endpoint("alert-history", "GET", FLEET),
+    Endpoint("alert-routes", "GET", FLEET),
+    Endpoint("alert-route-new", "GET", NODES),
+    Endpoint("alert-route-new", "POST", NODES),
+    Endpoint("alert-route", "GET", FLEET, ROUTE),
+    Endpoint("alert-route-change", "POST", NODES, ROUTE),
+    Endpoint("alert-route-test", "POST", NODES, ROUTE),
+    Endpoint("alert-route-switch", "POST", NODES, ROUTE, {"active": "no"}),
+    Endpoint("alert-route-rotate", "POST", NODES, ROUTE),
+    Endpoint("alert-route-delete", "POST", NODES, ROUTE),
     # People
-    Door("people", "GET", PEOPLE),
-    Door("people-second-factor", "GET", PEOPLE),
-    Door("people-second-factor", "POST", PEOPLE, data={"grace": "90"}),
-    Door("people-invite", "POST", PEOPLE, {}, {"role": "reader"}),
-    Door("people-roles", "GET", PEOPLE),
-    Door("people-role-new", "POST", PEOPLE, {}, {"name": "Auditor", "rights": "read"}),
-    Door("people-role-change", "GET", PEOPLE, {"role_id": 0}),
-    Door("people-role-change", "POST", PEOPLE, {"role_id": 0}, {"name": "Auditor", "rights": "read"}),
-    Door("people-role-delete", "POST", PEOPLE, {"role_id": 0}),
-    Door("people-service-account", "POST", PEOPLE, {}, {"username": "terraform", "service_role": "member"}),
-    Door("person-hand-over", "POST", PEOPLE, {"person_id": 0}, {"to": "0"}),
-    Door("person-role", "POST", PEOPLE, {"person_id": 0}, {"role": "reader"}),
-    Door("person-active", "POST", PEOPLE, {"person_id": 0}, {"active": "yes"}),
-    Door("person-detail", "GET", PEOPLE, {"person_id": 0}),
-    Door("person-same", "POST", PEOPLE, {"person_id": 0}, {"other": "bob"}),
-    Door("person-second-factor", "POST", PEOPLE, {"person_id": 0}),
-    Door("person-sessions", "POST", PEOPLE, {"person_id": 0}),
-    Door("person-password", "POST", PEOPLE, {"person_id": 0}),
-    Door("person-grant", "POST", PEOPLE, {"person_id": 0}),
-    Door("person-quotas", "POST", PEOPLE, {"person_id": 0}),
-    Door("people-providers", "GET", PEOPLE),
-    Door("people-provider-new", "GET", PEOPLE),
-    Door("people-provider-new", "POST", PEOPLE),
-    Door("people-provider", "GET", PEOPLE, PROVIDER),
-    Door("people-provider", "POST", PEOPLE, PROVIDER),
-    Door("people-provider-try", "GET", PEOPLE, LDAP),
-    Door("people-provider-try", "POST", PEOPLE, LDAP),
-    Door("people-provider-switch", "POST", PEOPLE, PROVIDER, {"active": "no"}),
-    Door("people-provider-delete", "POST", PEOPLE, PROVIDER),
-    Door("people-directories", "GET", PEOPLE),
-    Door("people-directory-new", "GET", PEOPLE),
-    Door("people-directory-new", "POST", PEOPLE),
-    Door("people-directory", "GET", PEOPLE, DIRECTORY),
-    Door("people-directory", "POST", PEOPLE, DIRECTORY),
-    Door("people-directory-secret", "POST", PEOPLE, DIRECTORY),
-    Door("people-directory-delete", "POST", PEOPLE, DIRECTORY),
-    Door("people-link-unlink", "POST", PEOPLE, {"link_id": 0}),
-    Door("grant-take", "POST", PEOPLE, {"grant_id": 0}),
-    Door("team-list", "GET", PEOPLE),
-    Door("team-new", "POST", PEOPLE, {}, {"name": "Mail"}),
-    Door("team-detail", "GET", PEOPLE, TEAM),
-    Door("team-rename", "POST", PEOPLE, TEAM, {"name": "Mail"}),
-    Door("team-delete", "POST", PEOPLE, TEAM),
-    Door("team-member", "POST", PEOPLE, TEAM, {"person": "0"}),
-    Door("team-grant", "POST", PEOPLE, TEAM),
-    Door("team-quotas", "POST", PEOPLE, TEAM),
+    Endpoint("people", "GET", PEOPLE),
+    Endpoint("people-second-factor", "GET", PEOPLE),
+    Endpoint("people-second-factor", "POST", PEOPLE, data={"grace": "90"}),
+    Endpoint("people-invite", "POST", PEOPLE, {}, {"role": "reader"}),
+    Endpoint("people-roles", "GET", PEOPLE),
+    Endpoint("people-role-new", "POST", PEOPLE, {}, {"name": "Auditor", "rights": "read"}),
+    Endpoint("people-role-change", "GET", PEOPLE, {"role_id": 0}),
+    Endpoint("people-role-change", "POST", PEOPLE, {"role_id": 0}, {"name": "Auditor", "rights": "read"}),
+    Endpoint("people-role-delete", "POST", PEOPLE, {"role_id": 0}),
+    Endpoint("people-service-account", "POST", PEOPLE, {}, {"username": "terraform", "service_role": "member"}),
+    Endpoint("person-hand-over", "POST", PEOPLE, {"person_id": 0}, {"to": "0"}),
+    Endpoint("person-role", "POST", PEOPLE, {"person_id": 0}, {"role": "reader"}),
+    Endpoint("person-active", "POST", PEOPLE, {"person_id": 0}, {"active": "yes"}),
+    Endpoint("person-detail", "GET", PEOPLE, {"person_id": 0}),
+    Endpoint("person-same", "POST", PEOPLE, {"person_id": 0}, {"other": "bob"}),
+    Endpoint("person-second-factor", "POST", PEOPLE, {"person_id": 0}),
+    Endpoint("person-sessions", "POST", PEOPLE, {"person_id": 0}),
+    Endpoint("person-password", "POST", PEOPLE, {"person_id": 0}),
+    Endpoint("person-grant", "POST", PEOPLE, {"person_id": 0}),
+    Endpoint("person-quotas", "POST", PEOPLE, {"person_id": 0}),
+    Endpoint("people-providers", "GET", PEOPLE),
+    Endpoint("people-provider-new", "GET", PEOPLE),
+    Endpoint("people-provider-new", "POST", PEOPLE),
+    Endpoint("people-provider", "GET", PEOPLE, PROVIDER),
+    Endpoint("people-provider", "POST", PEOPLE, PROVIDER),
+    Endpoint("people-provider-try", "GET", PEOPLE, LDAP),
+    Endpoint("people-provider-try", "POST", PEOPLE, LDAP),
+    Endpoint("people-provider-switch", "POST", PEOPLE, PROVIDER, {"active": "no"}),
+    Endpoint("people-provider-delete", "POST", PEOPLE, PROVIDER),
+    Endpoint("people-directories", "GET", PEOPLE),
+    Endpoint("people-directory-new", "GET", PEOPLE),
+    Endpoint("people-directory-new", "POST", PEOPLE),
+    Endpoint("people-directory", "GET", PEOPLE, DIRECTORY),
+    Endpoint("people-directory", "POST", PEOPLE, DIRECTORY),
+    Endpoint("people-directory-secret", "POST", PEOPLE, DIRECTORY),
+    Endpoint("people-directory-delete", "POST", PEOPLE, DIRECTORY),
+    Endpoint("people-link-unlink", "POST", PEOPLE, {"link_id": 0}),
+    Endpoint("grant-take", "POST", PEOPLE, {"grant_id": 0}),
+    Endpoint("team-list", "GET", PEOPLE),
+    Endpoint("team-new", "POST", PEOPLE, {}, {"name": "Mail"}),
+    Endpoint("team-detail", "GET", PEOPLE, TEAM),
+    Endpoint("team-rename", "POST", PEOPLE, TEAM, {"name": "Mail"}),
+    Endpoint("team-delete", "POST", PEOPLE, TEAM),
+    Endpoint("team-member", "POST", PEOPLE, TEAM, {"person": "0"}),
+    Endpoint("team-grant", "POST", PEOPLE, TEAM),
+    Endpoint("team-quotas", "POST", PEOPLE, TEAM),
     # Tokens, webhooks, the audit log, the documentation
-    Door("token-list", "GET", SIGNED_IN),
-    Door("token-new", "GET", SIGNED_IN, {"preset": "acme"}),
-    Door("token-new", "POST", SIGNED_IN, {"preset": "custom"}),
-    Door("token-detail", "GET", SIGNED_IN, TOKEN),
-    Door("token-rotate", "POST", SIGNED_IN, TOKEN),
-    Door("token-revoke", "POST", SIGNED_IN, TOKEN),
-    Door("webhook-list", "GET", SIGNED_IN),
-    Door("webhook-new", "GET", READ),
-    Door("webhook-new", "POST", READ),
-    Door("webhook-detail", "GET", SIGNED_IN, WEBHOOK),
-    Door("webhook-change", "POST", SIGNED_IN, WEBHOOK),
-    Door("webhook-ping", "POST", SIGNED_IN, WEBHOOK),
-    Door("webhook-switch", "POST", SIGNED_IN, WEBHOOK, {"active": "no"}),
-    Door("webhook-rotate", "POST", SIGNED_IN, WEBHOOK),
-    Door("webhook-delete", "POST", SIGNED_IN, WEBHOOK),
-    Door("webhook-replay", "POST", SIGNED_IN, {"delivery_id": 0}),
-    Door("audit-log", "GET", SIGNED_IN),
-    Door("audit-act", "GET", SIGNED_IN, {"kind": "publication", "id": 0}),
-    Door("audit-export", "GET", SIGNED_IN, {"format": "csv"}),
-    Door("audit-check", "POST", Permission.AUDIT),
-    Door("docs-cli-file", "GET", EVERYBODY),
-    Door("docs-api", "GET", SIGNED_IN),
-    Door("docs-api-document", "GET", SIGNED_IN),
-    Door("docs-api-page", "GET", SIGNED_IN, {"page": "errors"}),
+    Endpoint("token-list", "GET", SIGNED_IN),
+    Endpoint("token-new", "GET", SIGNED_IN, {"preset": "acme"}),
+    Endpoint("token-new", "POST", SIGNED_IN, {"preset": "custom"}),
+    Endpoint("token-detail", "GET", SIGNED_IN, TOKEN),
+    Endpoint("token-rotate", "POST", SIGNED_IN, TOKEN),
+    Endpoint("token-revoke", "POST", SIGNED_IN, TOKEN),
+    Endpoint("webhook-list", "GET", SIGNED_IN),
+    Endpoint("webhook-new", "GET", READ),
+    Endpoint("webhook-new", "POST", READ),
+    Endpoint("webhook-detail", "GET", SIGNED_IN, WEBHOOK),
+    Endpoint("webhook-change", "POST", SIGNED_IN, WEBHOOK),
+    Endpoint("webhook-ping", "POST", SIGNED_IN, WEBHOOK),
+    Endpoint("webhook-switch", "POST", SIGNED_IN, WEBHOOK, {"active": "no"}),
+    Endpoint("webhook-rotate", "POST", SIGNED_IN, WEBHOOK),
+    Endpoint("webhook-delete", "POST", SIGNED_IN, WEBHOOK),
+    Endpoint("webhook-replay", "POST", SIGNED_IN, {"delivery_id": 0}),
+    Endpoint("audit-log", "GET", SIGNED_IN),
+    Endpoint("audit-act", "GET", SIGNED_IN, {"kind": "publication", "id": 0}),
+    Endpoint("audit-export", "GET", SIGNED_IN, {"format": "csv"}),
+    Endpoint("audit-check", "POST", Permission.AUDIT),
+    Endpoint("docs-cli-file", "GET", EVERYBODY),
+    Endpoint("docs-api", "GET", SIGNED_IN),
+    Endpoint("docs-api-document", "GET", SIGNED_IN),
+    Endpoint("docs-api-page", "GET", SIGNED_IN, {"page": "errors"}),
 ]
 # What somebody else made: whoever does not see it finds nothing there.
 CAST = {"alice": Role.ADMINISTRATOR, "bob": Role.EDITOR, "charlie": Role.READER}
@@ -600,7 +600,7 @@ OF_SOMEBODY |= {"draft_key", "view_id", "request_key"}
 
 @pytest.fixture(scope="module")
 def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[dict[str, Any]]:
-    """The ids of what the doors lead to, which exists for all tests of this module."""
+    """The ids of what the endpoints lead to, which exists for all tests of this module."""
     with database.lasting_rows(django_db_blocker):
         people = [make_person(name, role) for name, role in CAST.items()]
         make_zone = zone_maker(people[0])
@@ -645,18 +645,18 @@ def charlie(ids: dict[str, int], db: None) -> User:
 
 
 @pytest.fixture
-def address_of(ids: dict[str, int], db: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Door], str]:
-    """The path of a door, whose objects exist."""
+def address_of(ids: dict[str, int], db: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Endpoint], str]:
+    """The path of an endpoint, whose objects exist."""
     monkeypatch.setattr(node_answers, "SECONDS", 0.05)
 
-    def address(door: Door) -> str:
-        return reverse(door.name, kwargs={name: ids.get(name, value) for name, value in door.args.items()})
+    def address(endpoint: Endpoint) -> str:
+        return reverse(endpoint.name, kwargs={name: ids.get(name, value) for name, value in endpoint.args.items()})
 
     return address
 
 
 def comparison_of(alice: User) -> CutoverCheck:
-    """Hers, ended, of the one zone that the doors lead to."""
+    """Hers, ended, of the one zone that the endpoints lead to."""
     check = CutoverCheck.objects.create(author=alice, created_at=NOW, server="9.9.9.9", state=RunState.DONE)
     CutoverZone.objects.create(check_run=check, name=ZONE["zone_name"], questions=1, checklist=[])
     return check
@@ -770,9 +770,9 @@ def member_of(*zones: Zone) -> User:
     return member
 
 
-def opens(person: User, door: Door) -> bool:
+def opens(person: User, endpoint: Endpoint) -> bool:
     """Whether a person with this role gets in."""
-    return door.permission in {EVERYBODY, SIGNED_IN, HALF_SIGNED_IN} or can(person, Permission(door.permission))
+    return endpoint.permission in {EVERYBODY, SIGNED_IN, HALF_SIGNED_IN} or can(person, Permission(endpoint.permission))
 
 
 def all_names(resolver: URLResolver) -> Iterator[str]:
@@ -786,22 +786,22 @@ def all_names(resolver: URLResolver) -> Iterator[str]:
             yield str(pattern.name)
 
 
-def call(client: Client, door: Door, path: str, method: str = "", **extra: Any) -> Any:
+def call(client: Client, endpoint: Endpoint, path: str, method: str = "", **extra: Any) -> Any:
     """Send a request of this browser, whose cookies stay as they are for the next one."""
     cookies = copy(client.cookies)
     try:
-        return getattr(client, (method or door.method).lower())(path, door.data, **extra)
+        return getattr(client, (method or endpoint.method).lower())(path, endpoint.data, **extra)
     finally:
         client.cookies = cookies
 
 
-def turn(sample: Sample, doors: Iterable[Door]) -> list[Door]:
-    """Return those of the doors that are tried today."""
-    return sample.turn([*doors], 120, reason="pages, each as one person")
+def turn(sample: Sample, endpoints: Iterable[Endpoint]) -> list[Endpoint]:
+    """Return those of the endpoints that are tried today."""
+    return sample.turn([*endpoints], 120, reason="pages, each as one person")
 
 
 def test_every_url_stands_in_the_table() -> None:
-    assert set(all_names(get_resolver())) == {door.name for door in DOORS}
+    assert set(all_names(get_resolver())) == {endpoint.name for endpoint in ENDPOINTS}
 
 
 def test_who_may_open_it(
@@ -815,23 +815,25 @@ def test_who_may_open_it(
 ) -> None:
     browsers = [(person, browser(person)) for person in (charlie, bob, alice)]
     with walk() as step:
-        for door in DOORS:
-            with step(door, "no session"):
-                looks_open_to(dora, door, call(browser(), door, address_of(door)))
-        for door in turn(sample, DOORS):
+        for endpoint in ENDPOINTS:
+            with step(endpoint, "no session"):
+                looks_open_to(dora, endpoint, call(browser(), endpoint, address_of(endpoint)))
+        for endpoint in turn(sample, ENDPOINTS):
             for person, client in browsers:
-                with step(door, person):
-                    looks_open_to(person, door, call(client, door, address_of(door)))
+                with step(endpoint, person):
+                    looks_open_to(person, endpoint, call(client, endpoint, address_of(endpoint)))
 
 
-def looks_open_to(person: User | AnonymousUser, door: Door, response: Any) -> None:
+def looks_open_to(person: User | AnonymousUser, endpoint: Endpoint, response: Any) -> None:
     """Assert that the answer lets the person in, or refuses it, as the table says."""
-    if door.permission is EVERYBODY or (isinstance(person, User) and opens(person, door)):
+    if endpoint.permission is EVERYBODY or (isinstance(person, User) and opens(person, endpoint)):
         assert response.status_code not in {401, 403, 405, 500}, f"{person} was refused"
         assert not response.headers.get("Location", "").startswith("/sign-in/")
     elif isinstance(person, AnonymousUser):
         assert response.status_code == 302
-        assert response["Location"].startswith("/sign-in/" if door.permission is HALF_SIGNED_IN else "/sign-in/?next=")
+        assert response["Location"].startswith(
+            "/sign-in/" if endpoint.permission is HALF_SIGNED_IN else "/sign-in/?next="
+        )
     else:
         assert response.status_code == 403, f"{person} was let in"
         assert b"Not allowed" in response.content
@@ -847,20 +849,20 @@ def half_signed_in(browser: Browser, alice: User) -> Client:
     return client
 
 
-CLOSED = [door for door in DOORS if door.permission not in {EVERYBODY, HALF_SIGNED_IN}]
+CLOSED = [endpoint for endpoint in ENDPOINTS if endpoint.permission not in {EVERYBODY, HALF_SIGNED_IN}]
 
 
 def test_the_password_alone_opens_nothing(address_of: Any, half_signed_in: Client, sample: Sample) -> None:
     with walk() as step:
-        for door in turn(sample, CLOSED):
-            path = address_of(door)
-            with step(door):
-                response = call(half_signed_in, door, path)
+        for endpoint in turn(sample, CLOSED):
+            path = address_of(endpoint)
+            with step(endpoint):
+                response = call(half_signed_in, endpoint, path)
                 assert response.status_code == 302
                 assert response["Location"].startswith("/sign-in/?next=")
             for headers in (HTMX, {"Accept": "application/json"}):
-                with step(door, headers):
-                    response = call(half_signed_in, door, path, headers=headers)
+                with step(endpoint, headers):
+                    response = call(half_signed_in, endpoint, path, headers=headers)
                     assert (response.status_code, response.content) == (401, b"Sign in first.")
 
 
@@ -873,13 +875,13 @@ def test_who_has_to_set_up_a_second_factor_opens_nothing_else(
     session["second-factor-rules-at"] -= 61
     session.save()
     with walk() as step:
-        for door in turn(sample, (door for door in CLOSED if door.name not in SET_UP_VIEWS)):
-            path = address_of(door)
-            with step(door):
-                response = call(client, door, path)
+        for endpoint in turn(sample, (endpoint for endpoint in CLOSED if endpoint.name not in SET_UP_VIEWS)):
+            path = address_of(endpoint)
+            with step(endpoint):
+                response = call(client, endpoint, path)
                 assert (response.status_code, response.headers.get("Location")) == (302, reverse("account-signing-in"))
-            with step(door, HTMX):
-                response = call(client, door, path, headers=HTMX)
+            with step(endpoint, HTMX):
+                response = call(client, endpoint, path, headers=HTMX)
                 assert (response.status_code, response.content) == (403, b"Set up a second factor first.")
                 assert response["HX-Redirect"] == reverse("account-signing-in")
 
@@ -887,9 +889,9 @@ def test_who_has_to_set_up_a_second_factor_opens_nothing_else(
 def test_a_member_without_a_grant_finds_every_door_closed(address_of: Any, browser: Browser, sample: Sample) -> None:
     client = browser(member_of())
     with walk() as step:
-        for door in turn(sample, (door for door in CLOSED if door.permission is not SIGNED_IN)):
-            with step(door):
-                response = call(client, door, address_of(door))
+        for endpoint in turn(sample, (endpoint for endpoint in CLOSED if endpoint.permission is not SIGNED_IN)):
+            with step(endpoint):
+                response = call(client, endpoint, address_of(endpoint))
                 assert response.status_code in {403, 404}
                 assert not response.headers.get("Location")
 
@@ -897,14 +899,14 @@ def test_a_member_without_a_grant_finds_every_door_closed(address_of: Any, brows
 def test_a_member_opens_the_zone_that_a_grant_names(address_of: Any, browser: Browser, sample: Sample) -> None:
     client = browser(member_of(Zone.objects.get(name=ZONE["zone_name"])))
     with walk() as step:
-        for door in turn(sample, (door for door in DOORS if ZONE.items() <= door.args.items())):
-            with step(door):
-                response = call(client, door, address_of(door))
-                if door.name == "zone-dnssec-key-export":  # which everything does not include
+        for endpoint in turn(sample, (endpoint for endpoint in ENDPOINTS if ZONE.items() <= endpoint.args.items())):
+            with step(endpoint):
+                response = call(client, endpoint, address_of(endpoint))
+                if endpoint.name == "zone-dnssec-key-export":  # which everything does not include
                     assert response.status_code == 403
                     continue
                 assert response.status_code not in {401, 403, 405, 500}
-                assert response.status_code != 404 or door.name in {
+                assert response.status_code != 404 or endpoint.name in {
                     *("zone-rrset-undo", "zone-rrset-delete", "zone-expiry")
                 }
 
@@ -914,9 +916,9 @@ def test_what_belongs_to_somebody_else_is_not_there(
 ) -> None:
     client = browser(member_of(make_zone("www 300 A 192.0.2.1", name="own.test.")))
     with walk() as step:
-        for door in turn(sample, (door for door in DOORS if OF_SOMEBODY & door.args.keys())):
-            with step(door):
-                response = call(client, door, address_of(door))
+        for endpoint in turn(sample, (endpoint for endpoint in ENDPOINTS if OF_SOMEBODY & endpoint.args.keys())):
+            with step(endpoint):
+                response = call(client, endpoint, address_of(endpoint))
                 assert response.status_code == 404
                 assert b"example.test" not in response.content.replace(b"There is no zone example.test.", b"")
 
@@ -958,9 +960,9 @@ def test_names_of_another_teams_zone_are_for_who_may_change_that_zone(
 
 def test_htmx_without_a_session_gets_no_form_to_swap_in(address_of: Any, browser: Browser, sample: Sample) -> None:
     with walk() as step:
-        for door in turn(sample, CLOSED):
-            with step(door):
-                response = call(browser(), door, address_of(door), headers=HTMX)
+        for endpoint in turn(sample, CLOSED):
+            with step(endpoint):
+                response = call(browser(), endpoint, address_of(endpoint), headers=HTMX)
                 assert response.status_code == 401
                 assert response["HX-Trigger"] == "sign-in-needed"
                 assert b"<form" not in response.content
@@ -972,13 +974,15 @@ WITHOUT_CSRF = {"enroll-agent", "webhook-stop-mails", "saml-acs", "oidc-ended"}
 
 def test_a_post_without_a_csrf_token_is_refused(address_of: Any, browser: Browser, alice: User, sample: Sample) -> None:
     client = browser(alice, csrf=True)
-    doors = [door for door in DOORS if door.method == "POST"]
-    exempt = {door.name for door in doors if getattr(resolve(address_of(door)).func, "csrf_exempt", False)}
+    endpoints = [endpoint for endpoint in ENDPOINTS if endpoint.method == "POST"]
+    exempt = {
+        endpoint.name for endpoint in endpoints if getattr(resolve(address_of(endpoint)).func, "csrf_exempt", False)
+    }
     assert exempt == WITHOUT_CSRF
     with walk() as step:
-        for door in turn(sample, (door for door in doors if door.name not in exempt)):
-            with step(door):
-                response = call(client, door, address_of(door))
+        for endpoint in turn(sample, (endpoint for endpoint in endpoints if endpoint.name not in exempt)):
+            with step(endpoint):
+                response = call(client, endpoint, address_of(endpoint))
                 assert response.status_code == 403
                 assert b"This form has expired" in response.content
 
@@ -986,18 +990,18 @@ def test_a_post_without_a_csrf_token_is_refused(address_of: Any, browser: Browse
 def test_a_method_that_is_not_in_the_table_is_not_answered(address_of: Any, browser: Browser, alice: User) -> None:
     client = browser(alice)
     methods: dict[str, set[str]] = {}
-    for door in DOORS:
-        methods.setdefault(door.name, set()).add(door.method)
+    for endpoint in ENDPOINTS:
+        methods.setdefault(endpoint.name, set()).add(endpoint.method)
     with walk() as step:
         for name, known in methods.items():
             if name.startswith("account_"):
                 continue
-            door = next(door for door in DOORS if door.name == name)
-            path = address_of(door)
+            endpoint = next(endpoint for endpoint in ENDPOINTS if endpoint.name == name)
+            path = address_of(endpoint)
             for method in sorted({"GET", "POST", "PUT", "DELETE"} - known):
                 with step(method, name):
-                    if door.permission is EVERYBODY or not view_refuses(method, path):
-                        assert call(client, door, path, method).status_code == 405
+                    if endpoint.permission is EVERYBODY or not view_refuses(method, path):
+                        assert call(client, endpoint, path, method).status_code == 405
 
 
 def view_refuses(method: str, path: str) -> bool:
@@ -1013,7 +1017,7 @@ def view_refuses(method: str, path: str) -> bool:
     return bool(response.status_code == 405)
 
 
-# Of the doors that EDIT opens, those that stay shut to who may edit records and nothing else of a zone.
+# Of the endpoints that EDIT opens, those that stay shut to who may edit records and nothing else of a zone.
 NOT_OF_RECORDS = {
     *("zone-new", "zone-new-transferred", "zone-many-zones", "zone-change-runs", "zone-clone", "zone-delete"),
     *("zone-restore", "zone-restore-many", "zone-gone"),
@@ -1046,10 +1050,10 @@ def test_an_auditor_reads_and_opens_nothing_else(
     reading = {Permission.READ, Permission.AUDIT}
     client = browser(with_own_role("olga", reading, frozenset({Right.READ}), alice))
     with walk() as step:
-        for door in turn(sample, (door for door in CLOSED if door.permission is not SIGNED_IN)):
-            with step(door):
-                answer = call(client, door, address_of(door))
-                if door.permission not in reading:
+        for endpoint in turn(sample, (endpoint for endpoint in CLOSED if endpoint.permission is not SIGNED_IN)):
+            with step(endpoint):
+                answer = call(client, endpoint, address_of(endpoint))
+                if endpoint.permission not in reading:
                     assert answer.status_code == 403
                     continue
                 assert answer.status_code not in {401, 403, 405, 500}
@@ -1062,11 +1066,11 @@ def test_a_role_of_ones_own_opens_as_far_as_its_rights_reach(
     rights = RECORD_RIGHTS | {Right.READ}
     client = browser(with_own_role("rita", {Permission.READ, Permission.EDIT}, rights, alice))
     with walk() as step:
-        for door in turn(sample, (door for door in DOORS if door.permission is EDIT)):
-            with step(door):
-                answer = call(client, door, address_of(door))
-                is_of_others = door.args.get("act") == "take-up"  # which changes more than records
-                assert (answer.status_code == 403) is (door.name in NOT_OF_RECORDS or is_of_others)
+        for endpoint in turn(sample, (endpoint for endpoint in ENDPOINTS if endpoint.permission is EDIT)):
+            with step(endpoint):
+                answer = call(client, endpoint, address_of(endpoint))
+                is_of_others = endpoint.args.get("act") == "take-up"  # which changes more than records
+                assert (answer.status_code == 403) is (endpoint.name in NOT_OF_RECORDS or is_of_others)
                 assert answer.status_code not in {401, 405, 500}
 
 
@@ -1076,9 +1080,9 @@ def test_a_leavers_session_opens_nothing(address_of: Any, browser: Browser, alic
     assert client.get("/people/").status_code == 200
     deactivate(user=leaver, by=alice, now=NOW)
     with walk() as step:
-        for door in turn(sample, CLOSED):
-            with step(door):
-                answer = call(client, door, address_of(door))
+        for endpoint in turn(sample, CLOSED):
+            with step(endpoint):
+                answer = call(client, endpoint, address_of(endpoint))
                 assert answer.status_code == 302
                 assert answer["Location"].startswith("/sign-in/")
 
@@ -1099,12 +1103,14 @@ def test_who_asked_approves_nothing_and_an_approver_takes_nothing_back(
     def is_done(person: User, act: str) -> bool:
         request = request_lists.request_for(alice, ids["request_key"])
         seen = request_status.status_of(request, person).digest
-        door = next(door for door in DOORS if door.name == "draft-request-act" and door.args["act"] == act)
+        endpoint = next(
+            endpoint for endpoint in ENDPOINTS if endpoint.name == "draft-request-act" and endpoint.args["act"] == act
+        )
         with put_back():
             before = told_of(request)
             tomorrow = f"{timezone.now() + timedelta(days=1):%Y-%m-%dT%H:%M}"
             sent = {"seen": seen, "text": "Fire", "publish_at": tomorrow}
-            browser(person).post(address_of(door), sent)
+            browser(person).post(address_of(endpoint), sent)
             return told_of(request) != before
 
     def told_of(request: PublishRequest) -> Any:
@@ -1140,7 +1146,7 @@ def governed(zone: Zone, alice: User, state: str) -> None:
 def test_pages_publish_nothing_of_a_zone_that_is_kept_back(
     state: str, address_of: Any, browser: Browser, alice: User
 ) -> None:
-    """By each of the doors that publish; whoever adds one says here what it is tried with."""
+    """By each of the endpoints that publish; whoever adds one says here what it is tried with."""
     zone, client = Zone.objects.get(name=ZONE["zone_name"]), browser(alice)
     gone = Zone.objects.get(name="gone.test.")
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("new 60 A 192.0.2.9", origin=zone.name), now=NOW)
@@ -1158,10 +1164,10 @@ def test_pages_publish_nothing_of_a_zone_that_is_kept_back(
     }
     found = {}
     for name, data in tried.items():
-        door = next(door for door in DOORS if (door.name, door.method) == (name, "POST"))
+        endpoint = next(endpoint for endpoint in ENDPOINTS if (endpoint.name, endpoint.method) == (name, "POST"))
         with put_back():
             before = Publication.objects.count()
-            client.post(address_of(door), data)
+            client.post(address_of(endpoint), data)
             found[name] = Publication.objects.count() - before
     goes_on = {"zone-restore": 1} if state in {"locked", "governed"} else {}  # of another zone, and a restore no change
     assert found == (dict.fromkeys(tried, 1) if state == "as usual" else dict.fromkeys(tried, 0) | goes_on)

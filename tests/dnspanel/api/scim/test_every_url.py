@@ -30,9 +30,9 @@ _WITHOUT_SLASH = {
     "groups-search": {"POST": (200, 200)},
     "group": {"GET": (200, 404), "PUT": (200, 404), "PATCH": (200, 404), "DELETE": (204, 404)},
 }
-DOORS = {
+ENDPOINTS = {
     **_WITHOUT_SLASH,
-    **{f"{name}-slash": doors for name, doors in _WITHOUT_SLASH.items()},
+    **{f"{name}-slash": endpoints for name, endpoints in _WITHOUT_SLASH.items()},
     "nothing": dict.fromkeys(METHODS, (404, 404)),
 }
 
@@ -49,11 +49,11 @@ def body_of(name: str, method: str, caller: str) -> object:
 
 
 def test_every_url_stands_in_the_table() -> None:
-    assert {str(pattern.name) for pattern in urls.urlpatterns} == DOORS.keys()
+    assert {str(pattern.name) for pattern in urls.urlpatterns} == ENDPOINTS.keys()
     assert not {"config", "users"} & set(api_urls(get_resolver()))
 
 
-@pytest.mark.parametrize("name", sorted(DOORS))
+@pytest.mark.parametrize("name", sorted(ENDPOINTS))
 def test_who_gets_how_far(name: str, directory: MakeDirectory, api: MakeApi) -> None:
     okta, other = directory(), directory("Other")
     ada = okta.made("maude")
@@ -72,6 +72,6 @@ def test_who_gets_how_far(name: str, directory: MakeDirectory, api: MakeApi) -> 
     for method in METHODS:
         for caller in Caller:  # those with a token of an API as well
             assert api(caller).send(method, url, body_of(name, method, "x")).status_code == 401, (method, caller)
-        own, others = DOORS[name].get(method, (405, 405))
+        own, others = ENDPOINTS[name].get(method, (405, 405))
         assert other.send(method, url, body_of(name, method, "other")).status_code == others, method
         assert okta.send(method, url, body_of(name, method, "okta")).status_code == own, method

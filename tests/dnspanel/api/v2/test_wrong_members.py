@@ -1,7 +1,7 @@
 """Every write of the OpenAPI document with wrong members: problems with our codes, their places, and what is allowed.
 
-The requests are made from the document, so a new operation is tried by itself. They are sent to the doors of
-`tests.dnspanel.api.doors`, as an administrator whose token may do everything. Tests `http.fault_texts` and
+The requests are made from the document, so a new operation is tried by itself. They are sent to the endpoints of
+`tests.dnspanel.api.endpoints`, as an administrator whose token may do everything. Tests `http.fault_texts` and
 `schema.field_faults` too.
 """
 
@@ -17,60 +17,66 @@ from django.urls import reverse
 
 from tests.dnspanel.api.callers import Caller, MakeApi
 from tests.dnspanel.api.described import described, operation_of
-from tests.dnspanel.api.doors import DOORS, Door
+from tests.dnspanel.api.endpoints import ENDPOINTS, Endpoint
 from tests.dnspanel.api.test_every_url import api, things
 
 __all__ = ["api", "things"]  # fixtures
 
 KEBAB = re.compile(r"[a-z]+(-[a-z0-9]+)*")
 NO_SUCH = "no-such-member"
-# By the door: its members are read after something else was found wrong with the request.
+# By the endpoint: its members are read after something else was found wrong with the request.
 NOT_READ = {
     "POST v2-user-hand-over": "the accounts are looked at first",
     "PATCH v2-role": "there is no such role",
     "POST v2-zone-give-back that was not taken over": "the zone's state is looked at first",
 }
 
-Ask = Callable[[Door, Any], Any]
+Ask = Callable[[Endpoint, Any], Any]
 
 
 @pytest.fixture
 def ask(things: dict[str, Any], api: MakeApi, db: None) -> Ask:
-    """Send a body to a door, and put everything back; returns the answer."""
+    """Send a body to an endpoint, and put everything back; returns the answer."""
 
     def known(value: Any) -> Any:
         return value if str(value)[:1] != "?" else things[value[1:]]
 
-    def ask(door: Door, body: Any) -> Any:
-        args = {name: things[name] if value == "?" else known(value) for name, value in door.args.items()}
+    def ask(endpoint: Endpoint, body: Any) -> Any:
+        args = {name: things[name] if value == "?" else known(value) for name, value in endpoint.args.items()}
         if isinstance(body, dict):
             body = {name: things[name] if value == "?" else known(value) for name, value in body.items()}
         block = transaction.atomic()
         block._from_testcase = True  # type: ignore[attr-defined]
         with block:
-            found = api(Caller.ADMINISTRATOR).send(door.method, reverse(f"api:{door.name}", kwargs=args), body)
+            found = api(Caller.ADMINISTRATOR).send(endpoint.method, reverse(f"api:{endpoint.name}", kwargs=args), body)
             transaction.set_rollback(True)
         return found
 
     return ask
 
 
-def url_of(door: Door) -> str:
-    """The address of a door, with made-up ids."""
-    ids = {name: str(UUID(int=1)) if name == "key" else 1 for name, value in door.args.items() if str(value)[:1] == "?"}
-    return reverse(f"api:{door.name}", kwargs={**door.args, **ids})
+def url_of(endpoint: Endpoint) -> str:
+    """The address of an endpoint, with made-up ids."""
+    ids = {
+        name: str(UUID(int=1)) if name == "key" else 1 for name, value in endpoint.args.items() if str(value)[:1] == "?"
+    }
+    return reverse(f"api:{endpoint.name}", kwargs={**endpoint.args, **ids})
 
 
-def writes() -> Iterator[tuple[Door, dict[str, Any]]]:
-    """Each door of API v2 that takes a JSON object, with the schema of that."""
-    for door in DOORS:
-        if not door.name.startswith("v2-") or door.method not in {"POST", "PUT", "PATCH"} or door.name == "v2-nothing":
+def writes() -> Iterator[tuple[Endpoint, dict[str, Any]]]:
+    """Each endpoint of API v2 that takes a JSON object, with the schema of that."""
+    for endpoint in ENDPOINTS:
+        if (
+            not endpoint.name.startswith("v2-")
+            or endpoint.method not in {"POST", "PUT", "PATCH"}
+            or endpoint.name == "v2-nothing"
+        ):
             continue
-        operation = operation_of(door.method, url_of(door))
-        assert operation is not None, door
+        operation = operation_of(endpoint.method, url_of(endpoint))
+        assert operation is not None, endpoint
         content = operation.get("requestBody", {}).get("content", {})
         if "application/json" in content:
-            yield door, resolved(content["application/json"]["schema"])
+            yield endpoint, resolved(content["application/json"]["schema"])
 
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:
@@ -99,11 +105,11 @@ def wrong_value(schema: dict[str, Any]) -> Any:
 
 
 WRITES = list(writes())
-OPERATIONS = {str(door): (door, schema) for door, schema in WRITES}
+OPERATIONS = {str(endpoint): (endpoint, schema) for endpoint, schema in WRITES}
 
 
 def test_every_write_with_a_body_is_tried() -> None:
-    tried = {id(operation_of(door.method, url_of(door))) for door, _ in WRITES}
+    tried = {id(operation_of(endpoint.method, url_of(endpoint))) for endpoint, _ in WRITES}
     untried = [
         operation["operationId"]
         for operations in described()["paths"].values()
@@ -115,12 +121,12 @@ def test_every_write_with_a_body_is_tried() -> None:
 
 @pytest.mark.parametrize("name", sorted(OPERATIONS.keys() - NOT_READ))
 def test_wrong_members_are_refused_with_what_is_allowed(name: str, ask: Ask) -> None:
-    door, schema = OPERATIONS[name]
-    members, usual = settable(schema), door.body if isinstance(door.body, dict) else {}
+    endpoint, schema = OPERATIONS[name]
+    members, usual = settable(schema), endpoint.body if isinstance(endpoint.body, dict) else {}
     unsaid: list[str] = []
 
     def faults_of(body: Any) -> dict[str, dict[str, Any]]:
-        answer = ask(door, body)
+        answer = ask(endpoint, body)
         problem = json.loads(answer.content) if answer.content else {}
         if answer["Content-Type"] != "application/problem+json" or answer.status_code != 422:
             unsaid.append(f"{json.dumps(body)[:200]}: {answer.status_code} {problem}")

@@ -1,4 +1,4 @@
-"""How a server becomes a node, against a panel's door over real HTTP."""
+"""How a server becomes a node, against a panel's endpoint over real HTTP."""
 
 import base64
 import hashlib
@@ -37,7 +37,7 @@ Answer = tuple[int, dict[str, Any]]
 SETTINGS = JoinSettings(Role.CANARY, "192.0.2.53", 5399, 8533)
 
 
-class Door:
+class Endpoint:
     """`POST /enroll/` of a panel that first waits for approval."""
 
     def __init__(self, authority: Authority) -> None:
@@ -45,13 +45,13 @@ class Door:
         self.requests: list[dict[str, str]] = []
         self.approved_after = 2
         self.answer: Callable[[dict[str, str]], Answer] = self.usual
-        door = self
+        endpoint = self
 
         class Handler(BaseHTTPRequestHandler):
             def do_POST(self) -> None:
                 body = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-                door.requests.append(body)
-                status, message = door.answer(body) if self.path == "/enroll/" else (404, {})
+                endpoint.requests.append(body)
+                status, message = endpoint.answer(body) if self.path == "/enroll/" else (404, {})
                 encoded = json.dumps(message).encode()
                 self.send_response(status)
                 self.send_header("Content-Length", str(len(encoded)))
@@ -103,14 +103,14 @@ class Door:
 
 
 @pytest.fixture
-def door(tmp_path: Path) -> Iterator[Door]:
+def endpoint(tmp_path: Path) -> Iterator[Endpoint]:
     (tmp_path / "ca").mkdir()
-    door = Door(Authority(tmp_path / "ca"))
-    thread = threading.Thread(target=door.server.serve_forever, kwargs={"poll_interval": 0.02})
+    endpoint = Endpoint(Authority(tmp_path / "ca"))
+    thread = threading.Thread(target=endpoint.server.serve_forever, kwargs={"poll_interval": 0.02})
     thread.start()
-    yield door
-    door.server.shutdown()
-    door.server.server_close()
+    yield endpoint
+    endpoint.server.shutdown()
+    endpoint.server.server_close()
     thread.join()
 
 
@@ -118,17 +118,17 @@ def csr_of(body: dict[str, str]) -> x509.CertificateSigningRequest:
     return x509.load_pem_x509_csr(body["csr"].encode())
 
 
-def join(door: Door, directory: Path, code: str | None = None) -> list[str]:
+def join(endpoint: Endpoint, directory: Path, code: str | None = None) -> list[str]:
     messages: list[str] = []
-    enroll(door.url, code or door.code, directory, say=messages.append, wait=lambda _: None)
+    enroll(endpoint.url, code or endpoint.code, directory, say=messages.append, wait=lambda _: None)
     return messages
 
 
-def test_an_approved_server_has_everything_an_agent_needs(door: Door, tmp_path: Path) -> None:
+def test_an_approved_server_has_everything_an_agent_needs(endpoint: Endpoint, tmp_path: Path) -> None:
     identity = tmp_path / "identity"
-    messages = join(door, identity)
-    assert len(door.requests) == 3
-    assert len({request["csr"] for request in door.requests}) == 1
+    messages = join(endpoint, identity)
+    assert len(endpoint.requests) == 3
+    assert len({request["csr"] for request in endpoint.requests}) == 1
     assert "fingerprint" in messages[0]
     assert messages[1:] == [f"This server is now node ns1; its identity is in {identity}."]
     config = read_config(write(tmp_path))
@@ -139,43 +139,43 @@ def test_an_approved_server_has_everything_an_agent_needs(door: Door, tmp_path: 
     assert all(path.stat().st_mode & 0o077 == 0 for path in identity.iterdir())
 
 
-def test_an_interrupted_request_is_continued_with_the_same_key(door: Door, tmp_path: Path) -> None:
-    door.approved_after = 1
+def test_an_interrupted_request_is_continued_with_the_same_key(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.approved_after = 1
 
     def interrupted(_: float) -> None:
         raise KeyboardInterrupt
 
     with pytest.raises(KeyboardInterrupt):
-        enroll(door.url, door.code, tmp_path / "identity", say=lambda _: None, wait=interrupted)
-    join(door, tmp_path / "identity")
-    assert door.requests[0]["csr"] == door.requests[1]["csr"]
+        enroll(endpoint.url, endpoint.code, tmp_path / "identity", say=lambda _: None, wait=interrupted)
+    join(endpoint, tmp_path / "identity")
+    assert endpoint.requests[0]["csr"] == endpoint.requests[1]["csr"]
 
 
-def test_the_answer_of_another_panel_is_refused(door: Door, tmp_path: Path) -> None:
+def test_the_answer_of_another_panel_is_refused(endpoint: Endpoint, tmp_path: Path) -> None:
     with pytest.raises(NotEnrolled, match="another panel"):
-        join(door, tmp_path / "identity", "secret." + "ab" * 16)
+        join(endpoint, tmp_path / "identity", "secret." + "ab" * 16)
     assert not (tmp_path / "identity" / "identity.json").exists()
 
 
-def test_a_certificate_for_another_key_is_refused(door: Door, tmp_path: Path) -> None:
+def test_a_certificate_for_another_key_is_refused(endpoint: Endpoint, tmp_path: Path) -> None:
     stranger = ec.generate_private_key(ec.SECP256R1()).public_key()
-    certificate = door.authority.sign(stranger, "ns1").decode()
-    door.answer = lambda body: (200, door.granted(csr_of(body), certificate=certificate))
+    certificate = endpoint.authority.sign(stranger, "ns1").decode()
+    endpoint.answer = lambda body: (200, endpoint.granted(csr_of(body), certificate=certificate))
     with pytest.raises(NotEnrolled, match="another key"):
-        join(door, tmp_path / "identity")
+        join(endpoint, tmp_path / "identity")
 
 
-def test_a_certificate_of_another_authority_is_refused(door: Door, tmp_path: Path) -> None:
+def test_a_certificate_of_another_authority_is_refused(endpoint: Endpoint, tmp_path: Path) -> None:
     (tmp_path / "other").mkdir()
     other = Authority(tmp_path / "other")
 
     def forged(body: dict[str, str]) -> Answer:
         certificate = other.sign(csr_of(body).public_key(), "ns1").decode()
-        return 200, door.granted(csr_of(body), certificate=certificate)
+        return 200, endpoint.granted(csr_of(body), certificate=certificate)
 
-    door.answer = forged
+    endpoint.answer = forged
     with pytest.raises(NotEnrolled, match="cannot be used"):
-        join(door, tmp_path / "identity")
+        join(endpoint, tmp_path / "identity")
 
 
 # Code, CA and certificate were right, and keys of somebody in between were among those whose segments the node accepts.
@@ -190,35 +190,39 @@ def test_a_certificate_of_another_authority_is_refused(door: Door, tmp_path: Pat
     ],
     ids=lambda changed: next(iter(changed)),
 )
-def test_an_answer_that_was_changed_on_its_way_is_refused(door: Door, tmp_path: Path, changed: dict[str, Any]) -> None:
-    door.answer = lambda body: (200, door.granted(csr_of(body)) | changed)
+def test_an_answer_that_was_changed_on_its_way_is_refused(
+    endpoint: Endpoint, tmp_path: Path, changed: dict[str, Any]
+) -> None:
+    endpoint.answer = lambda body: (200, endpoint.granted(csr_of(body)) | changed)
     with pytest.raises(NotEnrolled, match="changed on its way"):
-        join(door, tmp_path / "identity")
+        join(endpoint, tmp_path / "identity")
     assert not (tmp_path / "identity" / "identity.json").exists()
 
 
-def test_an_answer_without_a_signature_is_refused(door: Door, tmp_path: Path) -> None:
-    door.answer = lambda body: (200, door.fields(csr_of(body).public_key()))
+def test_an_answer_without_a_signature_is_refused(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.answer = lambda body: (200, endpoint.fields(csr_of(body).public_key()))
     with pytest.raises(NotEnrolled, match="older panel"):
-        join(door, tmp_path / "identity")
+        join(endpoint, tmp_path / "identity")
 
 
 # The agent printed the fingerprint that it was told, so that a person compared somebody else's request with itself.
-def test_a_request_that_was_exchanged_on_its_way_is_noticed_before_it_is_approved(door: Door, tmp_path: Path) -> None:
-    door.answer = lambda body: (202, {"state": "waiting for approval", "fingerprint": "ab" * 32})
+def test_a_request_that_was_exchanged_on_its_way_is_noticed_before_it_is_approved(
+    endpoint: Endpoint, tmp_path: Path
+) -> None:
+    endpoint.answer = lambda body: (202, {"state": "waiting for approval", "fingerprint": "ab" * 32})
     with pytest.raises(NotEnrolled, match="Do not approve it"):
-        join(door, tmp_path / "identity")
+        join(endpoint, tmp_path / "identity")
 
 
-def test_a_refusal_has_the_panels_message(door: Door, tmp_path: Path) -> None:
-    door.answer = lambda body: (403, {"error": "code refused", "message": "This code was used before."})
+def test_a_refusal_has_the_panels_message(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.answer = lambda body: (403, {"error": "code refused", "message": "This code was used before."})
     with pytest.raises(NotEnrolled, match="This code was used before"):
-        join(door, tmp_path / "identity")
+        join(endpoint, tmp_path / "identity")
 
 
-def test_a_panel_that_is_down_gets_the_request_again(door: Door, tmp_path: Path) -> None:
-    door.answer = lambda body: (503, {}) if len(door.requests) == 1 else door.usual(body)
-    messages = join(door, tmp_path / "identity")
+def test_a_panel_that_is_down_gets_the_request_again(endpoint: Endpoint, tmp_path: Path) -> None:
+    endpoint.answer = lambda body: (503, {}) if len(endpoint.requests) == 1 else endpoint.usual(body)
+    messages = join(endpoint, tmp_path / "identity")
     assert "does not answer" in messages[0]
 
 
@@ -228,15 +232,15 @@ def test_an_unreachable_panel_is_transient(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("code", ["", "secret", "secret.abc"])
-def test_half_a_code_is_noticed_before_anything_is_sent(door: Door, tmp_path: Path, code: str) -> None:
+def test_half_a_code_is_noticed_before_anything_is_sent(endpoint: Endpoint, tmp_path: Path, code: str) -> None:
     with pytest.raises(NotEnrolled, match="not complete"):
-        enroll(door.url, code, tmp_path / "identity", say=lambda _: None)
-    assert door.requests == []
+        enroll(endpoint.url, code, tmp_path / "identity", say=lambda _: None)
+    assert endpoint.requests == []
 
 
-def test_the_request_is_for_a_p256_key_that_only_this_user_reads(door: Door, tmp_path: Path) -> None:
-    join(door, tmp_path / "identity")
-    request = x509.load_pem_x509_csr(door.requests[0]["csr"].encode())
+def test_the_request_is_for_a_p256_key_that_only_this_user_reads(endpoint: Endpoint, tmp_path: Path) -> None:
+    join(endpoint, tmp_path / "identity")
+    request = x509.load_pem_x509_csr(endpoint.requests[0]["csr"].encode())
     key = request.public_key()
     assert isinstance(key, ec.EllipticCurvePublicKey)
     assert key.curve.name == "secp256r1"
@@ -248,55 +252,55 @@ def refuse(settings: JoinSettings) -> None:
     raise CannotJoin(faults=[f"the panel has port {settings.dns_port}"])
 
 
-def test_what_contradicts_the_panel_is_refused_before_a_person_has_approved(door: Door, tmp_path: Path) -> None:
+def test_what_contradicts_the_panel_is_refused_before_a_person_has_approved(endpoint: Endpoint, tmp_path: Path) -> None:
     said: list[str] = []
     with pytest.raises(CannotJoin, match="the panel has port 5399"):
-        enroll(door.url, door.code, tmp_path / "identity", say=said.append, check=refuse)
-    assert (len(door.requests), said) == (1, [])
+        enroll(endpoint.url, endpoint.code, tmp_path / "identity", say=said.append, check=refuse)
+    assert (len(endpoint.requests), said) == (1, [])
     # Corrected, the same command goes on with the same request.
-    join(door, tmp_path / "identity")
-    assert len({request["csr"] for request in door.requests}) == 1
+    join(endpoint, tmp_path / "identity")
+    assert len({request["csr"] for request in endpoint.requests}) == 1
 
 
-def again(door: Door, directory: Path, code: str) -> list[str]:
+def again(endpoint: Endpoint, directory: Path, code: str) -> list[str]:
     said: list[str] = []
-    ensure_enrolled(door.url, code, directory, say=said.append, check=lambda settings: None)
+    ensure_enrolled(endpoint.url, code, directory, say=said.append, check=lambda settings: None)
     return said
 
 
-def test_a_server_enrolls_again_with_a_new_code_and_only_with_one(door: Door, tmp_path: Path) -> None:
+def test_a_server_enrolls_again_with_a_new_code_and_only_with_one(endpoint: Endpoint, tmp_path: Path) -> None:
     """It ignored the code once it had an identity, so a node whose certificate had ended got no new one."""
-    identity, door.approved_after = tmp_path / "identity", 0
-    again(door, identity, door.code)
+    identity, endpoint.approved_after = tmp_path / "identity", 0
+    again(endpoint, identity, endpoint.code)
     first = (identity / "node.pem").read_text()
-    assert again(door, identity, door.code) == []
-    assert (len(door.requests), (identity / "node.pem").read_text()) == (1, first)
-    said = again(door, identity, f"other-{door.code}")
-    assert len(door.requests) == 2
+    assert again(endpoint, identity, endpoint.code) == []
+    assert (len(endpoint.requests), (identity / "node.pem").read_text()) == (1, first)
+    said = again(endpoint, identity, f"other-{endpoint.code}")
+    assert len(endpoint.requests) == 2
     assert "This server is now node ns1" in said[0]
     assert (identity / "node.pem").read_text() != first
     assert [path.name for path in tmp_path.iterdir() if path.name.startswith("identity")] == ["identity"]
 
 
-def test_a_refused_code_leaves_the_identity_as_it_was(door: Door, tmp_path: Path) -> None:
-    identity, door.approved_after = tmp_path / "identity", 0
-    again(door, identity, door.code)
+def test_a_refused_code_leaves_the_identity_as_it_was(endpoint: Endpoint, tmp_path: Path) -> None:
+    identity, endpoint.approved_after = tmp_path / "identity", 0
+    again(endpoint, identity, endpoint.code)
     before = {path.name: path.read_bytes() for path in identity.iterdir()}
-    door.answer = lambda body: (403, {"error": "code refused", "message": "This code is unknown."})
+    endpoint.answer = lambda body: (403, {"error": "code refused", "message": "This code is unknown."})
     with pytest.raises(NotEnrolled, match="This code is unknown"):
-        again(door, identity, f"other-{door.code}")
+        again(endpoint, identity, f"other-{endpoint.code}")
     assert {path.name: path.read_bytes() for path in identity.iterdir()} == before
     (identity / CODE_FILE).unlink()  # as an older agent left it: the code may be the one that it joined with
-    assert again(door, identity, door.code)[0].startswith("This server keeps the identity that it has:")
+    assert again(endpoint, identity, endpoint.code)[0].startswith("This server keeps the identity that it has:")
     del before[CODE_FILE]
     assert {path.name: path.read_bytes() for path in identity.iterdir()} == before
 
 
-def test_an_identity_that_was_complete_when_the_power_went_takes_its_place(door: Door, tmp_path: Path) -> None:
-    identity, door.approved_after = tmp_path / "identity", 0
-    again(door, identity, door.code)
+def test_an_identity_that_was_complete_when_the_power_went_takes_its_place(endpoint: Endpoint, tmp_path: Path) -> None:
+    identity, endpoint.approved_after = tmp_path / "identity", 0
+    again(endpoint, identity, endpoint.code)
     identity.rename(tmp_path / "identity.new")
     (tmp_path / "identity.old").mkdir()
-    assert again(door, identity, door.code) == []
+    assert again(endpoint, identity, endpoint.code) == []
     assert (identity / CODE_FILE).exists()
-    assert len(door.requests) == 1
+    assert len(endpoint.requests) == 1
