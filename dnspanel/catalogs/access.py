@@ -1,4 +1,4 @@
-"""Who may know of catalogs of others and set them up, and who of those of ours. The only doors to them."""
+"""Access checks of catalogs: who may know of those of others and set them up, and who of those of ours."""
 
 from django.db.models import QuerySet
 

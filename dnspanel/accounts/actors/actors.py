@@ -60,7 +60,7 @@ class Actor:
         return all(any(right in grant.rights for grant in layer) for layer in self.layers)
 
 
-# Whoever asks a door: a person with or without a session, or a token.
+# For whom an access check decides: a person with or without a session, or a token.
 Person = User | AnonymousUser | Actor
 # Whoever a publication is recorded for; None is nobody: it has every right over records, but passes no rule of
 # approval, freeze, lock or publish hook unless it says under which `SystemRight` it acts.

@@ -1,4 +1,4 @@
-"""The one door for agents that have no certificate yet: `POST /enroll/`, JSON in and out."""
+"""The one endpoint for agents that have no certificate yet: `POST /enroll/`, JSON in and out."""
 
 import json
 from dataclasses import asdict

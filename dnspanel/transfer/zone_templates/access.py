@@ -1,4 +1,4 @@
-"""The only doors to templates: who sees them, and who may make and change them.
+"""Access checks of templates: who sees them, and who may make and change them.
 
 A template of the whole panel is seen by whoever sees zones, one of a team by whoever sees all zones or some of that
 team's. Who may change them is who has the right TEMPLATES over the team's zones, or over all. Whoever sees a template

@@ -12,7 +12,7 @@ from django.utils import timezone
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from dnspanel.texts import gettext, ngettext
-from dnspanel.transfer.zone_templates import access as doors
+from dnspanel.transfer.zone_templates import access as template_access
 from dnspanel.transfer.zone_templates import queries, use
 from dnspanel.transfer.zone_templates.compare import Act, Step
 from dnspanel.transfer.zone_templates.content import variables_stored, version_of
@@ -90,13 +90,13 @@ def tick_of(step: Step) -> str:
 def zone_templates(request: PanelRequest, zone_name: str) -> HttpResponse:
     """List the templates for this zone, and those that it is kept in step with."""
     zone = access.zone_for_editing(request.user, zone_name)
-    templates = list(doors.templates_visible_to(request.user))
+    templates = list(template_access.templates_visible_to(request.user))
     context: dict[str, object] = {
         "links": queries.links_of(zone, request.user),
         "for_zones": [each for each in templates if each.kind == TemplateKind.ZONE],
         "snippets": [each for each in templates if each.kind == TemplateKind.SNIPPET],
         "sets": [each for each in templates if each.kind == TemplateKind.SERVERS],
-        "may_make": doors.may_make_templates(request.user),
+        "may_make": template_access.may_make_templates(request.user),
     }
     return render_zone(request, zone, "records", "zone_templates/zone.html", context)
 
@@ -105,7 +105,7 @@ def zone_templates(request: PanelRequest, zone_name: str) -> HttpResponse:
 def zone_template(request: PanelRequest, zone_name: str, template_id: int) -> HttpResponse:
     """Show a template's variables; a POST previews what it changes here, or drafts what was previewed and ticked."""
     zone = access.zone_for_editing(request.user, zone_name)
-    template = doors.template_for(request.user, template_id)
+    template = template_access.template_for(request.user, template_id)
     link = use.link_of(zone, template)
     variables = variables_stored(version_of(template))
     if request.method != "POST":
@@ -227,7 +227,7 @@ def _show(request: PanelRequest, zone: Zone, applying: Applying, status: int = 2
 def zone_template_unlink(request: PanelRequest, zone_name: str, template_id: int) -> HttpResponse:
     """Keep the zone in step with the template no more."""
     zone = access.zone_for_editing(request.user, zone_name)
-    template = doors.template_for(request.user, template_id)
+    template = template_access.template_for(request.user, template_id)
     use.unlink(zone=zone, template=template, by=request.user, now=timezone.now())
     messages.success(
         request,

@@ -183,7 +183,7 @@ def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCa
 
 
 def attention_of(reader: Drafter, now: datetime) -> Attention:
-    """What a person is told at the door: requests that wait for them, their own that failed, and freezes of all zones.
+    """Return what a person sees first: requests that wait for them, their own that failed, and freezes of all zones.
 
     One query where there is nothing.
     """

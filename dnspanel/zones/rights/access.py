@@ -1,4 +1,4 @@
-"""The only doors to zones, for people and tokens alike: each one checks what the actor may do.
+"""Access checks of zones, for people and tokens alike: each one opens a zone if the actor is allowed to.
 
 Faces open zones here. What a change does to each RRset is only known where it
 is planned, so the verbs that publish ask `refuse_changes` themselves.

@@ -30,7 +30,7 @@ CROSS JOIN LATERAL (SELECT name, id FROM zones_zone WHERE deleted_at IS NULL AND
 
 
 def living_zone(name: str, relations: tuple[str, ...] = ()) -> Zone | None:
-    """The zone of this canonical name that is not deleted. One query. For the doors: anybody may get it here.
+    """The zone of this canonical name that is not deleted. One query. For the access checks: anybody may get it here.
 
     With what belongs to it: `relations` are names of one-to-one relations, `__` before a foreign key of one. It is as
     after Django's `select_related`, which makes the text of such a statement anew each time, for longer than PostgreSQL

@@ -54,7 +54,7 @@ class Caller(StrEnum):
     APPROVER = "another administrator's"  # who asked for nothing, and owns nothing
 
 
-# They get no further than the door.
+# They get no further than the access check.
 STRANGERS = (
     Caller.NOBODY,
     Caller.HALF_SIGNED_IN,

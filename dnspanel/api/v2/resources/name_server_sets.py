@@ -16,7 +16,7 @@ from dnspanel.api.v2.http.pages import page_by_id, page_request
 from dnspanel.api.v2.http.view import V2View
 from dnspanel.api.v2.resources.templates import team_of_body
 from dnspanel.api.v2.schema.fields import LARGEST_ID, PAGED, Flag, Integer, Shape, Text, page_of, read, stamp
-from dnspanel.transfer.zone_templates import access as doors
+from dnspanel.transfer.zone_templates import access as template_access
 from dnspanel.transfer.zone_templates import edit
 from dnspanel.transfer.zone_templates.queries import FollowedSet, set_of
 from dnspanel.transfer.zone_templates.servers import (
@@ -112,7 +112,7 @@ class NameServerSets(V2View):
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
-        return page_by_id(request, page, doors.sets_visible_to(actor), _listed)
+        return page_by_id(request, page, template_access.sets_visible_to(actor), _listed)
 
     @extend_schema(
         operation_id="createNameServerSet",
@@ -249,7 +249,7 @@ def _followed_json(followed: FollowedSet | None) -> dict[str, Any]:
 def _door(request: Request, set_id: int) -> ZoneTemplate:
     actor = actor_in(request)
     access.require(actor, Permission.READ)
-    return doors.set_for(actor, set_id)
+    return template_access.set_for(actor, set_id)
 
 
 def _content(values: Mapping[str, Any]) -> edit.Text:

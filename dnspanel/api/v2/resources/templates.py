@@ -39,7 +39,7 @@ from dnspanel.api.v2.schema.fields import (
 from dnspanel.api.v2.schema.parameters import WRITING
 from dnspanel.api.v2.schema.publication_serializers import LOST, WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import ChangeSerializer, PlansSerializer, TermsSerializer
-from dnspanel.transfer.zone_templates import access as doors
+from dnspanel.transfer.zone_templates import access as template_access
 from dnspanel.transfer.zone_templates import edit, use
 from dnspanel.transfer.zone_templates.compare import Act, Step
 from dnspanel.zones.acting import Acting
@@ -167,7 +167,7 @@ class Templates(V2View):
         """
         page, actor = page_request(request, int), actor_in(request)
         access.require(actor, Permission.READ)
-        return page_by_id(request, page, doors.templates_visible_to(actor), each_as(template_json))
+        return page_by_id(request, page, template_access.templates_visible_to(actor), each_as(template_json))
 
     @extend_schema(operation_id="createTemplate", request=NewTemplateSerializer, responses={201: TemplateSerializer})
     def post(self, request: Request) -> HttpResponse:
@@ -362,7 +362,7 @@ def step_json(step: Step) -> dict[str, Any]:
 def _door(request: Request, template_id: int) -> ZoneTemplate:
     actor = actor_in(request)
     access.require(actor, Permission.READ)
-    return doors.template_for(actor, template_id)
+    return template_access.template_for(actor, template_id)
 
 
 def team_of_body(team_id: int | None) -> Team | None:
@@ -384,7 +384,7 @@ def _content(values: Mapping[str, Any]) -> edit.Text:
 
 
 def _using(actor: Actor, body: Mapping[str, Any]) -> use.Using:
-    found = doors.templates_visible_to(actor).filter(pk=body["template"]).first()
+    found = template_access.templates_visible_to(actor).filter(pk=body["template"]).first()
     if found is None:
         raise bad_value("/template", "There is no such template.")
     if body["version"] is not None and body["version"] > found.version:

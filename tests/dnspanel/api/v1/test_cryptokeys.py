@@ -1,4 +1,4 @@
-"""DNSSEC keys over HTTP: doors, quota, bad bodies, what is noted. Answers are compared in `tests/oracle`."""
+"""DNSSEC keys over HTTP: access checks, quota, bad bodies, what is noted. Answers are compared in `tests/oracle`."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""The door for agents, as an agent sees it."""
+"""The endpoint for agents, as an agent sees it."""
 
 import json
 from typing import Any

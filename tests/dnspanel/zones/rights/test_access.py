@@ -1,4 +1,4 @@
-"""The doors to a zone."""
+"""The access checks of a zone."""
 
 from datetime import timedelta
 
@@ -35,9 +35,9 @@ def test_a_reader_who_edits_is_told_which_permission_lacks(charlie: User, zone: 
 
 
 def test_a_stranger_learns_nothing(dora: AnonymousUser, zone: Zone) -> None:
-    for door in (access.zone_for_reading, access.zone_for_editing):
+    for check in (access.zone_for_reading, access.zone_for_editing):
         with pytest.raises(access.Unknown):
-            door(dora, ZONE)
+            check(dora, ZONE)
     assert not access.zones_visible_to(dora).exists()
 
 
