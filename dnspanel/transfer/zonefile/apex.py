@@ -107,9 +107,7 @@ def _stated(sheet: Sheet, include: Include) -> _Stated:
         if match is not None:
             owner = match[1]
             if owner and (
-                _is_dotless(sheet, owner, base)
-                if not origin
-                else is_dotless and _parsed(f"{owner}.", names.ROOT) == origin
+                _repeats(owner, origin, base, is_dotless=is_dotless) if origin else _is_dotless(sheet, owner, base)
             ):
                 is_dotless, owner = True, owner + "."
             origin = origin or base
@@ -132,6 +130,17 @@ def _is_dotless(sheet: Sheet, word: str, base: str) -> bool:
     if not name or name == base or "." not in word or sheet.document.zone:
         return bool(name) and name == base
     return not base or base.encode() not in sheet.document.text.lower()
+
+
+def _repeats(owner: str, origin: str, base: str, *, is_dotless: bool) -> bool:
+    """Return whether the SOA's owner is the origin once more, without the final dot.
+
+    Below `$ORIGIN example.test.`, `example.test` would be `example.test.example.test.`, which is meant only where the
+    file's name says so. A single label may well repeat: `com.com.` is a zone.
+    """
+    if _parsed(f"{owner}.", names.ROOT) != origin:
+        return False
+    return is_dotless or ("." in owner and base != _parsed(owner, origin))
 
 
 def _lines(sheet: Sheet, include: Include, depth: int) -> Iterator[tuple[int, str]]:

@@ -152,6 +152,7 @@ def test_the_owner_of_the_soa_may_lack_its_final_dot(path: str, zone: str, ns: s
         "$TTL 60\n$ORIGIN example.test ; the zone\n\n@ IN ",
         "$ORIGIN example.test\nexample.test. ",
         "$ORIGIN example.test\nexample.test ",
+        "$ORIGIN example.test.\nexample.test ",
     ],
 )
 def test_the_origin_may_lack_its_final_dot(path: str, zone: str, head: str) -> None:
@@ -167,6 +168,9 @@ def test_an_owner_that_is_relative_to_the_name_of_the_file_stays_relative() -> N
     found = read(text, path="example.test.zone")
     assert (found.name, found.records) == ("sub.dept.example.test.", 2)
     assert "zone-name-dot" not in [fault.code for fault in found.faults]
+    twice = read(f"$ORIGIN example.test.\nexample.test 60 {NAMED}", path="example.test.example.test.zone")
+    assert twice.name == "example.test.example.test."
+    assert read(f"$ORIGIN com.\ncom 60 {NAMED}").name == "com.com."
     found = read(f"@ 60 {NAMED}x.example.test 60 A 192.0.2.1\n", zone="example.test.")
     assert [each.name for each in found.rrsets][-1] == "x.example.test.example.test."
     assert [fault.code for fault in found.faults] == ["doubled-name"], "the file states its zone as it should"
