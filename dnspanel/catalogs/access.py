@@ -1,4 +1,4 @@
-"""Access checks of catalogs: who may know of those of others and set them up, and who of those of ours."""
+"""Access checks of catalogs: reading and setting up consumer catalogs, and reading producer catalogs."""
 
 from django.db.models import QuerySet
 
@@ -15,13 +15,13 @@ NEEDED = (Right.CREATE_ZONE, Right.ADD, Right.SETTINGS, Right.DELETE_ZONE)
 
 
 def catalogs_visible_to(person: Person) -> QuerySet[Catalog]:
-    """All catalogs that are followed, for who may see nodes; raises Forbidden for anybody else."""
+    """Select all consumer catalogs. Raise Forbidden if the person may not see nodes."""
     require(person, Permission.FLEET)
     return Catalog.objects.filter(zone__deleted_at=None).select_related("zone", "zone__transferred")
 
 
 def catalog_for(person: Person, pk: int) -> Catalog:
-    """The catalog with this id; raises Forbidden, or CatalogUnknown."""
+    """Return the consumer catalog with this id. Raise Forbidden, or CatalogUnknown."""
     found = catalogs_visible_to(person).filter(pk=pk).first()
     if found is None:
         raise CatalogUnknown
@@ -29,13 +29,13 @@ def catalog_for(person: Person, pk: int) -> Catalog:
 
 
 def may_set_up(person: Person) -> bool:
-    """Whether this person may have catalogs followed."""
+    """Return True if the person is allowed to set up consumer catalogs."""
     actor = actor_of(person)
     return actor is not None and can(actor, Permission.NODES) and all(map(actor.may_everywhere, NEEDED))
 
 
 def require_set_up(person: Person) -> Actor:
-    """The actor, if it may have catalogs followed; raises Forbidden."""
+    """Return the actor if it is allowed to set up consumer catalogs. Raise Forbidden otherwise."""
     actor = actor_of(person)
     if actor is None or not may_set_up(person):
         raise Forbidden(Permission.NODES)
@@ -43,7 +43,7 @@ def require_set_up(person: Person) -> Actor:
 
 
 def listings_visible_to(person: Person, catalog: Catalog) -> QuerySet[Listing]:
-    """The zones that a catalog names, as far as this person may know of them."""
+    """Select the zones that a catalog lists and that the person is allowed to see."""
     listings = Listing.objects.filter(catalog=catalog).select_related("zone", "zone__transferred")
     actor = actor_of(person)
     if actor is not None and actor.may_everywhere(Right.READ):
@@ -52,12 +52,15 @@ def listings_visible_to(person: Person, catalog: Catalog) -> QuerySet[Listing]:
 
 
 def producers_visible_to(person: Person) -> QuerySet[Producer]:
-    """The catalogs of ours that this person may know of, as of any zone."""
+    """Select the producer catalogs that the person is allowed to see."""
     return Producer.objects.filter(zone__in=zones_visible_to(person)).select_related("zone")
 
 
 def producer_for(person: Person, zone_name: str) -> Producer:
-    """The catalog of ours of this name; raises Unknown, or CatalogUnknown where the zone is none."""
+    """Return the producer catalog of this name.
+
+    Raise Unknown, or CatalogUnknown if the zone isn't a producer catalog.
+    """
     found = Producer.objects.filter(zone=zone_for_reading(person, zone_name)).select_related("zone").first()
     if found is None:
         raise CatalogUnknown
@@ -65,6 +68,6 @@ def producer_for(person: Person, zone_name: str) -> Producer:
 
 
 def produced_visible_to(person: Person, producer: Producer) -> QuerySet[Produced]:
-    """What is in a catalog of ours, zones in the trash too, as far as this person may know of them."""
+    """Select the members of a producer catalog that the person is allowed to see, including zones in the trash."""
     found = Produced.objects.filter(catalog=producer.pk).select_related("zone")
     return found.filter(zone__in=zones_within_reach(person, Right.READ))

@@ -16,7 +16,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class CatalogInputs:
-    """The catalogs about which somebody is to be told."""
+    """The catalogs with an alert."""
 
     catalogs: tuple[CatalogTrouble, ...] = ()
 

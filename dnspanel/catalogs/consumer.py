@@ -1,7 +1,7 @@
-"""A catalog's turn: its members become the zones that it names, as RFC 9432 has it. Verbs.
+"""A consumer catalog's turn: create, change and remove its member zones (RFC 9432). Verbs.
 
-By the panel itself. So many zones are made, removed or changed in a turn; the next turn goes on. Whatever is wrong with
-the catalog as a whole changes nothing; whatever is wrong with one member leaves that one alone.
+The panel itself is the author. A turn makes a limited number of changes; the next turn continues. A fault of the
+whole catalog changes nothing. A fault of one member affects only that member.
 """
 
 import logging
@@ -41,7 +41,7 @@ logger = logging.getLogger(__name__)
 
 
 def catalogs_due(now: datetime) -> list[int]:
-    """The ids of those that changed since they were followed, or are to be looked at again."""
+    """Return the ids of catalogs that changed since their last turn or are due for a check."""
     changed = ~Q(followed=F("zone__revision"))
     found = Catalog.objects.filter(
         changed | Q(due_at__lte=now), zone__deleted_at=None, zone__transferred__serial__gte=0
@@ -50,12 +50,13 @@ def catalogs_due(now: datetime) -> list[int]:
 
 
 def take_turn(*, catalog_id: int, now: datetime) -> bool:
-    """The members are nearer to what the catalog names; whether something is left to do. Twice or late does no harm.
+    """Bring the catalog's members closer to its list. Return True if work is left. It is safe to run twice or late.
 
-    1. A catalog that is broken changes nothing, and that is told.
-    2. Members that left are removed; too many at once are kept until a person confirms it.
-    3. A member under another label begins anew.
-    4. Zones that it names are made, or move here from a catalog that says so; a name that is here already is not taken.
+    1. A broken catalog changes nothing and raises an alert.
+    2. Members that left are removed. If there are too many at once, they stay until a person confirms the removal.
+    3. A member under another label is transferred again from scratch.
+    4. Zones that the catalog lists are created, or move here from a catalog that allows it. A zone that exists already
+       is not taken.
     5. Each member gets the terms of its group.
     """
     catalog = Catalog.objects.select_related("zone", "zone__transferred", "team").filter(pk=catalog_id).first()
@@ -83,7 +84,7 @@ def take_turn(*, catalog_id: int, now: datetime) -> bool:
 
 
 def _members(zone: Zone) -> list[Member]:
-    """What the catalog names; raises BadCatalog."""
+    """Return the members that the catalog zone lists. Raise BadCatalog."""
     types = (rdtypes.PTR, rdtypes.TXT)
     rows = RRset.objects.filter(zone=zone, type__in=types).values_list("name", "type", "rdata")
     records = (Record(name, type, text) for name, type, rdata in rows.iterator(2_000) for text in rdata)
@@ -101,7 +102,7 @@ def _known(catalog: Catalog) -> dict[str, Known]:
 
 
 def _remove(turn: Turn, leaving: Collection[str]) -> None:
-    """Zones that left are in the trash; one that was taken over meanwhile is nobody's member any more."""
+    """Delete zones that left the catalog. A zone that was taken over since only stops being a member."""
     here = Listing.objects.filter(catalog=turn.catalog, zone_name__in=leaving, state=State.MEMBER)
     here.filter(zone__transferred_from="").delete()
     rows = list(here.select_related("zone").order_by("zone_name")[: BATCH + 1])
@@ -132,7 +133,7 @@ def _remove(turn: Turn, leaving: Collection[str]) -> None:
 
 
 def _reset(turn: Turn, plan: Plan) -> None:
-    """What is noted of members is what the catalog says now; one with another label is transferred anew."""
+    """Update the noted columns of members. Transfer a member with another label from scratch."""
     changed = [*dict.fromkeys([*plan.reset, *plan.retold])]
     anew = set(plan.reset)
     turn.left |= len(changed) > BATCH
@@ -146,7 +147,7 @@ def _reset(turn: Turn, plan: Plan) -> None:
 
 
 def _naming(member: Member) -> dict[str, Any]:
-    """The columns of how a catalog names a member."""
+    """Return the columns that describe how a catalog lists a member."""
     return {"label": member.label, "groups": list(member.groups), "coo": member.coo}
 
 
@@ -156,14 +157,17 @@ def _set(row: Listing, columns: Mapping[str, Any]) -> None:
 
 
 def _begin_anew(zone_ids: Collection[int | None], now: datetime) -> None:
-    """All of these zones is transferred, whatever their serials, as if they had never been here."""
+    """Transfer these zones completely, whatever their serials, as if they had never been here."""
     found = TransferredZone.objects.filter(pk__in=[pk for pk in zone_ids if pk is not None])
     if found.exclude(zone__transferred_from="").update(serial=None, revision=None, wants_all=True, due_at=now):
         primaries.wake_on_commit()
 
 
 def _take(turn: Turn, coming: Sequence[str]) -> None:
-    """The zones that are named and not here are made, or move from another catalog, or it is noted why not."""
+    """Create the listed zones that are missing, or move them here from another catalog.
+
+    Note the reason if that is refused.
+    """
     refused: dict[str, tuple[State, str]] = {}
     free: list[str] = []
     turn.members = _members_here(turn)
@@ -203,7 +207,7 @@ def _take(turn: Turn, coming: Sequence[str]) -> None:
 
 
 def _take_from(turn: Turn, row: Listing, refused: dict[str, tuple[State, str]]) -> None:
-    """A member of another catalog, which says that it may go to this one, is a member of this one (section 4.3.1)."""
+    """Move a member of another catalog to this one if the other catalog allows it (RFC 9432, section 4.3.1)."""
     name, member, other = row.zone_name, turn.listed[row.zone_name], row.catalog.zone.name
     if row.coo != turn.name:
         if member.coo == other:
@@ -229,7 +233,7 @@ def _take_from(turn: Turn, row: Listing, refused: dict[str, tuple[State, str]]) 
 
 
 def _make(turn: Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]) -> None:
-    """The zones wait for their first transfers, from where the rules of their groups say."""
+    """Create zones that wait for their first transfers. The rules of their groups say from where."""
     by_rule: dict[int | None, list[str]] = {}
     for name in free:
         by_rule.setdefault(turn.rule_for(turn.listed[name].groups), []).append(name)
@@ -256,7 +260,7 @@ def _make(turn: Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]
                 break
             refused |= {name: (State.REFUSED, own[name]) for name in fitting if name in own}
             if not own.keys() & set(fitting):
-                turn.left = True  # somebody else was first; the next turn sees it
+                turn.left = True  # another worker was first; the next turn sees it
                 break
             fitting = [name for name in fitting if name not in own]
 
@@ -283,7 +287,8 @@ def _make_all(turn: Turn, new: Sequence[str], rule: Rule | None, team: Team | No
             )
             for name in new
         )
-        # Last: whoever makes a zone beside these waits from here to the commit, and then sees them.
+        # Last: a transaction that creates a zone at the same time waits from here to the commit, and then sees these
+        # zones.
         nesting.lock_names()
         if near := _refusals_near(turn, new, own=ids.values()):
             raise NamesRefused({name: NameRefused(name, reason) for name, reason in near.items()})
@@ -302,9 +307,9 @@ def _make_all(turn: Turn, new: Sequence[str], rule: Rule | None, team: Team | No
 
 
 def _members_here(turn: Turn) -> set[int]:
-    """The ids of the catalog's members, and of those of other catalogs that are on their way to it.
+    """Return the ids of the catalog's members and of members of other catalogs on their way to it.
 
-    A member that was taken over is edited here: its names are not the catalog's any more.
+    A member that was taken over is edited here, so the catalog no longer covers its names.
     """
     rows = Listing.objects.filter(state=State.MEMBER, zone__deleted_at=None).exclude(zone__transferred_from="")
     coming = rows.filter(coo=turn.name).values_list("zone_name", "zone")
@@ -321,11 +326,11 @@ def _refusals_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) ->
 
 
 def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> dict[str, str]:
-    """Return why some of these names are not taken: the closest zone above them, or a zone below, is no member.
+    """Return why some of these names are refused: the closest zone above, or a zone below, isn't a member.
 
-    Whoever writes the catalog would else answer for names of zones that they have nothing to do with, as
-    `_acme-challenge` of any zone here. A zone that is named in *Members lie below* was given to them, or the part of
-    it that is named there. Catalog zones are at no node, so nothing is taken from them.
+    Without this check the catalog's author could answer for names of unrelated zones here, such as `_acme-challenge`. A
+    zone listed in *Members lie below* allows it for that zone, or for the part of the zone listed there. Catalog zones
+    are on no node, so they lose no names.
     """
     within = turn.catalog.within
     catalogs = set(Catalog.objects.filter(zone__deleted_at=None).values_list("pk", flat=True))
@@ -344,7 +349,7 @@ def _others_near(turn: Turn, new: Sequence[str], own: Collection[int] = ()) -> d
 
 
 def _note_refused(turn: Turn, refused: Mapping[str, tuple[State, str]]) -> None:
-    """What is not taken is noted with the reason, since when that is so; what is noted like that is not written."""
+    """Note refused members with the reason and the time. A member that is already noted like this is not written."""
     for part in _parts(list(refused)):
         known = {row.zone_name: row for row in Listing.objects.filter(catalog=turn.catalog, zone_name__in=part)}
         new: list[Listing] = []

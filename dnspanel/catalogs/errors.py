@@ -11,7 +11,7 @@ from dnspanel.texts import gettext
 
 
 class CatalogError(Exception):
-    """Something about a catalog that a person can read and mend."""
+    """The base of errors about catalogs. A person can read and fix each of them."""
 
 
 class CatalogUnknown(CatalogError):

@@ -21,7 +21,7 @@ from dnspanel.zones.settings.settings_of_zone import change_settings
 
 
 def give_terms(turn: Turn) -> None:
-    """Each member comes from where the rule of its groups says, and has its team and tags; so many in a turn."""
+    """Give members the primaries of their group's rule, and their team and tags. A turn changes a limited number."""
     here = Listing.objects.filter(catalog=turn.catalog, state=State.MEMBER, zone__deleted_at=None)
     _give_rules(turn, here)
     for rule in (None, *turn.rules.values()):
@@ -101,7 +101,7 @@ def _give_settings(turn: Turn, of_rule: QuerySet[Listing], rule: Rule | None) ->
 
 
 def columns_of(catalog: Catalog, rule: Rule | None) -> dict[str, Any]:
-    """From where members come: where their rule says, else where the catalog zone comes from."""
+    """Return the columns with the members' primaries: those of the rule, or else those of the catalog zone."""
     return primaries.columns_of(rule if rule is not None and rule.addresses else catalog.zone.transferred)
 
 

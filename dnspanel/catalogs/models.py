@@ -11,26 +11,26 @@ from dnspanel.zones.models import Zone
 
 
 class Catalog(models.Model):
-    """A catalog zone that is transferred from somebody's server, and what becomes of its members.
+    """A consumer catalog: a catalog zone transferred from another server, and the terms of its members.
 
-    The zone itself says from where it comes, and how far it is (`TransferredZone`).
+    The primaries and the transfer state are those of the zone (`TransferredZone`).
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="catalog")
-    # What its members get for which no rule says anything.
+    # Terms of members without a matching rule.
     team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
     tags = ArrayField(models.TextField(), default=list)
     within = ArrayField(models.TextField(), default=list)  # names below which members may lie; empty: any
     most_members = models.IntegerField(default=1_000)
     most_lost = models.SmallIntegerField(default=20)  # percent of the members that may leave at once
     created_at = models.DateTimeField()
-    followed = models.IntegerField(default=0)  # the revision of the zone of which its members are
+    followed = models.IntegerField(default=0)  # the revision of the catalog zone that the members follow
     due_at = models.DateTimeField(null=True)  # when it is looked at next, though nothing of it changed
     listed = models.IntegerField(default=0)  # members that it names
     # Why nothing of it is taken, and since when.
     broken_since = models.DateTimeField(null=True)
     broken_reason = MessageField(blank=True, default="")
-    # Members that left and are kept, until somebody confirms that for the revision in which they did.
+    # Members that left stay until a person confirms the removal for that revision.
     kept_since = models.DateTimeField(null=True)
     kept_count = models.IntegerField(default=0)
     kept_revision = models.IntegerField(null=True)
@@ -98,17 +98,17 @@ class Producer(models.Model):
 
 
 class Produced(models.Model):
-    """A zone that is in a catalog of ours, and the label of its record there; `producer` writes it.
+    """A member of a producer catalog, and the label of its record there. `producer` writes this table.
 
-    A trigger (migration 0003) notes a zone whose tags change, that goes to the trash or comes back, and gives one that
-    goes another label: whoever follows the catalog begins it anew, should it come back.
+    A trigger (migration 0003) notes a zone whose tags change, or that is deleted or restored. The trigger also changes
+    the label of a deleted zone, so that consumers of the catalog start from scratch if the zone is restored.
     """
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="produced")
     catalog = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+")
     label = models.CharField(max_length=32, unique=True)
     moved = models.BooleanField(default=False, db_default=False)  # and the catalog has not counted it yet
-    ttl = models.SmallIntegerField(default=0, db_default=0)  # of that record, which comes anew by another one
+    ttl = models.SmallIntegerField(default=0, db_default=0)  # TTL of the record; another one publishes it again
 
     class Meta:
         indexes = [models.Index(fields=["catalog"], condition=Q(moved=True), name="produced_moved")]
@@ -120,7 +120,7 @@ class LeaveStep(models.IntegerChoices):
     SAID = 0, "said"  # the first says where it goes
     ARRIVED = 1, "arrived"  # and the other one names it
     GONE = 2, "gone"  # and the first does not any more
-    ANEW = 3, "anew"  # and the other one names it anew
+    ANEW = 3, "anew"  # and the other catalog lists the zone again, with another TTL
 
 
 class Leaving(models.Model):

@@ -1,4 +1,4 @@
-"""Reads about catalogs of ours: how each stands, and its members page by page."""
+"""Reads about producer catalogs: the state of each, and its members page by page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -34,7 +34,8 @@ class ProducerRow:
 
 @dataclass(frozen=True, slots=True)
 class _Way:
-    """How many zones went from one catalog into another one, and when the last of them was told of, or will be."""
+    """The number of zones that moved from one catalog to another, and the last time at which consumers were
+    notified."""
 
     catalog: int
     entered: int
@@ -56,12 +57,12 @@ class MemberRow:
 
 
 def producer_rows(person: Person) -> list[ProducerRow]:
-    """Every one that the person may know of, by name, by three queries: they are few."""
+    """Return the producer catalogs that the person is allowed to see, by name. Three queries: catalogs are few."""
     return rows_of_ours(list(producers_visible_to(person).order_by("zone__name")))
 
 
 def rows_of_ours(producers: Sequence[Producer]) -> list[ProducerRow]:
-    """Each of these, by two queries."""
+    """Return a row for each of these catalogs, by two queries."""
     ids = [each.pk for each in producers]
     living = Q(zone__deleted_at=None)
     counted = (
@@ -96,7 +97,7 @@ def rows_of_ours(producers: Sequence[Producer]) -> list[ProducerRow]:
 
 
 def _ways(ids: Sequence[int]) -> list[_Way]:
-    """How many zones went from and into these catalogs, from each into each."""
+    """Count the zones that moved from and to these catalogs, for each pair of catalogs."""
     found = still_named().filter(Q(catalog__in=ids) | Q(entered__in=ids, way=LeaveStep.SAID)).order_by()
     pairs = found.values("catalog", "entered", "way")
     return [_Way(**row) for row in pairs.annotate(zones=Count("pk"), told_at=Max(Coalesce("told_at", Now())))]
@@ -105,7 +106,10 @@ def _ways(ids: Sequence[int]) -> list[_Way]:
 def member_rows(
     person: Person, producer: Producer, *, search: str = "", after: str = "", limit: int = 50
 ) -> list[MemberRow]:
-    """What is in it that the person may know of, by name, with names after `after` that begin with `search`."""
+    """Return the catalog's members that the person is allowed to see, by name.
+
+    Names come after `after` and begin with `search`.
+    """
     found = produced_visible_to(person, producer).order_by("zone__name", "pk")
     if search:
         found = found.filter(zone__name__startswith=search)
@@ -113,6 +117,6 @@ def member_rows(
 
 
 def member_row(producer: Producer, produced: Produced) -> MemberRow:
-    """One of them."""
+    """Return the row of one member, with its group."""
     group = next((tag for tag in producer.group_tags if tag in produced.zone.tags), "")
     return MemberRow(produced, group)

@@ -1,18 +1,18 @@
-"""Zones on their way from one catalog of ours into another one (change of ownership, RFC 9432, section 4.3.1). Verbs.
+"""Zones that move from one producer catalog to another (change of ownership, RFC 9432, section 4.3.1). Verbs.
 
-The catalog that a zone left goes on naming it for SAYS_WHERE, and says which one has it now (`coo`); that one names it,
-under the same label, once readers of the first have had UNTIL_READ to learn so. Then whoever follows both goes on with
-what it has. A row on LeaveStep.SAID is of the last catalog that named the zone without `coo`: a zone has at most one of
-them.
+The old catalog keeps listing the zone for SAYS_WHERE and names the new catalog (`coo`). The new catalog lists the zone
+under the same label after UNTIL_READ, the time that consumers of the old one have to learn of the change. Consumers of
+both then keep the zone's content. A row on LeaveStep.SAID belongs to the last catalog that listed the zone without
+`coo`: a zone has at most one such row.
 
-Knot DNS knows no `coo`: it passes over the second catalog's record, and drops the zone once the first does. Then that
-record comes anew, as the same but for its TTL, which means nothing to anybody: once those that are told of changes know
-that the first has dropped it, and after UNTIL_READ for all others. Knot passes over this too unless it gets all of the
-catalog (`gateway.ixfr`).
+Knot DNS doesn't know `coo`: it ignores the new catalog's record, and drops the zone once the old catalog does. Then
+that record is published again with another TTL, which has no meaning in a catalog. This happens once notified consumers
+know that the old catalog dropped the zone, and after UNTIL_READ for all others. Knot ignores this too unless it gets
+the whole catalog (`gateway.ixfr`).
 
-A zone that goes back while the catalog still names it is named there as before if it has not arrived elsewhere; else
-it comes under another label, once the one that it leaves has said so: BIND takes no zone back under a label that it
-knows already.
+A zone that returns while the old catalog still lists it is listed there as before if it has not arrived elsewhere.
+Otherwise it gets another label, after the catalog that it leaves has said so: BIND takes no zone back under a label
+that it knows already.
 """
 
 from collections.abc import Collection, Sequence
@@ -27,7 +27,7 @@ from dnspanel.secondaries.members import SAYS_WHERE, UNTIL_READ
 from dnspanel.zones.models import RRset, Zone
 from replication.dns import rdtypes
 
-# Who is told of changes has fetched what a catalog says after so long.
+# Notified consumers have fetched a catalog's change after this time.
 UNTIL_NOTIFIED = timedelta(seconds=5)
 
 # One statement. It reads nothing if nothing changed and nothing is on its way. The numbers are those of `LeaveStep`.
@@ -70,9 +70,9 @@ UPDATE catalogs_producer SET moves = moves + 1 WHERE zone_id IN (
 
 
 def take_steps(*, now: datetime) -> None:
-    """Catalogs of which a zone changed have that to follow; so has one that a zone arrives in, or that drops it.
+    """Mark catalogs that have to be rewritten: a zone of theirs changed, arrives, or is dropped.
 
-    A catalog has said so once it follows all that moved; what is in the trash says nothing to anybody.
+    A catalog has published a move once it follows all moved zones. A catalog in the trash publishes nothing.
     """
     with connection.cursor() as cursor:
         moments = {"notified": now - UNTIL_NOTIFIED, "read": now - UNTIL_READ, "over": now - SAYS_WHERE}
@@ -80,12 +80,12 @@ def take_steps(*, now: datetime) -> None:
 
 
 def locked_of(zones: Collection[Zone]) -> list[Leaving]:
-    """What catalogs still name of these zones; nobody else changes it until the transaction ends."""
+    """Lock and return the rows of catalogs that still list these zones."""
     return list(Leaving.objects.select_for_update().filter(zone__in=zones).order_by("pk"))
 
 
 def end(rows: Collection[Leaving]) -> None:
-    """The zones are in no catalog any more, and none is to name them."""
+    """Delete these rows: no catalog lists the zones any longer."""
     if rows:
         Leaving.objects.filter(pk__in=[row.pk for row in rows]).delete()
 
@@ -93,10 +93,10 @@ def end(rows: Collection[Leaving]) -> None:
 def send(
     *, left: Sequence[Produced], rows: Sequence[Leaving], silent: Collection[int], entered: int, now: datetime
 ) -> dict[int, str]:
-    """The zones of `left`, which say where they were, are on their way into a catalog; returns the label of each there.
+    """Move the zones of `left` to another catalog with a change of ownership. Return the label of each zone there.
 
-    `rows` are all that there are of these zones (`locked_of`); `silent` are catalogs that say nothing to anybody.
-    Without a label is a zone that has to have another one there. By the same statements, however many they are.
+    `rows` are all rows of these zones (`locked_of`). `silent` are catalogs that publish nothing. A zone that needs
+    another label is missing from the result. The number of statements does not depend on the number of zones.
     """
     holding = {row.zone_id: row for row in rows if row.way == LeaveStep.SAID}
     there = {row.zone_id: row for row in rows if row.catalog_id == entered}
@@ -125,22 +125,23 @@ def send(
 
 
 def still_named() -> QuerySet[Leaving]:
-    """The zones that catalogs still name which they left, but those that are in them again."""
+    """Select zones that a catalog still lists after they left, except zones that returned to it."""
     return Leaving.objects.filter(zone__deleted_at=None, way__in=(LeaveStep.SAID, LeaveStep.ARRIVED)).exclude(
         zone__produced__catalog=F("catalog")
     )
 
 
 def most_on_their_way(catalog_ids: Collection[int]) -> int:
-    """How many zones that of these catalogs still names which most of them left."""
+    """Return the largest number of left zones that any of these catalogs still lists."""
     counted = Leaving.objects.filter(catalog__in=catalog_ids).order_by().values("catalog").annotate(rows=Count("pk"))
     return max((row["rows"] for row in counted), default=0)
 
 
 def _named(left: Sequence[Produced]) -> set[int]:
-    """The ids of those of these zones that their catalogs name so far: what nobody was told of leaves without a word.
+    """Return the ids of these zones that their catalogs list so far. Other zones can leave without a change of
+    ownership.
 
-    Those in the trash are not: no catalog names them once it is looked at.
+    Zones in the trash are left out: no catalog lists them after its next check.
     """
     if not left:
         return set()

@@ -11,7 +11,7 @@ FEW = 5
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """A member as it was noted; `is_here`: its zone is here by this catalog."""
+    """A member as noted at the last turn. `is_here`: this catalog created its zone."""
 
     label: str
     groups: tuple[str, ...]
@@ -21,13 +21,14 @@ class Known:
 
 @dataclass(frozen=True, slots=True)
 class Plan:
-    """Names: which leave, which may come, which begin anew under another label, and of which something else is new.
+    """Names of members by what happens to them: they leave, may come, start again under another label, or change
+    otherwise.
 
-    `keeps`: so many would leave that a person has to confirm it.
+    `keeps`: so many members would leave that a person must confirm the removal.
     """
 
     leave: tuple[str, ...]
-    forget: tuple[str, ...]  # named no more, and never here
+    forget: tuple[str, ...]  # not listed any longer, and never here
     come: tuple[str, ...]
     reset: tuple[str, ...]
     retold: tuple[str, ...]
@@ -37,7 +38,7 @@ class Plan:
 def plan_members(
     listed: Mapping[str, Member], known: Mapping[str, Known], *, most_lost: int, is_confirmed: bool
 ) -> Plan:
-    """How the members become those that are listed."""
+    """Plan how the known members become the listed members."""
     here = {name for name, each in known.items() if each.is_here}
     leave = tuple(sorted(here - listed.keys()))
     stay = sorted(here & listed.keys())
@@ -54,10 +55,10 @@ def plan_members(
 
 
 def most_leaving(members: int, most_lost: int) -> int:
-    """How many of so many members may leave at once."""
+    """Return how many of these members may leave at once."""
     return members if most_lost == 100 else max(FEW, members * most_lost // 100)
 
 
 def rule_of(groups: Collection[str], rules: Collection[tuple[int, str]]) -> int | None:
-    """The id of the first rule (id, group) about one of the groups; None: what the catalog says of all."""
+    """Return the id of the first rule (id, group) for one of the groups. None: the catalog's own terms apply."""
     return next((pk for pk, group in rules if group in groups), None)

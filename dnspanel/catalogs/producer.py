@@ -1,11 +1,12 @@
-"""Catalogs of ours (RFC 9432): a zone here says which zones are in it. Verbs.
+"""Producer catalogs (RFC 9432): a zone here that lists its member zones. Verbs.
 
-No node has it, and nobody edits it: it follows its members. Who transfers it is said of it as of any zone: by TSIG keys
-or networks that it is open to, or as a zone by name of a secondary. Its members say for themselves who transfers them.
-A zone in the trash is in no catalog; one that comes back, or is put in again, has another label, so that whoever
-follows the catalog begins it anew. One that goes from one catalog into another keeps its label (`ownership_change`).
+No node has a producer catalog, and no person edits it: it follows its members. Its transfers are allowed as for any
+zone: by TSIG keys or networks, or as a zone by name of a secondary. Its members have their own transfer settings.
+A zone in the trash is in no catalog. A zone that is restored or added again gets another label, so that consumers start
+from scratch. A zone that moves from one catalog to another keeps its label (`ownership_change`).
 
-Who locks several: zones, then their `Produced`, then their `Leaving`, then `Producer`, each in the order of their ids.
+Locks are taken in this order: zones, their `Produced`, their `Leaving`, then `Producer`, each in the order of their
+ids.
 """
 
 import logging
@@ -47,10 +48,10 @@ MOST = 50
 MOST_MEMBERS = 10_000
 # Members that one publication of a catalog changes.
 AT_ONCE = 2_000
-# So many names are in a line of the audit log about more members, and so many faults are told of.
+# This is the largest number of names in an audit line about several members, and of faults shown.
 FIRST_NAMES = 10
 _ENOUGH = MOST_MEMBERS + 1
-# What was put into a catalog by nobody of ours (a database brought back, say) is seen after so long.
+# Rows that no verb wrote (a restored database, for example) are noticed after this time.
 COMPARED_EVERY = timedelta(hours=1)
 
 _ON_ITS_WAY = "EXISTS (SELECT FROM catalogs_leaving w WHERE w.zone_id = p.zone_id AND w.way = 0)"
@@ -148,9 +149,9 @@ def create_catalog(
     group_tags: Collection[str] = (),
     form_id: UUID | None = None,
 ) -> Zone:
-    """A catalog of ours of this name is here, without members, with the SOA of catalogs: who reads it asks often.
+    """Create an empty producer catalog of this name. Its SOA makes consumers ask often.
 
-    A form sent twice makes one. Raises as `create_producer`.
+    A form sent twice creates one catalog. Raise the errors of `create_producer`.
     """
     zone_name = names.parse(name)
     create_producer(
@@ -163,10 +164,11 @@ def create_catalog(
 
 
 def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) -> None:
-    """The zone is in the catalog of ours of this canonical name, and in no other one; in none if there is no such one.
+    """Put the zone into the producer catalog of this canonical name and remove it from others. "" or an unknown
+    name: no catalog.
 
-    The catalog says so soon. That the author may change what the zone is like is the caller's to know; raises
-    RightMissing for who may not do so of the catalogs that it enters and leaves, and CatalogRefused.
+    The catalog zone changes soon after. The caller checks the right to change the zone. Raise RightMissing if the
+    author may not change the catalogs that the zone enters and leaves, and CatalogRefused.
     """
     catalog = _producers().filter(zone__name=catalog_name).first() if catalog_name else None
     if catalog is not None or Produced.objects.filter(zone=zone).exists():
@@ -174,21 +176,27 @@ def put_into(*, zone: Zone, catalog_name: str, author: Author, now: datetime) ->
 
 
 def take_in(*, catalog: Zone, zone_ids: Collection[int], author: Author, now: datetime) -> int:
-    """These zones are in this catalog of ours, and in no other one; returns how many were not. Raises as `put_into`."""
+    """Put these zones into this producer catalog only.
+
+    Return the number of zones that were not in it. Raise as `put_into`.
+    """
     return len(_move(zone_ids, Producer.objects.get(zone=catalog), author=author, now=now))
 
 
 def put_in(*, catalog: Zone, chosen: Chosen, author: Actor | User, now: datetime) -> int:
-    """The chosen zones are in this catalog of ours, and in no other one; returns how many were not.
+    """Put the chosen zones into this producer catalog only. Return the number of zones that were not in it.
 
-    Raises RightMissing for who may not change the settings of a catalog that a zone enters or leaves, and
-    CatalogRefused, with the fields of `Chosen`: also for a named zone whose settings the author may not change.
+    Raise RightMissing if the author may not change the settings of a catalog that a zone enters or leaves. Raise
+    CatalogRefused, with the fields of `Chosen`, also for a named zone whose settings the author may not change.
     """
     return take_in(catalog=catalog, zone_ids=_chosen_ids(chosen, author), author=author, now=now)
 
 
 def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now: datetime) -> int:
-    """The zones of these names are not in this catalog of ours; returns how many were. Raises as `put_in`."""
+    """Remove the zones of these names from this producer catalog.
+
+    Return the number of removed zones. Raise as `put_in`.
+    """
     faults: dict[str, list[str]] = {}
     named = _canonical(zones, faults)
     inside = Produced.objects.filter(catalog=catalog, zone__name__in=named)
@@ -199,10 +207,10 @@ def take_out(*, catalog: Zone, zones: Collection[str], author: Actor | User, now
 
 
 def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, now: datetime) -> list[str]:
-    """These tags are the groups of this catalog of ours, and a member is in that of the first one that it has.
+    """Set the tags that are the groups of this producer catalog. A member is in the group of its first matching tag.
 
-    Returns them, canonical. Raises RightMissing for who may not change the settings of the catalog, CatalogUnknown, and
-    CatalogRefused.
+    Return the canonical tags. Raise RightMissing if the author may not change the settings of the catalog,
+    CatalogUnknown, and CatalogRefused.
     """
     checked = _checked_groups(group_tags)
     with transaction.atomic():
@@ -221,9 +229,9 @@ def set_groups(*, catalog: Zone, group_tags: Collection[str], author: Author, no
 
 
 def follow_members(*, now: datetime) -> int:
-    """Every catalog of ours says which zones are in it, at most AT_ONCE changes of each; returns how many changed.
+    """Update the member list of every producer catalog, at most AT_ONCE changes in each. Return the number of changes.
 
-    Looked at are those of which something changed since the last time, and each one after a longer while.
+    Check catalogs with a change since the last time, and every catalog again after COMPARED_EVERY.
     """
     ownership_change.take_steps(now=now)
     changed = 0
@@ -237,17 +245,17 @@ def follow_members(*, now: datetime) -> int:
 
 
 def _producers() -> QuerySet[Producer]:
-    """The catalogs of ours that are not in the trash."""
+    """Select the producer catalogs that are not in the trash."""
     return Producer.objects.filter(zone__deleted_at=None).select_related("zone")
 
 
 def _move(
     zone_ids: Collection[int], catalog: Producer | None, *, out_of: int | None = None, author: Author, now: datetime
 ) -> list[Zone]:
-    """These zones are in this catalog and in no other one, and each catalog says so soon; returns those that were not.
+    """Move these zones to this catalog only. Return the zones that were not in it.
 
-    With `out_of` only those that are in that one. One that was in another catalog goes on there for a while, which says
-    where it is. By the same statements, however many they are.
+    With `out_of`, move only zones of that catalog. A zone's old catalog names the new one for a while. Each catalog
+    zone changes soon after. The number of statements does not depend on the number of zones.
     """
     with transaction.atomic():
         locked = Zone.objects.select_for_update(no_key=True).filter(pk__in=zone_ids).order_by("pk")
@@ -289,7 +297,7 @@ def _move(
 
 
 def _locked(ids: Collection[int | None]) -> QuerySet[Producer]:
-    """Nobody else moves members of these catalogs until the transaction ends."""
+    """Lock these catalogs, so that no other transaction moves their members."""
     found = Producer.objects.select_for_update(of=("self",)).select_related("zone")
     return found.filter(pk__in=ids).order_by("pk")
 
@@ -302,7 +310,9 @@ def _record(
     author: Author,
     now: datetime,
 ) -> None:
-    """One zone has a line of its own in the audit log; of several each catalog has one, with the first names."""
+    """Record moves in the audit log: one zone has its own line; several zones share a line per catalog with the
+    first names.
+    """
     if len(moving) == 1:
         left = before.get(moving[0].pk)
         audit.record(
@@ -359,7 +369,7 @@ def _follow(catalog: Producer, now: datetime) -> bool:
 
 
 def _chosen_ids(chosen: Chosen, author: Actor | User) -> list[int]:
-    """The ids of the chosen zones; raises CatalogRefused."""
+    """Return the ids of the chosen zones. Raise CatalogRefused."""
     faults: dict[str, list[str]] = {}
     named = _canonical(chosen.zones, faults)
     if not chosen.zones and not chosen.tag and chosen.team is None:
@@ -383,7 +393,7 @@ def _chosen_ids(chosen: Chosen, author: Actor | User) -> list[int]:
 
 
 def _canonical(texts: Collection[str], faults: dict[str, list[str]]) -> set[str]:
-    """The canonical names; what is wrong is added to the faults."""
+    """Return the canonical names and add faults."""
     if len(texts) > MOST_MEMBERS:
         _add(faults, "zones", [gettext("At most {most:,} zones at once.").format(most=MOST_MEMBERS)])
         return set()
@@ -397,7 +407,7 @@ def _canonical(texts: Collection[str], faults: dict[str, list[str]]) -> set[str]
 
 
 def _without_right(author: Actor | User, zones: dict[str, int]) -> list[str]:
-    """What is said of those of these zones (id by name) whose settings the author may not change."""
+    """Return a message for each of these zones (id by name) whose settings the author may not change."""
     mine = set(
         access.zones_within_reach(author, Right.SETTINGS).filter(pk__in=zones.values()).values_list("pk", flat=True)
     )
@@ -405,7 +415,7 @@ def _without_right(author: Actor | User, zones: dict[str, int]) -> list[str]:
 
 
 def _add(faults: dict[str, list[str]], field: str, messages: Sequence[str]) -> None:
-    """The first of them are enough for a person."""
+    """Add the first messages to the faults of a field. The first ones are enough for a person."""
     if messages:
         there = faults.setdefault(field, [])
         there += messages[: max(0, FIRST_NAMES - len(there))]

@@ -1,6 +1,6 @@
-"""Reads about catalogs of others: how each stands, its members page by page, and what somebody is to be told.
+"""Reads about consumer catalogs: the state of each, its members page by page, and its alerts.
 
-And of which catalog a zone is, of others or of ours.
+Also the name of the catalog that a zone belongs to.
 """
 
 from collections.abc import Sequence
@@ -28,7 +28,7 @@ class CatalogRow:
 
     @property
     def word(self) -> str:
-        """How it stands, in a word: the worst of it."""
+        """The catalog's worst state, as one word."""
         if self.catalog.broken_since is not None:
             return "broken"
         if self.catalog.kept_since is not None:
@@ -42,7 +42,7 @@ class CatalogRow:
 
 @dataclass(frozen=True, slots=True)
 class CatalogTrouble:
-    """A catalog about which somebody is to be told: since when, and what."""
+    """A catalog with an alert: since when, and the message."""
 
     zone_name: str
     since: datetime
@@ -50,12 +50,12 @@ class CatalogTrouble:
 
 
 def catalog_rows(person: Person) -> list[CatalogRow]:
-    """Every catalog by name, by two queries: they are few."""
+    """Return all consumer catalogs by name. Two queries: catalogs are few."""
     return rows_of(list(catalogs_visible_to(person).order_by("zone__name")))
 
 
 def rows_of(catalogs: Sequence[Catalog]) -> list[CatalogRow]:
-    """Each of these, by one query."""
+    """Return a row for each of these catalogs, by one query."""
     counted = (
         Listing.objects.filter(catalog__in=catalogs)
         .order_by()
@@ -67,14 +67,14 @@ def rows_of(catalogs: Sequence[Catalog]) -> list[CatalogRow]:
 
 
 def catalog_row(catalog: Catalog) -> CatalogRow:
-    """One of them."""
+    """Return the row of one catalog."""
     return rows_of([catalog])[0]
 
 
 def listings_page(
     person: Person, catalog: Catalog, *, search: str = "", state: str = "", after: str = "", limit: int = 50
 ) -> list[Listing]:
-    """What a catalog names that the person may know of, with names after `after`; in this state only, if so."""
+    """Return zones that a catalog lists and the person may see, with names after `after`, optionally in one state."""
     found = listings_visible_to(person, catalog).order_by("zone_name")
     if search:
         found = found.filter(zone_name__startswith=search)
@@ -84,9 +84,9 @@ def listings_page(
 
 
 def troubled_catalogs() -> list[CatalogTrouble]:
-    """Those that are broken, keep what left, or have members that are not taken.
+    """Return catalogs that are broken, keep removed members, or have refused members.
 
-    Two queries, and one for each that has such members.
+    Two queries, and one for each catalog with refused members.
     """
     found = []
     for row in rows_of(list(Catalog.objects.filter(zone__deleted_at=None).select_related("zone__transferred"))):
@@ -110,10 +110,10 @@ def troubled_catalogs() -> list[CatalogTrouble]:
 
 
 def catalogs_by_member(said: str) -> Combinable | None:
-    """The name of the catalog of each zone: part of a query of zones. None where there is no catalog.
+    """Return an expression for the catalog name of each zone in a query. None if there is no catalog.
 
-    It is the one of ours that the zone is in, else what somebody `said` (a field) unless that is one of ours, else the
-    one by which the zone is here. One query.
+    It is the producer catalog that the zone is in. Otherwise it is the name in the field `said`, unless that is a
+    producer catalog, or the consumer catalog that created the zone. One query.
     """
     if not Catalog.objects.values_list("pk").union(Producer.objects.values_list("pk"))[:1]:
         return None
@@ -125,7 +125,10 @@ def catalogs_by_member(said: str) -> Combinable | None:
 
 
 def catalog_name_of(zone: Zone, said: str) -> str:
-    """The same of one zone, about which this was said; "" for most, without a query if loaded with `produced`."""
+    """Return the catalog name of one zone, as `catalogs_by_member` does, or "".
+
+    No query for most zones loaded with `produced`.
+    """
     ours: Produced | None = getattr(zone, "produced", None)
     if ours is not None:
         return ours.catalog.name

@@ -1,4 +1,4 @@
-"""What people and tokens do to catalogs of others: follow, change, confirm, follow no more. Verbs."""
+"""Setting up consumer catalogs: follow, change, confirm, unfollow. Verbs."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -70,9 +70,10 @@ def follow_catalog(
     now: datetime,
     form_id: UUID | None = None,
 ) -> Catalog:
-    """The catalog zone is transferred from there, no node has it, and the zones that it names become zones here.
+    """Follow a consumer catalog: transfer the catalog zone and create the zones that it lists. No node gets the
+    catalog zone.
 
-    Raises as `create_transferred_zone`, Forbidden, and CatalogRefused with the fields at fault.
+    Raise the errors of `create_transferred_zone`, Forbidden, and CatalogRefused with the fields at fault.
     """
     actor = require_set_up(author)
     columns = _checked(terms)
@@ -96,9 +97,9 @@ def follow_catalog(
 
 @after_hooks
 def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
-    """The zone, which comes from elsewhere, is a catalog that is followed: it leaves the nodes. Twice changes nothing.
+    """Turn a transferred zone into a consumer catalog and take it off the nodes. A second call changes nothing.
 
-    Raises Forbidden, CatalogRefused for a zone whose primary is this panel, and what rules about the zone refuse.
+    Raise Forbidden, CatalogRefused if this panel is the zone's primary, and the refusals of the zone's rules.
     """
     actor = require_set_up(author)
     if Catalog.objects.filter(zone=zone).exists():
@@ -122,10 +123,10 @@ def follow_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
 
 @after_hooks
 def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
-    """The catalog zone is a zone from elsewhere as any other: the next transfer brings it to the nodes.
+    """Turn a consumer catalog into an ordinary transferred zone. The next transfer brings it to the nodes.
 
-    Its members stay as they are. Raises Forbidden, and what rules about the zone refuse; a zone that is no catalog
-    stays as it is.
+    Its members do not change. A zone that isn't a catalog does not change. Raise Forbidden, and the refusals of the
+    zone's rules.
     """
     actor = require_set_up(author)
     with transaction.atomic():
@@ -139,7 +140,7 @@ def release_zone(*, zone: Zone, author: User | Actor, now: datetime) -> None:
 
 
 def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Actor, now: datetime) -> Catalog:
-    """Members get this from now on, those that are here too. Raises Forbidden, CatalogUnknown, CatalogRefused."""
+    """Change the terms of new and existing members. Raise Forbidden, CatalogUnknown, CatalogRefused."""
     actor = require_set_up(author)
     columns = _checked(terms)
     with transaction.atomic():
@@ -159,9 +160,9 @@ def change_catalog(*, catalog: Catalog, terms: CatalogTerms, author: User | Acto
 
 
 def set_rules(*, catalog: Catalog, rules: Sequence[RuleTerms], author: User | Actor, now: datetime) -> list[Rule]:
-    """Members of these groups get what their first rule here says; rules about other groups are gone.
+    """Replace the rules of a catalog. Members of a group get the terms of their first rule.
 
-    A secret that is not given is that which the group's rule has. Raises as `change_catalog`.
+    A secret that is not given is taken from the group's old rule. Raise the errors of `change_catalog`.
     """
     actor = require_set_up(author)
     with transaction.atomic():
@@ -183,9 +184,9 @@ def set_rules(*, catalog: Catalog, rules: Sequence[RuleTerms], author: User | Ac
 
 
 def confirm_removals(*, catalog: Catalog, revision: int, author: User | Actor, now: datetime) -> None:
-    """The members that left in this revision of the catalog zone are removed, however many they are.
+    """Confirm the removal of all members that left in this revision of the catalog zone.
 
-    Raises Forbidden, CatalogUnknown, and NothingKept where that is not what waits.
+    Raise Forbidden, CatalogUnknown, and NothingKept if no removal of this revision waits.
     """
     actor = require_set_up(author)
     with transaction.atomic():
@@ -205,10 +206,10 @@ def confirm_removals(*, catalog: Catalog, revision: int, author: User | Actor, n
 
 
 def unfollow_catalog(*, catalog: Catalog, author: User | Actor, channel: str, now: datetime) -> None:
-    """The catalog zone is in the trash, and its members are zones here that come from elsewhere as any other.
+    """Delete the catalog zone and keep its members as ordinary transferred zones.
 
-    In two transactions: whoever dies between them leaves a catalog whose zone is in the trash, which is not followed.
-    Raises Forbidden, CatalogUnknown, and what `edit.delete_zone` does.
+    There are two transactions: after a crash between them the catalog's zone is in the trash, and the catalog is not
+    followed. Raise Forbidden, CatalogUnknown, and the errors of `edit.delete_zone`.
     """
     actor = require_set_up(author)
     zone, reason = catalog.zone, panel_reasons.FOLLOWED_NO_MORE
@@ -218,14 +219,14 @@ def unfollow_catalog(*, catalog: Catalog, author: User | Actor, channel: str, no
 
 
 def terms_of(catalog: Catalog) -> CatalogTerms:
-    """What becomes of its members now."""
+    """Return the terms of the catalog's members."""
     return CatalogTerms(
         catalog.team_id, tuple(catalog.tags), tuple(catalog.within), catalog.most_members, catalog.most_lost
     )
 
 
 def _begin(zone: Zone, columns: Mapping[str, Any], *, by: Actor, now: datetime, due_at: datetime | None = None) -> None:
-    """The zone is a catalog with these columns."""
+    """Mark the zone as a consumer catalog and store its columns."""
     Zone.objects.filter(pk=zone.pk).update(is_catalog=True)
     Catalog.objects.create(zone=zone, created_at=now, due_at=due_at, **columns)
     audit.record(action="catalog.follow", by=by, now=now, target=zone.name, **_told(columns))
@@ -240,14 +241,14 @@ def _refuse_by_rules(zone: Zone, author: Actor, now: datetime) -> None:
 
 
 def _end(zone: Zone, *, by: Actor, now: datetime) -> None:
-    """What is known of the catalog is forgotten: its terms, its rules, and what it names."""
+    """Delete the catalog's terms, its rules, and its list of members."""
     members = Listing.objects.filter(catalog=zone.pk, state=State.MEMBER).count()
     Catalog.objects.filter(pk=zone.pk).delete()
     audit.record(action="catalog.unfollow", by=by, now=now, target=zone.name, members=members)
 
 
 def _checked(terms: CatalogTerms) -> dict[str, Any]:
-    """The columns of these terms; raises CatalogRefused."""
+    """Return the columns of these terms. Raise CatalogRefused."""
     faults: dict[str, list[str]] = {}
     columns = {
         "team": _team(terms.team, faults),
@@ -319,7 +320,7 @@ def _within(texts: Collection[str], faults: dict[str, list[str]]) -> list[str]:
 
 
 def _told(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The columns as the audit log has them, without secrets."""
+    """Return the columns for the audit log, without secrets."""
     told = {name: value for name, value in columns.items() if name not in TERMS}
     if columns.get("addresses"):
         told |= primaries.told({name: columns[name] for name in TERMS})

@@ -1,6 +1,6 @@
-"""Following catalogs of others: `celery worker -Q push --pool=threads`.
+"""The task that follows consumer catalogs: `celery worker -Q push --pool=threads`.
 
-The task carries nothing, and takes what is due; beat enqueues it again, in case nobody could be woken.
+The task carries no arguments and takes what is due. Beat enqueues it again in case a wake-up was lost.
 """
 
 import time

@@ -8,7 +8,7 @@ from dnspanel.catalogs.models import Catalog, Rule
 from dnspanel.catalogs.plan import rule_of
 from dnspanel.transfer.sources.catalog import Member
 
-# So many zones are made, removed or changed in a turn.
+# A turn creates, removes or changes at most this number of zones.
 BATCH = 200
 
 

@@ -1,1 +1,1 @@
-"""Primaries (RFC 9499): other people's name servers from which this panel transfers zones."""
+"""Primaries (RFC 9499): name servers outside this panel, and the zones transferred from them."""

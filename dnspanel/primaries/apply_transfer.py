@@ -33,7 +33,7 @@ from dnspanel.zones.signing.paused_denial import needs_pause, pause_denial, resu
 from dnspanel.zones.signing.presigned import end_of
 from dnspanel.zones.signing.safety import refuse_bogus
 
-# A primary that cannot be reached is told of after so long; what it says wrongly at once.
+# Alert about a primary that cannot be reached after this time; about a wrong answer at once.
 SILENT_FOR = timedelta(minutes=15)
 MOST_EXPIRED = 500
 
@@ -109,7 +109,7 @@ def apply(
 
 
 def note_current(*, row: TransferredZone, timers: Timers, now: datetime) -> None:
-    """A primary has nothing newer: the zone is good for as long as its SOA says, from now on."""
+    """Note that a primary has nothing newer. The zone is then valid for another expiry time of its SOA."""
     _active(row).update(
         confirmed_at=now,
         expires_at=now + timers.expire,
@@ -119,7 +119,10 @@ def note_current(*, row: TransferredZone, timers: Timers, now: datetime) -> None
 
 
 def note_failure(*, row: TransferredZone, reason: str, is_refused: bool, timers: Timers | None, now: datetime) -> None:
-    """Nothing came of it, for this reason: it is tried again by and by, and somebody is told at once or later."""
+    """Note a failed turn with its reason and set the time of the next try.
+
+    Alert at once if the primary refused, else after SILENT_FOR.
+    """
     since = row.failed_since or now
     failures = row.failures + 1
     _active(row).update(
@@ -133,7 +136,10 @@ def note_failure(*, row: TransferredZone, reason: str, is_refused: bool, timers:
 
 
 def expire_due(*, now: datetime) -> int:
-    """Zones of which no primary said anything for as long as their SOA allows are served no more; returns how many."""
+    """Stop serving zones whose primaries did not answer for the expiry time of their SOA.
+
+    Return the number of zones.
+    """
     due = TransferredZone.objects.filter(expires_at__lte=now, zone__deleted_at=None).order_by("expires_at")
     zone_ids = list(due.values_list("pk", flat=True)[:MOST_EXPIRED])
 
@@ -174,13 +180,16 @@ def _note_transfer(
 
 
 def _next_turn(row: TransferredZone, at: datetime, now: datetime) -> Case:
-    """When the next turn is: `at`, but soon where a NOTIFY came after this one began, for what it read may be older."""
+    """Return the time of the next turn: `at`, or soon if a NOTIFY came after this turn began.
+
+    This turn may have read older data.
+    """
     came_since = Q(noticed_at__isnull=False) if row.noticed_at is None else Q(noticed_at__gt=row.noticed_at)
     return Case(When(came_since, then=Value(now + LEAST_GAP)), default=Value(at), output_field=DateTimeField())
 
 
 def _active(row: TransferredZone) -> QuerySet[TransferredZone]:
-    """The row, unless the zone was taken over meanwhile."""
+    """Select the row, unless the zone was taken over since."""
     return TransferredZone.objects.filter(pk=row.pk).exclude(zone__transferred_from="")
 
 
@@ -206,4 +215,4 @@ def _reason(source: TransferSource) -> str:
 
 
 def _nothing(zone_ids: object) -> None:
-    """What goes beside a pause."""
+    """Write nothing beside a pause."""

@@ -27,13 +27,13 @@ from replication.errors import BadRdata, BadRRset
 
 # The values of an RRset in lower case, and each as it is spelled, with its TTL.
 _Values = dict[str, tuple[str, int]]
-# What an IXFR brings is put into the zone as it stands; a zone with signatures is compared as a whole.
+# An IXFR's changes are applied to the current zone. A zone with signatures is compared as a whole.
 _OF_SIGNERS = frozenset({rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM, rdtypes.DNSKEY})
 _OPTIONS = Options(existing="replace", signatures="keep")
 
 
 class DoesNotFit(Exception):
-    """The changes are not those of the zone that is here: all of it is to be transferred."""
+    """The changes do not apply to the zone as it is here, so the whole zone has to be transferred."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +48,7 @@ class Transfer:
 
 
 def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset]) -> Transfer:
-    """The zone as these records say, compared with what it is; raises TransferFailed."""
+    """Read a whole zone from these records and compare it with the current RRsets. Raise TransferFailed."""
     text, size = ZoneText(zone), 0
     for record in records:
         if not names.is_within(record.name, zone):
@@ -84,7 +84,7 @@ def read_all(zone: str, records: Iterable[Record], current: Mapping[Key, RRset])
 
 
 def touched_names(zone: str, increment: Increment) -> set[str]:
-    """The owner names at which the changes are; raises TransferFailed for one outside of the zone."""
+    """Return the owner names that the changes touch. Raise TransferFailed for a name outside the zone."""
     found = {zone}
     for step in increment.steps:
         for record in (*step[0], *step[1]):
@@ -97,9 +97,9 @@ def touched_names(zone: str, increment: Increment) -> set[str]:
 
 
 def read_changes(zone: str, increment: Increment, current: Mapping[Key, RRset]) -> Transfer:
-    """The RRsets that the changes make of the current ones, which are all those at the names that they touch.
+    """Apply the changes to the current RRsets, which must be all RRsets at the touched names.
 
-    Raises DoesNotFit where a record goes that is not there, or comes that is, and for whatever is signed.
+    Raise DoesNotFit if a removed record is missing or an added record exists already, and for any signed zone.
     """
     values: dict[Key, _Values] = {
         key: {rdata.folded(key[1], text): (text, rrset.ttl) for text in rrset.rdata}

@@ -12,7 +12,7 @@ from dnspanel.texts import gettext
 
 
 class PrimaryError(Exception):
-    """Something about a zone that comes from elsewhere that a person can read and mend."""
+    """The base of errors about transferred zones. A person can read and fix each of them."""
 
 
 class NotTransferred(PrimaryError):
@@ -35,9 +35,10 @@ class TakeOverRefused(PrimaryError):
 
 
 class TransferFailed(PrimaryError):
-    """Nothing came of a transfer, and the zone is as it was.
+    """A transfer failed; the zone is unchanged.
 
-    `is_refused`: what a primary said cannot be taken, so that somebody should look at it; else it may go better later.
+    `is_refused`: the primary's answer is not acceptable, so a person should look at it. Otherwise a later try may
+    succeed.
     """
 
     def __init__(self, reason: str, *, is_refused: bool = False) -> None:

@@ -1,4 +1,4 @@
-"""The TSIG keys by which primaries are asked, and by which they sign."""
+"""The TSIG keys that sign requests to primaries and their answers."""
 
 import dns.tsig
 
@@ -9,14 +9,14 @@ from dnspanel.zones.models import Zone
 
 
 def key_for(row: TransferredZone) -> dns.tsig.Key | None:
-    """The key of the zone's primaries; None where they have none."""
+    """Return the TSIG key of the zone's primaries, or None."""
     if not row.tsig_name or row.tsig_secret is None:
         return None
     return key_of(TsigKey(row.tsig_name, row.tsig_algorithm, decrypt_secret(row.tsig_secret).decode()))
 
 
 def key_name_of(zone: Zone) -> str:
-    """The name of the key by which the zone is transferred here; "" without one. No query for a zone of this panel."""
+    """Return the name of the TSIG key that transfers the zone, or "". Make no query for a zone edited here."""
     if not zone.transferred_from:
         return ""
     return TransferredZone.objects.filter(pk=zone.pk).values_list("tsig_name", flat=True).first() or ""

@@ -11,12 +11,12 @@ from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField
 from dnspanel.zones.models import Zone
 
-# Columns of a zone of which nothing is wrong.
+# Columns of a zone without a failure.
 WELL = {"failed_since": None, "failures": 0, "error": "", "alert_at": None}
 
 
 class PrimaryTerms(models.Model):
-    """From which servers zones come, and how."""
+    """The primaries of zones, and how to transfer from them."""
 
     # In the order in which they are asked: "192.0.2.53", "192.0.2.53:5300", "[2001:db8::53]:5300".
     addresses = ArrayField(models.CharField(max_length=47))
@@ -62,7 +62,7 @@ class TransferredZone(PrimaryTerms):
     transferred_from = models.CharField(max_length=47, blank=True, default="")
     transferred_bytes = models.BigIntegerField(default=0)
     confirmed_at = models.DateTimeField(null=True)  # when a primary last had nothing newer, or gave it
-    expires_at = models.DateTimeField(null=True)  # when it is served no more, unless a primary answers before
+    expires_at = models.DateTimeField(null=True)  # when the zone expires, unless a primary answers before
     # When a primary is asked next; null: never.
     due_at = models.DateTimeField(null=True)
     wants_all = models.BooleanField(default=False)  # the next transfer is of the whole zone, whatever its serial
@@ -70,7 +70,7 @@ class TransferredZone(PrimaryTerms):
     failed_since = models.DateTimeField(null=True)
     failures = models.IntegerField(default=0)
     error = MessageField(blank=True, default="")
-    alert_at = models.DateTimeField(null=True)  # from when somebody is to be told
+    alert_at = models.DateTimeField(null=True)  # when the alert starts
     # NOTIFY: when one was taken last, and what was refused last.
     noticed_at = models.DateTimeField(null=True)
     notice_refused_at = models.DateTimeField(null=True)

@@ -42,7 +42,7 @@ Clock = Callable[[], datetime]
 SILENT_SECONDS = 30.0
 # More records than this of an IXFR, and all of the zone is asked for.
 MOST_CHANGES = 100_000
-# Whoever has claimed a zone and died lets others have it after so long.
+# A claim expires after this time, so that a worker that died does not keep the zone.
 CLAIM = timedelta(seconds=MOST_ITEM_SECONDS * 2)
 
 _CLAIM = """
@@ -54,7 +54,10 @@ UPDATE primaries_transferredzone SET due_at = %(until)s WHERE zone_id = (
 
 
 def claim_due(now: datetime) -> int | None:
-    """The id of the zone that is due for longest, which is nobody else's until its turn ends or CLAIM is over."""
+    """Claim the zone that has been due for the longest time and return its id.
+
+    The claim ends with the turn, or after CLAIM.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_CLAIM, {"now": now, "until": now + CLAIM})
         found = cursor.fetchone()
@@ -71,14 +74,15 @@ class _Turn:
 
     @property
     def known(self) -> Serial | None:
-        """The primary's serial that is here; None where whatever a primary has is to be taken."""
+        """The serial of the copy here, or None if any serial of the primary is to be transferred."""
         return None if self.row.serial is None or self.row.wants_all else Serial(self.row.serial)
 
 
 def take_turn(*, zone_id: int, clock: Clock) -> str:
-    """The zone is as new as its first primary that answers, or it is noted why not: axfr, ixfr, "" or the error.
+    """Bring the zone to the state of its first primary that answers. Return "axfr", "ixfr", "" or the error, which
+    is also noted.
 
-    Whatever a primary does wrong changes nothing in the zone; the next one is asked then.
+    A primary's fault changes nothing in the zone. The next primary is asked instead.
     """
     row = TransferredZone.objects.select_related("zone").filter(pk=zone_id).first()
     if row is None or not row.is_active or row.zone.deleted_at is not None:
@@ -109,7 +113,7 @@ def _timers_of(row: TransferredZone) -> Timers | None:
 
 
 def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
-    """What the zone's primary of this number has is here; raises TransferFailed."""
+    """Transfer the zone from its primary of this number if the primary has a newer serial. Raise TransferFailed."""
     address = turn.row.addresses[number]
     host, port = place_of(turn.row, address)
     primary = Primary(host, port, key_for(turn.row), peer_for(turn.row, number, now=clock()))
@@ -141,7 +145,7 @@ def _from_primary(turn: _Turn, number: int, clock: Clock) -> str:
 
 
 def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Transfer:
-    """What the primary gives: changes where these fit, else all of the zone. Raises TransferFailed."""
+    """Transfer by IXFR if possible, otherwise by AXFR. Raise TransferFailed."""
     until = time.monotonic() + MOST_ITEM_SECONDS
     server = Server(primary.host, primary.port, primary.key, SILENT_SECONDS, allowed, until=until, tls=primary.tls)
     is_untouched = turn.zone.revision == turn.row.revision and not turn.zone.waits_for_nodes
@@ -164,9 +168,10 @@ def _transfer(turn: _Turn, primary: Primary, known: Serial | None) -> Transfer:
 
 
 def _changes(turn: _Turn, server: Server, known: Serial) -> Transfer | None:
-    """Transfer by IXFR, what changed or all of the zone, as the primary answers; None where it is to be asked for all.
+    """Transfer by IXFR. Return None if the whole zone has to be asked for.
 
-    Raise as `Server.all_of` where the whole zone that it gives breaks off, and TransferFailed.
+    The primary may answer with changes or with the whole zone. Raise the errors of `Server.all_of` if a whole zone
+    breaks off, and TransferFailed.
     """
     try:
         increment = server.changes_since(turn.zone.name, known.value, MOST_CHANGES)

@@ -46,9 +46,9 @@ _OF_TLS = ("uses_tls", "tls_names", "tls_certificates", "shows_certificate")
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """Where a zone comes from; made by a form or the API. `tsig_secret` None: the one that there is stays.
+    """The primaries of a zone, from a form or the API. With `tsig_secret` None the stored secret stays.
 
-    Over TLS each primary is known by its name, for which it has a certificate, or by a certificate of its own.
+    Over TLS each primary is identified by its name, which its certificate must show, or by a certificate of its own.
     """
 
     addresses: Collection[str]
@@ -62,13 +62,13 @@ class Terms:
 
 
 def moved_to(zone: Zone, addresses: Collection[str]) -> Terms:
-    """The zone's terms with these addresses: key and TLS stay, where it has them."""
+    """Return the zone's terms with these addresses. Key and TLS settings stay."""
     row = TransferredZone.objects.filter(pk=zone.pk).first()
     return Terms(addresses) if row is None else replace(terms_of(row), addresses=addresses)
 
 
 def terms_of(row: PrimaryTerms) -> Terms:
-    """What these terms are, without the secret: the one that there is stays."""
+    """Return the terms of a row without the secret, so that the stored secret stays."""
     terms = replace(Terms(row.addresses), **{name: getattr(row, name) for name in _OF_TLS})
     if not row.tsig_name:
         return terms
@@ -76,7 +76,7 @@ def terms_of(row: PrimaryTerms) -> Terms:
 
 
 def comes_by(zone: Zone, terms: Terms) -> bool:
-    """Whether the zone comes from elsewhere by exactly these terms already."""
+    """Return True if the zone is already transferred by exactly these terms."""
     row = TransferredZone.objects.filter(pk=zone.pk).first() if zone.transferred_from else None
     if row is None or list(row.addresses) != list(terms.addresses) or row.tsig_name != terms.tsig_name:
         return False
@@ -99,10 +99,11 @@ def create_transferred_zone(
     form_id: UUID | None = None,
     in_transaction: Callable[[Zone], object] = lambda zone: None,
 ) -> Publication:
-    """The zone is here and waits for its first transfer, which begins at once; no node has it before that.
+    """Create a zone that waits for its first transfer, and start the transfer. No node gets the zone before that.
 
-    `in_transaction` runs in the same transaction, when the zone is in its table.
-    Raises as `edit.create_zone`, Forbidden for who may not make the panel read from servers, and PrimariesRefused.
+    `in_transaction` runs in the same transaction, after the zone's row is written.
+    Raise the errors of `edit.create_zone`, Forbidden if the author may not make the panel read from servers, and
+    PrimariesRefused.
     """
     servers.refuse_servers(author)
     columns = checked_columns(terms, None)
@@ -169,9 +170,9 @@ def set_primaries(
 
 
 def set_ixfr(*, zone: Zone, uses_ixfr: bool, author: Author, now: datetime) -> None:
-    """What changed is asked for by IXFR, or all of the zone is transferred each time.
+    """Switch IXFR on or off for a zone. Without IXFR each transfer is a whole zone.
 
-    Raises Unknown, RightMissing, NotTransferred.
+    Raise Unknown, RightMissing, NotTransferred.
     """
     with transaction.atomic():
         locked = _locked(zone, author)
@@ -183,9 +184,9 @@ def set_ixfr(*, zone: Zone, uses_ixfr: bool, author: Author, now: datetime) -> N
 
 
 def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = False) -> TransferredZone:
-    """The zone's primaries are asked at once; with `wants_all` its whole content is transferred, whatever its serial.
+    """Ask the zone's primaries at once. With `wants_all`, transfer the whole zone whatever its serial.
 
-    Raises Unknown, RightMissing, NotTransferred.
+    Raise Unknown, RightMissing, NotTransferred.
     """
     with transaction.atomic(durable=True):
         locked = _locked(zone, author)
@@ -201,11 +202,11 @@ def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = Fals
 def take_over(
     *, zone: Zone, author: Author, channel: str, now: datetime, reason: str = "", past_rules: bool = False
 ) -> Publication | None:
-    """This panel is the zone's primary from now on: it is edited here, and served, also where it had expired.
+    """Make this panel the primary of a transferred zone. The zone is edited and served here, even if it had expired.
 
-    From where it came is kept, so that it can be given back. The publication is None where nodes have it already.
-    Raises Unknown, RightMissing, NotTransferred, TakeOverRefused for a zone that never came, and what rules refuse, as
-    `set_primaries` does.
+    The terms are kept, so that `give_back` can return the zone to its primaries. The publication is None if nodes have
+    the zone already. Raise Unknown, RightMissing, NotTransferred, TakeOverRefused if the zone was never transferred,
+    and the refusals of rules, as `set_primaries` does.
     """
     with transaction.atomic(durable=True):
         locked = _locked(zone, author)
@@ -247,10 +248,10 @@ def give_back(
     reason: str = "",
     past_rules: bool = False,
 ) -> TransferredZone:
-    """The zone that was taken over comes from its primaries again; the next transfer replaces what was changed here.
+    """Transfer a zone that was taken over from its primaries again. The next transfer replaces changes made here.
 
-    Raises Unknown, RightMissing, Forbidden, PrimariesRefused, TakeOverRefused for one that was not taken over, and what
-    rules refuse, as `set_primaries` does.
+    Raise Unknown, RightMissing, Forbidden, PrimariesRefused, TakeOverRefused if the zone was not taken over, and the
+    refusals of rules, as `set_primaries` does.
     """
     servers.refuse_servers(author)
     with transaction.atomic(durable=True):
@@ -274,9 +275,9 @@ def give_back(
 
 
 def note_notice(*, row: TransferredZone, now: datetime) -> None:
-    """A primary said by NOTIFY that the zone changed: it is asked at once, or a second after the last time.
+    """Note a primary's NOTIFY. Ask the primary at once, or a second after the last time.
 
-    One that comes while the zone has its turn is not lost: the end of the turn sees that there was one.
+    A NOTIFY that comes during the zone's turn is not lost: the end of the turn notices it.
     """
     last = max((at for at in (row.noticed_at, row.confirmed_at) if at is not None), default=now - LEAST_GAP)
     at = max(now, min(last, now) + LEAST_GAP)
@@ -286,7 +287,7 @@ def note_notice(*, row: TransferredZone, now: datetime) -> None:
 
 
 def note_refused_notice(*, row: TransferredZone, address: str, now: datetime) -> None:
-    """Somebody else sent a NOTIFY; counted once a second at most, however many come."""
+    """Count a NOTIFY from an address that is not a primary, at most once a second."""
     if row.notice_refused_at is None or now - row.notice_refused_at >= LEAST_GAP:
         TransferredZone.objects.filter(pk=row.pk).update(
             notices_refused=row.notices_refused + 1, notice_refused_at=now, notice_refused_from=address
@@ -294,7 +295,7 @@ def note_refused_notice(*, row: TransferredZone, address: str, now: datetime) ->
 
 
 def row_of(zone: Zone) -> TransferredZone:
-    """Where the zone comes from; raises NotTransferred where its primary is this panel."""
+    """Return the row with the zone's primaries. Raise NotTransferred if this panel is the primary."""
     row = TransferredZone.objects.filter(pk=zone.pk).first() if zone.transferred_from else None
     if row is None:
         raise NotTransferred(zone.name)
@@ -302,7 +303,10 @@ def row_of(zone: Zone) -> TransferredZone:
 
 
 def _locked(zone: Zone, author: Author) -> Zone:
-    """The zone as publications lock it, for who may change its settings."""
+    """Lock the zone as publications lock it.
+
+    Raise Unknown, or RightMissing if the author may not change its settings.
+    """
     found = next(iter(find_zones.locked([zone.pk])), None)
     if found is None:
         raise Unknown(zone.name)
@@ -325,7 +329,7 @@ def _forget_own_operations(zone: Zone, author: Author) -> None:
 
 
 def begin_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:
-    """These zones, which the caller has locked or just made, come from there, and all of each is asked for at once."""
+    """Start transferring these zones with these terms. The caller has locked or just created the zones."""
     Zone.objects.filter(pk__in=zone_ids).update(transferred_from=listed(columns["addresses"]))
     row = {**columns, "serial": None, "revision": None, "wants_all": True, "due_at": now, **WELL}
     TransferredZone.objects.bulk_create(
@@ -337,7 +341,7 @@ def begin_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: dat
 
 
 def move_all(*, zone_ids: Collection[int], columns: Mapping[str, Any], now: datetime) -> None:
-    """These zones, which are transferred in, come from there from now on, and go on with what they have."""
+    """Change the primaries of these transferred zones. The zones keep their current content."""
     Zone.objects.filter(pk__in=zone_ids).update(transferred_from=listed(columns["addresses"]))
     TransferredZone.objects.filter(pk__in=zone_ids).update(**columns, due_at=now)
 
@@ -353,7 +357,7 @@ def _begin(zone: Zone, columns: dict[str, Any], now: datetime) -> None:
 
 
 def checked_columns(terms: Terms, row: PrimaryTerms | None) -> dict[str, Any]:
-    """The columns of these terms; a secret that is not given is that of `row`. Raises PrimariesRefused."""
+    """Return the columns of these terms. A secret that is not given is taken from `row`. Raise PrimariesRefused."""
     faults: dict[str, list[str]] = {}
     addresses = _addresses(terms, faults)
     columns: dict[str, Any] = {"addresses": addresses, "tsig_name": "", "tsig_algorithm": "", "tsig_secret": None}
@@ -368,7 +372,7 @@ def checked_columns(terms: Terms, row: PrimaryTerms | None) -> dict[str, Any]:
 
 
 def _tls_of(terms: Terms, primaries: int, faults: dict[str, list[str]]) -> dict[str, Any]:
-    """The columns of TLS; what is wrong is added to the faults: also what is said of TLS where none is asked for."""
+    """Return the TLS columns and add faults. TLS settings without TLS are a fault too."""
     if not terms.uses_tls:
         if terms.tls_names or terms.tls_certificates.strip() or terms.shows_certificate:
             faults["uses_tls"] = [gettext("Names and certificates are those of TLS: choose it, or leave them out.")]
@@ -440,6 +444,6 @@ def columns_of(row: PrimaryTerms) -> dict[str, Any]:
 
 
 def told(columns: Mapping[str, Any]) -> dict[str, Any]:
-    """The terms as the audit log has them, without the secret, and with the fingerprints of certificates."""
+    """Return the terms for the audit log: certificates as fingerprints, without the secret."""
     told = {name: value for name, value in columns.items() if name != "tsig_secret"}
     return {**told, "tls_certificates": sorted(fingerprints_of(columns["tls_certificates"]))}

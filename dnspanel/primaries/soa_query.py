@@ -26,13 +26,13 @@ SECONDS = 3.0
 # How often it is asked before it counts as silent.
 ATTEMPTS = 2
 TLS_SECONDS = 10.0
-# Others' trouble may pass, so that somebody is told later; that it does not want us does not.
+# These faults of a primary may pass, so the alert waits. Being refused does not pass.
 _PASSING = (TIMEOUT, "transfer-servfail")
 
 
 @dataclass(frozen=True, slots=True)
 class Primary:
-    """Where it is, its key, and who it is over TLS; None: it is asked in clear text."""
+    """The address of a primary, its key, and its identity over TLS (None: plain TCP)."""
 
     host: str
     port: int
@@ -41,7 +41,7 @@ class Primary:
 
 
 def serial_at(primary: Primary, zone: str) -> int:
-    """The serial that the primary has of the zone. Raises TransferFailed, in words, for anything but that."""
+    """Return the primary's serial of the zone. Raise TransferFailed, with a readable reason, for any other answer."""
     where = gettext("{host} port {port}").format(host=primary.host, port=primary.port)
     if primary.tls is not None:
         return _serial_over_tls(primary, zone, where)
@@ -80,7 +80,7 @@ def _serial_over_tls(primary: Primary, zone: str, where: str) -> int:
         raise TransferFailed(_message(where, exc), is_refused=exc.code not in _PASSING) from exc
     except BadMessage as exc:
         raise TransferFailed(_message(where, exc), is_refused=True) from exc
-    except Broken as exc:  # all that some servers say to who shows no certificate
+    except Broken as exc:  # some servers just break off if the client shows no certificate
         message = _message(where, exc)
         if primary.tls is not None and not primary.tls.own:
             message = gettext("{said} It may want a certificate of the panel.").format(said=message)

@@ -1,7 +1,7 @@
-"""Transfers' work: `celery worker -Q push --pool=threads`.
+"""The tasks of transfers: `celery worker -Q push --pool=threads`.
 
-Tasks carry nothing and take what is due, by an index, one zone after the other; beat enqueues them again, in case
-nobody could be woken. Nothing of this is on the way of a publication.
+Tasks carry no arguments. They take what is due, by an index, one zone after the other. Beat enqueues them again in case
+a wake-up was lost. No publication waits for them.
 """
 
 import threading
@@ -26,7 +26,7 @@ _places = threading.BoundedSemaphore(AT_ONCE)
 
 @shared_task(ignore_result=True)
 def drive_transfers_in() -> None:
-    """What expired is served no more; what is due is transferred, also where nobody was woken."""
+    """Stop serving expired zones and transfer zones that are due, also if a wake-up was lost."""
     with while_postgresql_answers():
         if not TransferredZone.objects.exists():
             return

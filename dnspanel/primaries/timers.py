@@ -5,7 +5,8 @@ from datetime import datetime, timedelta
 
 from replication.dns.rrset import RRset
 
-# What a SOA says is taken within these bounds: nobody is asked all the time, and no zone is served for years.
+# Timers of an SOA are limited to these bounds, so that no primary is asked all the time and no zone is served for
+# years.
 LEAST_REFRESH, MOST_REFRESH = timedelta(minutes=1), timedelta(days=1)
 LEAST_RETRY, MOST_RETRY = timedelta(seconds=30), timedelta(hours=6)
 MOST_EXPIRE = timedelta(days=60)
@@ -26,7 +27,7 @@ class Timers:
 
     @classmethod
     def of(cls, soa: RRset) -> "Timers":
-        """Those that this SOA says, within the bounds; a zone never expires before it was asked for twice."""
+        """Read the timers from an SOA, within the bounds. A zone is asked for at least twice before it expires."""
         refresh, retry, expire = (timedelta(seconds=int(word)) for word in soa.rdata[0].split()[3:6])
         refresh = min(max(refresh, LEAST_REFRESH), MOST_REFRESH)
         retry = min(max(retry, LEAST_RETRY), MOST_RETRY, refresh)
@@ -34,11 +35,11 @@ class Timers:
 
 
 def first_retry(failures: int) -> timedelta:
-    """How long to wait with a zone that never came, after so many turns."""
+    """Return the time until the next try for a zone that was never transferred, after this number of failures."""
     doubled: int = 2 ** min(max(failures - 1, 0), _MOST_DOUBLED)
     return min(FIRST_RETRY * doubled, MOST_FIRST_RETRY)
 
 
 def due_after_failure(timers: Timers | None, failures: int, now: datetime) -> datetime:
-    """When a primary is asked again after nothing came of it."""
+    """Return the time at which to ask a primary again after a failure."""
     return now + (first_retry(failures) if timers is None else timers.retry)

@@ -1,7 +1,7 @@
-"""TLS with primaries (RFC 9103): what may be said of it, and by what each of them is known.
+"""TLS with primaries (RFC 9103): the settings, and how each primary is identified.
 
-Either all primaries of a zone speak TLS or none does: else whoever keeps the panel from one that does would have the
-zone sent in clear text by another.
+Either all primaries of a zone use TLS or none does. Otherwise an attacker who blocks the primary that uses TLS would
+get the zone sent in clear text by another primary.
 """
 
 from collections.abc import Collection
@@ -22,12 +22,12 @@ LONGEST_PEM = 64_000  # characters
 
 
 def place_of(row: TransferredZone, address: str) -> tuple[str, int]:
-    """The host and the port of one of the zone's addresses: 53, or 853 over TLS, unless it says another."""
+    """Return the host and port of one of the zone's addresses. The default port is 53, or 853 over TLS."""
     return split_resolver(address, TLS_PORT if row.uses_tls else PORT)
 
 
 def peer_for(row: TransferredZone, number: int, *, now: datetime) -> TlsPeer | None:
-    """By what the primary of this number is known over TLS; None where it is asked in clear text."""
+    """Return how to identify the primary of this number over TLS, or None without TLS."""
     if not row.uses_tls:
         return None
     names = row.tls_names or [""]
@@ -39,12 +39,12 @@ def peer_for(row: TransferredZone, number: int, *, now: datetime) -> TlsPeer | N
 
 
 def own_authority(row: TransferredZone, *, now: datetime) -> str:
-    """The PEM of who signs the certificate that the panel shows to the zone's primaries; "" where it shows none."""
+    """Return the CA certificate (PEM) for the panel's client certificate, or "" if none is shown to the primaries."""
     return ensure_authority(now=now).ca_pem if row.uses_tls and row.shows_certificate else ""
 
 
 def checked_names(texts: Collection[str], primaries: int, faults: dict[str, list[str]]) -> list[str]:
-    """The canonical names; what is wrong is added to the faults."""
+    """Return the canonical names and add faults."""
     found = []
     for text in texts:
         try:
@@ -59,7 +59,7 @@ def checked_names(texts: Collection[str], primaries: int, faults: dict[str, list
 
 
 def checked_certificates(text: str, faults: dict[str, list[str]]) -> str:
-    """The certificates in PEM; what is wrong is added to the faults."""
+    """Return the certificates in PEM and add faults."""
     if len(text) > LONGEST_PEM:
         faults["tls_certificates"] = [gettext("At most {longest:,} characters.").format(longest=LONGEST_PEM)]
         return ""
