@@ -1,1 +1,1 @@
-"""WHO: users, roles and invitations."""
+"""Accounts: users, roles and invitations."""

@@ -1,4 +1,4 @@
-"""What may go wrong with people, as one tree.
+"""Errors about people, as one tree.
 
 AccountError
 ├── BadInvitation
@@ -12,13 +12,13 @@ AccountError
 ├── TeamRefused           a field of the team or a membership is not acceptable
 │   └── TeamNameTaken
 ├── RoleUnknown
-├── RoleRefused           a field of the role is not acceptable, or somebody has it
+├── RoleRefused           a field of the role is not acceptable, or a person has it
 ├── GrantUnknown
 ├── GrantRefused          a field of the grant is not acceptable, or it gives more than its giver has
 ├── SecondFactorRefused
 │   ├── CodeWrong
 │   ├── CodeUsed          it was right, and was taken before
-│   ├── TooManyCodes      wrong ones; not even a right one is taken now
+│   ├── TooManyCodes      wrong ones; not even a right one is accepted now
 │   ├── SecondFactorSetUp there is an authenticator app already
 │   ├── SecondFactorMissing
 │   ├── PasskeyRefused    what a browser sent is no answer of a passkey
@@ -27,7 +27,7 @@ AccountError
 ├── LinkDead              a link that sets a password was used, is too old, or never was one
 ├── ProviderUnknown
 ├── ProviderRefused       a field of the provider is not acceptable
-├── SignInRefused         what a provider said of somebody signs nobody in
+├── SignInRefused         the provider's answer does not allow a sign-in
 ├── DirectoryUnknown
 ├── DirectoryRefused      a field of the directory is not acceptable
 ├── DirectoryFull         it has as many people or groups, or a group as many members, as there may be
@@ -35,14 +35,14 @@ AccountError
 ├── Taken                 a person or a group of a directory would have the name of another one
 ├── OutOfReach            a directory would change an administrator whom it has not made one
 │   └── AddressKept       or the address of an account that is more than the directory made it
-├── NotYours              a token of somebody else
-├── AboveYou              a token would change its owner, or somebody at or above them
+├── NotYours              a token of another person
+├── AboveYou              a token would change its owner, or a person at or above them
 │   └── OpensMore         a token would open an account that can do more than the token
 ├── TokenRefused          a field of the new token is not acceptable
 │   ├── TsigNameTaken
 │   └── TokenQuotaExceeded the owner, or a team of theirs, has as many tokens as they may
 ├── RotationRefused       the master key cannot be rotated like this
-└── BadToken              a token that opens nothing; never said why to who asks with it
+└── BadToken              a token that opens nothing; the reason is never shown to its user
     ├── TokenUnknown
     ├── TokenDead         revoked, expired, unused for too long, or its owner's account is closed
     └── TokenElsewhere    used from outside of its networks
@@ -57,7 +57,7 @@ from dnspanel.texts import gettext
 
 
 class AccountError(Exception):
-    """Something about an account that a person can read and mend."""
+    """The base of errors about accounts. A person can read and fix each of them."""
 
 
 class BadInvitation(AccountError):
@@ -102,7 +102,7 @@ class PersonUnknown(AccountError):
 
 
 class LastAdministrator(AccountError):
-    """Without this person nobody could administer the panel."""
+    """This person is the last administrator."""
 
     def __init__(self, username: str) -> None:
         self.username = username
@@ -235,7 +235,7 @@ class ProviderRefused(AccountError, FieldsRefused):
 
 
 class SignInRefused(AccountError):
-    """Whoever comes from the provider is not signed in; `reason` is one word, for the audit log."""
+    """The person from the provider is not signed in. `reason` is one word, for the audit log."""
 
     def __init__(self, reason: str, message: str) -> None:
         self.reason = reason
@@ -272,7 +272,7 @@ class Taken(AccountError):
 
 
 class OutOfReach(AccountError):
-    """A directory would change an administrator whom its own rules did not make one."""
+    """A directory would change an administrator whose role its own rules did not give."""
 
     def __init__(self, username: str) -> None:
         super().__init__(
@@ -296,14 +296,16 @@ class AddressKept(OutOfReach):
 
 
 class NotYours(AccountError):
-    """The token belongs to somebody else."""
+    """The token belongs to another person."""
 
     def __init__(self) -> None:
         super().__init__(gettext("This token belongs to somebody else."))
 
 
 class AboveYou(AccountError):
-    """A token that may less than its owner would change the owner, or somebody whose role is at or above theirs."""
+    """A token with fewer rights than its owner would change the owner, or a person whose role is at or above the
+    owner's.
+    """
 
     def __init__(self, username: str) -> None:
         super().__init__(

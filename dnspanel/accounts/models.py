@@ -1,4 +1,4 @@
-"""People, teams, grants and tokens: who acts, and what they were given. `grants` and `actors` say what it means."""
+"""The tables of people, teams, grants and tokens. `grants` and `actors` explain their meaning."""
 
 from collections.abc import Iterator
 from hashlib import sha256
@@ -32,7 +32,7 @@ class Role(models.TextChoices):
 
 
 class OwnRole(models.Model):
-    """A role that somebody made: permissions, and rights over all zones (`own_roles` writes it)."""
+    """A custom role: permissions, and rights over all zones (`own_roles` writes it)."""
 
     name = models.CharField(max_length=40)
     permissions = ArrayField(models.CharField(max_length=64), default=list)  # sorted `roles.Permission`
@@ -46,12 +46,12 @@ class OwnRole(models.Model):
         return self.name
 
 
-# How the password column begins of who signs in with the password of an LDAP server: Django takes it for none.
+# The start of the password column of people who sign in by an LDAP server. Django reads it as an unusable password.
 BY_LDAP = f"{UNUSABLE_PASSWORD_PREFIX}ldap:"
 
 
 class User(AbstractUser):
-    """A person who signs in, or a service account: nobody signs in with that, and it has no mail address."""
+    """A person, or a service account. A service account cannot sign in, and has no mail address."""
 
     email = models.EmailField(unique=True, null=True)  # type: ignore[assignment]  # noqa: DJ001  (null keeps it unique)
     # By these alone accounts are found (`find_people`). None: there is no canonical spelling, or another account has
@@ -59,14 +59,14 @@ class User(AbstractUser):
     name_key = models.CharField(max_length=LONGEST_KEY, unique=True, null=True, blank=True, editable=False)
     mail_key = models.CharField(max_length=LONGEST_KEY, unique=True, null=True, blank=True, editable=False)
     is_service = models.BooleanField(default=False, db_default=False)
-    # Another account of the same person, or of whom the service account is: it approves nothing of theirs. That one
-    # names none itself (`same_person` writes it).
+    # Another account of the same person, or the person behind a service account. Neither may approve the other's
+    # requests. That account has no such link itself (`same_person` writes it).
     same_person_as = models.ForeignKey(
         "self", null=True, blank=True, on_delete=models.SET_NULL, related_name="other_accounts"
     )
     role = models.CharField(max_length=16, choices=Role, default=Role.READER)
     own_role = models.ForeignKey(OwnRole, null=True, blank=True, on_delete=models.PROTECT, related_name="people")
-    # How often all sessions were ended: a session of before is none, also once the account is open again.
+    # How often all sessions were ended. Earlier sessions stay invalid, even if the account is opened again.
     sessions_ended = models.IntegerField(default=0)
     # The name of the time zone of the times on this person's pages, by `own_clock`.
     time_zone = models.CharField(max_length=64, default="UTC", db_default="UTC")
@@ -114,7 +114,7 @@ class User(AbstractUser):
 
     @property
     def signs_in_by_ldap(self) -> bool:
-        """Whether the person's password is that of an LDAP server; then there is none here."""
+        """True if the person's password is that of an LDAP server. Then the panel stores none."""
         return self.password.startswith(BY_LDAP)
 
     @property
@@ -150,7 +150,7 @@ class User(AbstractUser):
 class Session(AbstractBaseSession):
     """A session of a browser: Django's, with what `session_store` reads out of its data."""
 
-    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")  # null: nobody signed in yet
+    user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="+")  # null: before the sign-in
     began_at = models.DateTimeField(null=True)
     seen_at = models.DateTimeField(null=True)
     address = models.GenericIPAddressField(null=True)
@@ -226,7 +226,7 @@ class Membership(models.Model):
 
 
 class GrantRow(models.Model):
-    """What one person, or every member of one team, may do besides; `grant` is `grants.Grant.to_json`."""
+    """A grant to one person, or to every member of one team. `grant` is `grants.Grant.to_json`."""
 
     user = models.ForeignKey(User, null=True, on_delete=models.CASCADE, related_name="grants")
     team = models.ForeignKey(Team, null=True, on_delete=models.CASCADE, related_name="grants")
@@ -244,7 +244,7 @@ class GrantRow(models.Model):
 
 
 class SecondFactorRule(models.Model):
-    """Everybody with a role, or in a team, has to have a second factor, some days after the rule was made."""
+    """A rule that everyone with a role, or in a team, must set up a second factor within some days."""
 
     role = models.CharField(max_length=24, null=True, unique=True)  # noqa: DJ001  (a `role_key`; null keeps it unique)
     team = models.OneToOneField(Team, null=True, on_delete=models.CASCADE, related_name="+")
@@ -263,7 +263,7 @@ class SecondFactorRule(models.Model):
 class TokenKind(models.TextChoices):
     """How a token proves itself."""
 
-    API = "api", gettext_lazy("API token")  # a secret of 256 bits, of which only the SHA-256 is stored
+    API = "api", gettext_lazy("API token")  # a secret of 256 bits; only its SHA-256 is stored
     TSIG = "tsig", gettext_lazy("TSIG key")  # signs DNS messages (RFC 8945), so the key itself is stored, encrypted
     SCIM = (
         "scim",
@@ -286,9 +286,9 @@ class Token(models.Model):
     tsig_algorithm = models.CharField(max_length=32, blank=True)
     tsig_secret = SecretField(null=True)  # `vault.encrypt_secret`
     scope: "models.JSONField[Any]" = models.JSONField(default=list)  # list of `grants.Grant.to_json`
-    # A TSIG key made over PowerDNS's API: besides the scope, a zone has to name it (`zones.rights.tsig_permissions`).
+    # A TSIG key made over PowerDNS's API: beyond the scope, a zone must name it (`zones.rights.tsig_permissions`).
     needs_permission = models.BooleanField(default=False)
-    permissions = ArrayField(models.CharField(max_length=64), default=list)  # `roles.Permission` besides zones
+    permissions = ArrayField(models.CharField(max_length=64), default=list)  # `roles.Permission` other than zones
     networks = ArrayField(models.CharField(max_length=49), default=list)  # CIDR; empty: from anywhere
     needs_if_match = models.BooleanField(default=False)
     # Deletes any number of zones at once: clients of API v1 cannot confirm, and some delete all that they made.
@@ -304,7 +304,7 @@ class Token(models.Model):
     last_used_at = models.DateTimeField(null=True)
     last_address = models.GenericIPAddressField(null=True)
     revoked_at = models.DateTimeField(null=True)
-    # The token that made it, whose revocation is its own: who found that one could have made this one.
+    # The token that made it. Revoking that one revokes this one, because its thief could have made this one.
     made_with = models.ForeignKey("self", null=True, on_delete=models.SET_NULL, related_name="made")
     # The token that takes over from this one; this one expires soon.
     rotated_to = models.OneToOneField("self", null=True, on_delete=models.SET_NULL, related_name="rotated_from")
@@ -332,20 +332,20 @@ class SignInProvider(models.Model):
     """A provider at which people sign in; its kind and its issuer never become others."""
 
     kind = models.CharField(max_length=4, choices=ProviderKind, default=ProviderKind.OIDC)
-    slug = models.SlugField(max_length=40, unique=True)  # in the URLs that the provider is told
+    slug = models.SlugField(max_length=40, unique=True)  # in the URLs that are configured at the provider
     name = models.CharField(max_length=40)  # on the button
     issuer = models.TextField()  # of SAML: its entity ID; of LDAP: its URI, which may become another
     client_id = models.CharField(max_length=255)  # of SAML: the panel's entity ID; of LDAP: its bind DN
     client_secret = SecretField(default=bytes)  # `vault.encrypt_secret`; SAML has none
     scopes = models.CharField(max_length=300, default="")  # of OpenID Connect
     metadata = models.TextField(default="")  # of SAML: its XML, which says what keys sign; of LDAP: its CA in PEM
-    metadata_url = models.TextField(default="")  # where that is read anew; empty: pasted
+    metadata_url = models.TextField(default="")  # where metadata is fetched again; empty: pasted
     metadata_at = models.DateTimeField(null=True)  # when it was read there
-    # Of SAML: names of the attributes that say who somebody is, as `saml.rows.ATTRIBUTES`; of LDAP: `ldap.terms`.
+    # SAML: names of the attributes that describe a person, as `saml.rows.ATTRIBUTES`. LDAP: `ldap.terms`.
     attributes: "models.JSONField[Any]" = models.JSONField(default=dict)
     group_claim = models.CharField(max_length=250)
     rules: "models.JSONField[Any]" = models.JSONField(default=list)  # list of `providers.identity.Rule.to_json`
-    makes_people = models.BooleanField(default=False)  # whoever is let in for the first time gets an account
+    makes_people = models.BooleanField(default=False)  # create an account at a person's first sign-in
     mail_domains = ArrayField(models.CharField(max_length=253), default=list)  # of first sign-ins; empty: any
     links_by_mail = models.BooleanField(default=False)  # a verified address opens the account that has it
     trusts_mail = models.BooleanField(default=False)  # says nothing of it, and verifies each address
@@ -364,7 +364,7 @@ class SignInProvider(models.Model):
 
 
 class ProviderLink(models.Model):
-    """Who somebody at a provider is here, and what its rules gave them."""
+    """The link between a person at a provider and the account here, and what the provider's rules gave it."""
 
     provider = models.ForeignKey(SignInProvider, on_delete=models.CASCADE, related_name="links")
     user = models.ForeignKey(User, on_delete=models.CASCADE, related_name="provider_links")

@@ -13,13 +13,13 @@ from dnspanel.celery import while_postgresql_answers
 
 @shared_task(ignore_result=True)
 def send_password_link(user_id: int) -> None:
-    """Send the person a link that sets their password. Twice is two links, of which the first use ends both."""
+    """Send the person a link that sets their password. Two calls send two links; using one ends both."""
     with while_postgresql_answers():
         mail_password_link(user_id=user_id, now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def look_at_ldap_people() -> None:
-    """People of LDAP servers are what these say: groups, and who is gone there. Twice at once looks once."""
+    """Update people from their LDAP servers: groups, and accounts that are gone. Two simultaneous runs check once."""
     with while_postgresql_answers():
         look_at_everybody(now=timezone.now())

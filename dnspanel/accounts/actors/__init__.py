@@ -1,1 +1,1 @@
-"""Who acts, and what they are allowed to do: read, never written."""
+"""Actors and their rights: reads only."""

@@ -1,8 +1,7 @@
-"""Who acts, and what that actor may do: a person, or a token on behalf of a person.
+"""The actor of a request, and its rights: a person, or a token on behalf of a person.
 
-What a person may do is what the role says, besides what teams and grants
-give. A token never may more than its owner does at that moment, and of that
-only what its scope lets through.
+A person's rights are those of the role, and those given by teams and grants. A token never has more rights than its
+owner has at that moment, and only those within its scope.
 """
 
 from collections.abc import Collection, Iterable
@@ -24,9 +23,9 @@ ROLE_RIGHTS = {
 
 @dataclass(frozen=True, slots=True)
 class Actor:
-    """A person with what they may do, and the token if they act by one; `scope` is None without a token.
+    """A person with their rights, and the token if they act by one. `scope`: None without a token.
 
-    `teams` are those that give something to a person who does not have it by the role.
+    `teams` are the teams that give a right which the person's role does not.
     """
 
     user: User
@@ -42,41 +41,41 @@ class Actor:
         return (self.grants,) if self.scope is None else (self.grants, self.scope)
 
     def may(self, right: Right, *, zone_id: int, tags: Collection[str], team_id: int | None) -> bool:
-        """Whether the right is had over this zone, at some name and type at least."""
+        """Return True if the actor has the right over this zone, at some name and type at least."""
         return all(
             any(right in grant.rights and grant.covers_zone(zone_id, tags, team_id) for grant in layer)
             for layer in self.layers
         )
 
     def may_everywhere(self, right: Right) -> bool:
-        """Whether the right is had over all zones, without limits by name or type."""
+        """Return True if the actor has the right over all zones, without limits by name or type."""
         return all(
             any(right in grant.rights and grant.everywhere and not grant.is_limited for grant in layer)
             for layer in self.layers
         )
 
     def may_somewhere(self, right: Right) -> bool:
-        """Whether there may be a zone over which the right is had."""
+        """Return True if the actor may have the right over some zone."""
         return all(any(right in grant.rights for grant in layer) for layer in self.layers)
 
 
-# For whom an access check decides: a person with or without a session, or a token.
+# The subject of an access check: a person with or without a session, or a token.
 Person = User | AnonymousUser | Actor
-# Whoever a publication is recorded for; None is nobody: it has every right over records, but passes no rule of
-# approval, freeze, lock or publish hook unless it says under which `SystemRight` it acts.
+# The author of a publication. None is the panel: it has every right over records, but passes no rule of approval,
+# freeze, lock or publish hook unless it names the `SystemRight` under which it acts.
 Author = User | Actor | None
 
 
 class SystemRight(StrEnum):
-    """What the panel does without a person deciding it, or besides what rules are about; each passes rules by name.
+    """Acts of the panel without a person's decision, or that rules do not cover. Each passes rules by name.
 
-    CATALOG is the exception: what somebody's catalog names is asked of all rules, as a person's act is.
+    CATALOG is the exception: rules are checked for the changes of a consumer catalog, as for a person's act.
     """
 
     SIGNING = "signing"  # keys, signatures and rollovers: they change no content, and must not wait
-    SIGNALLING = "signalling"  # records by which parents find the keys (RFC 9615)
+    SIGNALLING = "signalling"  # records for parents that look up the keys (RFC 9615)
     TRANSFER = "transfer"  # what a primary sends, once a person who passed the rules said that it decides
-    EXPIRY = "expiry"  # a zone of which no primary answers leaves the nodes, as its SOA says
+    EXPIRY = "expiry"  # a zone whose primaries do not answer leaves the nodes, as its SOA says
     MEMBERS = "members"  # what a catalog of ours says of its members, which passed the rules themselves
     REPAIR = "repair"  # what failed at the nodes is taken back, and a history is decided about
     SAMPLES = "samples"  # the zones of a demonstration
@@ -94,7 +93,10 @@ def passes_rules(under: SystemRight | None) -> bool:
 
 
 def actor_of(person: Person) -> Actor | None:
-    """The actor that this person is; None for nobody and for closed accounts. One query for each `User` object."""
+    """Return the actor for this person, or None for anonymous users and closed accounts.
+
+    One query for each `User` object.
+    """
     if isinstance(person, Actor):
         return person
     if not isinstance(person, User) or not person.is_active:
@@ -112,7 +114,10 @@ def as_if_open(user: User) -> Actor:
 
 
 def actor_of_token(token: Token) -> Actor | None:
-    """The actor that a token is; None when its owner's account is closed. Does not look whether the token is alive."""
+    """Return the actor for a token, or None if its owner's account is closed.
+
+    Do not check whether the token is alive.
+    """
     person = actor_of(token.owner)
     if person is None:
         return None
@@ -126,18 +131,18 @@ def actor_of_token(token: Token) -> Actor | None:
 
 
 def can(person: Person, permission: Permission) -> bool:
-    """Whether this person may do this; nobody without an active account may do anything."""
+    """Return True if this person has the permission. A person without an active account has none."""
     actor = actor_of(person)
     return actor is not None and permission in actor.permissions
 
 
 def user_of(author: Author) -> User | None:
-    """The person behind an author."""
+    """Return the person behind an author."""
     return author.user if isinstance(author, Actor) else author
 
 
 def token_of(author: Author) -> Token | None:
-    """The token that an author acts by, if any."""
+    """Return the token that an author acts by, or None."""
     return author.token if isinstance(author, Actor) else None
 
 
@@ -150,19 +155,19 @@ def _actor(user: User) -> Actor:
         permissions |= {Permission.READ, Permission.APPROVE}
     if rights - {Right.READ}:
         permissions |= {Permission.EDIT}
-    if Right.SETTINGS in rights:  # who may have TSIG keys at all
+    if Right.SETTINGS in rights:  # only people with this right can have TSIG keys
         permissions |= {Permission.SECRETS}
     return Actor(user, permissions, tuple(grants), teams=tuple(membership.team for membership in memberships))
 
 
 def permissions_by_role(user: User) -> frozenset[Permission]:
-    """What the person's role gives besides rights over zones."""
+    """Return the permissions that the person's role gives."""
     own = user.own_role
     return PERMISSIONS[user.role] | (frozenset(map(Permission, own.permissions)) if own is not None else frozenset())
 
 
 def rights_by_role(user: User) -> frozenset[Right]:
-    """The rights over every zone that the person's role gives."""
+    """Return the rights over every zone that the person's role gives."""
     own = user.own_role
     return ROLE_RIGHTS.get(Role(user.role), frozenset()) | (
         frozenset(map(Right, own.rights)) if own is not None else frozenset()

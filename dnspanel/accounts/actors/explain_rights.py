@@ -48,12 +48,12 @@ class Subject:
 
 
 def reasons_of(user: User) -> tuple[Reason, ...]:
-    """Everything that gives this person rights, in three queries at most; nothing does to a closed account."""
+    """Return all sources of this person's rights. A closed account has none. At most three queries."""
     return reasons_of_people([user])[user.pk]
 
 
 def reasons_of_people(people: Sequence[User]) -> dict[int, tuple[Reason, ...]]:
-    """The same of many people, in three queries at most for all of them; by id."""
+    """Return all sources of these people's rights, by id. At most three queries for all of them."""
     active = [person for person in people if person.is_active]
     prefetch_related_objects([person for person in active if person.own_role_id is not None], "own_role")
     members: dict[int, list[Membership]] = {}
@@ -67,23 +67,23 @@ def reasons_of_people(people: Sequence[User]) -> dict[int, tuple[Reason, ...]]:
 
 
 def scope_of(token: Token) -> tuple[Reason, ...]:
-    """What a token lets through. It gives nothing that its owner may not: ask `reasons_of` for the owner, too."""
+    """Return the rights that a token's scope allows. The owner must have them too: see `reasons_of`."""
     return tuple(Reason("scope", gettext("by its scope"), Grant.from_json(each)) for each in token.scope)
 
 
 def reasons_over(reasons: Collection[Reason], subject: Subject) -> tuple[Reason, ...]:
-    """Those that give any right over the zone, at some name and type."""
+    """Return the reasons that give any right over the zone, at some name and type."""
     zone = subject.zone_id, subject.tags, subject.team_id
     return tuple(reason for reason in reasons if reason.grant.rights and reason.grant.covers_zone(*zone))
 
 
 def rights_over(reason: Reason, subject: Subject) -> frozenset[Right]:
-    """The rights that this gives over the zone, and over the RRset if there is one."""
+    """Return the rights that this reason gives over the zone, and over the RRset if the subject has one."""
     return frozenset(right for right in reason.grant.rights if _gives(reason.grant, right, subject))
 
 
 def reasons_for(reasons: Collection[Reason], right: Right, subject: Subject) -> tuple[Reason, ...]:
-    """Those that give this right; none means that the person may not."""
+    """Return the reasons that give this right. If there are none, the person does not have the right."""
     return tuple(reason for reason in reasons if _gives(reason.grant, right, subject))
 
 

@@ -1,7 +1,7 @@
-"""Accounts by what somebody typed or another system says: a user name, a mail address.
+"""Accounts by typed text or by another system's value: a user name, a mail address.
 
-Both are compared by their canonical spelling, which is stored. An account without one, because another has the same
-or because there is none, is found by exactly what stands in it.
+Both are compared by their canonical spelling, which is stored. An account may lack one, because another account has the
+same or because none exists. Such an account is found by its exact text only.
 """
 
 from django.db.models import Q
@@ -47,7 +47,7 @@ def mail_is_taken(email: str, but: int = 0) -> bool:
 
 
 def free_name(stem: str) -> str:
-    """Return this user name, with a number where somebody has it."""
+    """Return this user name, with a number added if the name is taken."""
     key = canonical_username(stem) or stem
     begun = User.objects.filter(Q(name_key__startswith=key) | Q(name_key=None)).values_list("username", flat=True)
     taken = {canonical_username(each) or each for each in begun[:10_000]}

@@ -20,13 +20,12 @@ class Right(StrEnum):
     SETTINGS = "settings"  # tags, team, metadata
     DNSSEC = "dnssec"  # sign, unsign, make and retire keys
     TEMPLATES = "templates"  # make, change and delete templates of these teams, or of the whole panel
-    EXPORT_KEYS = "export-keys"  # see private DNSSEC keys: whoever has one can forge the zone
+    EXPORT_KEYS = "export-keys"  # see private DNSSEC keys: their reader can forge the zone
     GOVERN = "govern"  # say what of the zone needs approval, and when it is frozen; and publish past that
 
 
 RECORD_RIGHTS = frozenset({Right.ADD, Right.CHANGE, Right.REMOVE})
-# What "everything" stands for. Private keys leave the panel only for who was given that by name, and only who was given
-# that by name goes past others' approval.
+# The rights that "everything" includes. Exporting private keys and passing others' approval must be granted by name.
 EVERY_RIGHT = frozenset(Right) - {Right.EXPORT_KEYS, Right.GOVERN}
 
 
@@ -53,7 +52,7 @@ class Grant:
         return bool(self.names or self.types)
 
     def covers_zone(self, zone_id: int, tags: Collection[str], team_id: int | None) -> bool:
-        """Whether the zone with these facts is one of those it is about."""
+        """Return True if the grant covers the zone with these facts."""
         return (
             self.everywhere
             or zone_id in self.zones
@@ -62,13 +61,13 @@ class Grant:
         )
 
     def covers_rrset(self, zone_name: str, name: str, type: int) -> bool:
-        """Whether its limits let this RRset of a zone through."""
+        """Return True if the grant's limits by name and type let this RRset through."""
         if self.types and type not in self.types:
             return False
         return not self.names or name_patterns.compiled(self.names).fit(name, zone_name)
 
     def to_json(self) -> dict[str, Any]:
-        """As it is stored."""
+        """Return the grant as JSON for the database."""
         return {
             "rights": sorted(self.rights),
             "everywhere": self.everywhere,
@@ -81,7 +80,7 @@ class Grant:
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> "Grant":
-        """The inverse of `to_json`."""
+        """Read a grant from `to_json`'s form."""
         return cls(
             rights=frozenset(map(Right, obj["rights"])),
             everywhere=obj["everywhere"],
@@ -94,7 +93,7 @@ class Grant:
 
 
 def is_part(grant: Grant, other: Grant) -> bool:
-    """Whether `whole` gives all that `grant` gives, as far as their forms tell."""
+    """Return True if `other` gives all that `grant` gives, as far as their forms show."""
     return (
         grant.rights <= other.rights
         and (other.everywhere or (not grant.everywhere and grant.zones <= other.zones))

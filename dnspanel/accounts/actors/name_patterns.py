@@ -1,12 +1,10 @@
-r"""Patterns of owner names in grants and scopes: which names fit them. Pure.
+r"""Patterns of owner names in grants and scopes, and the names that match. Pure.
 
-A pattern that ends in a dot is compared with the whole name, any other with
-the name relative to the zone ("@" is the apex). `*` stands for any
-characters, dots included; `\*` for a star. Upper and lower case are equal.
+A pattern that ends in a dot is compared with the whole name, any other with the name relative to the zone ("@" is the
+apex). `*` matches any characters, dots included; `\*` matches a star. Case does not matter.
 
-People write patterns for themselves, and each changed RRset is compared with
-them inside the transaction that publishes it. Hence no regular expression:
-`*a*a*a…` would make one try every way to share a name out among its stars.
+People write their own patterns, and each changed RRset is compared with them inside the transaction that publishes it.
+Regular expressions would be too slow: `*a*a*a…` would make one try every way to split a name among its stars.
 """
 
 import re
@@ -33,7 +31,7 @@ class NamePatterns:
         self._relative = [pieces for pattern, pieces in starred if not pattern.endswith(".")]
 
     def fit(self, name: str, zone_name: str) -> bool:
-        """Whether an owner name of a zone fits one of them."""
+        """Return True if an owner name of a zone matches one of the patterns."""
         relative = names.relative_text(name, zone_name)
         # An absolute pattern is not the relative text of a name whose last label ends in an escaped dot.
         if name in self._exact or (relative in self._exact and not relative.endswith(".")):
@@ -45,17 +43,17 @@ class NamePatterns:
 
 @lru_cache(maxsize=256)
 def compiled(patterns: tuple[str, ...]) -> NamePatterns:
-    """The patterns of a grant, ready to compare with; kept, because the same grants ask for every RRset."""
+    """Return the patterns of a grant, ready to compare. They are cached because each RRset asks the same grants."""
     return NamePatterns(patterns)
 
 
 def stars(pattern: str) -> int:
-    """How many times a pattern says "any characters"; stars in a row say it once."""
+    """Count the wildcards of a pattern. Several stars in a row count once."""
     return len(_pieces(pattern)) - 1
 
 
 def fault(pattern: str) -> str:
-    """Why a grant cannot have this pattern; empty if it can."""
+    """Return why a grant cannot have this pattern, or ""."""
     if not pattern or not pattern.isprintable() or any(char.isspace() for char in pattern):
         return gettext("{pattern!a} is not a pattern such as www, *.dev or _acme-challenge*.").format(pattern=pattern)
     if len(pattern) > LONGEST_PATTERN:
@@ -70,7 +68,7 @@ def fault(pattern: str) -> str:
 
 
 def _pieces(pattern: str) -> tuple[str, ...]:
-    """The texts between its stars, in lower case as names are; a pattern without a star is one piece."""
+    """Return the texts between the stars of a pattern, in lower case. A pattern without a star is one piece."""
     pieces = [""]
     for part in _STAR.split(pattern):
         if part.startswith("*"):
@@ -81,10 +79,10 @@ def _pieces(pattern: str) -> tuple[str, ...]:
 
 
 def _fits(pieces: tuple[str, ...], text: str) -> bool:
-    """Whether the text is the pieces with anything between them.
+    """Return True if the text consists of the pieces with anything between them.
 
-    Each piece between the first and the last is taken where it comes first:
-    if the text fits at all, it fits so. Nothing is tried twice.
+    Each piece between the first and the last is matched at its first occurrence: if the text matches at all, it matches
+    like this. Nothing is tried twice.
     """
     first, *middle, last = pieces
     end = len(text) - len(last)

@@ -16,7 +16,7 @@ class Permission(StrEnum):
     PEOPLE = gettext_noop("invite people and change roles")
     AUDIT = gettext_noop("read the audit log")
     SECRETS = gettext_noop("read the secrets of one's own TSIG keys again")
-    # A second pair of eyes is a person's: a token approves only where somebody gave it this.
+    # Approval is meant for a second person, so a token needs this permission to approve.
     APPROVE = gettext_noop("approve and decline requests by a token")
 
 
@@ -33,10 +33,10 @@ PERMISSIONS: dict[str, frozenset[Permission]] = {
 
 
 def is_below(role: str, other: str) -> bool:
-    """Whether the first role may less than the other."""
+    """Return True if the first role has fewer rights than the other."""
     return UPWARDS.index(Role(role)) < UPWARDS.index(Role(other))
 
 
 def powers_of(role: str) -> frozenset[Permission]:
-    """What of a role is power over others' things; what one may read of one's own is no measure of it."""
+    """Return the permissions of a role over things of other people. Reading one's own secrets does not count."""
     return PERMISSIONS[role] - {Permission.SECRETS}

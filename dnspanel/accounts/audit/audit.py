@@ -25,13 +25,13 @@ _origin: ContextVar[Origin] = ContextVar("origin", default=_NOWHERE)
 
 
 def origin() -> Origin:
-    """From where the request at hand came; empty outside of requests."""
+    """Return the origin of the current request, or an empty one outside of requests."""
     return _origin.get()
 
 
 @contextmanager
 def coming_from(where: Origin) -> Iterator[None]:
-    """Within, `origin()` is this."""
+    """Set the origin that `origin()` returns within the block."""
     reset = _origin.set(where)
     try:
         yield
@@ -40,21 +40,20 @@ def coming_from(where: Origin) -> Iterator[None]:
 
 
 def record(*, action: str, by: Author, now: datetime, target: str = "", **details: Any) -> None:
-    """The act is in the audit log, with the origin of the request at hand. `details` must hold no secrets.
+    """Write an act to the audit log, with the origin of the current request. `details` must hold no secrets.
 
-    Belongs into the transaction of the act, so that there is neither an act
-    without its entry nor an entry without its act.
+    Call it in the transaction of the act, so that neither exists without the other.
     """
     record_each(action=action, by=by, now=now, targets={target: details})
 
 
 def record_each(*, action: str, by: Author, now: datetime, targets: Mapping[str, Mapping[str, Any]]) -> None:
-    """The same for many targets at once, in one query: target → details."""
+    """Write the same act for many targets in one query: target → details."""
     record_all(action=action, by=by, now=now, entries=targets.items())
 
 
 def record_all(*, action: str, by: Author, now: datetime, entries: Iterable[tuple[str, Mapping[str, Any]]]) -> None:
-    """The same where a target may be there more than once: pairs of target and details."""
+    """Write the same act for pairs of target and details, in which a target may occur more than once."""
     where = _origin.get()
     AuditEntry.objects.bulk_create(
         AuditEntry(

@@ -13,13 +13,13 @@ _ABOUT_PEOPLE = (
 
 
 def entries_about_token(token: Token, limit: int = 20) -> tuple[AuditEntry, ...]:
-    """What was done by this token and with it, the newest first."""
+    """Return the newest entries about this token and the acts done with it."""
     about = Q(action__in=_ABOUT_TOKENS, details__token=token.pk) | Q(action__in=_ABOUT_TOKENS, details__new=token.pk)
     entries = AuditEntry.objects.filter(about | Q(token=token)).select_related("user", "token")
     return tuple(entries.order_by("-pk")[:limit])
 
 
 def entries_about_person(username: str, user_id: int, limit: int = 20) -> tuple[AuditEntry, ...]:
-    """What this person did, and what was done to their account, the newest first."""
+    """Return the newest entries about this account and the acts of this person."""
     done = Q(user=user_id) | Q(action__in=_ABOUT_PEOPLE, target=username)
     return tuple(AuditEntry.objects.filter(done).select_related("user", "token").order_by("-pk")[:limit])

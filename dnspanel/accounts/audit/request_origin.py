@@ -12,17 +12,16 @@ from django.http import HttpRequest, HttpResponse
 
 from dnspanel.accounts.audit import audit
 
-# In PANEL_TRUSTED_PROXIES: whoever may open the UNIX socket that the web processes listen on.
+# In PANEL_TRUSTED_PROXIES: every process that can open the UNIX socket of the web processes.
 UNIX_SOCKET = "unix"
 
 
 class RequestOriginMiddleware:
-    """Every request has an id, `REMOTE_ADDR` is its sender's address, and `audit.origin()` knows both.
+    """Give every request an id, and set `REMOTE_ADDR` to its sender's address. `audit.origin()` returns both.
 
-    A sender behind reverse proxies is the last one in X-Forwarded-For that is
-    not such a proxy itself; what others write there is not believed. Whoever
-    connects through a UNIX socket has no address, and is a proxy if
-    PANEL_TRUSTED_PROXIES names `unix`: the socket's directory says who may.
+    A sender behind reverse proxies is the last address in X-Forwarded-For that is not a trusted proxy; earlier
+    addresses are not trusted. A client that connects through a UNIX socket has no address. It counts as a proxy if
+    PANEL_TRUSTED_PROXIES has `unix`: the permissions of the socket's directory decide who can connect.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -54,7 +53,7 @@ class RequestOriginMiddleware:
                 break
             try:
                 sender = str(ip_address(before.strip()))
-            except ValueError:  # not an address: whoever wrote it is the last one that we know
+            except ValueError:  # not an address, so the hop that wrote it is the last known one
                 break
         return sender
 

@@ -8,10 +8,11 @@ from dnspanel.accounts.texts.canonical import canonical_mail, canonical_username
 
 
 def fill_keys(people: Any) -> list[str]:
-    """Store the canonical user name and mail address of each account that has none; return what cannot be, in English.
+    """Store the canonical user name and mail address of each account without one. Return the problems, in English.
 
-    `people` is the manager of accounts, of whichever migration. Of several accounts with one spelling, the only open
-    one gets it; otherwise none does, and each is found by exactly what stands in it alone.
+    `people` is the manager of accounts in the current migration. If several accounts have one spelling, the only open
+    one gets it; if several are open, none does. Accounts without a canonical spelling are found by their exact text
+    only.
     """
     return [
         *_fill(people, "username", "name_key", canonical_username),

@@ -22,10 +22,10 @@ SECRET_BYTES = 32
 
 
 def make_invitation(*, role: str, by: Author, now: datetime, lifetime: timedelta = LIFETIME) -> str:
-    """Store an invitation and return its secret, which is shown once and kept nowhere.
+    """Store an invitation and return its secret. The secret is shown once and not stored.
 
-    `by` is None when the invitation is made on the console. Raises
-    GrantRefused for a role that may more than the token that invites.
+    `by`: None for an invitation made on the console. Raise GrantRefused if the role has more rights than the token
+    that invites.
     """
     refuse_higher_role(by, role)
     secret = secrets.token_urlsafe(SECRET_BYTES)
@@ -42,7 +42,7 @@ def make_invitation(*, role: str, by: Author, now: datetime, lifetime: timedelta
 
 
 def open_invitation(secret: str, now: datetime) -> Invitation:
-    """The invitation that this secret opens now; raises BadInvitation when it opens none."""
+    """Return the valid invitation of this secret. Raise BadInvitation."""
     invitation = Invitation.objects.filter(secret_sha256=_sha256(secret)).first()
     if invitation is None:
         raise InvitationUnknown
@@ -67,7 +67,7 @@ def accept_invitation(*, secret: str, username: str, email: str, password: str, 
     user.set_password(password)
     try:
         _claim(invitation, user, now)
-    except IntegrityError as exc:  # somebody took the name or the address since we looked
+    except IntegrityError as exc:  # another request took the name or the address since the check
         raise AccountRefused({"username": [gettext("This name or email address has just been taken.")]}) from exc
     return user
 

@@ -55,13 +55,13 @@ class ListLook:
 
 
 def look_of(person: User, of: ListName) -> ListLook:
-    """How this list looks to the person; without a query."""
+    """Return how this list looks to the person, without a query."""
     stored = person.list_looks.get(of, {})
     return ListLook(of, frozenset(stored.get("hidden", ())) & COLUMNS[of].keys(), bool(stored.get("dense")))
 
 
 def set_look(*, person: User, of: ListName, columns: Iterable[str], dense: bool) -> ListLook:
-    """The list has these columns for the person from now on; names of no column are passed over."""
+    """Set the columns of this list for the person. Unknown columns are ignored."""
     hidden = COLUMNS[of].keys() - set(columns)
     with transaction.atomic(durable=True):
         looks = User.objects.select_for_update(no_key=True).values_list("list_looks", flat=True).get(pk=person.pk)

@@ -7,17 +7,17 @@ from dnspanel.languages import LANGUAGE_CODES, UnknownLanguage
 
 
 def language_of(person: User) -> str:
-    """The code of the language that the person chose; empty, if none that there is. Without a query."""
+    """Return the code of the language that the person chose, or "" if it isn't available. Without a query."""
     return person.language if person.language in LANGUAGE_CODES else ""
 
 
 def mail_language(person: User) -> str:
-    """The code of the language of what is sent to this person: the one that they chose, else the panel's."""
+    """Return the code of the language for mail to this person: the chosen one, or else the panel's."""
     return language_of(person) or settings.DEFAULT_LANGUAGE
 
 
 def set_language(*, person: User, code: str) -> None:
-    """Pages speak that language to this person from now on; their browser's, if it is empty. Raises UnknownLanguage."""
+    """Set the language of the person's pages. "" means the browser's language. Raise UnknownLanguage."""
     if code and code not in LANGUAGE_CODES:
         raise UnknownLanguage
     User.objects.filter(pk=person.pk).update(language=code)

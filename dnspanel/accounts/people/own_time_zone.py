@@ -8,7 +8,7 @@ from dnspanel.time_zones import UTC_NAME, UnknownTimeZone, time_zone_named
 
 
 def time_zone_of(person: User) -> tzinfo:
-    """The person's time zone; UTC where the machine's database lost the one that they chose. Without a query."""
+    """Return the person's time zone, or UTC if this machine does not know the chosen one. Without a query."""
     try:
         return time_zone_named(person.time_zone)
     except UnknownTimeZone:
@@ -16,7 +16,7 @@ def time_zone_of(person: User) -> tzinfo:
 
 
 def set_time_zone(*, person: User, name: str) -> None:
-    """Pages show this person times of that time zone from now on; raises UnknownTimeZone."""
+    """Set the time zone of the person's pages. Raise UnknownTimeZone."""
     time_zone_named(name)
     User.objects.filter(pk=person.pk).update(time_zone=name)
     person.time_zone = name

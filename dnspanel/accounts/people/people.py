@@ -1,6 +1,6 @@
-"""Roles of people, and who may no longer sign in. Verbs.
+"""Roles of people, and closing and opening accounts. Verbs.
 
-A token that may less than its owner changes nobody at or above the owner: AboveYou.
+A token with fewer rights than its owner changes no person at or above the owner: AboveYou.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -20,7 +20,7 @@ from dnspanel.accounts.tokens.tokens import end_token
 
 
 def person_by_id(pk: int) -> User:
-    """The person with this id, also one whose account is closed; raises PersonUnknown."""
+    """Return the person with this id, even if the account is closed. Raise PersonUnknown."""
     person = User.objects.filter(pk=pk).first()
     if person is None:
         raise PersonUnknown
@@ -28,10 +28,10 @@ def person_by_id(pk: int) -> User:
 
 
 def change_role(*, user: User, role: str, by: Author, now: datetime, own_role: OwnRole | None = None) -> None:
-    """Give the person this role; who does not manage people any more leaves no invitation behind.
+    """Change the person's role. A person who no longer manages people loses their open invitations.
 
-    With `own_role` it is that one, and `role` is member. Raises LastAdministrator when nobody else would be left to
-    administer, GrantRefused for a role that may more than a token, AboveYou.
+    With `own_role` the role is that one, and `role` is member. Raise LastAdministrator if no other administrator is
+    left, GrantRefused if the role has more rights than a token, and AboveYou.
     """
     role = Role(role)
     assert own_role is None or role == Role.MEMBER
@@ -47,7 +47,7 @@ def change_role(*, user: User, role: str, by: Author, now: datetime, own_role: O
 def set_role(
     *, user: User, role: Role, by: Author, now: datetime, own_role: OwnRole | None = None, **details: str
 ) -> None:
-    """The same within the caller's transaction, for whom it is no question who asks. Raises LastAdministrator."""
+    """Like `change_role`, without the rights check, inside the caller's transaction. Raise LastAdministrator."""
     if set_roles(changes=[RoleChange(user, role, own_role)], by=by, now=now, **details):
         raise LastAdministrator(user.username)
 
@@ -62,10 +62,10 @@ class RoleChange:
 
 
 def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **details: str) -> list[User]:
-    """These people have these roles, each written down, in as many queries for thousands as for two.
+    """Change the roles of many people and write each change to the audit log. Return the people who keep their role.
 
-    Within the caller's transaction, for whom it is no question who asks. Nobody is left without an administrator: the
-    last of these who would not be one any more stays as they are, and is returned.
+    Without the rights check, inside the caller's transaction. The number of queries does not depend on the number of
+    people. If no administrator would be left, the last one of these people stays an administrator and is returned.
     """
     wanted = {change.user.pk: change for change in changes}
     # The administrators first, as `_keep_an_administrator` does, so that writers of roles wait for each other there.
@@ -95,9 +95,9 @@ def set_roles(*, changes: Sequence[RoleChange], by: Author, now: datetime, **det
 
 
 def deactivate(*, user: User, by: Author, now: datetime) -> None:
-    """The person cannot sign in; sessions, tokens, keys and invitations of theirs end for good.
+    """Close the account. The person cannot sign in; sessions, tokens, keys and invitations end permanently.
 
-    What they published stays theirs. Raises LastAdministrator, AboveYou.
+    Publications of the person stay. Raise LastAdministrator, AboveYou.
     """
     refuse_at_or_above(by, user)
     with transaction.atomic(durable=True):
@@ -106,7 +106,7 @@ def deactivate(*, user: User, by: Author, now: datetime) -> None:
 
 
 def close_account(*, user: User, by: Author, now: datetime, **details: str) -> None:
-    """The same within the caller's transaction, for whom it is no question who asks. Raises LastAdministrator."""
+    """Like `deactivate`, without the rights check, inside the caller's transaction. Raise LastAdministrator."""
     _keep_an_administrator(without=user)
     closing = User.objects.filter(pk=user.pk, is_active=True)
     if closing.update(is_active=False, sessions_ended=F("sessions_ended") + 1):
@@ -117,7 +117,7 @@ def close_account(*, user: User, by: Author, now: datetime, **details: str) -> N
 
 
 def reactivate(*, user: User, by: Author, now: datetime) -> None:
-    """The person may sign in again; no session and no token of before comes back. Raises AboveYou."""
+    """Open a closed account again. Earlier sessions and tokens stay invalid. Raise AboveYou."""
     refuse_to_open(by, user)
     with transaction.atomic(durable=True):
         open_account(user=user, by=by, now=now)
@@ -125,19 +125,19 @@ def reactivate(*, user: User, by: Author, now: datetime) -> None:
 
 
 def open_account(*, user: User, by: Author, now: datetime, **details: str) -> None:
-    """The same within the caller's transaction, for whom it is no question who asks."""
+    """Like `reactivate`, without the rights check, inside the caller's transaction."""
     if User.objects.filter(pk=user.pk, is_active=False).update(is_active=True):
         audit.record(action="person.open", by=by, now=now, target=user.username, **details)
 
 
 def locked_administrators() -> "QuerySet[User]":
-    """The administrators whose accounts are open; once read, nobody changes them until the transaction ends."""
+    """Lock and return the administrators with open accounts."""
     administrators = User.objects.filter(role=Role.ADMINISTRATOR, is_active=True)
     return administrators.select_for_update(no_key=True).order_by("pk")
 
 
 def _role_names(before: User, change: RoleChange) -> dict[str, str]:
-    """The role of now and that of before, as the audit log names them."""
+    """Return the new role and the one before, as the audit log names them."""
     return {
         "role": change.own_role.name if change.own_role else change.role,
         "before": str(before.own_role or before.role),
@@ -147,7 +147,7 @@ def _role_names(before: User, change: RoleChange) -> dict[str, str]:
 def _who_stays(
     administrators: Collection[int], changes: Sequence[RoleChange], found: Mapping[int, User]
 ) -> frozenset[int]:
-    """The id of the one who has to stay an administrator, where these changes would leave none."""
+    """Return the id of the person who must stay an administrator because these changes would leave none."""
     after = {change.user.pk: change.role == Role.ADMINISTRATOR for change in changes}
     leaving = [pk for pk, stays in after.items() if pk in administrators and not stays]
     stay = set(administrators) - set(leaving)
@@ -156,7 +156,7 @@ def _who_stays(
 
 
 def _end_invitations(user_ids: Collection[int], now: datetime) -> None:
-    """Links that these people made, and nobody has used, make no account any more."""
+    """Expire the unused invitations of these people."""
     open_ones = Invitation.objects.filter(created_by__in=user_ids, used_at=None, expires_at__gt=now)
     open_ones.update(expires_at=now)
 

@@ -1,7 +1,7 @@
-"""Accounts of which one human being has more than one, so that nobody approves what they asked for themselves. Verbs.
+"""Several accounts of one person, so that no person approves their own requests. Verbs.
 
-An administrator has an account for daily work and another one for the rest; a service account does what somebody
-tells it. Whoever manages people says which belong together.
+An administrator may have one account for daily work and one for the rest. A service account does what its person
+decides. People who manage accounts set which accounts belong together.
 """
 
 from collections.abc import Collection
@@ -20,10 +20,11 @@ from dnspanel.texts import gettext
 
 
 def set_same_person(*, user: User, other: User | None, by: Author, now: datetime) -> None:
-    """The account is of the same person as `other` and all other accounts of theirs; with None, of nobody else.
+    """Set that the account belongs to the same person as `other` and the other accounts of `other`. None: to no one
+    else.
 
-    Raises AccountRefused for an account with itself, and to whom they are the accounts that were said to belong
-    together: they would approve their own changes. OpensMore to a token that may less than its owner.
+    Raise AccountRefused for an account with itself, and if the author owns the accounts that were linked: they would
+    approve their own changes. Raise OpensMore for a token with fewer rights than its owner.
     """
     refuse_partial_token(by, user)
     if other is not None:
@@ -48,13 +49,13 @@ def set_same_person(*, user: User, other: User | None, by: Author, now: datetime
 
 
 def humans_of(ids: Collection[int]) -> dict[int, int]:
-    """Account → which human being it is (`User.human_id`). One query."""
+    """Map each account to its person (`User.human_id`). One query."""
     found = User.objects.filter(pk__in=ids).values_list("pk", Coalesce("same_person_as", "pk"))
     return dict(found)
 
 
 def accounts_of(user: User) -> list[User]:
-    """The other accounts of whom this one is, by name."""
+    """Return the other accounts of this person, by name."""
     human = user.human_id
     return list(User.objects.filter(Q(pk=human) | Q(same_person_as=human)).exclude(pk=user.pk).order_by("username"))
 

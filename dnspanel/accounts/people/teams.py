@@ -1,4 +1,4 @@
-"""Teams and who is in them; which zones a team looks after is said where zones are edited. Verbs."""
+"""Teams and their members. The zones of a team are set where zones are edited. Verbs."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +19,7 @@ MEMBER_ROLES = (Role.READER, Role.EDITOR)
 
 
 def team_by_id(pk: int) -> Team:
-    """The team with this id; raises TeamUnknown."""
+    """Return the team with this id. Raise TeamUnknown."""
     team = Team.objects.filter(pk=pk).first()
     if team is None:
         raise TeamUnknown
@@ -27,7 +27,7 @@ def team_by_id(pk: int) -> Team:
 
 
 def create_team(*, name: str, by: Author, now: datetime) -> Team:
-    """The team exists, without members. Raises TeamRefused, TeamNameTaken."""
+    """Create a team without members. Raise TeamRefused, TeamNameTaken."""
     name = _checked(name)
     try:
         with transaction.atomic():
@@ -39,7 +39,7 @@ def create_team(*, name: str, by: Author, now: datetime) -> Team:
 
 
 def rename_team(*, team: Team, name: str, by: Author, now: datetime) -> None:
-    """The team has this name. Raises TeamRefused, TeamNameTaken, TeamUnknown."""
+    """Rename a team. Raise TeamRefused, TeamNameTaken, TeamUnknown."""
     name = _checked(name)
     try:
         with transaction.atomic():
@@ -54,9 +54,9 @@ def rename_team(*, team: Team, name: str, by: Author, now: datetime) -> None:
 
 
 def delete_team(*, team: Team, by: Author, now: datetime) -> None:
-    """The team and what was granted to it are gone; its zones stay, and belong to no team. Twice changes nothing.
+    """Delete a team and its grants. Its zones stay and belong to no team. A second call changes nothing.
 
-    Raises GrantRefused to a token that has less than the team gives: the members lose that.
+    Raise GrantRefused for a token with fewer rights than the team gives, because the members lose those rights.
     """
     _refuse_more_than_own(by, team, Role.EDITOR)
     with transaction.atomic():
@@ -69,10 +69,10 @@ def delete_team(*, team: Team, by: Author, now: datetime) -> None:
 
 
 def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) -> Membership:
-    """The person is in the team with this role ("reader" or "editor"), whether they were before or not.
+    """Add the person to the team, or change their role in it ("reader" or "editor").
 
-    Raises TeamRefused for another role, TeamUnknown, GrantRefused when a
-    token gives more than it has itself, AboveYou to a token.
+    Raise TeamRefused for another role, TeamUnknown, GrantRefused if a token gives more rights than it has, and
+    AboveYou.
     """
     if role not in MEMBER_ROLES:
         raise TeamRefused({"role": [gettext("In a team a person is reader or editor.")]})
@@ -97,7 +97,7 @@ def set_member(*, team: Team, user: User, role: str, by: Author, now: datetime) 
 
 
 def remove_member(*, team: Team, user: User, by: Author, now: datetime) -> None:
-    """The person is not in the team; nothing happens to who was not. Raises AboveYou to a token."""
+    """Remove the person from the team. Change nothing if they are not in it. Raise AboveYou."""
     refuse_at_or_above(by, user)
     with transaction.atomic():
         if Membership.objects.filter(team=team, user=user).delete()[0]:
@@ -106,7 +106,7 @@ def remove_member(*, team: Team, user: User, by: Author, now: datetime) -> None:
 
 @dataclass(frozen=True, slots=True)
 class MemberChange:
-    """What somebody is in a team and shall be: a role, or None for no member."""
+    """A person's role in a team before and after a change. None: not a member."""
 
     team: Team
     user: User
@@ -115,9 +115,9 @@ class MemberChange:
 
 
 def change_members(*, changes: Sequence[MemberChange], by: Author, now: datetime) -> None:
-    """These people are in these teams so, each written down, in few queries for all of them.
+    """Change many memberships and write each change to the audit log, in few queries.
 
-    Within the caller's transaction, which has locked the teams, and for whom it is no question who asks.
+    Without the rights check, inside the caller's transaction, which has locked the teams.
     """
     real = [change for change in changes if change.before != change.after]
     Membership.objects.bulk_create(
@@ -151,7 +151,7 @@ def _refuse_more_than_own(by: Author, team: Team, role: str) -> None:
 
 
 def _locked(team: Team) -> Team:
-    """The team as it is now; nobody deletes it before the transaction ends."""
+    """Lock and return the current row of the team. Raise TeamUnknown."""
     locked = Team.objects.select_for_update().filter(pk=team.pk).first()
     if locked is None:
         raise TeamUnknown

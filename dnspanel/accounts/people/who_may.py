@@ -1,4 +1,4 @@
-"""Who has rights over one zone, out of all people and tokens; `explain_rights` says which rights, and why."""
+"""The people and tokens with rights over one zone. `explain_rights` returns the rights and reasons."""
 
 from datetime import datetime
 from functools import reduce
@@ -15,7 +15,8 @@ from dnspanel.accounts.tokens.tokens import alive_tokens, tokens_visible_to
 
 
 def people_visible_to(actor: Actor) -> QuerySet[User]:
-    """Whom this actor may know: everybody for who manages people, else themselves and who shares a team with them."""
+    """Select the people that this actor may see: all if the actor manages people, else the actor and their team mates.
+    """
     if Permission.PEOPLE in actor.permissions:
         return User.objects.all()
     teams = Membership.objects.filter(user=actor.user).values("team")
@@ -24,7 +25,7 @@ def people_visible_to(actor: Actor) -> QuerySet[User]:
 
 
 def people_with_rights(actor: Actor, subject: Subject) -> QuerySet[User]:
-    """The people with any right over the zone, by name; without those whom the actor may not know."""
+    """Select the people with any right over the zone that the actor may see, by name."""
     giving = GrantRow.objects.filter(reduce(or_, (Q(grant__contains=place) for place in _places(subject))))
     of_person = giving.filter(user=OuterRef("pk"))
     of_team = giving.filter(team__memberships__user=OuterRef("pk"))
@@ -40,9 +41,9 @@ def people_with_rights(actor: Actor, subject: Subject) -> QuerySet[User]:
 
 
 def tokens_with_rights(actor: Actor, subject: Subject, now: datetime) -> QuerySet[Token]:
-    """The living tokens whose scope reaches the zone, newest first; without those that the actor may not know.
+    """Select the living tokens whose scope reaches the zone and that the actor may see, newest first.
 
-    Whether the owner may still do what the scope says is for `explain_rights`.
+    `explain_rights` finds whether the owner still has the rights of the scope.
     """
     reaching = reduce(or_, (Q(scope__contains=[place]) for place in _places(subject)))
     alive = alive_tokens(now).filter(owner__is_active=True)
@@ -50,7 +51,7 @@ def tokens_with_rights(actor: Actor, subject: Subject, now: datetime) -> QuerySe
 
 
 def _places(subject: Subject) -> list[dict[str, Any]]:
-    """What a stored grant contains if it is about the zone: one of these."""
+    """Return JSON parts: a stored grant about the zone contains at least one of them."""
     places: list[dict[str, Any]] = [{"everywhere": True}, {"zones": [subject.zone_id]}]
     places += [{"tags": [tag]} for tag in subject.tags]
     if subject.team_id is not None:

@@ -19,10 +19,10 @@ _NOT_IN_NAMES = re.compile(r"[^a-z0-9.@+_-]")
 
 
 def admit(*, provider: SignInProvider, identity: Identity, now: datetime) -> User:
-    """The person that signs in now, with what the provider's rules give to their groups at this moment.
+    """Return the person who signs in now, after applying the provider's rules to their current groups.
 
-    Raises SignInRefused for whom it knows nothing of and may not make, for
-    unverified addresses of these, and for closed accounts.
+    Raise SignInRefused for an unknown person if the provider may not create accounts, for such a person's unverified
+    address, and for closed accounts.
     """
     outcome = outcome_of(rules_of(provider), identity.groups)
     link = _link_of(provider, identity) or _first_link(provider, identity, outcome, now)
@@ -38,7 +38,7 @@ def admit(*, provider: SignInProvider, identity: Identity, now: datetime) -> Use
 
 
 def record_refusal(*, provider: SignInProvider, reason: str, subject: str = "", mail: str = "", now: datetime) -> None:
-    """Somebody came from the provider and was not signed in."""
+    """Record a refused sign-in by a provider."""
     audit.record(
         action=f"{provider.kind}.refused",
         by=None,
@@ -56,7 +56,7 @@ def _link_of(provider: SignInProvider, identity: Identity) -> ProviderLink | Non
 
 
 def _first_link(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> ProviderLink:
-    """Links the account of the same verified address, where the provider may, or makes one. Raises SignInRefused."""
+    """Link the account with the same verified address if the provider allows it, or create one. Raise SignInRefused."""
     if not provider.makes_people and not provider.links_by_mail:
         raise SignInRefused(
             "unknown", gettext("No account here is linked to this sign-in. Link it on your account’s pages.")
@@ -97,7 +97,10 @@ def _refuse_take_over(provider: SignInProvider, user: User) -> None:
 
 
 def _made(provider: SignInProvider, identity: Identity, outcome: Outcome, now: datetime) -> User:
-    """A new account without a password, within the caller's transaction; its rules are applied afterwards."""
+    """Create an account without a password, inside the caller's transaction.
+
+    The caller applies the rules afterwards.
+    """
     if not provider.makes_people:
         raise SignInRefused("unknown", gettext("No account here has your mail address."))
     if provider.rules and not outcome.has_matched:
@@ -117,6 +120,6 @@ def _made(provider: SignInProvider, identity: Identity, outcome: Outcome, now: d
 
 
 def _free_name(identity: Identity) -> str:
-    """The person's name there, made of what names here have, with a number where somebody has it."""
+    """Return the person's name at the provider as a valid user name, with a number added if it is taken."""
     typed = ascii_lower(identity.username or identity.mail.partition("@")[0])[:_LONGEST_NAME]
     return free_name(_NOT_IN_NAMES.sub("-", typed) or "person")

@@ -1,4 +1,4 @@
-"""Who a provider says somebody is, and what a provider's rules give to their groups. Pure."""
+"""The identity that a provider reports, and what the provider's rules give to its groups. Pure."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -35,7 +35,7 @@ class Identity:
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """Who is in the group has this role: of the whole panel, or in a team; with `own_role` that one, as a member."""
+    """A rule that gives members of a group a role: of the whole panel, in a team, or a custom role (`own_role`)."""
 
     group: str
     role: str
@@ -61,9 +61,10 @@ class Outcome:
 
 
 def identity_of(claims: Mapping[str, Any], *, group_claim: str, trusts_mail: bool) -> Identity:
-    """The person that the claims are about. `trusts_mail`: a provider that says nothing of it verifies each address.
+    """Read the identity from the claims. With `trusts_mail`, an address without a statement about it counts as
+    verified.
 
-    Raises SignInRefused where the groups are too many to be in the token.
+    Raise SignInRefused if the token omits the groups because there are too many.
     """
     mail = canonical_mail(_text(claims, "email")) or ""
     if len(mail) > _LONGEST_MAIL:
@@ -81,9 +82,10 @@ def identity_of(claims: Mapping[str, Any], *, group_claim: str, trusts_mail: boo
 
 
 def outcome_of(rules: Sequence[Rule], groups: Iterable[str]) -> Outcome:
-    """What these groups give. With rules about roles, whom none matches is a member; the highest role wins.
+    """Return the outcome of the rules for these groups. The highest role wins. With rules about roles, the default
+    is member.
 
-    Of several roles of one's own it is the first, for whom no built-in one is given.
+    If there are several custom roles, the first one applies, and only to people without a built-in role.
     """
     mine = set(groups)
     matched = [rule for rule in rules if rule.group in mine]
@@ -99,12 +101,12 @@ def outcome_of(rules: Sequence[Rule], groups: Iterable[str]) -> Outcome:
 
 
 def highest(roles: Iterable[str]) -> str:
-    """The role that includes the others; member, if there is none."""
+    """Return the highest of these roles, or member if the list is empty."""
     return max((Role(role) for role in roles), key=UPWARDS.index, default=Role.MEMBER)
 
 
 def _groups(claims: Mapping[str, Any], claim: str) -> Iterable[str]:
-    """The claim's strings; `realm_access.roles` is the claim `roles` within `realm_access`, where there is none so."""
+    """Return the strings of a claim. `realm_access.roles` also finds the claim `roles` within `realm_access`."""
     # Microsoft's way to say that they are too many; taken for none, they would cost the person every role.
     names = claims.get("_claim_names")
     if claim not in claims and isinstance(names, dict) and claim in names:

@@ -1,4 +1,4 @@
-"""Who at a provider is who here, and what its rules give them: made, evaluated at each sign-in, taken back. Verbs."""
+"""Links between people at a provider and accounts here, and what rules give them: create, apply, remove. Verbs."""
 
 from collections.abc import Sequence
 from datetime import datetime
@@ -19,33 +19,32 @@ from dnspanel.texts import gettext
 
 
 def links_of(user: User) -> Sequence[ProviderLink]:
-    """By which providers the person signs in. One query."""
+    """Return the person's links to providers. One query."""
     return list(ProviderLink.objects.filter(user=user).select_related("provider").order_by("provider__name"))
 
 
 def session_hours_of(user: User) -> int:
-    """After how many hours a session ends of who has an LDAP server's password. One query."""
+    """Return the session length in hours for a person with an LDAP server's password. One query."""
     links = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP)
     return min(links.values_list("provider__session_hours", flat=True), default=1)
 
 
 def rules_of(provider: SignInProvider) -> list[Rule]:
-    """What its groups give."""
+    """Return the provider's rules."""
     return [Rule.from_json(each) for each in provider.rules]
 
 
 def decides_role(provider: SignInProvider) -> bool:
-    """Whether the role of who is linked to the provider is what its rules say, and nobody else's to give."""
+    """Return True if the provider's rules decide the role of linked people, so that no person can set it."""
     return any(rule.team is None for rule in rules_of(provider))
 
 
 def make_link(
     *, provider: SignInProvider, identity: Identity, user: User, by: Author, now: datetime, reason: str
 ) -> ProviderLink:
-    """The person at the provider is this one here, within the caller's transaction.
+    """Link the person at the provider to this account, inside the caller's transaction.
 
-    Whose provider is an LDAP server has its password from then on, and none here. Raises SignInRefused where
-    that may not be.
+    With an LDAP server the account has the server's password from then on, and none here. Raise SignInRefused.
     """
     if provider.kind == ProviderKind.LDAP:
         _take_ldap_password(user)
@@ -63,10 +62,9 @@ def make_link(
 
 
 def link_own_account(*, provider: SignInProvider, identity: Identity, user: User, now: datetime) -> ProviderLink:
-    """The signed-in person also signs in by the provider; what is linked already stays as it is.
+    """Link the signed-in person's account to the provider. An existing link stays.
 
-    Raises SignInRefused when the one there is somebody else here, or the
-    person has another link to the provider.
+    Raise SignInRefused if the identity is linked to another account, or the account has another link to the provider.
     """
     with transaction.atomic(durable=True):
         # Else two sessions of the person could each make one.
@@ -85,9 +83,9 @@ def link_own_account(*, provider: SignInProvider, identity: Identity, user: User
 
 
 def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
-    """The person does not sign in by the provider any more; what its rules gave is gone, and every session ends.
+    """Delete the link, remove what the provider's rules gave, and end every session of the person.
 
-    Raises SignInRefused when the person would have no way in left and does it themselves, AboveYou to a token.
+    Raise SignInRefused if people would lock themselves out, and AboveYou for a token.
     """
     with transaction.atomic(durable=True):
         row = ProviderLink.objects.select_for_update(of=("self",)).filter(pk=link.pk).select_related("user").first()
@@ -110,11 +108,10 @@ def unlink(*, link: ProviderLink, by: Author, now: datetime) -> None:
 
 
 def apply_rules(*, link: ProviderLink, outcome: Outcome, now: datetime, signs_in: bool = True) -> None:
-    """The person has what the rules give to their groups, and what they gave before and do not give now is gone.
+    """Apply the outcome of the rules to the person, and remove what the rules gave before and no longer give.
 
-    A role that the rules decide is theirs alone, whatever somebody set by
-    hand. The last administrator stays one; the audit log says so. `signs_in`:
-    the person did just now, and the link says so.
+    The rules' role replaces a role set by hand. The last administrator stays one; the audit log says so. `signs_in`:
+    the person signed in just now, and the link notes it.
     """
     with transaction.atomic(durable=True):
         row = ProviderLink.objects.select_for_update(of=("self",)).select_related("user", "provider").get(pk=link.pk)
@@ -132,7 +129,7 @@ def apply_rules(*, link: ProviderLink, outcome: Outcome, now: datetime, signs_in
 
 
 def take_back(link: ProviderLink, *, by: Author, now: datetime) -> None:
-    """What the provider's rules gave is gone, within the caller's transaction."""
+    """Remove what the provider's rules gave, inside the caller's transaction."""
     apply_outcome(
         user=link.user,
         given=link.given,
@@ -145,14 +142,14 @@ def take_back(link: ProviderLink, *, by: Author, now: datetime) -> None:
 
 
 def forget_ldap_password(link: ProviderLink) -> None:
-    """The person has no password any more, if it was that of this LDAP server; within the caller's transaction."""
+    """Remove the person's password if it was that of this LDAP server, inside the caller's transaction."""
     if link.provider.kind == ProviderKind.LDAP:
         link.user.set_unusable_password()
         User.objects.filter(pk=link.user_id).update(password=link.user.password)
 
 
 def _take_ldap_password(user: User) -> None:
-    """The person's password is that of an LDAP server, and none is kept here. Raises SignInRefused."""
+    """Mark the person's password as that of an LDAP server and delete the one stored here. Raise SignInRefused."""
     if user.signs_in_by_ldap:
         raise SignInRefused(
             "linked-already",

@@ -43,25 +43,25 @@ class CommonTerms:
 
 
 def offered() -> Sequence[SignInProvider]:
-    """The providers that the sign-in page has buttons for, by name; LDAP servers have its form. One query."""
+    """Return the providers with buttons on the sign-in page, by name. LDAP servers use its form instead. One query."""
     return [each for each in linkable() if each.kind != ProviderKind.LDAP]
 
 
 def linkable() -> Sequence[SignInProvider]:
-    """The providers that an account can be linked to, by name. One query."""
+    """Return the providers that an account can be linked to, by name. One query."""
     return list(
         SignInProvider.objects.filter(active=True).only("slug", "name", "kind").order_by("name")[:MOST_PROVIDERS]
     )
 
 
 def provider_rows() -> Sequence[SignInProvider]:
-    """Every provider, with `people`: how many sign in by it. One query."""
+    """Return every provider, with `people`: the number of people who sign in by it. One query."""
     rows = SignInProvider.objects.annotate(people=Count("links")).order_by("-active", "name")
     return list(rows[:MOST_PROVIDERS])
 
 
 def provider_by_id(pk: int, *kinds: ProviderKind) -> SignInProvider:
-    """The provider with this id, of one of the kinds, or of any if none is named; raises ProviderUnknown."""
+    """Return the provider with this id, of one of the kinds if any are named. Raise ProviderUnknown."""
     provider = SignInProvider.objects.filter(pk=pk).first()
     if provider is None or (kinds and provider.kind not in kinds):
         raise ProviderUnknown
@@ -69,9 +69,9 @@ def provider_by_id(pk: int, *kinds: ProviderKind) -> SignInProvider:
 
 
 def provider_in_use(slug: str, *kinds: ProviderKind) -> SignInProvider:
-    """The provider of this word in a URL, of one of the kinds, or of any if none is named.
+    """Return the active provider with this word in a URL, of one of the kinds if any are named.
 
-    Raises ProviderUnknown, also for one that is switched off.
+    Raise ProviderUnknown.
     """
     provider = SignInProvider.objects.filter(slug=slug, active=True).first() if _SLUG.fullmatch(slug) else None
     if provider is None or (kinds and provider.kind not in kinds):
@@ -82,9 +82,9 @@ def provider_in_use(slug: str, *kinds: ProviderKind) -> SignInProvider:
 def insert(
     *, kind: ProviderKind, columns: Mapping[str, object], unlogged: Mapping[str, object], by: Author, now: datetime
 ) -> SignInProvider:
-    """The provider is there, and the audit log has its columns but the unlogged ones.
+    """Insert a provider and write its columns to the audit log, except the unlogged ones.
 
-    Raises ProviderRefused when there are too many, or another one has its word.
+    Raise ProviderRefused if there are too many, or another provider has its word.
     """
     if SignInProvider.objects.count() >= MOST_PROVIDERS:
         raise ProviderRefused(
@@ -107,9 +107,9 @@ def update(
     by: Author,
     now: datetime,
 ) -> None:
-    """The provider is like this from the next sign-in on; of the unlogged columns the audit log has the names alone.
+    """Update the provider. The audit log only lists the names of unlogged columns.
 
-    Raises ProviderUnknown.
+    Raise ProviderUnknown.
     """
     with transaction.atomic(durable=True):
         row = SignInProvider.objects.select_for_update().filter(pk=provider.pk).first()
@@ -124,7 +124,7 @@ def update(
 
 
 def switch_provider(*, provider: SignInProvider, active: bool, by: Author, now: datetime) -> None:
-    """The provider signs people in, or it does not, and the sessions of its people end. Raises GrantRefused."""
+    """Switch the provider on or off. Switching it off ends the sessions of its people. Raise GrantRefused."""
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
         if SignInProvider.objects.filter(pk=provider.pk, active=not active).update(active=active):
@@ -137,10 +137,10 @@ def switch_provider(*, provider: SignInProvider, active: bool, by: Author, now: 
 
 
 def delete_provider(*, provider: SignInProvider, by: Author, now: datetime) -> None:
-    """The provider is gone with its links, what its rules gave and the sessions of its people. Twice changes nothing.
+    """Delete the provider with its links, what its rules gave, and its sessions. A second call changes nothing.
 
-    Accounts stay; those without a password cannot be signed in to any more.
-    Raises GrantRefused to a token that may not everything.
+    Accounts stay. An account without a password cannot sign in any longer. Raise GrantRefused for a token without all
+    rights.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -163,7 +163,7 @@ def _end_sessions(provider: SignInProvider) -> None:
 
 
 def columns_of(terms: CommonTerms) -> dict[str, object]:
-    """The columns of a row, by name."""
+    """Return the columns of a row, by name."""
     columns = asdict(terms)
     columns["rules"] = [rule.to_json() for rule in terms.rules]
     columns["mail_domains"] = list(terms.mail_domains)
@@ -171,12 +171,12 @@ def columns_of(terms: CommonTerms) -> dict[str, object]:
 
 
 def _told(columns: Mapping[str, object]) -> dict[str, object]:
-    """What the audit log keeps."""
+    """Return the columns for the audit log."""
     return {name: value for name, value in columns.items() if name != "name"}
 
 
 def faults_of(terms: CommonTerms) -> dict[str, list[str]]:
-    """Each field at fault, and what is wrong with it."""
+    """Return the faults by field."""
     faults: dict[str, list[str]] = {}
     if not terms.name or len(terms.name) > 40 or not terms.name.isprintable():
         faults["name"] = [gettext("From 1 to {longest} characters.").format(longest=40)]
@@ -198,7 +198,7 @@ def faults_of(terms: CommonTerms) -> dict[str, list[str]]:
 
 
 def fault_of_url(url: str) -> str:
-    """Why this is no URL of a provider; empty if it is one."""
+    """Return why this isn't a URL of a provider, or ""."""
     if not url.startswith(("https://", "http://")) or len(url) > LONGEST_URL:
         return gettext("An https URL of at most {longest_url} characters.").format(longest_url=LONGEST_URL)
     if not url.isascii() or not url.isprintable() or any(character in url for character in ' \\?#@"'):
@@ -207,7 +207,7 @@ def fault_of_url(url: str) -> str:
 
 
 def faults_of_rules(rules: Sequence[Rule]) -> list[str]:
-    """Why these cannot be rules, at most five reasons; empty if they can."""
+    """Return why these rules are invalid, at most five reasons."""
     if len(rules) > MOST_RULES:
         return [gettext("At most {most_rules} rules.").format(most_rules=MOST_RULES)]
     faults = []
@@ -247,6 +247,6 @@ def _is_domain(domain: str) -> bool:
 
 
 def links_page(provider: SignInProvider, *, after: int, limit: int) -> Sequence[ProviderLink]:
-    """The links behind this id, oldest first. One query."""
+    """Return the links after this id, oldest first. One query."""
     links = ProviderLink.objects.filter(provider=provider, pk__gt=after).select_related("user")
     return list(links.order_by("pk")[:limit])

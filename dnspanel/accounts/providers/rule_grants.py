@@ -30,10 +30,10 @@ class Receiver:
 def apply_outcomes(
     *, receivers: Sequence[Receiver], kind: str, source: Mapping[str, str], by: Author, now: datetime
 ) -> list[dict[str, Any]]:
-    """Each has what the rules give, and what they gave before and do not give now is gone; returns `given` of each.
+    """Apply the rules' outcome to each receiver, and remove what rules gave before. Return the new `given` of each.
 
-    Within the caller's transaction, for whom it is no question who asks. `source` says in the audit log whose rules
-    these are. The last administrator stays one; the audit log says so (`kind` and `.kept`). All are written at once.
+    Without the rights check, inside the caller's transaction. `source` names the rules in the audit log. The last
+    administrator stays one; the audit log says so (`kind` and `.kept`). All rows are written at once.
     """
     roles = _apply_roles(receivers, kind, source, by, now)
     return [{"role": role, "teams": teams} for role, teams in zip(roles, _apply_teams(receivers, by, now), strict=True)]
@@ -49,14 +49,14 @@ def apply_outcome(
     by: Author,
     now: datetime,
 ) -> dict[str, Any]:
-    """The same for one person."""
+    """Apply the rules' outcome to one person, as `apply_outcomes` does."""
     return apply_outcomes(receivers=[Receiver(user, given, outcome)], kind=kind, source=source, by=by, now=now)[0]
 
 
 def _apply_roles(
     receivers: Sequence[Receiver], kind: str, source: Mapping[str, str], by: Author, now: datetime
 ) -> list[str | None]:
-    """Each has the role that the rules say; returns those of before the rules decided it, None while none does."""
+    """Change the roles as the rules say. Return each role from before the rules decided it; None while no rule does."""
     own_roles = OwnRole.objects.in_bulk({each.outcome.own_role for each in receivers} - {None})
     changes = [change for each in receivers if (change := _role_change(each, own_roles)) is not None]
     if changes:
@@ -71,9 +71,9 @@ def _apply_roles(
 
 
 def _role_change(receiver: Receiver, own_roles: Mapping[int, OwnRole]) -> RoleChange | None:
-    """The role that the person gets, None if they have it.
+    """Return the role change for the person, or None if they have the role already.
 
-    Where no rule decides any more, that of before comes back, unless it may more.
+    If no rule decides the role any longer, the role of before returns, unless it is higher than the current one.
     """
     user, role, before = receiver.user, receiver.outcome.role, receiver.given.get("role")
     target = role if role is not None else before if before and is_below(before, user.role) else user.role
@@ -83,7 +83,7 @@ def _role_change(receiver: Receiver, own_roles: Mapping[int, OwnRole]) -> RoleCh
 
 
 def _apply_teams(receivers: Sequence[Receiver], by: Author, now: datetime) -> list[dict[str, str | None]]:
-    """Each is in the teams that the rules give; returns what they were there before the rules gave it."""
+    """Change the memberships as the rules say. Return what the members were there before the rules."""
     named = {pk for each in receivers for pk in (*map(int, each.given.get("teams", {})), *each.outcome.teams)}
     if not named:
         return [{} for _ in receivers]

@@ -27,7 +27,7 @@ class ProviderAway(requests.ConnectionError):
 
 
 def provider_session() -> requests.Session:
-    """A session for the requests of one sign-in; nothing of the environment (proxies, .netrc) gets into it."""
+    """Return a session for the requests of one sign-in. It ignores the environment (proxies, .netrc)."""
     session = _Session()
     session.trust_env = False
     session.mount("https://", _CheckedAddress())
@@ -37,7 +37,7 @@ def provider_session() -> requests.Session:
 
 class _Session(requests.Session):
     def request(self, method: str, url: str | bytes, *args: Any, **kwargs: Any) -> requests.Response:
-        kwargs["allow_redirects"] = False  # the address of the next URL would be nobody's choice
+        kwargs["allow_redirects"] = False  # a redirect's address would not be checked
         kwargs["timeout"] = (CONNECT_SECONDS, ANSWER_SECONDS)
         return super().request(method, url, *args, **kwargs)
 
@@ -80,7 +80,7 @@ class _CheckedAddress(HTTPAdapter):
 
 
 def _read(response: requests.Response) -> None:
-    """The body is read, unless it is too long or comes too slowly: ProviderAway."""
+    """Read the body. Raise ProviderAway if it is too long or too slow."""
     body, until = bytearray(), time.monotonic() + ANSWER_SECONDS
     try:
         while chunk := response.raw.read1(1 << 16, decode_content=True):

@@ -1,4 +1,4 @@
-"""The end of every way through a provider: somebody is signed in, or linked, or told why not."""
+"""The last step of every sign-in by a provider: sign the person in, link the account, or show the reason."""
 
 from collections.abc import Callable
 from typing import Any
@@ -21,13 +21,13 @@ from dnspanel.accounts.providers.links import link_own_account
 from dnspanel.accounts.sessions.session_store import SESSION_ENDS, end_in_hours
 from dnspanel.texts import gettext, gettext_lazy
 
-# Whoever calls the URLs all the time writes no more into the audit log, and makes no more sessions.
+# An address that calls the URLs all the time adds no audit entries and no sessions.
 TOO_OFTEN = SignInRefused("too-often", gettext_lazy("These were too many tries. Wait a minute."))
 _STATUS = {"away": 502, TOO_OFTEN.reason: 429}
 
 
 def comes_too_often(request: HttpRequest) -> bool:
-    """Whether this address went to providers and came back too often. The public function does not count GETs."""
+    """Return True if this address used providers too often. The public function does not count GETs."""
     return not ratelimit.consume(request, app="allauth.account", action="oidc", limit_get=True)
 
 
@@ -38,7 +38,7 @@ def complete(
     state: dict[str, Any],
     note: Callable[[], None] = lambda: None,
 ) -> HttpResponse:
-    """Sign in, or link, whom the provider describes; `note` is called with the session of who signs in."""
+    """Sign in, or link, the person that the provider describes. `note` is called with the session after a sign-in."""
     now = timezone.now()
     try:
         if state.get("process") == AuthProcess.CONNECT:
@@ -59,7 +59,7 @@ def complete(
 def refused(
     request: HttpRequest, row: SignInProvider, refusal: SignInRefused, identity: Identity | None = None
 ) -> HttpResponse:
-    """The page that says why nobody was signed in; the audit log has it too, but for those who come too often."""
+    """Return the page with the reason of a refusal. Record the refusal, except for addresses that come too often."""
     if refusal.reason != TOO_OFTEN.reason:
         _record(row, refusal, identity)
     context = {"refusal": str(refusal), "provider": row}

@@ -10,7 +10,7 @@ from dnspanel.texts import gettext, gettext_noop
 class Kind(StrEnum):
     """What is counted; the value is how settings, the API and forms name it."""
 
-    ZONES = "zones"  # that somebody created, or that belong to a team
+    ZONES = "zones"  # that a person created, or that belong to a team
     RRSETS = "rrsets"  # in one zone
     OPERATIONS = "operations"  # in one draft
     DRAFTS = "drafts"  # with a name
@@ -36,7 +36,7 @@ _AMOUNT = re.compile(r"([0-9]{1,15}) ?([KMGT]?)(?:i?B)?", re.ASCII | re.IGNORECA
 
 
 def parse_amount(kind: Kind, text: str) -> int | None:
-    """The amount that a person wrote; None for `unlimited`. Raises ValueError, whose text says what may be written."""
+    """Parse an amount; None for `unlimited`. Raise ValueError with a message about the valid forms."""
     word = text.strip().replace(",", "")
     if word.lower() == UNLIMITED:
         return None
@@ -55,7 +55,7 @@ def parse_amount(kind: Kind, text: str) -> int | None:
 
 
 def format_amount(kind: Kind, amount: int | None) -> str:
-    """The amount as it is written: `parse_amount` reads it again, and nothing is rounded."""
+    """Format an amount exactly, so that `parse_amount` can read it."""
     if amount is None:
         return UNLIMITED
     if kind is Kind.BYTES and amount:
@@ -65,7 +65,7 @@ def format_amount(kind: Kind, amount: int | None) -> str:
 
 
 def round_amount(kind: Kind, amount: int) -> str:
-    """The amount as it is read: `1,000`; bytes are rounded, `2.5 GiB`."""
+    """Format an amount for reading: `1,000`. Bytes are rounded: `2.5 GiB`."""
     if kind is Kind.BYTES and amount >= _UNITS["K"]:
         unit = next(unit for unit in ("T", "G", "M", "K") if amount >= _UNITS[unit])
         return f"{amount / _UNITS[unit]:,.1f} {unit}iB".replace(".0 ", " ")
@@ -73,13 +73,13 @@ def round_amount(kind: Kind, amount: int) -> str:
 
 
 def describe_amount(kind: Kind, amount: int) -> str:
-    """The amount with what it is of: `1,000 zones`, `2 GiB of imported files`."""
+    """Format an amount with its noun: `1,000 zones`, `2 GiB of imported files`."""
     noun = _NOUNS[kind][amount != 1]
     return gettext("{amount} {noun}").format(amount=round_amount(kind, amount), noun=gettext(noun))
 
 
 def noun_of(kind: Kind) -> str:
-    """Many of this kind, as a heading names them."""
+    """Return the plural noun of this kind, for a heading."""
     if kind is Kind.BYTES:
         return gettext("size of imported files")
     noun = _NOUNS[kind][1]
@@ -87,7 +87,7 @@ def noun_of(kind: Kind) -> str:
 
 
 def parse_quotas(text: str, defaults: Mapping[Kind, int | None]) -> dict[Kind, int | None]:
-    """`zones=1000,bytes=2G` over the defaults. Raises ValueError for an unknown kind or amount."""
+    """Parse `zones=1000,bytes=2G` over the defaults. Raise ValueError for an unknown kind or amount."""
     quotas = dict(defaults)
     for part in filter(None, map(str.strip, text.split(","))):
         word, _, amount = part.partition("=")

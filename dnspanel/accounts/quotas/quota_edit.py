@@ -13,10 +13,10 @@ from dnspanel.accounts.rights.grant_edit import refuse_at_or_above
 
 
 def set_quotas(*, of: User | Team, quotas: Mapping[Kind, int | None], by: Author, now: datetime) -> None:
-    """The person or team has these quotas (None: any amount), and for other kinds those of the settings.
+    """Set the quotas of a person or team (None: unlimited). Kinds that are not given use the settings.
 
-    The audit log says what was before; setting the same again changes nothing. What there is already stays, also
-    where it is more than the new quota. Raises AboveYou to a token.
+    Write the change to the audit log; setting the same again changes nothing. Existing things stay, even beyond a new
+    quota. Raise AboveYou for a token.
     """
     model: type[User] | type[Team] = type(of)
     given = {str(kind): amount for kind, amount in quotas.items()}

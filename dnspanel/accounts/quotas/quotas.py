@@ -1,11 +1,11 @@
-"""Quotas: how much one person, or one team, may have, so that nobody takes everybody's room and time.
+"""Quotas: how much one person or one team may have, so that no one uses up the room and time of all.
 
-What a person or a team was given stands in its row; for the rest the settings hold. Who looks after all zones (editors
-and administrators) has as many zones, RRsets and imports as it takes, unless they were given a quota. Nothing that is
-there already is taken away: a quota refuses what would be added beyond it.
+A quota is stored in the row of its person or team; otherwise the settings apply. People who look after all zones
+(editors and administrators) have no limit on zones, RRsets and imports, unless they have a quota of their own. Nothing
+that exists is taken away: a quota only refuses additions beyond it.
 
-Verbs that add count under a lock, so that two requests at once do not pass together; and no further than the quota,
-so that counting costs no more than what it allows.
+Verbs that add things count under a lock, so that two requests at once do not both pass. They count no further than the
+quota, so that counting costs no more than the quota allows.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -21,7 +21,7 @@ from dnspanel.advisory_locks import Lock, lock_until_commit
 from dnspanel.texts import gettext
 
 NEAR_PERCENT = 80
-# These protect the workers from one person, whoever it is.
+# These protect the workers from any one person, administrators included.
 _FOR_EVERYBODY = frozenset((Kind.OPERATIONS, Kind.DRAFTS, Kind.TOKENS))
 _LOOKS_AFTER_ALL = frozenset((Role.EDITOR, Role.ADMINISTRATOR))
 
@@ -42,7 +42,7 @@ class Holder:
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """How much a holder has of one kind; `used` is None where there is a limit and nothing to count."""
+    """The amount that a holder has of one kind. `used`: None if there is a limit and nothing to count."""
 
     kind: Kind
     limit: int | None
@@ -62,7 +62,7 @@ class Usage:
 
     @property
     def message(self) -> str:
-        """What a person near the quota is told."""
+        """The message for a person near the quota."""
         limit, used = self.limit or 0, self.used or 0
         left = max(0, limit - used)
         if self.kind is Kind.BYTES:
@@ -83,7 +83,7 @@ class Usage:
 
 
 def limits_by_settings(of: User | Team) -> dict[Kind, int | None]:
-    """What somebody may have who was given no quota."""
+    """Return the quotas of the settings, for people and teams without quotas of their own."""
     if isinstance(of, Team):
         return dict(settings.TEAM_QUOTAS)
     looks_after_all = of.role in _LOOKS_AFTER_ALL
@@ -94,12 +94,12 @@ def limits_by_settings(of: User | Team) -> dict[Kind, int | None]:
 
 
 def holder_of(of: User | Team) -> Holder:
-    """The person or team as a holder."""
+    """Return the person or team as a holder."""
     return Holder(of.pk, of.name if isinstance(of, Team) else "", limits_by_settings(of) | quotas_from_json(of.quotas))
 
 
 def holders_for(author: Author) -> tuple[Holder, ...]:
-    """The person, and the teams whose quotas bind them as a member; empty for the panel itself."""
+    """Return the person and the teams whose quotas apply to them as a member. Empty for the panel itself."""
     user = user_of(author)
     if user is None or author is None:
         return ()
@@ -109,7 +109,7 @@ def holders_for(author: Author) -> tuple[Holder, ...]:
 
 
 def members_bound_by(team_id: int) -> dict[str, Any]:
-    """A lookup of the people whose tokens, imports and files count for the team: those who see zones only by teams."""
+    """Return a lookup of the people who count for the team: those who see zones only through teams."""
     return {"memberships__team": team_id, "role__in": [role for role in Role if role not in _LOOKS_AFTER_ALL]}
 
 
@@ -121,9 +121,9 @@ def refuse_beyond(
     count: Callable[[Holder, int], int],
     refusal: Callable[[str], Exception],
 ) -> None:
-    """Raise `refusal` if one of the holders would have more than their quota; else nobody else adds until the commit.
+    """Raise `refusal` if a holder would exceed their quota. Otherwise lock the quota until the commit.
 
-    `count` is how many the holder has, counted up to a bound. Holders without a quota are not counted.
+    `count` returns how many the holder has, counted up to a bound. Holders without a quota are not counted.
     """
     for holder in holders:
         limit = holder.limits[kind]
@@ -144,7 +144,7 @@ class Room:
 
 
 def room_beyond(holder: Holder, kind: Kind, *, count: Callable[[Holder, int], int]) -> Room | None:
-    """Return the holder's room, for who adds as many as fit; None without a quota. `count` is as of `refuse_beyond`."""
+    """Return the holder's remaining room, or None without a quota. `count` is that of `refuse_beyond`."""
     limit = holder.limits[kind]
     if limit is None:
         return None
@@ -153,7 +153,7 @@ def room_beyond(holder: Holder, kind: Kind, *, count: Callable[[Holder, int], in
 
 
 def refusal_message(holder: Holder, kind: Kind, *, limit: int, used: int, added: int) -> str:
-    """Whose quota it is, how much of it is used, and who can change it."""
+    """Return a message with the quota's holder, its use, and the person who can change it."""
     if holder.team:
         message = (
             gettext(
@@ -185,5 +185,5 @@ def refusal_message(holder: Holder, kind: Kind, *, limit: int, used: int, added:
 
 
 def quotas_from_json(stored: Mapping[str, Any]) -> dict[Kind, int | None]:
-    """What a person or a team was given, from its row."""
+    """Read the quotas of a person or a team from its row."""
     return {Kind(kind): amount for kind, amount in stored.items()}

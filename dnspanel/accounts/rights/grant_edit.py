@@ -1,7 +1,7 @@
-"""Grants are given to people and teams, and taken back. Verbs.
+"""Giving grants to people and teams, and taking grants back. Verbs.
 
-Whoever may manage people may give anything they have themselves; a token that
-may manage people gives no more than its scope lets through.
+A person who manages people can give any right that they have. A token that manages people can give no more than its
+scope allows.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -28,7 +28,7 @@ _LARGEST_ID = 2**31 - 1
 
 
 def grant_by_id(pk: int) -> GrantRow:
-    """The grant with this id; raises GrantUnknown."""
+    """Return the grant with this id. Raise GrantUnknown."""
     row = GrantRow.objects.select_related("user", "team", "created_by").filter(pk=pk).first()
     if row is None:
         raise GrantUnknown
@@ -36,10 +36,9 @@ def grant_by_id(pk: int) -> GrantRow:
 
 
 def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> GrantRow:
-    """The person, or every member of the team, has the grant from now on.
+    """Give the grant to the person, or to every member of the team.
 
-    Raises GrantRefused with the fields at fault, AboveYou to a token. That the
-    zones exist is checked where their ids come from.
+    Raise GrantRefused with the fields at fault, and AboveYou for a token. The caller checks that the zones exist.
     """
     refuse_bad_grant(grant)
     if isinstance(to, User):
@@ -55,7 +54,7 @@ def give_grant(*, grant: Grant, to: User | Team, by: Author, now: datetime) -> G
 
 
 def take_grant(*, row: GrantRow, by: Author, now: datetime) -> None:
-    """Nobody has anything by this grant any more; taking it twice changes nothing. Raises AboveYou to a token."""
+    """Delete a grant. A second call changes nothing. Raise AboveYou for a token."""
     if row.user is not None:
         refuse_at_or_above(by, row.user)
     with transaction.atomic():
@@ -64,7 +63,7 @@ def take_grant(*, row: GrantRow, by: Author, now: datetime) -> None:
 
 
 def receiver(row: GrantRow) -> str:
-    """Who has the grant, in words."""
+    """Return the receiver of the grant as text."""
     if row.team is not None:
         return gettext("team {team}").format(team=row.team.name)
     return row.user.username if row.user else ""
@@ -97,7 +96,7 @@ def refuse_bad_grant(grant: Grant) -> None:
 
 
 def faults_of_scope(scope: Sequence[Grant]) -> list[str]:
-    """Why a token cannot have this scope, each reason with its grant and field; empty if it can."""
+    """Return why a token cannot have this scope: each reason with its grant and field. Empty if it can."""
     if len(scope) > MOST_GRANTS:
         return [gettext("At most {most_grants} grants.").format(most_grants=MOST_GRANTS)]
     faults: list[str] = []
@@ -129,9 +128,9 @@ def refuse_more_than_own(by: Author, grant: Grant) -> None:
 
 
 def refuse_at_or_above(by: Author, user: User) -> None:
-    """Raise AboveYou when a token that may less than its owner would change the owner, or somebody at or above them.
+    """Raise AboveYou if a token with fewer rights than its owner would change the owner, or a person at or above them.
 
-    Whoever finds a token that only manages people could else take the panel from its administrators with it.
+    Otherwise a stolen token that only manages people could take the panel from its administrators.
     """
     if not isinstance(by, Actor) or by.token is None or _may_all_that_its_owner_may(by):
         return
@@ -140,10 +139,10 @@ def refuse_at_or_above(by: Author, user: User) -> None:
 
 
 def refuse_to_open(by: Author, user: User) -> None:
-    """Raise OpensMore when a token would decide who signs in to an account that can do more than the token.
+    """Raise OpensMore if a token would decide who signs in to an account with more rights than the token.
 
-    Raise AboveYou as `refuse_at_or_above` does. Whoever has a password, a second factor or the tokens of an account is
-    that account.
+    Raise AboveYou as `refuse_at_or_above` does. A person who has the password, a second factor or the tokens of an
+    account controls that account.
     """
     refuse_at_or_above(by, user)
     if not isinstance(by, Actor) or by.token is None:
@@ -172,7 +171,7 @@ def refuse_more_permissions(by: Author, permissions: Collection[Permission]) -> 
 
 
 def refuse_higher_role(by: Author, role: str) -> None:
-    """Raise GrantRefused when the role may do more than whoever gives it."""
+    """Raise GrantRefused if the role has more rights than its giver."""
     if not isinstance(by, Actor):
         return
     refuse_more_permissions(by, powers_of(role))

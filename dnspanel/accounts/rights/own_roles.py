@@ -1,6 +1,6 @@
-"""Roles that administrators make, of permissions and of rights over all zones, beside the built-in ones. Verbs.
+"""Custom roles made by administrators: permissions, and rights over all zones. Verbs.
 
-Whoever manages people can give any role, so that permission stays with administrators, and no role here has it.
+People who manage accounts can give any role. So only administrators have that permission, and no custom role does.
 """
 
 from collections.abc import Collection, Iterator
@@ -20,12 +20,12 @@ from dnspanel.texts import gettext, ngettext
 
 LONGEST_NAME = 40
 MOST_ROLES = 100
-# Who sees zones can give a token what approves, by whatever role.
+# A person who sees zones can give a token the permission to approve, whatever their role.
 GIVEABLE = frozenset(Permission) - {Permission.PEOPLE, Permission.APPROVE}
 
 
 def role_by_id(pk: int) -> OwnRole:
-    """The role with this id; raises RoleUnknown."""
+    """Return the role with this id. Raise RoleUnknown."""
     role = OwnRole.objects.filter(pk=pk).first()
     if role is None:
         raise RoleUnknown
@@ -35,7 +35,7 @@ def role_by_id(pk: int) -> OwnRole:
 def create_role(
     *, name: str, permissions: Collection[str], rights: Collection[str], by: Author, now: datetime
 ) -> OwnRole:
-    """The role exists, and nobody has it. Raises RoleRefused; GrantRefused for one that may more than a token."""
+    """Create a role. Raise RoleRefused, and GrantRefused if the role has more rights than a token."""
     columns = _columns(name, permissions, rights, by)
     with _one_of_a_name(name), transaction.atomic():
         if OwnRole.objects.count() >= MOST_ROLES:
@@ -50,7 +50,7 @@ def create_role(
 def change_role(
     *, role: OwnRole, name: str, permissions: Collection[str], rights: Collection[str], by: Author, now: datetime
 ) -> None:
-    """Everybody who has the role may this from now on. Raises as `create_role` does, and RoleUnknown."""
+    """Change a role for all its people. Raise the errors of `create_role`, and RoleUnknown."""
     columns = _columns(name, permissions, rights, by)
     with _one_of_a_name(name), transaction.atomic():
         locked = _locked(role)
@@ -67,7 +67,7 @@ def change_role(
 
 
 def delete_role(*, role: OwnRole, by: Author, now: datetime) -> None:
-    """The role is gone. Raises RoleRefused while somebody has it, RoleUnknown."""
+    """Delete a role. Raise RoleRefused while a person has it, and RoleUnknown."""
     with transaction.atomic():
         locked = _locked(role)
         if count := User.objects.filter(own_role=role).count():
@@ -85,7 +85,7 @@ def delete_role(*, role: OwnRole, by: Author, now: datetime) -> None:
 
 
 def refuse_to_give(by: Author, role: OwnRole) -> None:
-    """Raise GrantRefused when the role may do more than whoever gives it."""
+    """Raise GrantRefused if the role has more rights than its giver."""
     refuse_more_permissions(by, frozenset(map(Permission, role.permissions)))
     if role.rights:
         refuse_more_than_own(by, Grant(frozenset(map(Right, role.rights)), everywhere=True))

@@ -41,13 +41,13 @@ class DirectoryTerms:
 
 
 def directory_rows() -> Sequence[ScimDirectory]:
-    """Every directory, with `kept`: how many people it keeps. One query."""
+    """Return every directory, with `kept`: the number of its people. One query."""
     rows = ScimDirectory.objects.annotate(kept=Count("people", filter=Q(people__deleted_at=None)))
     return list(rows.order_by("name")[:MOST_DIRECTORIES])
 
 
 def directory_by_id(pk: int) -> ScimDirectory:
-    """The directory with this id; raises DirectoryUnknown."""
+    """Return the directory with this id. Raise DirectoryUnknown."""
     directory = ScimDirectory.objects.select_related("account").filter(pk=pk).first()
     if directory is None:
         raise DirectoryUnknown
@@ -55,7 +55,7 @@ def directory_by_id(pk: int) -> ScimDirectory:
 
 
 def directory_of(actor: Actor) -> ScimDirectory:
-    """The directory whose token the actor has; raises DirectoryUnknown."""
+    """Return the directory whose token the actor has. Raise DirectoryUnknown."""
     directory = ScimDirectory.objects.filter(account=actor.user).first()
     if directory is None:
         raise DirectoryUnknown
@@ -63,16 +63,16 @@ def directory_of(actor: Actor) -> ScimDirectory:
 
 
 def token_of_directory(directory: ScimDirectory) -> Token | None:
-    """The token that works now; None once it was revoked."""
+    """Return the directory's current token, or None if it was revoked."""
     tokens = Token.objects.filter(owner_id=directory.account_id, kind=TokenKind.SCIM, revoked_at=None)
     return tokens.order_by("-pk").first()
 
 
 def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tuple[ScimDirectory, NewToken]:
-    """The directory can keep people by the secret that is returned, and by nothing else.
+    """Create a directory. Return it with the only secret that can keep its people.
 
-    Raises DirectoryRefused with each field at fault, GrantRefused to a token that may not everything: whoever rules a
-    directory may give any role that its rules name.
+    Raise DirectoryRefused with each field at fault. Raise GrantRefused for a token without all rights: a person who
+    controls a directory can give any role that its rules name.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     terms = _checked(terms)
@@ -94,9 +94,9 @@ def create_directory(*, terms: DirectoryTerms, by: Author, now: datetime) -> tup
 
 
 def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Author, now: datetime) -> None:
-    """The directory is like this, and its people have what the rules give now.
+    """Change the directory and apply its rules to its people.
 
-    Raises DirectoryRefused, DirectoryUnknown, and GrantRefused as `create_directory` does.
+    Raise DirectoryRefused, DirectoryUnknown, and GrantRefused as `create_directory` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     terms = _checked(terms, frozenset(directory.teams))
@@ -119,9 +119,10 @@ def change_directory(*, directory: ScimDirectory, terms: DirectoryTerms, by: Aut
 
 
 def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewToken:
-    """The directory comes by the secret that is returned; the one of before opens nothing. Raises as the others do.
+    """Replace the directory's secret and return the new one. The old one stops working at once.
 
-    Its account is open again, if somebody has closed it on the page of people.
+    The directory's account is opened again if a person closed it. Raise DirectoryUnknown, and GrantRefused as
+    `create_directory` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -133,9 +134,9 @@ def renew_secret(*, directory: ScimDirectory, by: Author, now: datetime) -> NewT
 
 
 def delete_directory(*, directory: ScimDirectory, by: Author, now: datetime) -> None:
-    """The directory is gone with its token and what its rules gave. Twice changes nothing.
+    """Delete the directory with its token and what its rules gave. A second call changes nothing.
 
-    Accounts stay as they are, and administrators keep them from now on. Raises GrantRefused.
+    Accounts stay as they are, and administrators maintain them from now on. Raise GrantRefused.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -164,7 +165,7 @@ def _new_token(directory: ScimDirectory, by: Author, now: datetime) -> NewToken:
 
 
 def _account_name(name: str) -> str:
-    """A free name for the directory's service account, that says whose it is."""
+    """Return a free name for the directory's service account, made from the directory's name."""
     plain = (character if character.isascii() and character.isalnum() else "-" for character in ascii_lower(name))
     return free_name(f"scim-{''.join(plain)}")
 
@@ -184,7 +185,7 @@ def _told(terms: DirectoryTerms) -> dict[str, object]:
 
 
 def _checked(terms: DirectoryTerms, before: frozenset[int] = frozenset()) -> DirectoryTerms:
-    """The terms with a canonical name, and without teams of `before` that are gone. Raises DirectoryRefused."""
+    """Return the terms with a canonical name, and without deleted teams of `before`. Raise DirectoryRefused."""
     name = " ".join(terms.name.split())
     faults: dict[str, list[str]] = {}
     if not name or len(name) > LONGEST_NAME or not name.isprintable():

@@ -24,19 +24,19 @@ _REMEMBER = """
 
 
 def rules_of(directory: ScimDirectory) -> list[Rule]:
-    """What its groups give."""
+    """Return the directory's rules."""
     return [Rule.from_json(each) for each in directory.rules]
 
 
 def gives_anything(directory: ScimDirectory, group: ScimGroup) -> bool:
-    """Whether it makes a difference to be in the group."""
+    """Return True if membership in the group gives anything."""
     return bool(directory.team_role and group.team_id) or any(rule.group == group.name for rule in rules_of(directory))
 
 
 def give_by_groups(*, directory: ScimDirectory, people: Sequence[ScimPerson], by: Author, now: datetime) -> None:
-    """Each of these people has what their groups give now, and no more of what these gave before.
+    """Give each of these people what their groups give now, and remove what the groups gave before.
 
-    Within a transaction that has the directory locked. As many queries for thousands of people as for two.
+    Inside a transaction that has the directory locked. The number of queries does not depend on the number of people.
     """
     rules, groups = rules_of(directory), _groups_of(people)
     outcomes = [(person, _outcome(directory, rules, groups.get(person.pk, []))) for person in people]
@@ -52,13 +52,13 @@ def give_by_groups(*, directory: ScimDirectory, people: Sequence[ScimPerson], by
 
 
 def take_back(people: Sequence[ScimPerson], *, source: Mapping[str, str], by: Author, now: datetime) -> None:
-    """What the directory's rules gave these people is gone, within the caller's transaction."""
+    """Remove what the directory's rules gave these people, inside the caller's transaction."""
     receivers = [Receiver(person.user, person.given, Outcome()) for person in people]
     _set_given(people, apply_outcomes(receivers=receivers, kind="scim", source=source, by=by, now=now))
 
 
 def _set_given(people: Sequence[ScimPerson], given: Sequence[dict[str, Any]]) -> None:
-    """What each was given is remembered, by one statement: `bulk_update` would be a CASE of thousands."""
+    """Store what each person was given, by one statement: `bulk_update` would be a CASE of thousands."""
     for person, each in zip(people, given, strict=True):
         person.given = each
     if people:
@@ -77,13 +77,13 @@ def _outcome(directory: ScimDirectory, rules: Sequence[Rule], groups: Collection
 
 
 def _is_given(person: ScimPerson, outcome: Outcome) -> bool:
-    """Whether nothing is given and nothing was: of most people in a directory that gives nothing."""
+    """Return True if nothing is given and nothing was, as for most people in a directory that gives nothing."""
     was_given = person.given.get("role") is not None or person.given.get("teams")
     return not was_given and outcome.role is None and not outcome.teams
 
 
 def _groups_of(people: Sequence[ScimPerson]) -> dict[int, list[ScimGroup]]:
-    """The groups of each person, by the person's id."""
+    """Return the groups of each person, by the person's id."""
     found: dict[int, list[ScimGroup]] = defaultdict(list)
     ids = [person.pk for person in people]
     through = ScimGroup.people.through.objects.select_related("scimgroup")

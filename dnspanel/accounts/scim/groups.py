@@ -35,12 +35,12 @@ class GroupTerms:
 
 
 def groups_of(directory: ScimDirectory) -> "QuerySet[ScimGroup]":
-    """The directory's groups."""
+    """Select the directory's groups."""
     return ScimGroup.objects.filter(directory=directory)
 
 
 def group_of(directory: ScimDirectory, pk: int) -> ScimGroup:
-    """The directory's group with this id; raises GroupUnknown."""
+    """Return the directory's group with this id. Raise GroupUnknown."""
     group = groups_of(directory).filter(pk=pk).first() if 0 < pk <= _LARGEST_ID else None
     if group is None:
         raise GroupUnknown
@@ -48,14 +48,14 @@ def group_of(directory: ScimDirectory, pk: int) -> ScimGroup:
 
 
 def members_of(group: ScimGroup) -> frozenset[int]:
-    """Ids of the accounts in the group. One query."""
+    """Return the ids of the accounts in the group. One query."""
     return frozenset(group.people.values_list("user_id", flat=True))
 
 
 def create_group(*, directory: ScimDirectory, terms: GroupTerms, by: Author, now: datetime) -> ScimGroup:
-    """The group is there, and its members have what it gives.
+    """Create a group and give its members what the group gives.
 
-    Raises AccountRefused, TeamRefused, Taken, DirectoryFull, PersonUnknown, OutOfReach, DirectoryUnknown.
+    Raise AccountRefused, TeamRefused, Taken, DirectoryFull, PersonUnknown, OutOfReach, DirectoryUnknown.
     """
     _refuse(terms)
     try:
@@ -81,9 +81,9 @@ def create_group(*, directory: ScimDirectory, terms: GroupTerms, by: Author, now
 def change_group(
     *, directory: ScimDirectory, pk: int, change: Callable[[ScimGroup], GroupTerms], by: Author, now: datetime
 ) -> ScimGroup:
-    """The group is what `change` makes of it as it is, while nobody else of the directory changes anything.
+    """Change a group to the result of `change`. The directory is locked until the commit.
 
-    Raises as `create_group` does, and GroupUnknown, and what `change` raises.
+    Raise the errors of `create_group`, GroupUnknown, and the errors of `change`.
     """
     try:
         with transaction.atomic(durable=True):
@@ -107,7 +107,7 @@ def change_group(
 def delete_group(
     *, directory: ScimDirectory, pk: int, check: Callable[[ScimGroup], None], by: Author, now: datetime
 ) -> None:
-    """The group is gone with what it gave; a team of its name stays, because zones hang on it. Raises GroupUnknown."""
+    """Delete a group and what it gave. A team of its name stays, because zones may belong to it. Raise GroupUnknown."""
     with transaction.atomic(durable=True):
         row = locked_directory(directory)
         group = group_of(row, pk)
@@ -140,9 +140,9 @@ def teams_not_selected(directory: ScimDirectory) -> list[Team]:
 
 
 def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, now: datetime) -> None:
-    """The group has this name, with what a rule gives for it; and its team, if a rule is about neither name.
+    """Rename the group and apply the rules for its new name. Rename its team too if no rule names the group.
 
-    A team that the directory did not create keeps its name: it is others' as well.
+    A team that the directory did not create keeps its name, because others use it as well.
     """
     before, group.name = group.name, name
     ruled = {rule.group for rule in rules_of(directory)}
@@ -162,13 +162,13 @@ def _rename(directory: ScimDirectory, group: ScimGroup, name: str, by: Author, n
 def _set_members(
     directory: ScimDirectory, group: ScimGroup, before: frozenset[int], after: frozenset[int], by: Author, now: datetime
 ) -> None:
-    """These are in the group, and who comes or goes has what that gives or takes."""
+    """Set the members of the group, and give or remove what the group gives to people who join or leave."""
     added, removed = after - before, before - after
     if not added and not removed:
         return
     coming = kept_people(directory=directory, ids=added, by=by, now=now)
     leaving = ScimPerson.objects.filter(directory=directory, user_id__in=removed).select_related("user")
-    going = list(leaving.order_by("pk"))  # the last one stays an administrator where nobody else is
+    going = list(leaving.order_by("pk"))  # the last one stays an administrator if there is no other
     if gives_anything(directory, group):
         for person in [*coming, *going]:
             refuse_out_of_reach(person)
@@ -181,7 +181,8 @@ def _set_members(
 
 
 def _team_of(directory: ScimDirectory, name: str, by: Author, now: datetime) -> Team | None:
-    """The team that the group is, made if there is none of its name; None where groups are no teams, or a rule is.
+    """Return the team for the group; create it if necessary. None if groups are not teams here, or a rule names the
+    group.
 
     None too for a team that was here before and that no administrator selected for this directory.
     """

@@ -1,4 +1,4 @@
-"""One write of a directory after the other, and whom a directory may change at all."""
+"""Locking a directory's writes, and which people a directory may change."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -10,7 +10,7 @@ from dnspanel.accounts.models import GrantRow, Membership, Role, ScimDirectory, 
 
 
 def locked_directory(directory: ScimDirectory) -> ScimDirectory:
-    """The directory as it is now; its other writes wait until the transaction ends. Raises DirectoryUnknown."""
+    """Lock and return the current row of the directory. Raise DirectoryUnknown."""
     row = ScimDirectory.objects.select_for_update(of=("self",)).filter(pk=directory.pk).first()
     if row is None:
         raise DirectoryUnknown
@@ -18,15 +18,16 @@ def locked_directory(directory: ScimDirectory) -> ScimDirectory:
 
 
 def refuse_out_of_reach(person: ScimPerson) -> None:
-    """Raise OutOfReach for an administrator whom the directory's rules did not make one: nobody acts above themself."""
+    """Raise OutOfReach for an administrator whose role the directory's rules did not give."""
     if person.user.role == Role.ADMINISTRATOR and person.given.get("role") is None:
         raise OutOfReach(person.user.username)
 
 
 def refuse_new_address(person: ScimPerson) -> None:
-    """Raise AddressKept for an account that is more than rules made it, or that is signed in to here.
+    """Raise AddressKept for an account with rights beyond the rules', or with a sign-in here.
 
-    Whoever has the address opens the account: by a provider that links by mail, or by a forgotten password.
+    A person who controls the address can open the account: by a provider that links by mail, or by a forgotten
+    password.
     """
     user = person.user
     passkeys = Authenticator.objects.filter(user=user, type=Authenticator.Type.WEBAUTHN)
@@ -37,7 +38,7 @@ def refuse_new_address(person: ScimPerson) -> None:
 
 
 def _has_role_of_its_own(user: User, gifts: list[Mapping[str, Any]]) -> bool:
-    """Return whether somebody gave the account a role, which it has, or has again once no rule decides."""
+    """Return True if a person gave the account a role, which it has now, or will have once no rule decides the role."""
     before = [given["role"] for given in gifts if given.get("role") is not None]
     if before:
         return any(role != Role.MEMBER for role in before)
@@ -45,7 +46,7 @@ def _has_role_of_its_own(user: User, gifts: list[Mapping[str, Any]]) -> bool:
 
 
 def _has_rights_of_its_own(user: User, gifts: list[Mapping[str, Any]]) -> bool:
-    """Return whether somebody gave the account a grant, or made it a member of a team."""
+    """Return True if a person gave the account a grant, or made it a member of a team."""
     given = {int(pk) for each in gifts for pk, role in each.get("teams", {}).items() if role is None}
     others = Membership.objects.filter(user=user).exclude(team_id__in=given)
     return others.exists() or GrantRow.objects.filter(user=user).exists()

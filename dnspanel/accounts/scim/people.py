@@ -1,7 +1,7 @@
-"""People that a directory keeps here: made, changed, closed, deleted there. Verbs.
+"""People that a directory keeps here: create, change, close, delete. Verbs.
 
-Whom it may change: the people that it made; and, where its administrator said so, those it takes over, of which an
-administrator is none. A person whom it deletes is closed, and listed for it no more; history names them.
+A directory can change the people that it created. If its administrator allowed it, it can also take over others, except
+administrators. A person that it deletes is closed and no longer listed for it; history still names them.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -42,7 +42,7 @@ class PersonTerms:
 
 
 def people_of(directory: ScimDirectory) -> "QuerySet[User]":
-    """The accounts that the directory may know about, with `scim_person` where it keeps them already."""
+    """Select the accounts that the directory may know, with `scim_person` for those that it keeps already."""
     own = Q(scim_person__directory=directory, scim_person__deleted_at=None)
     if directory.takes_over:
         own |= Q(scim_person=None, is_service=False) & ~Q(role=Role.ADMINISTRATOR)
@@ -50,7 +50,7 @@ def people_of(directory: ScimDirectory) -> "QuerySet[User]":
 
 
 def person_of(directory: ScimDirectory, pk: int) -> User:
-    """The account with this id, if the directory may know about it; raises PersonUnknown."""
+    """Return the account with this id if the directory may know it. Raise PersonUnknown."""
     user = people_of(directory).filter(pk=pk).first() if 0 < pk <= _LARGEST_ID else None
     if user is None:
         raise PersonUnknown
@@ -58,20 +58,20 @@ def person_of(directory: ScimDirectory, pk: int) -> User:
 
 
 def people_count(directory: ScimDirectory) -> int:
-    """How many people the directory keeps."""
+    """Count the people that the directory keeps."""
     return ScimPerson.objects.filter(directory=directory, deleted_at=None).count()
 
 
 def closed_people(directory: ScimDirectory) -> list[ScimPerson]:
-    """Whose accounts are closed, the last first; at most MOST_CLOSED, of whom somebody may have to take things over."""
+    """Return people with closed accounts, the last first, at most MOST_CLOSED. Their things may need a new owner."""
     closed = ScimPerson.objects.filter(directory=directory, user__is_active=False).select_related("user")
     return list(closed.order_by("-changed_at", "-pk")[:MOST_CLOSED])
 
 
 def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, now: datetime) -> User:
-    """The person has an account without a password; one whom the directory deleted before has theirs again.
+    """Create an account without a password, or open the account that the directory deleted before.
 
-    Raises AccountRefused with the fields at fault, Taken, DirectoryFull, DirectoryUnknown.
+    Raise AccountRefused with the fields at fault, Taken, DirectoryFull, DirectoryUnknown.
     """
     try:
         with transaction.atomic(durable=True):
@@ -79,7 +79,7 @@ def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, n
             person = _deleted_before(row, terms) or _made(row, terms, by, now)
             _change(row, person, terms, by, now)
             give_by_groups(directory=row, people=[person], by=by, now=now)
-    except IntegrityError as exc:  # somebody took the name since we looked
+    except IntegrityError as exc:  # another request took the name since the check
         raise Taken(gettext("This name or mail address has just been taken.")) from exc
     return person_of(directory, person.user_id)
 
@@ -87,10 +87,10 @@ def create_person(*, directory: ScimDirectory, terms: PersonTerms, by: Author, n
 def change_person(
     *, directory: ScimDirectory, pk: int, change: Callable[[User], PersonTerms], by: Author, now: datetime
 ) -> User:
-    """The person is what `change` makes of them as they are, while nobody else of the directory changes anything.
+    """Change a person to the result of `change`. The directory is locked until the commit.
 
-    Who is not active cannot sign in, and sessions, tokens, keys and invitations of theirs have ended for good. Raises
-    as `create_person` does, and PersonUnknown, OutOfReach, LastAdministrator, and what `change` raises.
+    A person who is not active cannot sign in, and their sessions, tokens, keys and invitations end permanently. Raise
+    the errors of `create_person`, PersonUnknown, OutOfReach, LastAdministrator, and the errors of `change`.
     """
     try:
         with transaction.atomic(durable=True):
@@ -106,7 +106,10 @@ def change_person(
 def delete_person(
     *, directory: ScimDirectory, pk: int, check: Callable[[User], None], by: Author, now: datetime
 ) -> None:
-    """The account is closed, in no group, and the directory knows it no more. Raises as `change_person` does."""
+    """Close the account, remove it from all groups, and hide it from the directory.
+
+    Raise the errors of `change_person`.
+    """
     with transaction.atomic(durable=True):
         row = locked_directory(directory)
         user = person_of(row, pk)
@@ -121,9 +124,9 @@ def delete_person(
 
 
 def kept_people(*, directory: ScimDirectory, ids: Collection[int], by: Author, now: datetime) -> list[ScimPerson]:
-    """The people with these ids, taken over where they were not kept yet. Raises PersonUnknown for one that is none.
+    """Return the people with these ids, and take over those not yet kept. Raise PersonUnknown for an unknown id.
 
-    Within a transaction that has the directory locked.
+    Inside a transaction that has the directory locked.
     """
     users = list(people_of(directory).filter(pk__in=[pk for pk in ids if 0 < pk <= _LARGEST_ID]).order_by("pk"))
     if len(users) != len(set(ids)):
@@ -132,7 +135,7 @@ def kept_people(*, directory: ScimDirectory, ids: Collection[int], by: Author, n
 
 
 def _kept(directory: ScimDirectory, users: Sequence[User], by: Author, now: datetime) -> list[ScimPerson]:
-    """The people as the directory keeps them, from now on if not before."""
+    """Return the rows of these people in the directory. Create missing rows."""
     new = [user for user in users if getattr(user, "scim_person", None) is None]
     if new:
         if people_count(directory) + len(new) > MOST_PEOPLE:
@@ -163,7 +166,7 @@ def _made(directory: ScimDirectory, terms: PersonTerms, by: Author, now: datetim
 
 
 def _change(directory: ScimDirectory, person: ScimPerson, terms: PersonTerms, by: Author, now: datetime) -> None:
-    """The person is so, within the caller's transaction."""
+    """Change the person to these terms, inside the caller's transaction."""
     user = person.user
     _refuse(user, terms)
     columns = {name: getattr(terms, name) for name in ("username", "email", "first_name", "last_name")}

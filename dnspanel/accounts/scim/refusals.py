@@ -11,16 +11,16 @@ _LONGEST = 200
 
 
 def is_listed(count: int) -> bool:
-    """Whether the one that makes them so many is written down: the 1st, 10th, 100th and so on."""
+    """Return True if the audit log lists this occurrence: the 1st, 10th, 100th and so on."""
     return str(count).rstrip("0") == "1"
 
 
 def record_refusal(
     *, count: int, status: int, kind: str, method: str, path: str, detail: str, by: Actor | None, now: datetime
 ) -> None:
-    """The refusal is in the audit log, with how many that are alike there were within the hour, if `is_listed` says so.
+    """Record a refusal in the audit log, with its count within the hour, if `is_listed` says so.
 
-    `by` is the directory whose token was shown, None where it was that of none. The origin is that of this request.
+    `by` is the directory of the token, or None if the token belongs to none. The origin is that of this request.
     """
     if is_listed(count):
         audit.record(
@@ -37,5 +37,5 @@ def record_refusal(
 
 
 def _line(text: str) -> str:
-    """The beginning of what others wrote, such as can be printed and stored."""
+    """Return the printable beginning of a foreign text."""
     return "".join(character for character in text[:_LONGEST] if character.isprintable())

@@ -14,7 +14,7 @@ from dnspanel.accounts.secrets.master_keys import WrongMasterKey, decrypts, fern
 
 # A process looks at the row this often while it encrypts. A rotation waits for so long before it rewrites anything.
 FRESH_SECONDS = 5.0
-# So many tokens of each place are tried when a database has secrets and no row: an upgrade from before there was one.
+# This number of tokens is tried when a database has secrets and no row: an upgrade from before the row existed.
 _SAMPLES = 5
 
 RUNBOOK = "docs/operate/runbooks/lost-master-key.md"

@@ -1,4 +1,4 @@
-"""Private keys at rest: encrypted with PANEL_MASTER_KEY, readable by nobody who has only the database."""
+"""Private keys at rest: encrypted with PANEL_MASTER_KEY, so that the database is not enough to read them."""
 
 from cryptography.fernet import InvalidToken
 from django.core.exceptions import ImproperlyConfigured

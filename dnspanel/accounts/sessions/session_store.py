@@ -1,8 +1,7 @@
-"""Where sessions are kept: Django's table, with columns of what a session's own data say, for who lists and ends them.
+"""The session store: Django's table, with columns of the session's data for listing and ending sessions.
 
-Django's documentation calls this "extending database-backed session engines".
-A session that somebody ended cannot come back: a request that was under way
-finds no row to save into, and is answered 400.
+Django's documentation calls this "extending database-backed session engines". An ended session cannot come back: a
+request in progress finds no row to save into, and is answered 400.
 """
 
 from datetime import UTC, datetime
@@ -17,9 +16,9 @@ from dnspanel.accounts.models import Session
 BEGAN, SEEN, ADDRESS, BROWSER = "began", "seen", "address", "browser"
 AT_PROVIDER = "at-provider"  # which session there it came from
 LONGEST_BROWSER = 200
-# In the session of who has to set up a second factor before all else.
+# In the session of a person who must set up a second factor first.
 MUST_SET_UP = "must-set-up"
-# In the session of who came from a provider: when it ends, in seconds since 1970.
+# In a session that came from a provider: its end, in seconds since 1970.
 SESSION_ENDS = "session-ends"
 
 
@@ -40,20 +39,20 @@ class SessionStore(db.SessionStore):
 
 
 def note_sign_in(request: HttpRequest, now: float) -> None:
-    """The session says that it began now (seconds of Unix), in this browser."""
+    """Note in the session that it began now (Unix seconds), in this browser."""
     request.session[BEGAN] = int(now)
     request.session[BROWSER] = request.headers.get("User-Agent", "")[:LONGEST_BROWSER].replace("\0", "")
     note_seen(request, now)
 
 
 def end_in_hours(request: HttpRequest, hours: int, now: float) -> None:
-    """The session ends so many hours after now (seconds of Unix), if it does not before."""
+    """Set the session's end to at most this number of hours after now (Unix seconds)."""
     ends = int(now) + hours * 3600
     request.session[SESSION_ENDS] = min(ends, request.session.get(SESSION_ENDS, ends))
 
 
 def note_seen(request: HttpRequest, now: float) -> None:
-    """The session says that somebody was there now (seconds of Unix), and at which address."""
+    """Note in the session the time of its last use (Unix seconds) and the address."""
     request.session[SEEN] = int(now)
     request.session[ADDRESS] = request.META.get("REMOTE_ADDR") or None
 

@@ -22,7 +22,8 @@ from dnspanel.texts import gettext_lazy
 
 
 class PanelAccountAdapter(DefaultAccountAdapter):
-    """Accounts are made by invitation only, and who guesses too often waits, and stands in the audit log."""
+    """The account adapter: accounts by invitation only, and delays for repeated wrong passwords, with an audit entry.
+    """
 
     error_messages = DefaultAccountAdapter.error_messages | {
         "too_many_login_attempts": gettext_lazy(
@@ -35,7 +36,8 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return False
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
-        """Not allauth's, which is the typed name alone: five wrong passwords of a stranger kept its owner out."""
+        """Return our own key. allauth's is the typed name: five wrong passwords of a stranger would lock the owner out.
+        """
         return tries_key(credentials, self.get_client_ip(request), timezone.now())
 
     def get_login_stages(self) -> list[str]:
@@ -43,16 +45,17 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return [ours.get(stage, stage) for stage in super().get_login_stages()]
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
-        """Who this is; with words of its own where an LDAP server did not answer, or lets the person in nowhere."""
+        """Return the user, or raise an error if an LDAP server did not answer or does not let the person in anywhere.
+        """
         user: User | None = super().authenticate(request, **credentials)
         if user is None and (message := message_of(request)):
             raise ValidationError(message)
         return user
 
     def pre_login(self, request: HttpRequest, user: User, **kwargs: Any) -> HttpResponse | None:
-        """Who comes by a passkey or a provider is not let past the LDAP server that has closed their account.
+        """Refuse a sign-in by passkey or provider if the LDAP server has closed the person's account.
 
-        Nobody signs in as a service account, whatever password a database has for it.
+        Refuse every sign-in as a service account, whatever password its row has.
         """
         if user.is_service:
             clear_login(request)
@@ -69,7 +72,7 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return response
 
     def login(self, request: HttpRequest, user: User) -> None:
-        """The session of who has an LDAP server's password ends after its hours, whatever happens in it."""
+        """Sign in, and limit the session of a person with an LDAP server's password to its hours."""
         super().login(request, user)
         if user.signs_in_by_ldap:
             end_in_hours(request, session_hours_of(user), time.time())

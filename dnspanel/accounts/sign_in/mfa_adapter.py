@@ -19,7 +19,7 @@ class PanelMFAAdapter(DefaultMFAAdapter):
         return decrypt_secret(encrypted_text.encode()).decode()
 
     def _get_user_identifier(self, user: User) -> str:
-        """Not allauth's, which is the mail address: that may change."""
+        """Return the user name. allauth's value is the mail address, which may change."""
         return user.username
 
     def get_totp_issuer(self) -> str:
@@ -29,7 +29,7 @@ class PanelMFAAdapter(DefaultMFAAdapter):
         return f"dnspanel {_host()}"
 
     def get_public_key_credential_rp_entity(self) -> dict[str, str]:
-        """Not by the Host header, which a sender chooses: passkeys belong to the address that people open."""
+        """Return the host of the panel's public address. A sender can choose the Host header."""
         return {"id": _host(), "name": self._get_site_name()}
 
 

@@ -38,7 +38,7 @@ _FAULTS = (
 
 
 def are_possible() -> bool:
-    """Whether browsers allow passkeys at PANEL_URL: a name rather than an address, and https, but for localhost."""
+    """Return True if browsers allow passkeys at PANEL_URL: a host name and https, or localhost."""
     url = urlsplit(settings.PANEL_URL)
     host = url.hostname or ""
     try:
@@ -49,20 +49,20 @@ def are_possible() -> bool:
 
 
 def begin_adding(user: User) -> dict[str, Any]:
-    """What the browser needs to make a passkey; the session has the challenge."""
+    """Return the browser's options to create a passkey. The session has the challenge."""
     return dict(auth.begin_registration(user, False))
 
 
 def begin_using(user: User | None) -> dict[str, Any]:
-    """What the browser needs to answer by one of the person's passkeys; of anybody's, who then says who they are."""
+    """Return the browser's options to answer by one of the person's passkeys. None: by any person's passkey."""
     return dict(auth.begin_authentication(user))
 
 
 def add_passkey(*, user: User, name: str, credential: Any, alone: bool, now: datetime) -> list[str]:
-    """The person's sign-ins may be finished by this passkey; returns recovery codes, if they had none before.
+    """Add a passkey as a second factor. Return recovery codes if the person had none before.
 
-    With `alone` it has to have checked who holds it, as is needed to sign in
-    without a password. Raises PasskeyRefused.
+    With `alone` the passkey must have verified its user, so that it can sign in without a password. Raise
+    PasskeyRefused.
     """
     with _read_as_outside_text():
         registered = auth.complete_registration(credential)
@@ -84,7 +84,7 @@ def add_passkey(*, user: User, name: str, credential: Any, alone: bool, now: dat
 
 
 def remove_passkey(*, user: User, pk: int, now: datetime) -> None:
-    """One's own passkey opens nothing any more. Raises PasskeyUnknown."""
+    """Remove the person's own passkey. Raise PasskeyUnknown."""
     with transaction.atomic(durable=True):
         row = Authenticator.objects.filter(user=user, type=Type.WEBAUTHN, pk=pk).first()
         if row is None:
@@ -97,7 +97,7 @@ def remove_passkey(*, user: User, pk: int, now: datetime) -> None:
 
 
 def check_passkey(*, user: User, credential: Any, now: datetime) -> Authenticator:
-    """The person's passkey that answered this session's challenge. Raises PasskeyRefused, which is written down."""
+    """Return the person's passkey that answered this session's challenge. Record and raise PasskeyRefused."""
     try:
         with _read_as_outside_text():
             auth.parse_authentication_response(credential)
@@ -110,9 +110,9 @@ def check_passkey(*, user: User, credential: Any, now: datetime) -> Authenticato
 
 
 def sign_in_by_passkey(*, credential: Any, now: datetime) -> Authenticator:
-    """Whose passkey answered the challenge of `begin_using(None)`, and has checked who holds it.
+    """Return the passkey that answered the challenge of `begin_using(None)` and verified its user.
 
-    Raises PasskeyRefused.
+    Raise PasskeyRefused.
     """
     state = auth.get_state() or {}
     # A challenge of a second factor may be answered by a key that anybody may touch.
@@ -135,7 +135,7 @@ def sign_in_by_passkey(*, credential: Any, now: datetime) -> Authenticator:
 
 @contextmanager
 def _read_as_outside_text() -> Iterator[None]:
-    """Within, whatever is wrong with what a browser sent is a PasskeyRefused."""
+    """Turn any fault of a browser's answer within the block into PasskeyRefused."""
     try:
         yield
     except _FAULTS as exc:

@@ -1,8 +1,7 @@
-"""Links that set a password, once: by mail for who forgot it, and from an administrator. Verbs.
+"""Links that set a password once: by mail after a forgotten password, and from an administrator. Verbs.
 
-Nothing is stored: a link is signed over what its use changes, as Django's are,
-and over what ends sessions, so that an account that was closed meanwhile is
-not opened by an old link.
+Nothing is stored. A link is signed over the facts that its use changes, as Django's links are, and over the facts that
+end sessions. So an old link does not open an account that was closed since.
 """
 
 from datetime import datetime
@@ -34,12 +33,11 @@ _links = _Links()
 
 
 def make_password_link(*, user: User, by: Author, now: datetime) -> str:
-    """What comes after `/password/` in a link that sets this person's password within a day; written down.
+    """Return the part after `/password/` of a link that sets this person's password within a day. Record it.
 
-    It is dead once it was used, or the person signs in, or their sessions are
-    ended. `by` is None when the person asked for it by mail. Raises AboveYou
-    to a token, PersonUnknown for a service account, with which nobody signs in,
-    AccountRefused for who has the password of an LDAP server.
+    The link is invalid once it was used, or the person signs in, or their sessions are ended. With `by` None the person
+    asked for it by mail. Raise AboveYou for a token, PersonUnknown for a service account, and AccountRefused for a
+    person with the password of an LDAP server.
     """
     refuse_to_open(by, user)
     if user.signs_in_by_ldap:
@@ -59,7 +57,7 @@ def make_password_link(*, user: User, by: Author, now: datetime) -> str:
 
 
 def person_of_link(link: str) -> User:
-    """Whose password the link sets. Raises LinkDead."""
+    """Return the person whose password the link sets. Raise LinkDead."""
     pk, _, token = link.partition("-")
     people = User.objects.filter(is_active=True, is_service=False)
     try:
@@ -72,10 +70,10 @@ def person_of_link(link: str) -> User:
 
 
 def set_password_by_link(*, link: str, password: str, now: datetime) -> User:
-    """The person has this password, and no session of theirs opens anything any more.
+    """Set the person's password and end all their sessions.
 
-    Of two who use the link at once, one is refused. Raises LinkDead,
-    AccountRefused for a password that is too weak; then the link is still good.
+    Of two simultaneous uses of the link, one is refused. Raise LinkDead. Raise AccountRefused for a weak password; the
+    link stays valid then.
     """
     user = person_of_link(link)
     try:

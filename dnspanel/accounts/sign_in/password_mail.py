@@ -23,10 +23,10 @@ The link works once, within a day. Whoever did not ask for it need not do anythi
 
 
 def mail_password_link(*, user_id: int, now: datetime) -> None:
-    """The mail server has taken a mail with a link to who has this account, if it is open; else that is logged.
+    """Mail a password link to the person if their account is open. Log an error of the mail server.
 
-    Who has no password signs in by a provider, and not past it by a mail: an
-    administrator's link can give them one.
+    A person without a password signs in by a provider, and a mail must not bypass that. An administrator's link can
+    give them a password.
     """
     user = User.objects.filter(pk=user_id, is_active=True).first()
     if user is None or user.email is None or not user.has_usable_password() or not settings.EMAIL_HOST:

@@ -1,9 +1,8 @@
 """The second factor of a sign-in: codes of an authenticator app (TOTP, RFC 6238) and recovery codes. Verbs.
 
-The rows are django-allauth's, and so are its sums. What it keeps in its cache
-is kept here in the row, under a lock: the step of the last code that was
-taken, so that none is taken twice, and the wrong codes, which nobody can push
-out by filling the cache.
+The rows and the computations are django-allauth's. The facts that allauth keeps in its cache are kept in the row here,
+under a lock: the time step of the last accepted code, so that no code is accepted twice, and the wrong codes, which no
+one can push out by filling the cache.
 """
 
 from collections.abc import Sequence
@@ -46,7 +45,7 @@ class SecondFactors:
     passkeys: Sequence[Authenticator] = ()
 
     def __bool__(self) -> bool:
-        """Whether a sign-in asks for one; recovery codes alone are none."""
+        """Return True if a sign-in asks for a second factor. Recovery codes only do not count."""
         return bool(self.app or self.passkeys)
 
     @property
@@ -55,7 +54,7 @@ class SecondFactors:
 
 
 def second_factors_of(user: User) -> SecondFactors:
-    """What the person has set up, in one query."""
+    """Return the person's second factors, in one query."""
     rows = list(Authenticator.objects.filter(user=user).order_by("pk"))
     of_type = {row.type: row for row in rows}
     passkeys = tuple(row for row in rows if row.type == Type.WEBAUTHN)
@@ -63,23 +62,23 @@ def second_factors_of(user: User) -> SecondFactors:
 
 
 def begin_set_up(session: SessionBase) -> str:
-    """A new secret (Base32), which the session keeps encrypted until a code shows that the app has it."""
+    """Create a secret (Base32). The session stores it encrypted until a code proves that the app has it."""
     secret = generate_totp_secret()
     session[_NEW_SECRET] = encrypt(secret)
     return str(secret)
 
 
 def secret_being_set_up(session: SessionBase) -> str:
-    """The secret of `begin_set_up`; "" if there is none."""
+    """Return the secret of `begin_set_up`, or ""."""
     kept = session.get(_NEW_SECRET)
     return str(decrypt(kept)) if kept else ""
 
 
 def set_up_app(*, user: User, session: SessionBase, code: str, now: datetime) -> list[str]:
-    """A sign-in asks for codes of this app from now on; returns recovery codes, if the person had none before.
+    """Set up an authenticator app. Return recovery codes if the person had none before.
 
-    Raises CodeWrong unless the code is one of the secret's that the session
-    keeps, SecondFactorSetUp when there is an app already.
+    Raise CodeWrong unless the code belongs to the secret in the session, and SecondFactorSetUp if there is an app
+    already.
     """
     secret = secret_being_set_up(session)
     step = _step_of(secret, code, now) if secret else None
@@ -98,7 +97,7 @@ def set_up_app(*, user: User, session: SessionBase, code: str, now: datetime) ->
 
 
 def make_recovery_codes(*, user: User, now: datetime) -> list[str]:
-    """New recovery codes in place of all old ones. Raises SecondFactorMissing without anything they could replace."""
+    """Replace all recovery codes by new ones. Raise SecondFactorMissing if the person has no other second factor."""
     with transaction.atomic(durable=True):
         User.objects.select_for_update(no_key=True).get(pk=user.pk)
         rows = _locked(user)
@@ -111,7 +110,7 @@ def make_recovery_codes(*, user: User, now: datetime) -> list[str]:
 
 
 def remove_app(*, user: User, now: datetime) -> None:
-    """No sign-in asks for codes of the app; recovery codes go with the last thing that they stood in for."""
+    """Remove the app. Delete recovery codes with the last second factor."""
     with transaction.atomic(durable=True):
         if Authenticator.objects.filter(user=user, type=Type.TOTP).delete()[0]:
             drop_lonely_codes(user)
@@ -119,9 +118,9 @@ def remove_app(*, user: User, now: datetime) -> None:
 
 
 def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
-    """The person signs in with the password alone, and sets up another second factor; all their sessions end.
+    """Remove all second factors of the person and end all their sessions. They must then set up another one.
 
-    `by` is None on the console. Raises AboveYou to a token.
+    `by`: None on the console. Raise AboveYou for a token.
     """
     refuse_to_open(by, user)
     with transaction.atomic(durable=True):
@@ -133,11 +132,10 @@ def reset_second_factor(*, user: User, by: Author, now: datetime) -> None:
 
 
 def use_code(*, user: User, code: str, address: str, now: datetime) -> Authenticator:
-    """Take a code of the app or a recovery code, which nobody can use again; returns what it was a code of.
+    """Use up a code of the app or a recovery code. Return its second factor.
 
-    Of two who send the same at once, one is refused. Raises CodeWrong,
-    CodeUsed, or TooManyCodes, which looks at no code at all: a right one
-    among too many wrong ones is a guess.
+    Of two who send the same code at once, one is refused. Raise CodeWrong, CodeUsed, or TooManyCodes. TooManyCodes
+    checks no code at all: a right one among too many wrong ones is a guess.
     """
     key = tries_key({"username": user.username}, address, now)
     with transaction.atomic(durable=True):
@@ -151,7 +149,7 @@ def use_code(*, user: User, code: str, address: str, now: datetime) -> Authentic
 def _refusal(
     user: User, rows: list[Authenticator], key: str, code: str, now: datetime
 ) -> Authenticator | CodeWrong | CodeUsed | TooManyCodes:
-    """What the code is of, once it is marked as used; or why it is not taken, which is counted and written down."""
+    """Mark the code as used and return its second factor. Otherwise count, record and return the refusal."""
     if not rows:
         return CodeWrong()
     counted = _wrong_codes(rows[0], now)
@@ -180,20 +178,20 @@ def _refusal(
 
 
 def _locked(user: User) -> list[Authenticator]:
-    """The rows whose codes a person types, the app's first, locked until the transaction ends."""
+    """Lock and return the rows with typed codes, the app's first."""
     rows = Authenticator.objects.select_for_update().filter(user=user).order_by("pk")
     return sorted(rows, key=lambda row: row.type != Type.TOTP)
 
 
 def _wrong_codes(row: Authenticator, now: datetime) -> list[tuple[datetime, str]]:
-    """When somebody sent a wrong code lately, and how `tries_key` counts them."""
+    """Return the times of recent wrong codes, each with its key of `tries_key`."""
     kept: list[Any] = row.data.get(_WRONG, [])
     found = [(datetime.fromtimestamp(at, now.tzinfo), str(key)) for at, key in kept]
     return [(at, key) for at, key in found if at > now - max(window for window, _ in _WRONG_CODES)]
 
 
 def _step_of(secret: str, code: str, now: datetime) -> int | None:
-    """The newest step of time near now whose code this is (RFC 6238, section 4.2); None if it is of none."""
+    """Return the newest time step near now that has this code (RFC 6238, section 4.2), or None."""
     current, near = int(now.timestamp()) // app_settings.TOTP_PERIOD, app_settings.TOTP_TOLERANCE
     for step in range(current + near, current - near - 1, -1):
         if compare_user_code(actual=code, expected=format_hotp_value(hotp_value(secret, step))):
@@ -202,7 +200,7 @@ def _step_of(secret: str, code: str, now: datetime) -> int | None:
 
 
 def first_codes(user: User, now: datetime) -> list[str]:
-    """Recovery codes for who has none; they are shown now, and never again."""
+    """Create recovery codes for a person without any. They are shown now and never again."""
     if Authenticator.objects.filter(user=user, type=Type.RECOVERY_CODES).exists():
         return []
     codes = RecoveryCodes.activate(user)
@@ -212,7 +210,7 @@ def first_codes(user: User, now: datetime) -> list[str]:
 
 
 def drop_lonely_codes(user: User) -> None:
-    """Recovery codes that stand in for nothing are gone. Belongs into the transaction that removed what they did."""
+    """Delete recovery codes without another second factor. Call it in the transaction that removed that factor."""
     rows = Authenticator.objects.filter(user=user)
     if not rows.exclude(type=Type.RECOVERY_CODES).exists():
         rows.delete()

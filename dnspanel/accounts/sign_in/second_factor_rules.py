@@ -1,7 +1,7 @@
-"""Who has to have a second factor: everybody with a role, everybody in a team. Verbs.
+"""Rules about second factors: everyone with a role, or in a team, must have one. Verbs.
 
-Somebody new has the days of grace from the day of their account, everybody
-else from the day of the rule: who comes under it later has no more.
+For a new person the grace period begins with the account, for others with the rule. A person that the rule covers
+later has no longer period.
 """
 
 from collections.abc import Collection
@@ -24,19 +24,22 @@ _OWN = "own:"  # in `User.role_key`
 
 @dataclass(frozen=True, slots=True)
 class Late:
-    """Somebody who has to have a second factor, and has none."""
+    """A person who must have a second factor, and has none."""
 
     person: User
     due: datetime
 
 
 def rules() -> list[SecondFactorRule]:
-    """All that there are, in one query."""
+    """Return all rules, in one query."""
     return list(SecondFactorRule.objects.select_related("team").order_by("team__name", "role"))
 
 
 def second_factor_due(user: User) -> datetime | None:
-    """When the person has to have a second factor; None if they have one, or need none. One query where no rule is."""
+    """Return when the person must have a second factor; None if they have one, or need none.
+
+    One query without rules.
+    """
     found = rules()
     if not found or user.is_service:
         return None
@@ -50,7 +53,7 @@ def second_factor_due(user: User) -> datetime | None:
 
 
 def people_without(found: Collection[SecondFactorRule]) -> list[Late]:
-    """Whom these rules wait for, whose time ends first first; at most MOST_LISTED."""
+    """Return people who must still set up a second factor, the earliest due first; at most MOST_LISTED."""
     keys = [rule.role for rule in found if rule.role]
     own = [int(key.removeprefix(_OWN)) for key in keys if key.startswith(_OWN)]
     teams = [rule.team_id for rule in found if rule.team_id]
@@ -71,10 +74,11 @@ def people_without(found: Collection[SecondFactorRule]) -> list[Late]:
 
 
 def set_rules(*, roles: Collection[str], teams: Collection[Team], grace: int, by: Author, now: datetime) -> None:
-    """Who has one of these roles (each a `User.role_key`), or is in one of these teams, has to have a second factor.
+    """Replace the rules: everyone with one of these roles (each a `User.role_key`) or in one of these teams needs a
+    second factor.
 
-    After so many days of grace. Rules that stay keep the day from which they hold; each change is written down.
-    Raises GrantRefused to a token that may not everything: else one for people alone could free administrators of it.
+    The grace period is in days. Rules that stay keep their start; each change is recorded. Raise GrantRefused for a
+    token without all rights: a token that only manages people could free administrators from the rule.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with transaction.atomic(durable=True):
@@ -115,7 +119,7 @@ def _target(role: str | None, team: str) -> str:
 
 
 def _due(user: User, teams: Collection[int], found: Collection[SecondFactorRule]) -> datetime | None:
-    """The first time at which one of the rules that are about the person wants it."""
+    """Return the earliest due time of the rules that cover the person."""
     about = [rule for rule in found if rule.role == user.role_key or rule.team_id in teams]
     times = [max(rule.since, user.date_joined) + timedelta(days=rule.grace_days) for rule in about]
     return min(times, default=None)

@@ -1,4 +1,4 @@
-"""Between the password and the second factor: who has shown the first and not yet the second has no session."""
+"""The step between the password and the second factor. There is no session until the second one is right."""
 
 from allauth.account.stages import LoginStageController
 from allauth.mfa.stages import AuthenticateStage
@@ -13,7 +13,7 @@ _HASH = "session-hash"
 
 
 class SecondFactorStage(AuthenticateStage):
-    """allauth's, which begins when a password was right; it ends when the account changed meanwhile."""
+    """allauth's stage after a right password. It ends if the account changed since."""
 
     def handle(self) -> tuple[HttpResponse | None, bool]:
         response, goes_on = super().handle()
@@ -37,7 +37,7 @@ class SecondFactorStage(AuthenticateStage):
 
 
 def stage_of(request: HttpRequest) -> SecondFactorStage | None:
-    """The sign-in that waits for its second factor in this browser; None if none does, or it may not go on."""
+    """Return this browser's sign-in that waits for its second factor, or None if it is missing or may not continue."""
     if request.user.is_authenticated:
         return None
     stage = LoginStageController.enter(request, SecondFactorStage.key)

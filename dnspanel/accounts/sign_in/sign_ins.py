@@ -1,7 +1,6 @@
-"""Signing in and out stand in the audit log: Django and django-allauth say that it happened, this writes it down.
+"""Audit entries for signing in and out, written on signals of Django and django-allauth.
 
-What somebody types as a name may be a password in the wrong field, so it is
-only written when it is the name of an account.
+A typed name may be a password in the wrong field, so it is only recorded if it is the name of an account.
 """
 
 from collections.abc import Mapping
@@ -19,23 +18,22 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.accounts.sessions.sessions import forget_dead_sessions
 
 UNKNOWN = "an unknown name"
-# For so long, an address from which an account was signed in to is one that it knows.
+# An address is known to an account for this time after a sign-in from it.
 PLACES_KNOWN_FOR = timedelta(days=90)
 _MOST_SIGN_INS = 500
 _IPV6_PREFIX = 64  # what one place has of IPv6, where hosts change their addresses
 
 
 def record_refusal(credentials: Mapping[str, Any]) -> None:
-    """Somebody tried too often and was not let try again."""
+    """Record that too many tries locked a sign-in."""
     audit.record(action="sign-in.locked", by=None, now=timezone.now(), target=_account_named(credentials))
 
 
 def tries_key(credentials: Mapping[str, Any], address: str, now: datetime) -> str:
-    """What wrong passwords are counted by.
+    """Return the key for counting wrong passwords.
 
-    For an account at a place that it knows, by both; from everywhere else by
-    the account, so that strangers use up each other's tries and not its
-    owner's. Where there is no account, by what was typed.
+    For an account at a known place, the key is both. From everywhere else it is the account, so that strangers use up
+    each other's tries and not those of the account's owner. Without an account, it is the typed text.
     """
     account = _account(credentials)
     if account is None:
@@ -48,7 +46,7 @@ def tries_key(credentials: Mapping[str, Any], address: str, now: datetime) -> st
 
 
 def connect() -> None:
-    """From now on, every sign-in is written down."""
+    """Connect the signals, so that every sign-in is recorded."""
     user_logged_in.connect(_signed_in, dispatch_uid="audit-signed-in")
     user_logged_out.connect(_signed_out, dispatch_uid="audit-signed-out")
     user_login_failed.connect(_failed, dispatch_uid="audit-sign-in-failed")
@@ -75,7 +73,7 @@ def _password_changed(*, user: User, **signal: Any) -> None:
 
 
 def _account_named(credentials: Mapping[str, Any]) -> str:
-    """The name of the account that was asked for, if there is one."""
+    """Return the name of the account that was asked for, or a placeholder if it does not exist."""
     found = _account(credentials)
     return UNKNOWN if found is None else found.username
 
@@ -89,7 +87,7 @@ def _typed(credentials: Mapping[str, Any]) -> str:
 
 
 def _place(address: str | None) -> IPv4Network | IPv6Network | None:
-    """The network of one place: an IPv4 address, or what a site has of IPv6."""
+    """Return the network of one place: an IPv4 address, or a site's IPv6 prefix."""
     try:
         parsed = ip_address(address or "")
     except ValueError:

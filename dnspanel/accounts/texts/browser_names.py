@@ -16,7 +16,7 @@ _LONGEST = 60
 
 
 def browser_name(user_agent: str) -> str:
-    """`Firefox on Linux`; what it says itself, cut, when nobody knows it; `unknown browser` when it says nothing."""
+    """Return a name such as `Firefox on Linux`; else the beginning of the header, or `unknown browser`."""
     browser = next((name for mark, name in _BROWSERS if mark in user_agent), "")
     system = next((name for mark, name in _SYSTEMS if mark in user_agent), "")
     if browser and system:

@@ -1,7 +1,8 @@
-"""The one spelling by which a mail address, a user name or another name is compared. Pure.
+"""Canonical spellings for comparing mail addresses, user names and other names. Pure.
 
-PostgreSQL's `UPPER` and Python's `lower` make other letters ASCII: the dotless i, the long s, the Kelvin sign. To
-compare by them opens the account of somebody else, so a letter outside ASCII is never made one of ASCII here.
+PostgreSQL's `UPPER` and Python's `lower` turn some other letters into ASCII: the dotless i, the long s, the Kelvin
+sign. Comparing with them could open another person's account. So a letter outside ASCII never becomes an ASCII letter
+here.
 """
 
 import string
@@ -36,7 +37,7 @@ def canonical_mail(text: str) -> str | None:
 
 
 def canonical_domain(text: str) -> str | None:
-    """Return a domain of mail addresses as A-labels in small letters; None for what is none by IDNA 2008."""
+    """Return a mail domain as A-labels in lower case, or None if IDNA 2008 does not allow it."""
     if text.endswith("."):
         return None
     try:

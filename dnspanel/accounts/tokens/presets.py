@@ -1,7 +1,6 @@
-"""Terms of tokens for the tasks that most tokens are made for; `tokens.create_token` makes a token of them. Pure.
+"""Terms of tokens for the most common tasks. `tokens.create_token` makes a token of them. Pure.
 
-Each gives as little as the task needs, because these tokens end up in files
-on machines that somebody else looks after.
+Each gives as few rights as the task needs, because these tokens end up in files on other people's machines.
 """
 
 from datetime import datetime, timedelta
@@ -43,46 +42,46 @@ _LABELS = {
 
 
 def acme_name(name: str) -> str:
-    """Where the proof for a certificate of `name` (canonical) is looked for; `*.x` is proved at the same place as `x`.
+    """Return the name of the ACME challenge for a certificate of `name` (canonical). `*.x` has the same one as `x`.
 
-    Raises BadName when that would be too long for a name.
+    Raise BadName if that name would be too long.
     """
     return names.parse(f"{ACME_LABEL}.{name.removeprefix('*.')}")
 
 
 def acme_terms(*, zone_id: int, name: str, now: datetime, purpose: str = "") -> TokenTerms:
-    """For a certificate client: TXT at `_acme-challenge` of this name, in this zone, and nothing else."""
+    """Return terms for a certificate client: only TXT at `_acme-challenge` of this name, in this zone."""
     challenge = acme_name(name)
     grant = Grant(_EDIT, zones=frozenset({zone_id}), names=(exactly(challenge),), types=frozenset({rdtypes.TXT}))
     return _terms(purpose or f"ACME for {_spoken(name)}", now, grant, unused_days=UNUSED_DAYS)
 
 
 def dyndns_terms(*, zone_id: int, name: str, now: datetime, purpose: str = "") -> TokenTerms:
-    """For a router: the addresses of one host."""
+    """Return terms for a router: the addresses of one host."""
     types = frozenset({rdtypes.A, rdtypes.AAAA})
     grant = Grant(_EDIT, zones=frozenset({zone_id}), names=(exactly(name),), types=types)
     return _terms(purpose or f"dyndns for {_spoken(name)}", now, grant, unused_days=UNUSED_DAYS)
 
 
 def ci_terms(*, zone_id: int, zone_name: str, now: datetime, purpose: str = "") -> TokenTerms:
-    """For a pipeline: all records of one zone, but neither its settings nor its end."""
+    """Return terms for a pipeline: all records of one zone, without changing its settings or deleting it."""
     grant = Grant(_EDIT, zones=frozenset({zone_id}))
     return _terms(purpose or f"CI for {_spoken(zone_name)}", now, grant)
 
 
 def monitoring_terms(*, now: datetime, purpose: str = "") -> TokenTerms:
-    """For a watcher: every zone and every node that its owner sees, and no change."""
+    """Return terms for monitoring: read every zone and node that the owner sees."""
     grant = Grant(frozenset({Right.READ}), everywhere=True)
     return _terms(purpose or "Monitoring", now, grant, permissions=frozenset({Permission.FLEET}))
 
 
 def exactly(name: str) -> str:
-    r"""The pattern that only this name fits; the star of a wildcard is meant as a star."""
+    """Return the pattern that matches only this name. The star of a wildcard is escaped."""
     return name.replace("*", "\\*")
 
 
 def default_end(now: datetime) -> datetime:
-    """When a token ends unless somebody says otherwise."""
+    """Return the default expiry of a token."""
     return now + LIFETIME
 
 

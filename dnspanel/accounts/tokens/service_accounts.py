@@ -1,4 +1,4 @@
-"""Accounts of programs: nobody signs in with one, and its tokens do not end with the person who made them. Verbs."""
+"""Service accounts: no person signs in with one, and its tokens do not end with their maker's account. Verbs."""
 
 from datetime import datetime
 
@@ -18,9 +18,9 @@ _TAKEN = gettext_noop("A user with that username already exists.")
 
 
 def create_service_account(*, name: str, role: str, by: Author, now: datetime) -> User:
-    """The account exists, without a password and a mail address; it gets teams, grants and tokens as a person does.
+    """Create an account without a password or a mail address. It gets teams, grants and tokens as a person does.
 
-    Raises GrantRefused for a role that may more than who makes it, AccountRefused for a name that cannot be.
+    Raise GrantRefused if the role exceeds the creator's own rights, and AccountRefused for an invalid name.
     """
     role = Role(role)
     refuse_higher_role(by, role)
@@ -30,22 +30,23 @@ def create_service_account(*, name: str, role: str, by: Author, now: datetime) -
         account.full_clean(exclude={"password", "email"}, validate_constraints=False)
     except ValidationError as exc:
         raise AccountRefused(exc.message_dict) from exc
-    account.email = None  # cleaning makes it empty text, of which there can be but one
+    account.email = None  # cleaning turns None into "", which must be unique
     if name_is_taken(account.username):
         raise AccountRefused({"username": [gettext(_TAKEN)]})
     try:
         with transaction.atomic():
             account.save(force_insert=True)
             audit.record(action="person.service", by=by, now=now, target=account.username, role=role)
-    except IntegrityError as exc:  # somebody took the name since we looked
+    except IntegrityError as exc:  # another request took the name since the check
         raise AccountRefused({"username": [gettext(_TAKEN)]}) from exc
     return account
 
 
 def refuse_tokens_of_another(*, owner: User, by: Author) -> None:
-    """Raise NotYours where somebody would get the secret of a token that is another person's.
+    """Raise NotYours if the author would get the secret of another person's token.
 
-    Their own they may have; those of service accounts, whoever manages people; all of them, the panel itself.
+    People may get their own secrets. People who manage accounts may get those of service accounts. The panel may
+    get all.
     """
     person = user_of(by)
     if person is None or person.pk == owner.pk:

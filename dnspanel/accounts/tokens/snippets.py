@@ -1,6 +1,6 @@
-"""Ready texts for the programs that most tokens are made for: panel URL, secret and name go in, text comes out. Pure.
+"""Configuration texts for common programs, filled with the panel's URL, secret and name. Pure.
 
-Programs for PowerDNS take the panel's URL alone: API v1 lies where theirs does.
+Programs for PowerDNS need only the panel's URL: API v1 has the same path as PowerDNS's API.
 """
 
 import json
@@ -34,23 +34,23 @@ class Snippet:
 
 
 def snippets_for(preset: Preset, place: Place) -> tuple[Snippet, ...]:
-    """The texts that fit a token made by this preset, the likeliest first."""
+    """Return the texts for a token of this preset, the most likely first."""
     return tuple(make(place) for make in _BY_PRESET[preset])
 
 
 def curl(place: Place) -> Snippet:
-    """Who am I: works with every token."""
+    """Return a curl command that shows the token's owner. It works with every token."""
     return Snippet("curl", "sh", f"curl -H {_header(place)} {_quoted(place.panel_url + '/api/v2/me')}\n")
 
 
 def curl_zone(place: Place) -> Snippet:
-    """One zone as it is published."""
+    """Return a curl command that shows one published zone."""
     address = f"{place.panel_url}/api/v2/zones/{quote(place.zone, safe='')}"
     return Snippet("curl", "sh", f"curl -H {_header(place)} {_quoted(address)}\n")
 
 
 def certbot(place: Place) -> Snippet:
-    """certbot with its PowerDNS plugin."""
+    """Return a configuration of certbot with its PowerDNS plugin."""
     host = _host(place.name)
     text = (
         "pip install certbot certbot-dns-powerdns\n"
@@ -65,7 +65,7 @@ def certbot(place: Place) -> Snippet:
 
 
 def lego(place: Place) -> Snippet:
-    """lego; Traefik and others that are built on it take the same variables."""
+    """Return a lego command. Traefik and other programs built on lego use the same variables."""
     text = (
         f"export PDNS_API_URL={_quoted(place.panel_url)}\n"
         f"export PDNS_API_KEY={_quoted(place.secret)}\n"
@@ -75,7 +75,7 @@ def lego(place: Place) -> Snippet:
 
 
 def cert_manager(place: Place) -> Snippet:
-    """cert-manager with its PowerDNS webhook."""
+    """Return a manifest for cert-manager with its PowerDNS webhook."""
     text = f"""apiVersion: v1
 kind: Secret
 metadata: {{name: dnspanel, namespace: cert-manager}}
@@ -105,7 +105,7 @@ spec:
 
 
 def external_dns(place: Place) -> Snippet:
-    """external-dns in Kubernetes."""
+    """Return arguments for external-dns in Kubernetes."""
     text = f"""args:
   - --source=ingress
   - --provider=pdns
@@ -119,7 +119,7 @@ def external_dns(place: Place) -> Snippet:
 
 
 def terraform(place: Place) -> Snippet:
-    """Terraform or OpenTofu with the PowerDNS provider."""
+    """Return a configuration of Terraform or OpenTofu with the PowerDNS provider."""
     text = f"""terraform {{
   required_providers {{
     powerdns = {{ source = "pan-net/powerdns" }}
@@ -143,7 +143,7 @@ resource "powerdns_record" "www" {{
 
 
 def dyndns_url(place: Place) -> Snippet:
-    """The update address that routers ask for; user name and password are fields of their own there."""
+    """Return the update URL for a router. User name and password are separate fields there."""
     address = f"{place.panel_url}/nic/update?hostname={quote(_host(place.name), safe='')}&myip=<ipaddr>"
     return Snippet(
         "router",
@@ -157,13 +157,13 @@ def dyndns_url(place: Place) -> Snippet:
 
 
 def dyndns_curl(place: Place) -> Snippet:
-    """The same by hand."""
+    """Return a curl command for the same update."""
     address = f"{place.panel_url}/nic/update?hostname={quote(_host(place.name), safe='')}"
     return Snippet("curl", "sh", f"curl -u {_quoted('host:' + place.secret)} {_quoted(address)}\n")
 
 
 def acme_curl(place: Place) -> Snippet:
-    """One challenge added and removed by hand, with API v1's EXTEND and PRUNE, which leave other values alone."""
+    """Return commands that add and remove one challenge, with API v1's EXTEND and PRUNE. Other values stay."""
     name = acme_name(place.name)
     address = f"{place.panel_url}/api/v1/servers/localhost/zones/{quote(place.zone, safe='')}"
     records = [{"content": '"proof"'}]

@@ -61,7 +61,7 @@ def refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime) 
 
 
 def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
-    """What the token would give that its owner, or the token that makes it, does not have."""
+    """Return the rights of the token that its owner, or the token that makes it, lacks."""
     lacking: list[str] = []
     for giver in (actor_of(owner), by if isinstance(by, Actor) and by.token else None):
         if giver is None:
@@ -83,7 +83,7 @@ def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:
 
 
 def inherited_terms(terms: TokenTerms, by: Author) -> TokenTerms:
-    """The terms with the limits of the token that makes it, where they say none."""
+    """Fill missing limits from the parent token."""
     maker = token_of(by)
     if maker is None:
         return terms
@@ -96,7 +96,8 @@ def inherited_terms(terms: TokenTerms, by: Author) -> TokenTerms:
 
 
 def faults_beyond_maker(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
-    """Where a token made by a token would work longer, more often, or from elsewhere, than the one that makes it."""
+    """Return the faults if the token would work longer, more often, or from more networks than the token that makes it.
+    """
     maker = by.token if isinstance(by, Actor) else None
     faults: dict[str, list[str]] = {}
     if maker is None:
@@ -141,12 +142,14 @@ def columns_of_terms(terms: TokenTerms) -> dict[str, object]:
 
 
 def requests_per_minute(token: Token) -> int:
-    """How many requests the token may make in a minute."""
+    """Return how many requests a minute the token may make."""
     return token.requests_per_minute or settings.API_REQUESTS_PER_MINUTE
 
 
 def request_limits(token: Token) -> dict[int, int]:
-    """How many requests in a minute a request of this token counts against: its own, and those it draws on, by id."""
+    """Return the limits of requests a minute by token id: the token's own, and that of the token whose allowance it
+    shares.
+    """
     limits = {token.pk: requests_per_minute(token)}
     if token.allowance_of_id is not None and token.allowance is not None:
         limits[token.allowance_of_id] = token.allowance

@@ -61,19 +61,18 @@ USE_NOTED_EVERY = timedelta(seconds=60)
 
 @dataclass(frozen=True, slots=True)
 class NewToken:
-    """A token just made, and its secret, which nobody can be shown again."""
+    """A new token, and its secret, which cannot be shown again."""
 
     token: Token
     secret: str
 
 
 def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -> NewToken:
-    """The token exists, and the audit log says so.
+    """Create a token and record it in the audit log.
 
-    Raises TokenRefused with the fields at fault: a purpose is missing, a
-    network is none, the end is past, a right is given that the owner (or the
-    token that makes this one) does not have, a limit is wider than that one's.
-    Raises TokenDead when the token that makes it was revoked meanwhile, NotYours for an owner who is another person.
+    Raise TokenRefused with the fields at fault: a missing purpose, an invalid network, an end in the past, a right that
+    the owner (or the token that makes this one) lacks, a limit wider than that token's. Raise TokenDead if the token
+    that makes it was revoked since, and NotYours if the owner is another person.
     """
     refuse_tokens_of_another(owner=owner, by=by)
     terms = inherited_terms(terms, by)
@@ -106,12 +105,12 @@ def create_tsig_key(
     secret: str = "",
     needs_permission: bool = False,
 ) -> NewToken:
-    """The TSIG key exists; `secret` is its Base64, made here when empty.
+    """Create a TSIG key. `secret` is Base64; with "" a new one is generated.
 
-    With `needs_permission` its scope opens those zones only that name the key.
+    With `needs_permission` its scope covers only zones that name the key.
 
-    Raises as `create_token` does, TokenRefused also for a bad name, algorithm
-    or secret and to a token whose writes must carry If-Match, and TsigNameTaken.
+    Raise the errors of `create_token`. Raise TokenRefused also for a bad name, algorithm or secret, and for a token
+    whose writes must carry If-Match. Raise TsigNameTaken.
     """
     refuse_tokens_of_another(owner=owner, by=by)
     terms = inherited_terms(terms, by)
@@ -147,12 +146,11 @@ def create_tsig_key(
 
 
 def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta = timedelta(days=1)) -> NewToken:
-    """A new API token has the same terms, ends when this one would have, and this one dies after `overlap`.
+    """Create a new API token with the same terms and end. The old one ends after `overlap`.
 
-    It draws on the same allowance of requests: a new secret is no new token.
-    Raises TokenDead for one that is dead already or was rotated before,
-    NotYours for another person's, TokenRefused to a token that may do less or
-    whose own limits are narrower.
+    Both share one allowance of requests: a new secret isn't a new token. Raise TokenDead if the token is dead or was
+    rotated before, NotYours for another person's token, and TokenRefused for a token with fewer rights or narrower
+    limits.
     """
     _refuse_wider(by, token)
     if token.kind == TokenKind.SCIM:
@@ -186,7 +184,7 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
             created_at=now,
             expires_at=locked.expires_at,
             unused_days=locked.unused_days,
-            # Who rotated another token knows the new secret, so their end is its end.
+            # The author of the rotation knows the new secret, so if their token ends, so does this one.
             made_with_id=maker.pk if maker and maker.pk != locked.pk else locked.made_with_id,
             **_allowance_after(locked),
         )
@@ -198,7 +196,7 @@ def rotate_token(*, token: Token, by: Author, now: datetime, overlap: timedelta 
 
 
 def _refuse_wider(by: Author, token: Token) -> None:
-    """Nobody gets the secret of another person's token, nor a token that of a wider one; the panel itself may."""
+    """Raise an error if the author would get the secret of another person's token, or a token that of a wider one."""
     refuse_tokens_of_another(owner=token.owner, by=by)
     mine = by if isinstance(by, Actor) else None
     if mine is None or mine.token is None or mine.token.pk == token.pk:
@@ -218,10 +216,10 @@ def _refuse_wider(by: Author, token: Token) -> None:
 
 
 def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now: datetime) -> list[int]:
-    """Those tokens of these ids that are the person's and work are `to`'s, with what was rotated to them; their ids.
+    """Give those of these tokens that are the person's and alive to `to`, with their later rotations. Return their ids.
 
-    None may come to open more: each must be a part of what the person themselves may do now. Within a transaction.
-    Raises TokenRefused, TokenQuotaExceeded.
+    A token must not gain rights: each must be within the person's own current rights. Inside a transaction. Raise
+    TokenRefused, TokenQuotaExceeded.
     """
     if not ids:
         return []
@@ -246,11 +244,10 @@ def give_tokens(*, person: User, to: User, ids: Collection[int], by: Author, now
 
 
 def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
-    """The token opens nothing from now on, nor what it became by rotation, nor any that was made with one of these.
+    """Revoke a token, its later rotations, and all tokens made with one of these.
 
-    What an earlier form of it made is its own too: rotating a token that
-    somebody found must not set free what they made. Revoking twice changes
-    nothing. Raises AboveYou to a token that may less.
+    Tokens made with an earlier rotation count too: rotating a stolen token must not save the tokens that the thief
+    made. A second call changes nothing. Raise AboveYou for a token with fewer rights.
     """
     _refuse_above(by, token)
     with transaction.atomic():
@@ -259,15 +256,16 @@ def revoke_token(*, token: Token, by: Author, now: datetime) -> None:
 
 
 def end_token(*, token: Token, by: Author, now: datetime) -> None:
-    """The same within the caller's transaction, for whom it is no question who asks."""
-    # First they end, then their own are looked for: `_living_maker` lets nobody in between make another.
+    """Like `revoke_token`, without the rights check, inside the caller's transaction."""
+    # First these tokens end, then the tokens made with them are searched: `_living_maker` prevents new ones in
+    # between.
     for ending in _line_of(token):
         for each in Token.objects.filter(pk__in=ending).order_by("pk"):
             _end(each, by, now)
 
 
 def ending_with(token: Token) -> int:
-    """How many others, still alive, end when this token is revoked."""
+    """Return how many other living tokens end when this token is revoked."""
     line = {pk for ending in _line_of(token) for pk in ending} - {token.pk}
     return Token.objects.filter(pk__in=line, revoked_at=None).count()
 
@@ -283,7 +281,7 @@ def _refuse_above(by: Author, token: Token) -> None:
 
 
 def _is_within_scope(token: Token, actor: Actor) -> bool:
-    """Whether the token gives no more than this actor's."""
+    """Return True if the token gives no more than this actor's scope and permissions."""
     return _is_part_of(token, actor.scope or (), actor.permissions)
 
 
@@ -293,7 +291,7 @@ def _is_part_of(token: Token, grants: Collection[Grant], permissions: Collection
 
 
 def _line_of(token: Token) -> Iterator[set[int]]:
-    """The token, then what it became and what any form of it made, then the same of these."""
+    """Yield the token, then its rotations and all tokens made with any of its forms, then the same for these."""
     seen, ending = set[int](), {token.pk}
     while ending:
         yield ending
@@ -306,12 +304,12 @@ def _end(token: Token, by: Author, now: datetime) -> None:
     if Token.objects.filter(pk=token.pk, revoked_at=None).update(revoked_at=now):
         audit.record(action="token.revoke", by=by, now=now, target=token.purpose, token=token.pk)
         if token.kind == TokenKind.TSIG:
-            # The name is free again; what it was stands in the audit log.
+            # The name is free again; the audit log has the old use.
             Token.objects.filter(pk=token.pk).update(tsig_name=f"{token.pk}.revoked.{token.tsig_name}")
 
 
 def _earlier_forms(tokens: Collection[int]) -> set[int]:
-    """The tokens that became these by rotation."""
+    """Return the tokens that became these by rotation."""
     found, later = set[int](), set(tokens)
     while later:
         later = set(Token.objects.filter(rotated_to__in=later).values_list("pk", flat=True)) - found
@@ -320,9 +318,9 @@ def _earlier_forms(tokens: Collection[int]) -> set[int]:
 
 
 def _living_maker(by: Author, now: datetime) -> Token | None:
-    """The token that makes another one, locked so that it is not revoked meanwhile. Raises TokenDead if it was.
+    """Lock and return the token that makes another one. Raise TokenDead if it was revoked since.
 
-    Within a transaction.
+    Inside a transaction.
     """
     maker = token_of(by)
     if maker is None:
@@ -333,7 +331,7 @@ def _living_maker(by: Author, now: datetime) -> Token | None:
 
 
 def _allowance_after(earlier: Token | None) -> dict[str, object]:
-    """What a token that comes from `earlier` draws on besides its own limit: that of the first limited one."""
+    """Return the columns of the allowance that a rotated token shares: that of the first token with a limit."""
     if earlier is None:
         return {}
     if earlier.allowance_of_id is None and earlier.requests_per_minute is None:
@@ -344,10 +342,11 @@ def _allowance_after(earlier: Token | None) -> dict[str, object]:
 
 
 def actor_by_secret(*, secret: str, address: str | None, now: datetime, kind: TokenKind = TokenKind.API) -> Actor:
-    """The actor that this token is, used from this address. One query, and now and then one to note the use.
+    """Return the actor of the token with this secret, used from this address. One query, sometimes one more to note
+    the use.
 
-    Raises TokenUnknown, TokenDead (revoked, expired, unused for too long, its
-    owner gone) or TokenElsewhere; who asks with a bad token must not be told which.
+    Raise TokenUnknown, TokenDead (revoked, expired, unused for too long, its owner's account closed) or TokenElsewhere.
+    The response must not reveal which.
     """
     if not secret.startswith(SECRET_START):
         raise TokenUnknown
@@ -366,7 +365,7 @@ FROM accounts_token t JOIN accounts_user u ON u.id = t.owner_id WHERE t.secret_s
 
 
 def _token_of(secret_sha256: bytes) -> Token:
-    """The API token and its owner. Every request asks this, and to compose it anew takes Django three times as long."""
+    """Return the API token and its owner, by a prepared query: composing it in Django takes three times as long."""
     with prepared_cursor() as cursor:
         cursor.execute(_TOKEN_AND_OWNER, [secret_sha256])
         row = cursor.fetchone()
@@ -380,7 +379,7 @@ def _token_of(secret_sha256: bytes) -> Token:
 
 
 def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor:
-    """The actor of a token that has proved itself (TSIG); raises as `actor_by_secret` does."""
+    """Return the actor of a token that has proved itself (TSIG). Raise the errors of `actor_by_secret`."""
     refuse_dead(token, now)
     if token.networks and not _is_within(address, token.networks):
         raise TokenElsewhere
@@ -392,7 +391,7 @@ def actor_by_token(*, token: Token, address: str | None, now: datetime) -> Actor
 
 
 def tsig_secret(token: Token) -> bytes:
-    """The key of a TSIG key, decoded."""
+    """Return the decoded key of a TSIG key."""
     assert token.tsig_secret is not None
     return base64.b64decode(decrypt_secret(token.tsig_secret))
 
@@ -412,7 +411,10 @@ def refuse_dead(token: Token, now: datetime) -> None:
 
 
 def tokens_visible_to(actor: Actor) -> QuerySet[Token]:
-    """A person's own tokens; for whoever may manage people, everybody's. A token sees those of its owner if it may."""
+    """Select a person's own tokens, or all if the actor manages people.
+
+    A token without that permission sees only itself.
+    """
     tokens = Token.objects.select_related("owner")
     if Permission.PEOPLE in actor.permissions:
         return tokens
@@ -421,7 +423,7 @@ def tokens_visible_to(actor: Actor) -> QuerySet[Token]:
 
 
 def token_for(actor: Actor, pk: int) -> Token:
-    """The token with this id; raises TokenUnknown for those that the actor may not know about."""
+    """Return the token with this id. Raise TokenUnknown if the actor may not see it."""
     token = tokens_visible_to(actor).filter(pk=pk).first()
     if token is None:
         raise TokenUnknown
@@ -429,12 +431,12 @@ def token_for(actor: Actor, pk: int) -> Token:
 
 
 def alive_tokens(now: datetime) -> QuerySet[Token]:
-    """Tokens that were neither revoked nor have expired."""
+    """Select tokens that are neither revoked nor expired."""
     return Token.objects.filter(Q(expires_at=None) | Q(expires_at__gt=now), revoked_at=None)
 
 
 def token_count(holder: Holder, now: datetime, most: int) -> int:
-    """How many tokens that work a person, or the members of a team, have; counted up to `most`."""
+    """Count the living tokens of a person, or of a team's members, up to `most`."""
     alive = alive_tokens(now)
     if holder.team:
         people = User.objects.filter(**members_bound_by(holder.pk))
@@ -443,10 +445,10 @@ def token_count(holder: Holder, now: datetime, most: int) -> int:
 
 
 def _refuse_too_many(owner: User, now: datetime, *, replaced: int = 0) -> None:
-    """Raise TokenQuotaExceeded if the owner, or a team of theirs, has all tokens that they may have.
+    """Raise TokenQuotaExceeded if the owner, or a team of theirs, has reached its quota of tokens.
 
-    A token that is `replaced` makes room for its successor, once: it works beside it for a while, and whoever rotates
-    one again and again has each of them.
+    A token that is `replaced` makes room for its successor once. Both work for a while, so rotating a token repeatedly
+    counts each of them.
     """
     refuse_beyond(
         holders_for(owner),
@@ -474,7 +476,7 @@ def _is_within(address: str | None, networks: Sequence[str]) -> bool:
 
 
 def _note_use(token: Token, address: str | None, now: datetime) -> None:
-    """Last use and address, written at most once in USE_NOTED_EVERY unless the address changes."""
+    """Note the last use and address, at most once in USE_NOTED_EVERY unless the address changes."""
     recent = token.last_used_at is not None and token.last_used_at > now - USE_NOTED_EVERY
     if recent and token.last_address == address:
         return
@@ -484,12 +486,12 @@ def _note_use(token: Token, address: str | None, now: datetime) -> None:
 
 
 def new_secret() -> str:
-    """A secret of an API token or a directory's, told once."""
+    """Return a new secret of an API token or a directory. It is shown once."""
     return SECRET_START + secrets.token_urlsafe(32)
 
 
 def kept_of(secret: str) -> dict[str, Any]:
-    """The columns of a token by which the secret is known again."""
+    """Return the columns that identify a token by its secret."""
     return {"prefix": secret[:PREFIX_LENGTH], "secret_sha256": _sha256(secret)}
 
 

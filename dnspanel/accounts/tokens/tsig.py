@@ -11,7 +11,7 @@ OLD_ALGORITHM = "hmac-md5"
 ALGORITHMS = ("hmac-sha256", "hmac-sha512", "hmac-sha384", "hmac-sha224", "hmac-sha1", OLD_ALGORITHM)
 # Keys below this name are those of secondaries, and no token has one.
 OF_SECONDARIES = "secondaries.dnspanel."
-LEAST_BITS = 128  # RFC 8945, section 8, wants no less than the digest; half of SHA-256's is what nobody guesses
+LEAST_BITS = 128  # RFC 8945, section 8, asks for at least the digest; half of SHA-256's is beyond guessing
 
 # How some programs spell it.
 _LONG_NAMES = {"hmac-md5.sig-alg.reg.int": OLD_ALGORITHM}
@@ -22,7 +22,7 @@ class TooShort(TokenRefused):
 
 
 def algorithm_of(text: str) -> str:
-    """The algorithm that somebody names, with or without its final dot; raises TokenRefused."""
+    """Return the algorithm of this name, with or without its final dot. Raise TokenRefused."""
     name = text.lower().removesuffix(".")
     name = _LONG_NAMES.get(name, name)
     if name not in ALGORITHMS:

@@ -1,9 +1,8 @@
-"""TSIG keys by name, as programs look after them: find, make, change; `tokens.revoke_token` removes. Verbs.
+"""TSIG keys by name, as programs maintain them: find, create, change; `tokens.revoke_token` removes. Verbs.
 
-A TSIG key is a token, and one made by a token can do no more than that one,
-from nowhere else and for no longer. Only who may change the settings of some
-zone sees or makes any. A secret is shown when the key is made; who may read
-secrets again reads their own, and the audit log says so.
+A TSIG key is a token. A key made by a token is limited to the rights, networks and lifetime of that token. Only people
+with the right to change the settings of some zone see or create keys. The secret is shown when the key is created. A
+person with the permission to read secrets can read their own later, and the audit log records it.
 """
 
 import base64
@@ -25,15 +24,14 @@ from dnspanel.accounts.tokens.tokens import NewToken, create_tsig_key, tsig_secr
 
 
 def may_have_keys(actor: Actor) -> bool:
-    """Whether this actor may see and make TSIG keys at all."""
+    """Return True if this actor is allowed to see and create TSIG keys."""
     return actor.may_somewhere(Right.SETTINGS)
 
 
 def tsig_keys_visible_to(actor: Actor) -> list[Token]:
-    """The keys by name: a person's own; for a token, those of its owner that give no more than itself.
+    """Return TSIG keys by name: a person's own; for a token, its owner's keys within the token's scope.
 
-    Everybody's for who may manage people. A key that has expired is there
-    until somebody removes it, and so is its name.
+    An actor who manages people gets all keys. An expired key, and its name, stay until a person removes the key.
     """
     if not may_have_keys(actor):
         return []
@@ -44,7 +42,7 @@ def tsig_keys_visible_to(actor: Actor) -> list[Token]:
 
 
 def tsig_key_for(actor: Actor, name: str) -> Token:
-    """The key of this (canonical) name; raises TokenUnknown for those that the actor may not know about."""
+    """Return the key of this (canonical) name. Raise TokenUnknown if the actor may not see it."""
     for key in tsig_keys_visible_to(actor):
         if key.tsig_name == name:
             return key
@@ -52,14 +50,14 @@ def tsig_key_for(actor: Actor, name: str) -> Token:
 
 
 def key_exists(name: str) -> bool:
-    """Whether anybody has a key of this (canonical) name."""
+    """Return True if a key of this (canonical) name exists."""
     return Token.objects.filter(kind=TokenKind.TSIG, revoked_at=None, tsig_name=name).exists()
 
 
 def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, now: datetime) -> NewToken:
-    """There is a TSIG key that may nothing until a zone names it, as in PowerDNS, and then no more than `by` may.
+    """Create a TSIG key without rights until a zone names it, as in PowerDNS. Then it has at most the rights of `by`.
 
-    It works from the same networks and until the same time. Raises as `create_tsig_key` does.
+    It works from the same networks and until the same time. Raise the errors of `create_tsig_key`.
     """
     token = by.token
     terms = TokenTerms(
@@ -82,9 +80,10 @@ def create_own_tsig_key(*, by: Actor, name: str, algorithm: str, secret: str, no
 
 
 def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret: str | None, now: datetime) -> Token:
-    """The key has this name and algorithm, and (Base64) secret; None leaves it what it is.
+    """Change the key's name, algorithm, and secret (Base64). None keeps the secret.
 
-    Raises NotYours for another person's, whom this would act as; TokenUnknown, TokenRefused or TsigNameTaken.
+    Raise NotYours for another person's key, because the key acts as its owner. Raise TokenUnknown, TokenRefused or
+    TsigNameTaken.
     """
     if key.owner_id != by.user.pk:
         raise NotYours
@@ -113,12 +112,15 @@ def change_tsig_key(*, key: Token, by: Actor, name: str, algorithm: str, secret:
 
 
 def may_read_secret(key: Token, by: Actor) -> bool:
-    """Whether this actor is shown the secret again: only of a key of one's own, and only with the permission to."""
+    """Return True if this actor may see the secret again: only of their own key, and only with the permission."""
     return key.owner_id == by.user.pk and Permission.SECRETS in by.permissions
 
 
 def read_secret(*, key: Token, by: Actor, now: datetime) -> str:
-    """The secret in Base64, and the audit log says who read it; nothing to who may not."""
+    """Return the secret in Base64 and record the reader in the audit log.
+
+    Return "" to an actor without the permission.
+    """
     if not may_read_secret(key, by):
         return ""
     audit.record(action="token.secret", by=by, now=now, target=key.purpose, token=key.pk, tsig=key.tsig_name)

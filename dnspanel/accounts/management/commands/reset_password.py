@@ -1,4 +1,4 @@
-"""Print a one-time link with which a person sets a new password, for who has no administrator to ask."""
+"""Print a one-time link that sets a person's password, for people without an administrator to ask."""
 
 from argparse import ArgumentParser
 from typing import Any

@@ -1,16 +1,14 @@
-"""The password form of the sign-in, for whose password is that of an LDAP server.
+"""The password form of the sign-in, for people whose password is that of an LDAP server.
 
-Django tries this after the passwords that are kept here. An account is signed
-in to by one of both alone:
+Django tries this backend after the passwords stored here. An account signs in by only one of them:
 
-- Whose password is an LDAP server's is looked for there, by what never changes,
-  and nowhere else.
-- Who has a password here is not looked for, but by servers that may open an
-  account by its mail address, and only as who has that address.
-- Whom nobody here is called is looked for at each server.
+- A person with an LDAP server's password is looked up there by a permanent attribute, and nowhere else.
+- A person with a password here is looked up only at servers that may open accounts by mail address, and only by that
+  address.
+- A name that no account has is looked up at each server.
 
-Each server is visited in each of these cases, if only to look away, so that
-the time of an answer does not tell which names there are.
+Each server gets a request in each of these cases, if only a dummy one, so that the response time does not reveal which
+names exist.
 """
 
 from collections.abc import Callable
@@ -43,7 +41,7 @@ class LdapBackend(ModelBackend):
         self, request: HttpRequest | None, username: str | None = None, password: str | None = None, **kwargs: Any
     ) -> User | None:
         typed = (username or kwargs.get("email") or "").strip()
-        if not typed or not password:  # a server takes an empty password for nobody's sign-in, and is content
+        if not typed or not password:  # LDAP servers accept an empty password as an anonymous bind
             return None
         providers = ldap_providers()
         account = account_named(typed) if providers else None
@@ -66,26 +64,29 @@ class LdapBackend(ModelBackend):
 
 
 def ldap_providers() -> list[SignInProvider]:
-    """The LDAP servers that are switched on, by name. One query."""
+    """Return the active LDAP servers, by name. One query."""
     return list(SignInProvider.objects.filter(kind=ProviderKind.LDAP, active=True).order_by("name")[:MOST_PROVIDERS])
 
 
 def message_of(request: HttpRequest | None) -> str:
-    """Why the password that was just tried signs nobody in, where that is not the password alone; else empty."""
+    """Return the message if a sign-in failed for another reason than a wrong password, else ""."""
     return str(getattr(request, _MESSAGE, ""))
 
 
 def identity_by_password(provider: SignInProvider, typed: str, password: str, now: datetime) -> Identity | None:
-    """Who has this name and this password at the server; None if nobody has both.
+    """Return the identity with this name and password at the server, or None.
 
-    Raises ProviderAway, SignInRefused for who is disabled there.
+    Raise ProviderAway, and SignInRefused for a person who is disabled there.
     """
     with visiting(provider) as visit:
         return _identity(visit, visit.named, typed, password, now)
 
 
 def _signed_in(provider: SignInProvider, account: User | None, typed: str, password: str, now: datetime) -> User | None:
-    """Whom the server's password opens an account to, by the provider's rules. Raises ProviderAway, SignInRefused."""
+    """Return the user whose account the server's password opens by the provider's rules.
+
+    Raise ProviderAway, SignInRefused.
+    """
     identity = None
     try:
         with visiting(provider) as visit:
@@ -95,7 +96,7 @@ def _signed_in(provider: SignInProvider, account: User | None, typed: str, passw
                 identity = _of_link(visit, provider, account, password, now)
             elif provider.links_by_mail:
                 identity = _identity(visit, visit.named, typed, password, now)
-                # Else somebody there who happens to have the name would be signed in as somebody else here.
+                # Otherwise another person with the same name at the server would be signed in to this account.
                 if identity is not None and identity.mail != account.mail_key:
                     return None
             else:
@@ -118,7 +119,10 @@ def _of_link(visit: Visit, provider: SignInProvider, account: User, password: st
 def _identity(
     visit: Visit, find: Callable[[str], Entry | None], typed: str, password: str, now: datetime
 ) -> Identity | None:
-    """The person, if it is their password. Raises SignInRefused, which tells nothing to who does not know it."""
+    """Return the identity if the password is right.
+
+    Raise SignInRefused only then, so that it reveals nothing to others.
+    """
     try:
         entry = find(typed)
     except SignInRefused as exc:  # several have the name, or nothing that never changes

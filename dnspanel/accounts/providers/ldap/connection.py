@@ -44,7 +44,7 @@ class Place:
 
 
 def place_of(uri: str) -> Place:
-    """What the URI says: scheme, host and perhaps a port. Raises ValueError with words for people."""
+    """Parse the URI: scheme, host and an optional port. Raise ValueError with a message for people."""
     fault = ValueError(gettext("ldaps://host, or ldap://host for StartTLS, with a port if it is another than usual."))
     try:
         parts = urlsplit(uri)
@@ -62,10 +62,10 @@ def place_of(uri: str) -> Place:
 
 
 def connected(uri: str, certificates: str, *, seconds: float) -> Any:
-    """python-ldap's connection to the server, in TLS, as nobody yet; it ends by itself after so many seconds.
+    """Open an unbound python-ldap connection over TLS. The connection ends automatically after this number of seconds.
 
-    `certificates` are those of its own CA in PEM; empty: the public ones count.
-    Whoever calls this unbinds it. Raises ProviderAway.
+    `certificates` are those of a private CA in PEM; with "" public CAs are trusted. The caller must unbind. Raise
+    ProviderAway.
     """
     place = place_of(uri)
     try:
@@ -84,7 +84,7 @@ def connected(uri: str, certificates: str, *, seconds: float) -> Any:
     Thread(target=_carry, args=(far, tls, time.monotonic() + seconds), daemon=True).start()
     connection = ldap.initialize(f"ldap://{place.host}", fileno=near.detach())
     connection.set_option(ldap.OPT_PROTOCOL_VERSION, ldap.VERSION3)
-    connection.set_option(ldap.OPT_REFERRALS, 0)  # whoever writes one would choose where passwords go
+    connection.set_option(ldap.OPT_REFERRALS, 0)  # the author of a referral would choose where passwords are sent
     connection.set_option(ldap.OPT_DEREF, ldap.DEREF_NEVER)
     connection.timeout = ANSWER_SECONDS
     return connection
@@ -92,14 +92,14 @@ def connected(uri: str, certificates: str, *, seconds: float) -> Any:
 
 @lru_cache(maxsize=32)
 def _context(certificates: str) -> ssl.SSLContext:
-    """What public CAs have signed counts, as for other providers; of a server with a CA of its own that one's alone."""
+    """Return a TLS context that trusts public CAs, or only these certificates."""
     if certificates:
         return ssl.create_default_context(cadata=certificates)
     return ssl.create_default_context(cafile=certifi.where())
 
 
 def _in_tls(place: Place, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """TLS has begun within ANSWER_SECONDS, however slowly the server sends. Raises ProviderAway, OSError."""
+    """Start TLS within ANSWER_SECONDS, however slowly the server sends. Raise ProviderAway, OSError."""
     plain = _connected_socket(place)
     watched = plain.dup()
     alarm = Timer(ANSWER_SECONDS, _shut, [watched])
@@ -117,7 +117,7 @@ def _in_tls(place: Place, context: ssl.SSLContext) -> ssl.SSLSocket:
 
 
 def _shut(watched: socket.socket) -> None:
-    """Whoever waits for this connection waits no longer."""
+    """Shut the connection down, so that its waiting reader returns."""
     try:
         watched.shutdown(socket.SHUT_RDWR)
     except OSError:
@@ -125,7 +125,7 @@ def _shut(watched: socket.socket) -> None:
 
 
 def _connected_socket(place: Place) -> socket.socket:
-    """A connection to one of the checked addresses of the host."""
+    """Connect to one of the checked addresses of the host."""
     try:
         addresses = outbound.allowed_addresses(place.host, place.port, settings.OIDC_NETWORKS)
     except outbound.NotReachable as exc:
@@ -144,7 +144,7 @@ def _connected_socket(place: Place) -> socket.socket:
 
 
 def _start_tls(plain: socket.socket) -> None:
-    """The server is ready for TLS. Raises ProviderAway, OSError."""
+    """Send StartTLS and wait until the server is ready. Raise ProviderAway, OSError."""
     plain.sendall(_START_TLS)
     head = _read(plain, 2)
     length = head[1]
@@ -161,7 +161,7 @@ def _start_tls(plain: socket.socket) -> None:
 
 
 def _read(plain: socket.socket, count: int) -> bytes:
-    """Exactly so many bytes: what comes after them belongs to TLS."""
+    """Read exactly this number of bytes: the bytes after them belong to TLS."""
     found = b""
     while len(found) < count:
         chunk = plain.recv(count - len(found))
@@ -172,7 +172,7 @@ def _read(plain: socket.socket, count: int) -> bytes:
 
 
 def _carry(near: socket.socket, tls: ssl.SSLSocket, until: float) -> None:
-    """Carries bytes between libldap and the server until one of them ends, or time or bytes are used up."""
+    """Carry bytes between libldap and the server until one of them ends, or the time or byte limit is reached."""
     received = 0
     with near, tls:
         try:

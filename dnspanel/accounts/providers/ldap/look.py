@@ -1,7 +1,7 @@
-"""Looks for the people of LDAP servers every few minutes: groups, and who is gone or disabled there. Verbs.
+"""Looks up the people of LDAP servers every few minutes: their groups, and whether they are gone or disabled. Verbs.
 
-A person who is not found any more, or disabled, has their account closed: with
-it end sessions and tokens. It opens again once the server has them again.
+The account of a person who is gone or disabled is closed, and sessions and tokens end. The account opens again once the
+server has the person again.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ LOOK_EVERY = timedelta(minutes=5)  # at each person
 ROUND_SECONDS = 50.0
 MOST_IN_ROUND = 500
 _BETWEEN_ROUNDS = timedelta(seconds=45)
-# So many may be gone at once, or half of those who were looked for; more is taken for a filter that is wrong.
+# Up to this number, or half of the people checked, may be gone at once. More means that a filter is wrong.
 _GONE_WITHOUT_DOUBT = 3
 
 
@@ -48,9 +48,9 @@ class Found:
 
 
 def look_at_everybody(*, now: datetime) -> None:
-    """Whoever was not looked at for LOOK_EVERY is what their server says now, as far as a round reaches.
+    """Update people from their LDAP servers if their last check is LOOK_EVERY ago, as many as a round allows.
 
-    Of two who call this at once, one looks at a server. What a server does not say changes nothing.
+    Of two simultaneous calls only one checks a server. Facts that a server does not state change nothing.
     """
     for provider in ldap_providers():
         due = Q(looked_at=None) | Q(looked_at__lte=now - _BETWEEN_ROUNDS)
@@ -59,7 +59,7 @@ def look_at_everybody(*, now: datetime) -> None:
 
 
 def look_at_one(*, user: User, now: datetime) -> None:
-    """The person is what their LDAP server says now. Raises SignInRefused if they are gone, or it does not answer."""
+    """Update one person from their LDAP server. Raise SignInRefused if they are gone, or the server does not answer."""
     link = ProviderLink.objects.filter(user=user, provider__kind=ProviderKind.LDAP).select_related("provider").first()
     if link is None:
         return
@@ -99,7 +99,7 @@ def _look(provider: SignInProvider, now: datetime) -> None:
 
 
 def _found(provider: SignInProvider, links: Sequence[ProviderLink], now: datetime) -> list[Found]:
-    """What the server says of each. Raises ProviderAway."""
+    """Return the server's answer for each link. Raise ProviderAway."""
     found = []
     with visiting(provider, seconds=ROUND_SECONDS) as visit:
         for begin in range(0, len(links), MOST_SUBJECTS):
@@ -118,7 +118,7 @@ def _found(provider: SignInProvider, links: Sequence[ProviderLink], now: datetim
 
 
 def _apply(provider: SignInProvider, rules: Sequence[Rule], found: Found, now: datetime) -> None:
-    """The account is what the server says, in transactions of its own."""
+    """Update the account from the server's answer, in separate transactions."""
     if found.is_absent:
         _close(provider, found, now)
         return
@@ -151,7 +151,7 @@ def _close(provider: SignInProvider, found: Found, now: datetime) -> None:
                         action="ldap.kept", by=None, now=now, target=row.user.username, provider=provider.name,
                         reason=found.reason,
                     )  # fmt: skip
-        # Who was closed by somebody before stays closed, should the server have them again.
+        # An account that a person closed before stays closed if the server has the person again.
         absent = row.absent_since or (now if row.user.is_active else None)
         ProviderLink.objects.filter(pk=row.pk).update(looked_at=now, absent_since=absent)
 

@@ -1,4 +1,4 @@
-"""LDAP servers at which people sign in: added and changed by who manages people. Verbs."""
+"""LDAP servers for signing in: added and changed by people who manage accounts. Verbs."""
 
 from dataclasses import dataclass, field, replace
 from datetime import datetime
@@ -40,10 +40,10 @@ class LdapTerms(rows.CommonTerms):
 
 
 def create_provider(*, terms: LdapTerms, secret: str = "", by: Author, now: datetime) -> SignInProvider:
-    """People can sign in with this server's password; the panel has signed in there itself, and searched its base.
+    """Add an LDAP server, after the panel has signed in there and searched its base.
 
-    Raises ProviderRefused with each field at fault, GrantRefused to a token
-    that may not everything: whoever rules a server may be anybody by it.
+    Raise ProviderRefused with each field at fault. Raise GrantRefused for a token without all rights: a person who
+    controls a server can sign in as anyone.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     terms = _refused_or_clean(terms, secret)
@@ -53,11 +53,11 @@ def create_provider(*, terms: LdapTerms, secret: str = "", by: Author, now: date
 
 
 def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str = "", by: Author, now: datetime) -> None:
-    """The server is asked like this from the next sign-in on; an empty secret leaves the one that is there.
+    """Change an LDAP server from the next sign-in on. An empty secret keeps the current one.
 
-    The attribute that never changes stays, because links of people hang on it, and the word. Another URI or bind DN
-    wants the secret again, which would else be sent to wherever somebody points. Raises ProviderRefused,
-    ProviderUnknown, and GrantRefused as `create_provider` does.
+    The permanent attribute and the URL word cannot change, because links of people depend on them. A different URI or
+    bind DN requires the secret again; otherwise the secret would be sent to a server of the editor's choice. Raise
+    ProviderRefused, ProviderUnknown, and GrantRefused as `create_provider` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     has_secret = bool(provider.client_secret)
@@ -77,7 +77,7 @@ def change_provider(*, provider: SignInProvider, terms: LdapTerms, secret: str =
 
 
 def _columns(terms: LdapTerms, secret: bytes) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The columns, and those of which the audit log has the names alone."""
+    """Return the logged columns, and the columns that the audit log only lists by name."""
     columns = {COLUMNS.get(name, name): value for name, value in rows.columns_of(terms).items()}
     return columns, {"metadata": columns.pop("metadata"), "client_secret": secret}
 
@@ -94,7 +94,10 @@ def _try(provider: SignInProvider) -> None:
 
 
 def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
-    """The terms with the certificates alone of what was pasted. Raises ProviderRefused with each field at fault."""
+    """Return the terms with only the certificates of the pasted text.
+
+    Raise ProviderRefused with each field at fault.
+    """
     faults = rows.faults_of(terms)
     faults |= tree.faults_of(tree.Terms(terms.group_claim, terms.attributes))
     try:
@@ -135,6 +138,6 @@ def _refused_or_clean(terms: LdapTerms, secret: str) -> LdapTerms:
 
 
 def _is_principal(name: str) -> bool:
-    """Whether this is a name as Active Directory also takes it: user@domain."""
+    """Return True if this is a name as Active Directory also accepts: user@domain."""
     user, at, domain = name.partition("@")
     return bool(user and at and domain) and len(name) <= tree.LONGEST_DN and name.isprintable() and "@" not in domain

@@ -62,7 +62,7 @@ class Terms:
 
 
 def faults_of(terms: Terms) -> dict[str, list[str]]:
-    """Each field at fault, and what is wrong with it."""
+    """Return the faults by field."""
     faults: dict[str, list[str]] = {}
     for name in ("base", "group_base"):
         if not is_dn(terms[name], may_be_empty=name == "group_base"):
@@ -90,20 +90,20 @@ def faults_of(terms: Terms) -> dict[str, list[str]]:
 
 
 def is_attribute(text: str) -> bool:
-    """Whether this is the name of an attribute (RFC 4512, section 2.5), without options."""
+    """Return True if this is the name of an attribute without options (RFC 4512, section 2.5)."""
     letters = text.replace("-", "").replace(".", "")
     return len(text) <= LONGEST_ATTRIBUTE and letters.isascii() and letters.isalnum() and text[:1].isalnum()
 
 
 def is_dn(text: str, *, may_be_empty: bool = False) -> bool:
-    """Whether this is a distinguished name (RFC 4514)."""
+    """Return True if this is a distinguished name (RFC 4514)."""
     if not text:
         return may_be_empty
     return len(text) <= LONGEST_DN and text.isprintable() and names.is_dn(text)
 
 
 def is_filter(text: str) -> bool:
-    """Whether this begins and ends as one filter, with balanced parentheses: the server reads the rest of it."""
+    """Return True if this looks like one filter with balanced parentheses. The server checks the rest."""
     if len(text) > LONGEST_FILTER or not text.isprintable():
         return False
     depth = 0

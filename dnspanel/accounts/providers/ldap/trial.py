@@ -1,4 +1,4 @@
-"""What an LDAP server says of somebody, and what the rules would give them; nothing of it happens."""
+"""A dry run of an LDAP sign-in: the server's answer, and what the rules would give. It changes nothing."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ MOST_LISTED = 200
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """Somebody at the server; `account` is whom they sign in as, None if nobody yet."""
+    """A person at the server. `account` is the account they sign in to, or None if they have none yet."""
 
     entry: Entry
     identity: Identity
@@ -36,10 +36,9 @@ class Trial:
 
 
 def try_person(*, provider: SignInProvider, typed: str, by: Author, now: datetime) -> Trial | None:
-    """Whom the server finds by this name; None if nobody.
+    """Return the person that the server finds by this name, or None.
 
-    Raises ProviderAway, SignInRefused where what it says is of no use, GrantRefused to a token that may not
-    everything.
+    Raise ProviderAway, SignInRefused if the answer is unusable, and GrantRefused for a token without all rights.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     with visiting(provider) as visit:

@@ -1,7 +1,7 @@
-"""What the panel learns of people from an LDAP server: who has a name, whose a password is, and their groups.
+"""Requests to an LDAP server: find people by name, check passwords, and read groups.
 
-django-auth-ldap finds people and groups and tries passwords; its settings are
-made of the provider's row, and it makes no accounts.
+django-auth-ldap finds people and groups and tries passwords. Its settings come from the provider's row, and it creates
+no accounts.
 """
 
 import secrets
@@ -48,8 +48,8 @@ _UNIX_EPOCH = 11_644_473_600  # seconds since 1601
 _TICKS = 10_000_000  # in a second
 
 
-# How servers refuse a password besides by saying that it is wrong: nobody has the name, there is no password, or it may
-# not be used now. All are one answer here, or they would tell names apart.
+# Other answers of servers that refuse a password: the name is unknown, it has no password, or the password may not be
+# used now. All are one answer here, so that they do not reveal which names exist.
 _REFUSALS = (
     *(ldap.NO_SUCH_OBJECT, ldap.INAPPROPRIATE_AUTH, ldap.CONSTRAINT_VIOLATION, ldap.UNWILLING_TO_PERFORM),
     *(ldap.INSUFFICIENT_ACCESS, ldap.INVALID_DN_SYNTAX, ldap.STRONG_AUTH_REQUIRED, ldap.REFERRAL),
@@ -65,13 +65,13 @@ class Entry:
     attributes: Mapping[str, Sequence[Any]]
 
     def text(self, name: str) -> str:
-        """The first value of the attribute; empty if there is none, or it is no text."""
+        """Return the first value of the attribute, or "" if it is missing or isn't text."""
         value = (self.attributes.get(name) or [""])[0]
         return value if isinstance(value, str) else ""
 
 
 class Visit:
-    """One connection to a provider's server, by which the panel looks around with its own name and secret there."""
+    """One connection to a provider's server, bound with the panel's own name and secret."""
 
     def __init__(self, provider: SignInProvider, connection: Any) -> None:
         self.terms = Terms(provider.group_claim, provider.attributes)
@@ -84,7 +84,7 @@ class Visit:
         self._reader._bind()
 
     def named(self, typed: str) -> Entry | None:
-        """Whom somebody means by this name. Raises SignInRefused where it means several."""
+        """Return the person with this name, or None. Raise SignInRefused if several people have it."""
         value = escape_filter_chars(typed[:LONGEST_NAME])
         found = self._search("".join(f"({each}={value})" for each in self.terms.login_attributes), most=2)
         if len(found) > 1:
@@ -94,17 +94,20 @@ class Visit:
         return found[0] if found else None
 
     def of_subjects(self, subjects: Iterable[str]) -> dict[str, Entry]:
-        """The people of these subjects that are found, at most MOST_SUBJECTS."""
+        """Return the people of these subjects that the server finds, at most MOST_SUBJECTS."""
         attribute = self.terms["subject"]
         asserted = "".join(f"({attribute}={_assertion(attribute, each)})" for each in subjects)
         return {entry.subject: entry for entry in self._search(asserted, most=MOST_SUBJECTS + 1)}
 
     def of_subject(self, subject: str) -> Entry | None:
-        """The person of this subject."""
+        """Return the person of this subject."""
         return self.of_subjects([subject]).get(subject)
 
     def accepts(self, entry: Entry, password: str) -> bool:
-        """Whether this is the person's password. An empty one is none: the server would take it (RFC 4513, 5.1.2)."""
+        """Return True if this is the person's password.
+
+        Reject an empty one, which the server would accept (RFC 4513, 5.1.2).
+        """
         if not password or len(password) > LONGEST_PASSWORD:
             return False
         try:
@@ -116,16 +119,16 @@ class Visit:
         return True
 
     def look_away(self) -> None:
-        """Takes as long as a wrong password for somebody takes, and tells the server nothing."""
+        """Take as long as a wrong password for a real person takes, without revealing anything to the server."""
         self.named(secrets.token_hex(8))
         self.refuse_nobody()
 
     def refuse_nobody(self) -> None:
-        """Takes as long as `accepts` does."""
+        """Take as long as `accepts` does."""
         self.accepts(Entry(f"cn={secrets.token_hex(8)},{self.terms['base']}", "", {}), secrets.token_hex(8))
 
     def identity(self, entry: Entry) -> Identity:
-        """The person with their groups, by name and by distinguished name. Raises SignInRefused."""
+        """Return the person's identity with their groups, by name and by distinguished name. Raise SignInRefused."""
         claims = {
             "sub": entry.subject,
             "email": entry.text(self.terms["mail"]),
@@ -160,7 +163,7 @@ class Visit:
         return [Entry(dn, _subject(self.terms["subject"], values), values) for dn, values in found]
 
     def _person(self, dn: str, attributes: Mapping[str, Any]) -> Any:
-        """django-auth-ldap's person, found already, who speaks by this connection."""
+        """Return django-auth-ldap's object for a found person, with this connection."""
         person = _LDAPUser(self._backend, username=dn)
         person._user_dn, person._user_attrs, person._connection = dn, attributes, self._connection
         person._connection_bound = self._reader._connection_bound
@@ -169,7 +172,7 @@ class Visit:
 
 @contextmanager
 def visiting(provider: SignInProvider, *, seconds: float = SIGN_IN_SECONDS) -> Iterator[Visit]:
-    """A visit that ends with the block. Raises ProviderAway, also in it, for what the server does not answer well."""
+    """Open a visit that ends with the block. Raise ProviderAway, also within the block, if the server fails."""
     connection = connected(provider.issuer, provider.metadata, seconds=seconds)
     try:
         try:
@@ -198,7 +201,7 @@ def visiting(provider: SignInProvider, *, seconds: float = SIGN_IN_SECONDS) -> I
 
 
 def is_closed(entry: Entry, now: datetime) -> bool:
-    """Whether the server says that the account is disabled, locked by an administrator, or has expired."""
+    """Return True if the server says that the account is disabled, locked by an administrator, or expired."""
     flags, expires = _number(entry.text("userAccountControl")), _number(entry.text("accountExpires"))
     has_expired = 0 < expires < _NEVER_EXPIRES and expires / _TICKS - _UNIX_EPOCH <= now.timestamp()
     return bool(flags & _ACCOUNT_DISABLE) or has_expired or entry.text("nsAccountLock").lower() == "true"
@@ -243,7 +246,7 @@ def _settings_of(provider: SignInProvider, terms: Terms) -> LDAPSettings:
 
 
 def _subject(attribute: str, values: Mapping[str, Sequence[Any]]) -> str:
-    """What never changes, as text. Raises SignInRefused."""
+    """Return the permanent attribute as text. Raise SignInRefused."""
     found = values.get(attribute) or [""]
     value = found[0]
     if attribute.lower() == "objectguid":
@@ -258,14 +261,14 @@ def _subject(attribute: str, values: Mapping[str, Sequence[Any]]) -> str:
 
 
 def _assertion(attribute: str, subject: str) -> str:
-    """The subject within a filter."""
+    """Return the subject, escaped for a filter."""
     if attribute.lower() == "objectguid":
         return "".join(f"\\{each:02x}" for each in UUID(subject).bytes_le)
     return str(escape_filter_chars(subject))
 
 
 def _common_name(dn: str) -> str:
-    """The value of the first part of a distinguished name, if that is a cn."""
+    """Return the value of the first part of a distinguished name if that part is a cn, else ""."""
     first = names.str2dn(dn)[0]
     return next((value for kind, value, _ in first if kind.lower() == "cn"), "")
 

@@ -1,7 +1,7 @@
-"""How django-allauth's OpenID Connect behaves here: our providers, with a nonce and a verified ID token.
+"""The adapter of django-allauth's OpenID Connect: our providers, with a nonce and a verified ID token.
 
-allauth makes the request (state, PKCE) and exchanges the code; who the person
-is here, `admit` decides. Its own tables of applications and accounts stay empty.
+allauth makes the request (state, PKCE) and exchanges the code. `admit` finds the account. allauth's own tables of
+applications and accounts stay empty.
 """
 
 import secrets
@@ -46,11 +46,11 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         return configuration_of(self.get_provider().row.issuer)
 
     def get_callback_url(self, request: HttpRequest, app: SocialApp) -> str:
-        """By the address that people open, whatever a request names as its host."""
+        """Return the callback URL at the panel's public address, whatever host a request names."""
         return settings.PANEL_URL + reverse("openid_connect_callback", args=[self.provider_id])
 
     def get_access_token_data(self, *args: Any, **kwargs: Any) -> dict[str, Any]:
-        """What the token endpoint answers. Raises OAuth2Error, also for what is no answer."""
+        """Return the token endpoint's answer. Raise OAuth2Error, also for a malformed answer."""
         try:
             found: dict[str, Any] = super().get_access_token_data(*args, **kwargs)
         except (KeyError, ValueError, TypeError, RecursionError) as exc:
@@ -58,7 +58,7 @@ class RequestAdapter(OpenIDConnectOAuth2Adapter):  # type: ignore[misc]  # allau
         return found
 
     def parse_token(self, data: dict[str, Any]) -> SocialToken:
-        """The access token, for UserInfo and nothing else; it is not stored."""
+        """Return the access token. It is used only for UserInfo and is not stored."""
         return SocialToken(token=str(data["access_token"]))
 
     def complete_login(self, request: HttpRequest, app: SocialApp, token: Any, **kwargs: Any) -> NoReturn:
@@ -101,7 +101,7 @@ class Provider(OpenIDConnectProvider):  # type: ignore[misc]
         super().__init__(request, app=app)
 
     def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
-        """The URL at the provider where this request of ours continues. Raises ProviderAway."""
+        """Return the URL at the provider where this request continues. Raise ProviderAway."""
         nonce = secrets.token_urlsafe(24)
         # Looked at first in any case: a session that was ended is emptied by it, and what is kept below with it.
         user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None

@@ -9,7 +9,7 @@ from django.conf import settings
 from dnspanel.accounts.providers.session import ProviderAway, provider_session
 from dnspanel.texts import gettext
 
-# Whoever presses a button of the sign-in page many times makes the panel ask the provider once.
+# Pressing a button of the sign-in page many times makes the panel ask the provider only once.
 REMEMBERED_SECONDS = 300
 _MOST_REMEMBERED = 100
 _NEEDED = ("authorization_endpoint", "token_endpoint", "jwks_uri")
@@ -17,7 +17,7 @@ _remembered: dict[str, tuple[float, dict[str, Any]]] = {}
 
 
 def configuration_of(issuer: str) -> dict[str, Any]:
-    """The provider's configuration, of this issuer and no other. Raises ProviderAway."""
+    """Return the provider's configuration. It must name this issuer. Raise ProviderAway."""
     known = _remembered.get(issuer)
     if known is not None and time.monotonic() - known[0] < REMEMBERED_SECONDS:
         return known[1]
@@ -39,12 +39,12 @@ def configuration_of(issuer: str) -> dict[str, Any]:
 
 
 def keys_of(configuration: dict[str, Any]) -> dict[str, Any]:
-    """The provider's JSON Web Key Set as it is now. Raises ProviderAway."""
+    """Fetch the provider's current JSON Web Key Set. Raise ProviderAway."""
     return _fetched(configuration["jwks_uri"])
 
 
 def forget() -> None:
-    """The next question to each provider is really asked."""
+    """Forget all configurations, so that the next request to each provider fetches it again."""
     _remembered.clear()
 
 
@@ -69,7 +69,7 @@ def _fetched(url: str) -> dict[str, Any]:
 
 
 def is_allowed_url(url: object) -> bool:
-    """Whether the panel asks, or leads to, a URL like this: https, and http where the operator allows it."""
+    """Return True if the panel may fetch or redirect to this URL: https, or http if the operator allows it."""
     schemes = ("https://", "http://") if settings.OUTBOUND_HTTP else ("https://",)
     return isinstance(url, str) and url.startswith(schemes) and url.isprintable() and " " not in url
 

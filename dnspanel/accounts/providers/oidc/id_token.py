@@ -13,9 +13,9 @@ from dnspanel.texts import gettext
 
 # Of public keys alone: with HS256 the panel's own secret, or a public key taken for one, would sign.
 ALGORITHMS = ("RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA")
-LEEWAY_SECONDS = 60  # by which two clocks may differ
+LEEWAY_SECONDS = 60  # the allowed difference between two clocks
 LONGEST_SUBJECT = 255
-LOGOUT_SECONDS = 120  # for which a Logout Token is good, whatever it says itself
+LOGOUT_SECONDS = 120  # the lifetime of a Logout Token, whatever its own claims
 _LOGGED_OUT = "http://schemas.openid.net/event/backchannel-logout"
 _LONGEST_TOKEN = 100_000
 
@@ -31,9 +31,9 @@ class Ended:
 def verified_claims(
     id_token: object, *, keys: Mapping[str, Any], issuer: str, client_id: str, nonce: str, now: datetime
 ) -> dict[str, Any]:
-    """The claims of a token that this issuer signed, for this client, in answer to the request with this nonce.
+    """Return the claims of a token that this issuer signed for this client, in answer to the request with this nonce.
 
-    `keys` is the provider's JSON Web Key Set. Raises SignInRefused.
+    `keys` is the provider's JSON Web Key Set. Raise SignInRefused.
     """
     claims = _signed(id_token, keys, issuer, client_id, ("sub", "exp"))
     _refuse_bad_times(claims, now)
@@ -49,9 +49,9 @@ def verified_claims(
 
 
 def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, client_id: str, now: datetime) -> Ended:
-    """What has ended at this issuer, by a Logout Token for this client (Back-Channel Logout 1.0, 2.6).
+    """Return what a Logout Token for this client ends at this issuer (Back-Channel Logout 1.0, 2.6).
 
-    Raises SignInRefused. One that comes twice ends nothing that was not ended.
+    Raise SignInRefused. A repeated token ends nothing more.
     """
     claims = _signed(token, keys, issuer, client_id, ("jti", "events"))
     issued = claims["iat"]
@@ -68,7 +68,7 @@ def verified_logout(token: object, *, keys: Mapping[str, Any], issuer: str, clie
 
 
 def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]:
-    """The claims with those of the UserInfo answer that the ID token does not have; of the same person (5.3.2)."""
+    """Add claims of the UserInfo answer that the ID token lacks. Both must be about the same person (5.3.2)."""
     if not isinstance(userinfo, dict) or userinfo.get("sub") != claims["sub"]:
         raise SignInRefused("userinfo", gettext("The provider’s UserInfo is about somebody else."))
     return {**userinfo, **claims}
@@ -77,7 +77,7 @@ def with_userinfo(claims: Mapping[str, Any], userinfo: object) -> dict[str, Any]
 def _signed(
     token: object, keys: Mapping[str, Any], issuer: str, client_id: str, required: Sequence[str]
 ) -> dict[str, Any]:
-    """The claims of a token that a key of the issuer signed for the client; the caller looks at its times."""
+    """Return the claims of a token that the issuer signed for the client. The caller checks its times."""
     if not isinstance(token, str) or len(token) > _LONGEST_TOKEN:
         raise SignInRefused("id-token", gettext("The provider sent no ID token."))
     try:
@@ -99,7 +99,7 @@ def _signed(
 
 
 def _key(id_token: str, keys: Mapping[str, Any]) -> Any:
-    """The key that the token names; the only one, if it names none. Raises PyJWTError, KeyError, ValueError."""
+    """Return the key that the token names, or the only key if it names none. Raise PyJWTError, KeyError, ValueError."""
     found = jwt.PyJWKSet.from_dict(dict(keys)).keys
     usable = [key for key in found if key.public_key_use in {None, "sig"}]
     named = jwt.get_unverified_header(id_token).get("kid")

@@ -1,7 +1,7 @@
-"""Where a session here ends with the one at its provider, and the other way round. Verbs.
+"""Ending sessions here and at the provider together. Verbs.
 
-OpenID Connect Back-Channel Logout 1.0: the provider says that somebody signed out there, or was taken something away,
-and the sessions that came from it end at once. RP-Initiated Logout 1.0: who signs out here may sign out there too.
+OpenID Connect Back-Channel Logout 1.0: the provider reports that a person signed out there or lost access, and the
+sessions from there end at once. RP-Initiated Logout 1.0: a person who signs out here can sign out there too.
 """
 
 from collections.abc import Mapping
@@ -18,14 +18,14 @@ from dnspanel.accounts.models import ProviderLink, Session, SignInProvider, User
 from dnspanel.accounts.providers.oidc.id_token import Ended
 from dnspanel.accounts.sessions.session_store import AT_PROVIDER
 
-# In the session of who came from a provider: which one, and what it is told at the end.
+# In a session that came from a provider: which provider, and what to send at sign-out.
 CAME_BY = "came-by"
 _LONGEST_HINT = 4_000
 _MOST_SESSIONS = 1_000
 
 
 def note_session(request: HttpRequest, row: SignInProvider, told: Mapping[str, Any], id_token: str, end: str) -> None:
-    """The session says which one at the provider it came from; `end` is where people sign out there, or empty."""
+    """Store in the session which session at the provider it came from. `end` is the provider's sign-out URL, or ""."""
     sid = told.get("sid")
     request.session[CAME_BY] = {
         "provider": row.pk,
@@ -38,12 +38,12 @@ def note_session(request: HttpRequest, row: SignInProvider, told: Mapping[str, A
 
 
 def session_key(row: SignInProvider, sid: str) -> str:
-    """What a row of a session calls the one at the provider."""
+    """Return the key in a session's row for the session at the provider."""
     return sha256(f"{row.pk}:{sid}".encode("utf-8", "replace")).hexdigest()
 
 
 def sign_out_url(came_by: Mapping[str, Any], back: str) -> str:
-    """The URL at the provider where this session's person signs out there too; empty where there is none."""
+    """Return the URL that signs this session's person out at the provider, or ""."""
     if not came_by.get("end"):
         return ""
     query = {"client_id": came_by["client"], "post_logout_redirect_uri": back}
@@ -52,7 +52,7 @@ def sign_out_url(came_by: Mapping[str, Any], back: str) -> str:
 
 
 def end_sessions(*, provider: SignInProvider, ended: Ended, now: datetime) -> int:
-    """What the provider says has ended opens nothing any more; returns how many sessions here those were."""
+    """End the sessions that the provider ended. Return their number."""
     with transaction.atomic(durable=True):
         count = 0
         for row in _sessions_of(provider, ended):
@@ -66,7 +66,7 @@ def end_sessions(*, provider: SignInProvider, ended: Ended, now: datetime) -> in
 
 
 def _sessions_of(provider: SignInProvider, ended: Ended) -> list[Session]:
-    """Those of the session there; without one, all of the person's that came from the provider."""
+    """Return the sessions that came from the ended one, or all of the person's from this provider if none is named."""
     person: User | None = None
     if ended.subject:
         link = ProviderLink.objects.select_related("user").filter(provider=provider, subject=ended.subject).first()

@@ -1,4 +1,4 @@
-"""OpenID Connect providers: added and changed by who manages people. Verbs."""
+"""OpenID Connect providers: added and changed by people who manage accounts. Verbs."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -27,15 +27,15 @@ class ProviderTerms(rows.CommonTerms):
 
 
 def secret_of(provider: SignInProvider) -> str:
-    """The client secret, for the provider's token endpoint and nobody else."""
+    """Return the client secret, only for the provider's token endpoint."""
     return decrypt_secret(provider.client_secret).decode()
 
 
 def create_provider(*, terms: ProviderTerms, secret: str, by: Author, now: datetime) -> SignInProvider:
-    """People can sign in by this provider, which was asked for its configuration before.
+    """Add a provider for signing in, after fetching its configuration.
 
-    Raises ProviderRefused with each field at fault, GrantRefused to a token
-    that may not everything: whoever rules a provider may be anybody by it.
+    Raise ProviderRefused with each field at fault. Raise GrantRefused for a token without all rights: a person who
+    controls a provider can sign in as anyone.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     _refuse(terms, secret)
@@ -50,10 +50,10 @@ def create_provider(*, terms: ProviderTerms, secret: str, by: Author, now: datet
 def change_provider(
     *, provider: SignInProvider, terms: ProviderTerms, secret: str = "", by: Author, now: datetime
 ) -> None:
-    """The provider is like this from the next sign-in on; an empty secret leaves the one that is there.
+    """Change the provider from the next sign-in on. An empty secret keeps the current one.
 
-    Word and issuer stay what they are: links of people hang on them. Raises
-    ProviderRefused, ProviderUnknown, and GrantRefused as `create_provider` does.
+    The URL word and the issuer cannot change, because links of people depend on them. Raise ProviderRefused,
+    ProviderUnknown, and GrantRefused as `create_provider` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     _refuse(terms, secret or "kept")

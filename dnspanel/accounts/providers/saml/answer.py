@@ -75,7 +75,7 @@ class Answer:
 
 
 def settings_of(provider: SignInProvider, now: datetime) -> OneLogin_Saml2_Settings:
-    """python3-saml's settings for the provider. Raises SignInRefused if its metadata do not serve any more."""
+    """Return python3-saml's settings for the provider. Raise SignInRefused if its metadata are no longer valid."""
     try:
         idp = described(provider.metadata, now)
     except BadMetadata as exc:
@@ -113,14 +113,14 @@ def settings_of(provider: SignInProvider, now: datetime) -> OneLogin_Saml2_Setti
 
 
 def request_to(url: str) -> dict[str, Any]:
-    """What python3-saml wants to know of a request to this URL of ours, whatever a browser names as its host."""
+    """Describe a request to this URL of the panel for python3-saml, whatever host a browser names."""
     parts = urlsplit(url)
     https = "on" if parts.scheme == "https" else "off"
     return {"https": https, "http_host": parts.netloc, "script_name": parts.path, "get_data": {}, "post_data": {}}
 
 
 def verified(provider: SignInProvider, encoded: str, now: datetime) -> Answer:
-    """What the provider says, in an answer that it signed for this panel and that is good now. Raises SignInRefused."""
+    """Return the provider's answer if it is signed, meant for this panel and valid now. Raise SignInRefused."""
     if not encoded or len(encoded) > LONGEST_ANSWER:
         raise SignInRefused("invalid", gettext("This is no answer of a SAML provider."))
     here = panel_url("saml-acs", provider.slug)
@@ -144,9 +144,9 @@ def verified(provider: SignInProvider, encoded: str, now: datetime) -> Answer:
 
 
 def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
-    """A handle to what the answer says, good once and for minutes; the assertion is not taken again.
+    """Store the answer and return a handle to it, valid once and for minutes. Remember the assertion.
 
-    Raises SignInRefused for one that was taken before.
+    Raise SignInRefused for an assertion that was used before.
     """
     digest = hashlib.sha256(answer.assertion_id.encode()).digest()
     SeenAssertion.objects.filter(provider=provider, ends_at__lt=now).delete()
@@ -160,7 +160,7 @@ def take(provider: SignInProvider, answer: Answer, now: datetime) -> str:
 
 
 def taken(provider: SignInProvider, handle: str) -> tuple[str, Identity]:
-    """The question that was answered, and who came; the handle is not good any more. Raises SignInRefused."""
+    """Return the question and the identity of a handle, and end the handle. Raise SignInRefused."""
     stale = SignInRefused("state", gettext("This answer was used before, is too old, or was not asked for here."))
     try:
         pk = signing.loads(handle, salt=_SALT, max_age=TAKEN_SECONDS)
@@ -176,7 +176,7 @@ def taken(provider: SignInProvider, handle: str) -> tuple[str, Identity]:
 
 
 def _confirmation(response: OneLogin_Saml2_Response, here: str, now: datetime) -> Any:
-    """The data by which the signed assertion is this panel's, for one question, and for some time."""
+    """Return the confirmation data that bind the signed assertion to this panel, one question and a time."""
     for each in response._query_assertion("/saml:Subject/saml:SubjectConfirmation"):
         data = each.find("saml:SubjectConfirmationData", namespaces=Names.NSMAP)
         if each.get("Method") != Names.CM_BEARER or data is None or data.get("Recipient") != here:
@@ -193,7 +193,7 @@ def _time(text: str) -> datetime:
 
 
 def _claims(provider: SignInProvider, response: OneLogin_Saml2_Response) -> dict[str, Any]:
-    """The assertion's attributes by the names that `identity_of` knows."""
+    """Return the assertion's attributes by the names that `identity_of` knows."""
     given: dict[str, list[Any]] = response.get_friendlyname_attributes() | response.get_attributes()
     names = ATTRIBUTES | provider.attributes
 

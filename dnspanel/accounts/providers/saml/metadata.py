@@ -1,4 +1,4 @@
-"""What a SAML provider says of itself (saml-metadata-2.0-os): who it is, where people go, and the keys that sign."""
+"""The metadata of a SAML provider (saml-metadata-2.0-os): its id, its sign-in URL, and its signing keys."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -34,7 +34,7 @@ class Described:
 
 
 def described(xml: str, now: datetime) -> Described:
-    """The one provider that the metadata are about. Raises BadMetadata."""
+    """Return the one provider that the metadata describe. Raise BadMetadata."""
     if len(xml) > LONGEST_METADATA:
         raise BadMetadata(gettext("At most {longest_metadata:,} characters.").format(longest_metadata=LONGEST_METADATA))
     try:
@@ -57,7 +57,7 @@ def described(xml: str, now: datetime) -> Described:
 
 
 def fetched(url: str) -> str:
-    """The metadata at the URL, as they are there now. Raises ProviderAway."""
+    """Fetch the current metadata from the URL. Raise ProviderAway."""
     try:
         with provider_session() as session:
             response = session.get(url)

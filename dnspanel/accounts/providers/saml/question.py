@@ -26,7 +26,7 @@ class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
         super().__init__(request, app=app)
 
     def begin(self, request: HttpRequest, *, process: str, next_url: str | None) -> str:
-        """The URL at the provider where this request of ours continues. Raises SignInRefused."""
+        """Return the URL at the provider where this request continues. Raise SignInRefused."""
         # Looked at first in any case: a session that was ended is emptied by it, and what is kept below with it.
         user = request.user.pk if request.user.is_authenticated and process == AuthProcess.CONNECT else None
         now = timezone.now()
@@ -38,7 +38,7 @@ class Provider(SAMLProvider):  # type: ignore[misc]  # allauth is untyped
         return url
 
     def state_of(self, request: HttpRequest, question: str) -> dict[str, Any]:
-        """What this browser's session kept of the question, which is answered once. Raises SignInRefused."""
+        """Return what this browser's session stored for the question, once only. Raise SignInRefused."""
         try:
             state: dict[str, Any] = self.unstash_redirect_state(request, question)
         except PermissionDenied as exc:

@@ -1,4 +1,4 @@
-"""SAML providers: added and changed by who manages people, and their metadata kept as they are there. Verbs."""
+"""SAML providers: added and changed by people who manage accounts, with metadata kept current. Verbs."""
 
 import re
 from dataclasses import dataclass, field
@@ -18,7 +18,7 @@ from dnspanel.accounts.providers.session import ProviderAway
 from dnspanel.accounts.rights.grant_edit import refuse_higher_role
 from dnspanel.texts import gettext
 
-# What the panel asks of a person, and what the attributes are called where nobody says otherwise (RFC 4524, X.520).
+# The facts about a person, with the default names of their attributes (RFC 4524, X.520).
 ATTRIBUTES = {
     "subject": "",  # empty: the NameID
     "mail": "urn:oid:0.9.2342.19200300.100.1.3",
@@ -48,15 +48,15 @@ class SamlTerms(rows.CommonTerms):
 
 
 def panel_url(name: str, slug: str) -> str:
-    """The URL of this view for the provider, by the address that people open."""
+    """Return the URL of this view for the provider, at the panel's public address."""
     return settings.PANEL_URL + reverse(name, args=[slug])
 
 
 def create_provider(*, terms: SamlTerms, metadata: str = "", by: Author, now: datetime) -> SignInProvider:
-    """People can sign in by this provider; its metadata were read at their URL, or are the given ones.
+    """Add a provider for signing in. Its metadata are fetched from their URL, or given.
 
-    Raises ProviderRefused with each field at fault, GrantRefused to a token
-    that may not everything: whoever rules a provider may be anybody by it.
+    Raise ProviderRefused with each field at fault. Raise GrantRefused for a token without all rights: a person who
+    controls a provider can sign in as anyone.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     _refuse(terms)
@@ -69,10 +69,10 @@ def create_provider(*, terms: SamlTerms, metadata: str = "", by: Author, now: da
 def change_provider(
     *, provider: SignInProvider, terms: SamlTerms, metadata: str = "", by: Author, now: datetime
 ) -> None:
-    """The provider is like this from the next sign-in on; without URL and metadata those that are there stay.
+    """Change the provider from the next sign-in on. Without URL and metadata the current metadata stay.
 
-    Word and issuer stay what they are: links of people hang on them. Raises
-    ProviderRefused, ProviderUnknown, and GrantRefused as `create_provider` does.
+    The URL word and the issuer cannot change, because links of people depend on them. Raise ProviderRefused,
+    ProviderUnknown, and GrantRefused as `create_provider` does.
     """
     refuse_higher_role(by, Role.ADMINISTRATOR)
     _refuse(terms)
@@ -93,7 +93,7 @@ def change_provider(
 
 
 def refresh_metadata(provider: SignInProvider, now: datetime) -> None:
-    """The metadata are those at their URL, if they were read hours ago; if that fails, those that are there stay."""
+    """Fetch the metadata again if they are hours old. If that fails, the current ones stay."""
     if not provider.metadata_url or (provider.metadata_at and now - provider.metadata_at < METADATA_EVERY):
         return
     try:
@@ -111,7 +111,7 @@ def refresh_metadata(provider: SignInProvider, now: datetime) -> None:
 
 
 def _read(terms: SamlTerms, metadata: str, now: datetime) -> tuple[str, Described]:
-    """The metadata, and whom they describe. Raises ProviderRefused."""
+    """Return the metadata and the provider that they describe. Raise ProviderRefused."""
     name = "metadata_url" if terms.metadata_url else "metadata"
     try:
         xml = fetched(terms.metadata_url) if terms.metadata_url else metadata
