@@ -1,7 +1,7 @@
-"""Every advisory lock of PostgreSQL that the panel takes: their numbers, and the ways to take one.
+"""Every advisory lock of PostgreSQL that the panel takes: the numbers, and the ways to take one.
 
-A lock ends with its session or its transaction, so a killed process leaves none behind, and nobody waits for a lease
-to end. The numbers stay as they are: during an upgrade, old and new processes keep each other out by them.
+A lock ends with its session or its transaction, so a killed process leaves none behind, and no process waits for a
+lease to end. The numbers must not change: during an upgrade, old and new processes exclude each other by them.
 """
 
 from collections.abc import Iterator
@@ -51,7 +51,7 @@ class Lock(IntEnum):
     SECONDARY_QUESTIONS = 0x64700022  # secondary: asking for serials
     TRANSFER_IN = 0x64700023  # zone: transferring it from its primary
     NOTICE_ADDRESSES = 0x64700025  # sending NOTIFY to addresses of zones
-    CATALOG = 0x64700027  # catalog zone of somebody's: following it
+    CATALOG = 0x64700027  # a consumer catalog: following it
     NEW_SIGNATURES = 0x64700026  # publishing a week's signatures for secondaries
     EVIDENCE = 0x64700024  # destination of the audit log: sending
     WATCH = 0x64700030  # checking for alerts
@@ -68,7 +68,7 @@ class SqlLock(IntEnum):
 
     ZONE_IDS = 1685088001
     ROLLOUT = 1685088005
-    ZONE_NAMES = 1685088006  # who needs rights over zones above and below takes turns
+    ZONE_NAMES = 1685088006  # verbs that need rights over zones above and below take turns
 
     @property
     def until_commit(self) -> str:
@@ -78,9 +78,10 @@ class SqlLock(IntEnum):
 
 @contextmanager
 def locked(lock: Lock, key: int = 0, *, wait: bool = False) -> Iterator[bool]:
-    """True while this session holds the lock; False if another one does, unless the caller waits for it.
+    """Hold the lock for the session within the block. Yield False if another session holds it and `wait` is not set.
 
-    In a rehearsal who waits keeps it until that is taken back: a statement that failed would leave a session's lock.
+    In a rehearsal a waiting caller holds it until the rollback instead: after a failed statement a session's lock would
+    stay.
     """
     if wait and rehearsal.under_way():
         lock_until_commit(lock, key)
@@ -98,39 +99,39 @@ def locked(lock: Lock, key: int = 0, *, wait: bool = False) -> Iterator[bool]:
 
 
 def lock_until_commit(lock: Lock, key: int = 0) -> None:
-    """This transaction holds the lock until it ends; waits for whoever else does."""
+    """Take the lock until the end of the transaction. Wait for other holders."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_xact_lock(%s, %s)", (int(lock), _half(key)))
 
 
 def try_lock_until_commit(conn: "psycopg.Connection[Any]", lock: Lock, key: int) -> bool:
-    """True if the connection's transaction holds the lock, until it ends; False if another one does."""
+    """Take the lock until the end of the connection's transaction. Return False if another one holds it."""
     with conn.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_xact_lock(%s, %s)", (int(lock), _half(key)))
         return _is_true(cursor)
 
 
 def take(conn: Any, lock: Lock, key: int = 0) -> None:
-    """The session of `conn`, Django's or psycopg's, holds the lock; waits for whoever else does."""
+    """Take the lock for the session of `conn`, Django's or psycopg's. Wait for other holders."""
     with conn.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_lock(%s, %s)", (int(lock), _half(key)))
 
 
 def try_take(conn: Any, lock: Lock, key: int = 0) -> bool:
-    """True if the session of `conn` holds the lock; False if another one does."""
+    """Take the lock for the session of `conn`. Return False if another one holds it."""
     with conn.cursor() as cursor:
         cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", (int(lock), _half(key)))
         return _is_true(cursor)
 
 
 def release(conn: Any, lock: Lock, key: int = 0) -> None:
-    """The session of `conn` no longer holds the lock that it took."""
+    """Release the lock of the session of `conn`."""
     with conn.cursor() as cursor:
         cursor.execute("SELECT pg_advisory_unlock(%s, %s)", (int(lock), _half(key)))
 
 
 def locked_keys(*locks: Lock) -> list[tuple[Lock, int]]:
-    """Of these locks, those that some session holds just now, and their second halves."""
+    """Return those of these locks that some session holds, with their second halves."""
     with connection.cursor() as cursor:
         cursor.execute(_LOCKED, [list(map(int, locks))])
         return [(Lock(kind), key) for kind, key in cursor.fetchall()]

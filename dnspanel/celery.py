@@ -52,8 +52,8 @@ _met = threading.local()
 
 @celeryd_init.connect
 def limit_statements(**signal: object) -> None:
-    """Before a worker starts its processes or threads."""
-    from dnspanel.database import statement_time  # not for everybody who imports the package
+    """Limit statements, before a worker starts its processes or threads."""
+    from dnspanel.database import statement_time  # not for every import of the package
 
     statement_time.begin(statement_time.WORKER)
 
@@ -61,7 +61,7 @@ def limit_statements(**signal: object) -> None:
 @worker_init.connect
 @beat_init.connect
 def refuse_another_master_key(**signal: object) -> None:
-    """Before a worker takes its first task, and before beat sends one."""
+    """Stop with another master key, before a worker takes its first task or beat sends one."""
     from dnspanel.processes.key_at_start import stop_with_another_key  # needs Django's apps
 
     stop_with_another_key()
@@ -69,7 +69,7 @@ def refuse_another_master_key(**signal: object) -> None:
 
 @worker_init.connect
 def begin_with_a_small_heap(**signal: object) -> None:
-    """All tasks are imported, and no process or thread of the worker has begun."""
+    """Exclude loaded modules from garbage collection, after all tasks are imported and before workers start."""
     leave_out_what_is_loaded()
 
 
@@ -77,8 +77,8 @@ def begin_with_a_small_heap(**signal: object) -> None:
 def while_postgresql_answers() -> Iterator[None]:
     """Run a task on a connection that is alive; while PostgreSQL is away, leave the work to beat.
 
-    The worker logs one line when PostgreSQL goes away and one when it is back, whatever number of tasks beat sends
-    meanwhile. A statement that took too long is left to beat, too, with its traceback.
+    The worker logs one line when PostgreSQL goes away and one when it is back, whatever number of tasks beat sends in
+    between. A statement that took too long is left to beat, too, with its traceback.
     """
     from dnspanel.database import database_away, statement_time
 

@@ -1,7 +1,6 @@
-"""Refuses to start on a wrong setting, and says how to mend it.
+"""Refuses to start on a wrong setting, and says how to fix it.
 
-E: the panel does not start. W: it starts, and the operator should know.
-Each id stays what it is for ever.
+E: the panel does not start. W: it starts, and the operator should know. An id never changes its meaning.
 """
 
 import os
@@ -32,7 +31,7 @@ SECRET_KEY_CHARACTERS = 50
 
 @register(Tags.security, OWN)
 def check_master_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E001: private keys could not be encrypted."""
+    """Check that private keys can be encrypted (E001)."""
     found = (
         ("PANEL_MASTER_KEY", settings.MASTER_KEY),
         *(("PANEL_MASTER_KEY_OLD", key) for key in settings.MASTER_KEYS_OLD),
@@ -48,7 +47,10 @@ def check_master_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
 
 @register(Tags.security, OWN)
 def check_database_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E017: secrets could not be read. W004: a rotation has not begun or not ended. W005: a former key can go."""
+    """Check the database's key.
+
+    E017: secrets are unreadable. W004: a rotation is unfinished. W005: an old key can go.
+    """
     if check_master_key(None):
         return []
     if problem := problem_with_key():
@@ -69,7 +71,7 @@ def check_database_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list
 
 @register(Tags.security, OWN)
 def check_secret_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E002: sessions could be forged. E003: one leak would open both."""
+    """Check the secret key. E002: sessions could be forged. E003: one leak would open both."""
     found: list[CheckMessage] = []
     if len(settings.SECRET_KEY) < SECRET_KEY_CHARACTERS:
         message = f"PANEL_SECRET_KEY has fewer than {SECRET_KEY_CHARACTERS} characters."
@@ -83,7 +85,10 @@ def check_secret_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[C
 
 @register(Tags.urls, OWN)
 def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E004: links and agents could not reach the panel. W001: passwords would travel in the clear."""
+    """Check the panel's URL.
+
+    E004: links and agents could not reach the panel. W001: passwords would be in clear text.
+    """
     url = urlsplit(settings.PANEL_URL)
     if url.scheme not in {"http", "https"} or not url.hostname:
         hint = "Give the address that browsers use, such as https://dns.example.net"
@@ -97,7 +102,10 @@ def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
 
 @register(Tags.security, OWN)
 def check_trusted_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E008: no request could be answered. W002: everybody would seem to come from the proxy."""
+    """Check the trusted proxies.
+
+    E008: no request could be answered. W002: all clients would have the proxy's address.
+    """
     for network in settings.TRUSTED_PROXIES:
         if network == UNIX_SOCKET:
             continue
@@ -115,7 +123,7 @@ def check_trusted_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> l
 
 @register(OWN)
 def check_zone_defaults(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E005, E006: a new zone could not be made."""
+    """Check the defaults of new zones (E005, E006)."""
     found: list[CheckMessage] = []
     if not settings.DEFAULT_NAMESERVERS or not all(map(_is_name, settings.DEFAULT_NAMESERVERS)):
         hint = "Give names with commas between them, such as ns1.example.net.,ns2.example.net."
@@ -129,7 +137,7 @@ def check_zone_defaults(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
 
 @register(OWN)
 def check_suffixes(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E010: nobody could make a zone."""
+    """Check the refused suffixes (E010): no zone could be created."""
     try:
         read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
     except BadName as exc:
@@ -145,7 +153,7 @@ def check_suffixes(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Che
 
 @register(OWN)
 def check_alias_resolver(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E011: PowerDNS would not start with it."""
+    """Check the resolver of ALIAS (E011): PowerDNS would not start with it."""
     if settings.ALIAS_RESOLVER and not is_resolver(settings.ALIAS_RESOLVER):
         hint = "Give one, with a port where it is not 53: 192.0.2.53, 192.0.2.53:5300, [2001:db8::53]:5300"
         return [Error("PANEL_ALIAS_RESOLVER is not an IP address.", hint=hint, id="dnspanel.E011")]
@@ -154,7 +162,7 @@ def check_alias_resolver(app_configs: Sequence[Any] | None, **kwargs: Any) -> li
 
 @register(OWN)
 def check_resolvers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E012: no parent could be asked."""
+    """Check the resolvers (E012): no parent could be asked."""
     if wrong := [text for text in settings.DNS_RESOLVERS if not is_resolver(text)]:
         hint = "Give some, with a port where it is not 53: 192.0.2.53,192.0.2.54:5300,[2001:db8::53]:5300; or none."
         message = f"PANEL_DNS_RESOLVERS: {wrong[0]} is not an IP address."
@@ -164,7 +172,7 @@ def check_resolvers(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
 
 @register(OWN)
 def check_gateway_addresses(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E014: no secondary could be configured."""
+    """Check the gateway's addresses (E014): no secondary could be configured."""
     for name, ports in (("GATEWAY_ADDRESSES", (53, 5340)), ("GATEWAY_TLS_ADDRESSES", (853, 8530))):
         if wrong := [text for text in getattr(settings, name) if not is_resolver(text)]:
             usual, other = ports
@@ -175,7 +183,7 @@ def check_gateway_addresses(app_configs: Sequence[Any] | None, **kwargs: Any) ->
 
 @register(Tags.files, OWN)
 def check_gateway_tls(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E016: the gateway could not speak TLS."""
+    """Check the gateway's TLS files and port (E016)."""
     if not 0 <= settings.UPDATE_TLS_PORT <= 65535:
         hint = "Give a port, such as 853, or 0 to speak no TLS."
         return [Error("PANEL_UPDATE_TLS_PORT is no port.", hint=hint, id="dnspanel.E016")]
@@ -197,7 +205,7 @@ def check_gateway_tls(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[
 
 @register(OWN)
 def check_trust_anchors(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E013: every signed zone would seem bogus."""
+    """Check the trust anchors (E013): every signed zone would seem bogus."""
     wrong = [text for text in settings.TRUST_ANCHORS if not _is_trust_anchor(text)]
     if not wrong:
         return []
@@ -208,7 +216,7 @@ def check_trust_anchors(app_configs: Sequence[Any] | None, **kwargs: Any) -> lis
 
 @register(OWN)
 def check_mail(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E009: no mail could be sent. W003: a password would travel in the clear."""
+    """Check the mail settings. E009: no mail could be sent. W003: a password would be in clear text."""
     if settings.MAIL_TLS not in {"starttls", "tls", "no"}:
         hint = "starttls asks for TLS on an open connection (port 587), tls begins with it (465), no does without."
         message = f"PANEL_MAIL_TLS has to be starttls, tls or no, not {settings.MAIL_TLS!r}."
@@ -222,7 +230,7 @@ def check_mail(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMe
 
 @register(Tags.files, OWN)
 def check_directories(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMessage]:
-    """E007: nothing could be encoded."""
+    """Check the publisher's directory (E007): nothing could be encoded."""
     directory = Path(settings.PUBLISHER_DIR)
     there = next(path for path in (directory, *directory.parents) if path.exists())
     if there.is_dir() and os.access(there, os.W_OK | os.X_OK, effective_ids=True):

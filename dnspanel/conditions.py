@@ -19,7 +19,7 @@ Inputs = TypeVar("Inputs")
 
 
 class Severity(models.TextChoices):
-    """How soon somebody has to look."""
+    """How urgent a condition is."""
 
     WARNING = "warning", gettext_lazy("warning")
     CRITICAL = "critical", gettext_lazy("critical")
@@ -38,13 +38,13 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class NamedZones:
-    """Zones of which the same is true: how many, and those since the longest, with since when."""
+    """Zones with the same condition: their number, and those with the longest duration, with since when."""
 
     count: int = 0
     first: tuple[tuple[str, datetime], ...] = ()
 
     def message(self, now: datetime) -> str:
-        """Name the first zones and say for how long it has been true of each, or when it will be."""
+        """Return a text with the first zones, and how long each has the condition, or when it will."""
         named: list[str] = [_named(name, now - at) for name, at in self.first]
         if self.count > len(self.first):
             named.append(gettext("and {count:,} more").format(count=self.count - len(self.first)))

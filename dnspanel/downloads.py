@@ -15,10 +15,9 @@ _RANGE = re.compile(r"bytes=(\d{0,18})-(\d{0,18})", re.ASCII)
 def file_response(
     request: HttpRequest, file: BinaryIO, *, size: int, name: str, content_type: str, tag: str = ""
 ) -> HttpResponseBase:
-    """An answer that downloads `file` under `name` and closes it.
+    """Return a response that downloads `file` under `name` and closes it.
 
-    With a `tag`, which must be another one when the bytes are others, a
-    broken download can go on where it broke off.
+    With a `tag`, a broken download can continue. The tag must change with the bytes.
     """
     part = _requested_part(request, size, tag) if tag else None
     if part is not None and part.start >= size:
@@ -47,7 +46,7 @@ def file_response(
 
 
 def _requested_part(request: HttpRequest, size: int, tag: str) -> range | None:
-    """The bytes that are asked for; None for all of them. It begins at `size` if there are none such."""
+    """Return the requested bytes, or None for all. The range begins at `size` if it is out of bounds."""
     match = _RANGE.fullmatch(request.headers.get("Range", ""))
     if match is None or request.headers.get("If-Range", f'"{tag}"') != f'"{tag}"':
         return None

@@ -1,11 +1,11 @@
 """The gunicorn worker of the web processes: threads, and two more for questions about health.
 
-All threads of a web process can wait at once, for a PostgreSQL that hangs or for nodes. Whoever asks then whether the
-process lives must not wait behind them, or a supervisor kills a process that is well, and a load balancer takes out a
-panel that is only busy. So requests for these paths go to threads of their own, known by the first bytes that arrived.
+All threads of a web process can wait at once, for a PostgreSQL that hangs or for nodes. A health check must not wait
+behind them. Otherwise a supervisor kills a healthy process, and a load balancer removes a panel that is only busy. So
+requests for these paths go to separate threads, detected by the first bytes that arrived.
 
-What gunicorn refuses before the panel sees it is answered in the words of the APIs (`malformed`), not in HTML: browsers
-do not send such requests, programs do.
+Requests that gunicorn refuses before the panel sees them are answered in the form of the APIs (`malformed`), not in
+HTML: browsers do not send such requests, programs do.
 """
 
 import json
@@ -67,7 +67,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
             super().handle_error(req, client, addr, exc)
             return
         self.log.warning("Invalid request from ip=%s: %s", addr[0] if addr else "", exc)
-        with suppress(OSError):  # who has gone is not told
+        with suppress(OSError):  # a client that is gone cannot be answered
             util.write_nonblock(client, _problem(*found, str(exc)))
 
     def _finish(self, conn: TConn, future: Any) -> None:

@@ -1,10 +1,9 @@
-"""Which addresses the panel connects to because somebody named them: public ones, and networks of the operator.
+"""The addresses that the panel may connect to on a person's request: public ones, and the operator's networks.
 
-A request from the panel's own place in the network is worth something to an
-attacker: other services of the host, the cloud's metadata, the office behind
-it. So a name is resolved here, every address that it stands for is checked,
-and the caller connects to one of these, so that a second answer of the DNS
-changes nothing. Webhooks, imports, comparisons and secondaries all ask here.
+A request from the panel's own network is valuable to an attacker: it reaches other services of the host, the cloud's
+metadata, the office behind it. So a name is resolved here, each of its addresses is checked, and the caller connects to
+one of them. A second, different DNS answer then changes nothing. Webhooks, imports, comparisons and secondaries use
+this.
 """
 
 import re
@@ -73,7 +72,7 @@ class NotReachable(OutboundError):
 
 
 class NotAllowed(NotReachable):
-    """The host stands for an address that the panel does not connect to."""
+    """The host has an address that the panel does not connect to."""
 
 
 class NoAddress(NotReachable):
@@ -81,7 +80,7 @@ class NoAddress(NotReachable):
 
 
 def canonical_host(host: str) -> str:
-    """The host in canonical form: an address, or a name in ASCII without a final dot. Raises BadHost."""
+    """Return the canonical host: an address, or a name in ASCII without a final dot. Raise BadHost."""
     try:
         return str(ip_address(host))
     except ValueError:
@@ -96,10 +95,10 @@ def canonical_host(host: str) -> str:
 
 
 def allowed_addresses(host: str, port: int, networks: Sequence[str], *, resolve: Resolve | None = None) -> list[str]:
-    """The addresses of a host, all of them allowed.
+    """Return the addresses of a host, all of them allowed.
 
-    Raises NotAllowed if one of them is not, NoAddress if there is none. The text of both is the same: otherwise it
-    would tell whoever names hosts which of them the panel's own name server knows.
+    Raise NotAllowed if one of them is not, NoAddress if there are none. The text of both is the same. Otherwise it
+    would reveal which names the panel's own name server knows.
     """
     try:
         found = (resolve or resolved)(host, port)
@@ -113,7 +112,7 @@ def allowed_addresses(host: str, port: int, networks: Sequence[str], *, resolve:
 
 
 def is_allowed(address: str, networks: Sequence[str]) -> bool:
-    """Whether the panel connects to this address: a public one, or one in the operator's networks."""
+    """Return True if the panel connects to this address: a public one, or one in the operator's networks."""
     try:
         parsed = ip_address(address.partition("%")[0])
     except ValueError:
@@ -125,7 +124,10 @@ def is_allowed(address: str, networks: Sequence[str]) -> bool:
 
 
 def resolved(host: str, port: int) -> list[str]:
-    """The system resolver's addresses of a host, in its order. Raises NoAddress with the reason, for the operator."""
+    """Return the system resolver's addresses of a host, in its order.
+
+    Raise NoAddress with the reason, for the operator.
+    """
     try:
         found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)
     except (OSError, UnicodeError) as exc:
@@ -147,7 +149,7 @@ def _refusal_of(host: str) -> str:
 
 
 def _meant(address: Address) -> Address:
-    """The IPv4 address that an IPv6 address stands for, else the address itself."""
+    """Return the IPv4 address that an IPv6 address contains, else the address itself."""
     if isinstance(address, IPv6Address) and any(address in network for network in _WITH_IPV4_INSIDE):
         return IPv4Address(int(address) & 0xFFFFFFFF)
     return address

@@ -1,4 +1,4 @@
-"""Certificates in PEM, as somebody pastes them into a form. Pure."""
+"""Certificates in PEM, as people paste them into a form. Pure."""
 
 import hashlib
 from collections.abc import Iterable, Sequence
@@ -13,9 +13,9 @@ NO_CERTIFICATE = gettext_noop("This is no certificate in PEM, which begins with 
 
 
 def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]:
-    """The certificates, in their order; none in an empty text.
+    """Return the certificates in their order, or an empty sequence for an empty text.
 
-    Raises ValueError with words for people: `beside_key` where a private key stands there too.
+    Raise ValueError with a message for people: `beside_key` if the text has a private key too.
     """
     if not text.strip():
         return ()
@@ -28,12 +28,12 @@ def certificates_in(text: str, *, beside_key: str) -> Sequence[x509.Certificate]
 
 
 def pem_of(certificates: Iterable[x509.Certificate]) -> str:
-    """These in PEM, one behind the other and nothing besides."""
+    """Format these certificates in PEM, one after the other and nothing else."""
     return "".join(each.public_bytes(Encoding.PEM).decode() for each in certificates)
 
 
 def fingerprints_of(pem: str) -> frozenset[str]:
-    """The fingerprints of what `pem_of` made."""
+    """Return the fingerprints of certificates in the form of `pem_of`."""
     if not pem:
         return frozenset()
     return frozenset(
@@ -42,5 +42,5 @@ def fingerprints_of(pem: str) -> frozenset[str]:
 
 
 def fingerprint(der: bytes) -> str:
-    """SHA-256 of a certificate, in hex."""
+    """Return the SHA-256 of a certificate, in hex."""
     return hashlib.sha256(der).hexdigest()

@@ -1,4 +1,4 @@
-"""Asking again and again until something is so, with longer and longer pauses, holding no connection meanwhile."""
+"""Polling until a condition holds, with longer and longer pauses and without a database connection in between."""
 
 from collections.abc import Callable
 
@@ -15,9 +15,9 @@ def poll(
     clock: Callable[[], float],
     sleep: Callable[[float], None],
 ) -> bool:
-    """Return whether it was so within so many seconds. Once the answer is None, nobody asks again.
+    """Return True if the condition holds within this number of seconds. An answer of None ends the polling.
 
-    Raise what `ask` raises. Not within a transaction: no connection is held between two looks.
+    Raise what `ask` raises. Do not call it within a transaction: no connection is held between two checks.
     """
     end, pause = clock() + seconds, _FIRST_PAUSE
     while True:

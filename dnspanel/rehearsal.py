@@ -1,7 +1,7 @@
-"""Rehearsals: an act is done to its end and taken back, so that the caller learns what it would do, or what refuses it.
+"""Rehearsals: a verb runs to its end and is rolled back, so that the caller learns its effect, or its refusal.
 
-All of it is one transaction that is rolled back: rows, the log, the audit log. What leaves the database is not done:
-nobody is woken, since that waits for the commit, publish hooks are not asked, and nothing waits for nodes.
+A rehearsal is one transaction with all rows, the log and the audit log. Effects outside of the database do not happen:
+no worker is woken, since that waits for the commit, publish hooks are not asked, and nothing waits for nodes.
 """
 
 from collections.abc import Iterator
@@ -50,7 +50,7 @@ def under_way() -> Rehearsal | None:
 
 
 def note(*notes: object) -> None:
-    """Keep these for whoever began the rehearsal, if this is one."""
+    """Store these notes for the rehearsal, if there is one."""
     if (rehearsal := _under_way.get()) is not None:
         rehearsal.notes.extend(notes)
 

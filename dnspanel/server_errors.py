@@ -1,6 +1,6 @@
-"""What is answered where an exception reached the outermost end of a request, past the view and its face.
+"""Answers to exceptions that reached the outermost end of a request, past the view and its face.
 
-That is where middleware fails: sessions, tokens' allowances, who is signed in.
+That is where middleware fails: sessions, tokens' allowances, authentication.
 """
 
 import sys

@@ -38,11 +38,11 @@ TRUSTED_PROXIES = envlist("PANEL_TRUSTED_PROXIES", "")
 
 # Zone policy
 ALLOW_LUA_RECORDS = envbool("PANEL_ALLOW_LUA_RECORDS", False)
-# The resolver by which nodes follow ALIAS, where their group names no other; without one ALIAS is refused.
+# The resolver that nodes use for ALIAS, unless their group has its own; without one ALIAS is refused.
 ALIAS_RESOLVER = envstr("PANEL_ALIAS_RESOLVER", "")
-# The recursive resolvers by which the parents of signed zones are found, address or address:port; none: the system's.
+# The recursive resolvers that find the parents of signed zones, address or address:port; none: the system's.
 DNS_RESOLVERS = envlist("PANEL_DNS_RESOLVERS", "")
-# DS records of the root from which signed zones are validated: of KSK-2017 and KSK-2024. None: nothing is validated.
+# DS records of the root that signed zones are validated from: of KSK-2017 and KSK-2024. None: nothing is validated.
 TRUST_ANCHORS = envlist(
     "PANEL_TRUST_ANCHORS",
     "20326 8 2 E06D44B80B8F1D39A95C0B0D7C65D08458E880409BBC683457104237C7F8EC8D,"
@@ -50,14 +50,14 @@ TRUST_ANCHORS = envlist(
 )
 DEFAULT_NAMESERVERS = envlist("PANEL_DEFAULT_NAMESERVERS", "ns1.example.net.,ns2.example.net.")
 DEFAULT_HOSTMASTER = envstr("PANEL_DEFAULT_HOSTMASTER", "hostmaster.example.net.")
-# Names that nobody may hold as a zone, in the rules of the Public Suffix List; and a file of that list.
+# Names that must not be zones, in the rules of the Public Suffix List; and a file of that list.
 REFUSED_SUFFIXES = envlist("PANEL_REFUSED_SUFFIXES", ".,*,in-addr.arpa,ip6.arpa")
 PUBLIC_SUFFIX_LIST = envstr("PANEL_PUBLIC_SUFFIX_LIST", "")
 
-# Whether nodes wait for a ring 0 for as long as it is away; else for so many seconds, then changes flow without it.
+# Whether nodes wait for ring 0 as long as it is away; else for this number of seconds, then changes flow without it.
 RING0_REQUIRED = envbool("PANEL_RING0_REQUIRED", False)
 RING0_PATIENCE = int(envstr("PANEL_RING0_PATIENCE", "60"))
-# A refusal that ends by itself sooner, such as while PowerDNS restarts, stops nobody; a push is tried again by then.
+# A refusal that ends sooner, such as while PowerDNS restarts, stops no rollout; a push is tried again by then.
 REFUSAL_PATIENCE = int(envstr("PANEL_REFUSAL_PATIENCE", "15"))
 
 # How many requests a token may make in a minute, unless the token says otherwise.
@@ -74,17 +74,17 @@ TEAM_QUOTAS = envquotas(
     "PANEL_TEAM_QUOTAS", "zones=5000,rrsets=100000,operations=20000,drafts=500,tokens=500,imports=20,bytes=10G"
 )
 
-# Webhooks go to public addresses over https; besides, to these networks, and with OUTBOUND_HTTP over http too.
+# Webhooks go to public addresses over https, and to these networks; with OUTBOUND_HTTP over http too.
 OUTBOUND_NETWORKS = envnetworks("PANEL_OUTBOUND_NETWORKS", "")
 OUTBOUND_HTTP = envbool("PANEL_OUTBOUND_HTTP", False)
-# Imports and comparisons of people, and questions to parents, go to public addresses; besides, to these networks.
+# Imports and comparisons of people, and questions to parents, go to public addresses and to these networks.
 SOURCE_NETWORKS = envnetworks("PANEL_SOURCE_NETWORKS", "")
-# OpenID Connect providers are asked at public addresses over https; besides, in these networks.
+# OpenID Connect providers are asked at public addresses over https, and in these networks.
 OIDC_NETWORKS = envnetworks("PANEL_OIDC_NETWORKS", "")
-# The audit log is sent to public addresses; besides, into these networks.
+# The audit log is sent to public addresses, and into these networks.
 EVIDENCE_NETWORKS = envnetworks("PANEL_EVIDENCE_NETWORKS", "")
 
-# Secondaries have public addresses; besides, addresses in these networks.
+# Secondaries have public addresses, or addresses in these networks.
 SECONDARY_NETWORKS = envnetworks("PANEL_SECONDARY_NETWORKS", "")
 
 # Prometheus may ask /metrics from these networks without a token.
@@ -183,7 +183,7 @@ TEMPLATES = [
 
 
 def _database(conninfo: str) -> dict[str, Any]:
-    """Django's database settings from a libpq connection string or URL."""
+    """Return Django's database settings for a libpq connection string or URL."""
     parts = conninfo_to_dict(conninfo)
     # PostgreSQL compiles (jit) a statement whose estimated cost is above a bound. For the many tables with few rows its
     # estimates are far too high: one read of the nodes took 0.47 s, and an edit until all nodes answered took 2 s in
@@ -208,7 +208,7 @@ STATEMENT_SECONDS = envseconds(
     "PANEL_STATEMENT_SECONDS",
     # Pages and reads of both APIs, without their searches: a browser's patience.
     "read=30,"
-    # Searches and filters: whoever typed it waits, and something longer is found sooner.
+    # Searches and filters: a person waits for it, and a longer text is found sooner.
     "search=5,"
     # Requests that change something: publishing 200,000 records, and waiting for others who do.
     "write=600,"
@@ -221,8 +221,8 @@ STATEMENT_SECONDS = envseconds(
     # Every other process, such as commands: migrations, restores and audits take as long as the data are large.
     "command=0",
 )
-# How long PostgreSQL may say nothing at all, in seconds, by what the process is; 0: for as long as it wants. A server
-# that is at work, or lets a statement wait for a lock, answers a new connection meanwhile. See `database.silence`.
+# How long PostgreSQL may be completely silent, in seconds, by kind of process; 0: without limit. A server that works,
+# or lets a statement wait for a lock, answers a new connection at the same time. See `database.silence`.
 SILENCE_SECONDS = envseconds(
     "PANEL_SILENCE_SECONDS",
     # Web processes: people and load balancers wait, and a thread that waits serves no other request.
@@ -245,7 +245,7 @@ CACHES = {
     "default": {
         "BACKEND": "django.core.cache.backends.db.DatabaseCache",
         "LOCATION": "accounts_limits",
-        # Beyond so many, a third is deleted, expired or not: whoever tries many names must not reset a count of others.
+        # Beyond this number, a third is deleted, expired or not: trying many names must not reset a count of others.
         "OPTIONS": {"MAX_ENTRIES": 100_000},
     }
 }
@@ -285,7 +285,7 @@ CELERY_TASK_ROUTES = {
     "dnspanel.transfer.tasks.forget_old_files": {"queue": "system"},
     "dnspanel.transfer.tasks.keep_addresses": {"queue": "system"},
     "dnspanel.transfer.tasks.drive_transfers": {"queue": "push"},
-    # Somebody asked for it, and nobody asks again.
+    # A person asked for it, and no one asks again.
     "dnspanel.fleet.tasks.check_node": {"queue": "system"},
     "dnspanel.fleet.tasks.bootstrap_node": {"queue": "bootstrap"},
     "dnspanel.publish.*": {"queue": "publish"},
@@ -338,7 +338,9 @@ SPECTACULAR_SETTINGS = {
 
 
 def _segments_storage() -> dict[str, Any]:
-    """A directory, or a bucket of an S3-compatible service where PANEL_SEGMENTS_S3_BUCKET names one."""
+    """Return the storage of segments: a bucket of an S3-compatible service if PANEL_SEGMENTS_S3_BUCKET is set, or a
+    directory.
+    """
     bucket = envstr("PANEL_SEGMENTS_S3_BUCKET", "")
     if not bucket:
         location = {"location": str(VAR_DIR / "segments")}
@@ -391,8 +393,8 @@ ACCOUNT_SIGNUP_FIELDS = ["username*", "email*", "password1*", "password2*"]
 ACCOUNT_EMAIL_VERIFICATION = "none"
 ACCOUNT_ADAPTER = "dnspanel.accounts.sign_in.adapter.PanelAccountAdapter"
 ACCOUNT_SESSION_REMEMBER = None
-# Wrong passwords: from one address, and by `sign_ins.tries_key`, whose window is how long somebody waits at most.
-# And how often one address, maybe of an office, goes to a provider and comes back, which makes sessions and entries.
+# Wrong passwords: from one address, and by `sign_ins.tries_key`, whose window is the longest wait of a person. And
+# how often one address, maybe of an office, goes to a provider and comes back, which makes sessions and entries.
 ACCOUNT_RATE_LIMITS = {"login_failed": "10/m/ip,5/300s/key", "oidc": "300/m/ip"}
 SOCIALACCOUNT_ADAPTER = "dnspanel.accounts.providers.oidc.adapter.PanelSocialAccountAdapter"
 
@@ -405,7 +407,7 @@ MFA_ALLOW_UNVERIFIED_EMAIL = True
 MFA_REAUTHENTICATION_REQUIRED = False
 MFA_RECOVERY_CODES_SHOW_ONCE = True
 MFA_SUPPORTED_TYPES = ["totp", "recovery_codes", "webauthn"]
-MFA_TOTP_TOLERANCE = 1  # steps of 30 seconds by which clocks may differ
+MFA_TOTP_TOLERANCE = 1  # allowed clock difference, in steps of 30 seconds
 
 # Mail: alerts go through this server; without one they go by webhook only.
 MAIL_TLS = envstr("PANEL_MAIL_TLS", "starttls")  # starttls, tls or no
@@ -421,7 +423,7 @@ EMAIL_BACKEND = f"django.core.mail.backends.{'smtp' if EMAIL_HOST else 'console'
 SESSION_ENGINE = "dnspanel.accounts.sessions.session_store"
 SESSION_COOKIE_SECURE = CSRF_COOKIE_SECURE = BEHIND_TLS
 SESSION_COOKIE_HTTPONLY = True
-# A session in which nobody did anything for so long ends; open pages that ask for their live parts do not count.
+# A session without activity ends after this time; open pages that refresh their live parts do not count.
 SESSION_IDLE_MINUTES = int(envstr("PANEL_SESSION_IDLE_MINUTES", "480"))
 SESSION_COOKIE_SAMESITE = CSRF_COOKIE_SAMESITE = "Lax"
 SECURE_CONTENT_TYPE_NOSNIFF = True
@@ -447,7 +449,7 @@ CONTENT_SECURITY_POLICY = {
 }
 
 LANGUAGE_CODE = "en"
-# Of mails to nobody in particular, and to people who chose none.
+# For mails without a single recipient, and for people without a choice.
 DEFAULT_LANGUAGE = envstr("PANEL_LANGUAGE", "en")
 if DEFAULT_LANGUAGE not in LANGUAGE_CODES:
     raise ImproperlyConfigured(f"PANEL_LANGUAGE must be one of {', '.join(sorted(LANGUAGE_CODES))}.")
@@ -476,5 +478,5 @@ LOGGING = {
     },
 }
 
-# What the environment sets, by name: the page of settings says so, and lets nobody change it there.
+# The settings from the environment, by name: the settings page shows that they cannot be changed there.
 FIXED_BY_ENVIRONMENT = frozenset(name.removesuffix("_FILE") for name in os.environ if name.startswith("PANEL_"))

@@ -1,8 +1,7 @@
-"""Suffixes that nobody may hold as a zone, in the rules of the Public Suffix List (https://publicsuffix.org).
+"""Suffixes that must not be zones, in the rules of the Public Suffix List (https://publicsuffix.org).
 
-Who holds `com.` answers for everybody below it. A rule is a name (`co.uk`), a
-name below which every first label counts (`*.ck`), or an exception of such a
-rule (`!www.ck`); a line that begins with `//` is a remark.
+The holder of `com.` would answer for every name below it. A rule is a name (`co.uk`), a name below which every first
+label counts (`*.ck`), or an exception of such a rule (`!www.ck`). A line that begins with `//` is a comment.
 """
 
 from collections.abc import Iterable
@@ -17,7 +16,7 @@ from replication.errors import BadName
 
 @dataclass(frozen=True, slots=True)
 class Suffixes:
-    """Canonical names that nobody may hold: exactly these, all directly below these, except these."""
+    """Canonical names that must not be zones: exactly these, all directly below these, except these."""
 
     exact: frozenset[str]
     parents: frozenset[str]
@@ -31,18 +30,18 @@ class Suffixes:
 
 @lru_cache(maxsize=4)
 def read_suffixes(rules: tuple[str, ...], path: str) -> Suffixes:
-    """The suffixes of these rules and of the list in this file (or none), which is read once.
+    """Return the suffixes of these rules and of the list in this file (if any), which is read once.
 
-    Raises BadName for a rule that is none, and OSError or UnicodeError for a file that cannot be read.
+    Raise BadName for an invalid rule, and OSError or UnicodeError for an unreadable file.
     """
     listed = Path(path).read_text(encoding="utf-8").splitlines() if path else []
     return parse_suffixes([*listed, *rules])
 
 
 def parse_suffixes(rules: Iterable[str]) -> Suffixes:
-    """The suffixes that these rules name, whatever order they stand in; raises BadName for what is none.
+    """Parse the rules, in any order. Raise BadName for an invalid rule.
 
-    As the list has it, a rule ends at the first space. `.` is the root, which the list itself does not know.
+    As in the list, a rule ends at the first space. `.` is the root, which the list itself does not have.
     """
     exact, parents, exceptions = set(), set(), set()
     for line in rules:

@@ -1,8 +1,8 @@
 """Columns for texts that workers and requests store, and that pages show later to readers of other languages.
 
-What is stored is in no language (`replication.texts.format_text`), what is read is in that of whoever reads it. Strings
-that are no `Text`, such as what was stored before there were any, stay as they are. The columns are those of Django's
-own fields, so none of them needs a migration. Statements in SQL write `format_text` and read `parse_text` themselves.
+A stored text has no language (`replication.texts.format_text`); it is read in the reader's language. Strings that are
+not `Text`, such as values stored before `Text` existed, do not change. The columns are those of Django's own fields, so
+none of them needs a migration. Statements in SQL write `format_text` and read `parse_text` themselves.
 """
 
 from collections.abc import Callable
@@ -43,7 +43,7 @@ class MessagesField(models.JSONField):
 
 
 class EnglishField(models.JSONField):
-    """JSON for programs and for the record: texts in it are stored in English, whoever the request was for."""
+    """JSON for programs and for the record: its texts are stored in English, whatever the language of the request."""
 
     def deconstruct(self) -> Any:
         name, _, args, kwargs = super().deconstruct()
@@ -54,7 +54,7 @@ class EnglishField(models.JSONField):
 
 
 def _changed(value: Any, change: Callable[[str], str]) -> Any:
-    """The same with every string changed. As deep as what our own code builds."""
+    """Return the value with every string changed, as deep as the values that our own code builds."""
     if isinstance(value, str):
         return change(value)
     if isinstance(value, dict):

@@ -1,10 +1,10 @@
-"""Texts that people read, in the language of the person whom a request, or a mail, is for.
+"""Texts that people read, in the language of the reader of a page or mail.
 
-`gettext` and `ngettext` answer at once: for what is made while somebody waits for it. `gettext_lazy` answers each time
-that its text is shown: for what is made when a module is read, such as labels of forms; `format_lazy` puts values into
-one of these. All of them make a `Text`, which can be stored and told to each reader in theirs: `replication.texts`
-says how, `text_fields` stores it.
-Outside of a page the language is English: APIs, the command line, logs, the audit log and tasks of workers.
+`gettext` and `ngettext` return the text at once, for a waiting reader. `gettext_lazy` translates each time that its
+text is shown, for texts made when a module is imported, such as labels of forms. `format_lazy` puts values into such a
+text. All of them make a `Text`, which can be stored and shown to each reader in their language: `replication.texts`
+explains how, `text_fields` stores it. Outside of a page the language is English: APIs, the command line, logs, the
+audit log and tasks of workers.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -49,7 +49,7 @@ format_lazy = cast(Callable[..., str], text.format_lazy)
 
 
 def listed(parts: Sequence[object]) -> str:
-    """One or more things as a sentence lists them: `a, b and c`."""
+    """Return one or more things as a list in a sentence: `a, b and c`."""
     if len(parts) == 1:
         return joined("", parts)
     return gettext("{first} and {last}").format(first=joined(", ", parts[:-1]), last=parts[-1])
@@ -57,18 +57,18 @@ def listed(parts: Sequence[object]) -> str:
 
 @contextmanager
 def speaking(language: str) -> Iterator[None]:
-    """Texts are in this language meanwhile, by its code: those that are made, and those that are read."""
+    """Set the language of texts within the block, by its code: for texts that are made, and texts that are read."""
     with translation.override(language):
         yield
 
 
 def _of_this_moment() -> texts.Translate:
-    # While settings are read, nobody waits but whoever starts a process; and English has no catalog to look into.
+    # While settings are read, only the starter of a process waits; and English has no catalog to search.
     return texts.english_form if not apps.ready or translation.get_language() == "en" else _from_catalogs
 
 
 def _from_catalogs(english: str, plural: str, number: int) -> str:
-    # A message that has a plural elsewhere stands in catalogs with it alone: `gettext` of Python 3.11 does not see it.
+    # Catalogs hold a message with a plural elsewhere only in that form: `gettext` of Python 3.11 does not find it.
     if plural or (found := translation.gettext(english)) == english:
         found = translation.ngettext(english, plural or english, number if plural else 1)
     return found

@@ -6,7 +6,7 @@ from zoneinfo import ZoneInfo, ZoneInfoNotFoundError, available_timezones
 from dnspanel.texts import gettext
 
 UTC_NAME = "UTC"
-# Old names, and files that are rules rather than places: nobody looks for them.
+# Old names, and files that are rules rather than places: people do not search for them.
 _NOT_OFFERED = ("Etc/", "SystemV/", "US/", "posix/", "right/")
 
 
@@ -15,7 +15,7 @@ class UnknownTimeZone(Exception):
 
 
 def time_zone_named(name: str) -> ZoneInfo:
-    """The time zone of this name; raises UnknownTimeZone."""
+    """Return the time zone of this name. Raise UnknownTimeZone."""
     try:
         return ZoneInfo(name)
     except (ZoneInfoNotFoundError, ValueError, OSError) as exc:
@@ -24,6 +24,6 @@ def time_zone_named(name: str) -> ZoneInfo:
 
 @lru_cache(maxsize=1)
 def offered_names() -> tuple[str, ...]:
-    """UTC, and the names of places (`Europe/Berlin`) in the order of the alphabet."""
+    """Return UTC, and the names of places (`Europe/Berlin`) in alphabetical order."""
     places = {name for name in available_timezones() if "/" in name and not name.startswith(_NOT_OFFERED)}
     return (UTC_NAME, *sorted(places))

@@ -24,7 +24,7 @@ logger = logging.getLogger(__name__)
 instead: "Callable[[Task[..., Any], tuple[Any, ...], float], bool] | None" = None
 
 _by_thread = False
-_due: set[str] = set()  # names of tasks for which the thread has a message to send
+_due: set[str] = set()  # names of tasks that the thread must send a message for
 
 
 def wake(task: "Task[..., Any]", *args: int | list[int], lifetime: float = LIFETIME, countdown: float = 0) -> bool:
@@ -50,9 +50,10 @@ def wake_each(task: "Task[..., Any]", ids: Iterable[int], *, countdown: float = 
 
 
 def answer_before_waking() -> None:
-    """From now on `wake_soon` leaves it to a thread of this process, which a process that serves people wants.
+    """Make `wake_soon` use a thread of this process, so that people do not wait for the broker.
 
-    Of an edit by API the message to the broker was a sixth of the time until the answer, and a dead broker two seconds.
+    For an edit by API the message to the broker was a sixth of the time until the answer, and a dead broker two
+    seconds.
     """
     global _by_thread
     _by_thread = True
@@ -71,14 +72,14 @@ def wake_soon(task: "Task[..., Any]") -> None:
 
 
 def _wake_now(task: "Task[..., Any]") -> None:
-    _due.discard(task.name)  # before: whoever commits from now on needs another message
+    _due.discard(task.name)  # before: commits from now on need another message
     try:
         wake(task)
-    except Exception:  # nobody asks for what came of it
+    except Exception:  # no one asks for its result
         logger.exception("cannot wake a worker for %s", task.name)
 
 
 @cache
 def _thread() -> ThreadPoolExecutor:
-    """Made where it is used first: processes that are forked afterwards have no thread of their parent's."""
+    """Create the thread at first use: processes that are forked afterwards have no thread of their parent."""
     return ThreadPoolExecutor(1, thread_name_prefix="wake")

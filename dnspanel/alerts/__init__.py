@@ -1,1 +1,1 @@
-"""Alerts: what is wrong with the fleet or the panel, in words, told to people by mail and webhook."""
+"""Alerts: problems of the fleet and the panel, sent to people by mail and webhook."""

@@ -4,7 +4,7 @@ from django.apps import AppConfig
 
 
 class AlertsConfig(AppConfig):
-    """What is wrong, and who gets a message of it."""
+    """The app of alerts and their recipients."""
 
     name = "dnspanel.alerts"
     label = "alerts"

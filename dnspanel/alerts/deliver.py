@@ -1,7 +1,7 @@
-"""Tells people: what waits for a route goes out as one message, and again until somebody took it. Verbs.
+"""Sends alerts: the waiting messages of a route go out as one message, again until it is accepted. Verbs.
 
-At least once: an attempt is recorded after it was made. Whoever is killed in between sends the same again, under the
-same id.
+At least once: an attempt is recorded after it was made. A worker that is killed in between sends the same again, under
+the same id.
 """
 
 import hashlib
@@ -34,7 +34,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """What an attempt came to; `error` is empty if somebody took the message."""
+    """The outcome of an attempt. `error` is empty if the message was accepted."""
 
     error: str = ""
     status: int | None = None
@@ -43,25 +43,25 @@ class Outcome:
 
 
 def routes_with_due(*, now: datetime) -> list[int]:
-    """The routes that have something to send now."""
+    """Return the ids of routes that have something to send now."""
     due = Message.objects.filter(sent_at=None, failed_at=None, due_at__lte=now)
     due = due.filter(Q(route__active=True) | Q(alert=None))
     return list(due.order_by().values_list("route", flat=True).distinct())
 
 
 def deliver_all(*, route_id: int, clock: Callable[[], datetime]) -> None:
-    """What is due for this route was sent, unless somebody else is at it."""
+    """Send everything that is due for this route, unless another worker does."""
     with locked(Lock.ROUTE, route_id) as mine:
         while mine and deliver_next(route_id=route_id, clock=clock):
             pass
 
 
 def deliver_next(*, route_id: int, clock: Callable[[], datetime], send: Post = post, mail: Mail = send_mail) -> bool:
-    """What this route has to hear was sent as one message and recorded; False when nothing is due.
+    """Send what is due for this route as one message, and record it. Return False if nothing is due.
 
-    1. Once one message is due, all go that are about to be, or that failed before: a hundred alerts are one mail.
-    2. Sent outside of any transaction.
-    3. The outcome is recorded. A crash before this line repeats the attempt.
+    1. Once one message is due, include all that are due soon or that failed before: a hundred alerts are one mail.
+    2. Send, outside of any transaction.
+    3. Record the outcome. After a crash before this step the attempt is repeated.
     """
     now = clock()
     route = Route.objects.filter(pk=route_id).first()
@@ -74,7 +74,10 @@ def deliver_next(*, route_id: int, clock: Callable[[], datetime], send: Post = p
 
 
 def record_outcome(*, route: Route, group: Sequence[Message], outcome: Outcome, now: datetime) -> None:
-    """These messages were taken, wait for their next attempt, or are given up. Others' records stay as they are."""
+    """Record the outcome: the messages were accepted, wait for their next attempt, or are given up.
+
+    Change no others.
+    """
     attempts = max(message.attempts for message in group) + 1
     given_up = bool(outcome.error) and (attempts >= MOST_ATTEMPTS or _is_test(group))
     answer = {"status": outcome.status, "answer": outcome.answer, "error": outcome.error, "ms": outcome.ms}
@@ -120,7 +123,7 @@ def tell_at_once(
 
 
 def _due_together(route: Route, now: datetime) -> list[Message]:
-    """All that goes out now, oldest first; a test goes alone."""
+    """Return the messages that go out now, oldest first. A test goes alone."""
     waiting = route.messages.filter(sent_at=None, failed_at=None)
     if test := waiting.filter(alert=None, due_at__lte=now).order_by("pk").first():
         return [test]
@@ -153,8 +156,8 @@ def _post(route: Route, group: Sequence[Message], now: datetime, send: Post) -> 
 
 
 def _message_id(group: Sequence[Message]) -> str:
-    """The same for every attempt at the same messages, so that a receiver knows what it has got already."""
-    # Told again because it grew worse: another message under another id.
+    """Return the same id for every attempt at the same messages, so that a receiver can detect repeats."""
+    # An alert that became worse is another message under another id.
     named = ",".join(f"{message.pk}.{message.alert.severity if message.alert else ''}" for message in group)
     return f"alert_{hashlib.sha256(named.encode()).hexdigest()[:32]}"
 

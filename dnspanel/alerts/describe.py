@@ -9,14 +9,14 @@ from dnspanel.conditions import Severity
 from dnspanel.texts import gettext, ngettext, spoken
 from dnspanel.webhooks.payload import moment
 
-# A mail names so many; the page has them all.
+# A mail names at most this number; the page has them all.
 MOST_NAMED = 50
 _SUBJECT_START = "[dnspanel] "
 _LONGEST_SUBJECT = 120
 
 
 def subject_of(messages: Sequence[Message]) -> str:
-    """One line: what it is, or how much."""
+    """Return the subject: the alert, or the number of alerts."""
     wrong, over = _split(messages)
     if not wrong and not over:
         return _SUBJECT_START + gettext("A test message")
@@ -38,7 +38,7 @@ def subject_of(messages: Sequence[Message]) -> str:
 
 
 def text_of(messages: Sequence[Message], *, panel_url: str) -> str:
-    """The body of a mail: what is wrong, the worst first, then what is over."""
+    """Return the body of a mail: current problems, the worst first, then ended ones."""
     wrong, over = _split(messages)
     if not wrong and not over:
         request = gettext("This is a test of a route for alerts, asked for on {url}").format(url=f"{panel_url}/alerts/")
@@ -55,7 +55,7 @@ def text_of(messages: Sequence[Message], *, panel_url: str) -> str:
 
 
 def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
-    """The body of a webhook, in the form of Standard Webhooks."""
+    """Return the body of a webhook, in the form of Standard Webhooks."""
     wrong, over = _split(messages)
     kind = "alerts" if wrong or over else "test"
     data = {"raised": [_alert_json(message) for message in wrong], "over": [_alert_json(message) for message in over]}
@@ -64,7 +64,7 @@ def payload_of(messages: Sequence[Message], *, now: datetime) -> bytes:
 
 
 def _split(messages: Sequence[Message]) -> tuple[list[Message], list[Message]]:
-    """What went wrong, the worst first, and what is over. What is both, only once: it is over."""
+    """Return current problems, the worst first, and ended ones. A problem in both lists is only ended."""
     ended = {message.alert_id for message in messages if message.is_over}
     told = [message for message in messages if message.alert is not None]
     wrong = [message for message in told if message.alert_id not in ended]

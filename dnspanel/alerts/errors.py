@@ -10,7 +10,7 @@ from dnspanel.texts import gettext
 
 
 class AlertError(Exception):
-    """Something about alerts that a person can read and mend."""
+    """The base of errors about alerts. A person can read and fix each of them."""
 
 
 class RouteUnknown(AlertError):

@@ -29,14 +29,14 @@ class Alert(models.Model):
 
 
 class RouteKind(models.TextChoices):
-    """How somebody is told."""
+    """The ways to notify people."""
 
     MAIL = "mail", gettext_lazy("mail")
     WEBHOOK = "webhook", gettext_lazy("signed webhook")
 
 
 class Route(models.Model):
-    """Somebody who gets alerts, and when not: quiet hours let only what is critical through."""
+    """A recipient of alerts, and their quiet hours: during these only critical alerts are sent."""
 
     name = models.CharField(max_length=100, unique=True)
     kind = models.CharField(max_length=10, choices=RouteKind)

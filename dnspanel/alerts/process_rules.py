@@ -131,7 +131,7 @@ def is_failing(work: PeriodicNow, now: datetime) -> bool:
 
 
 def _of_names(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """One condition for each name without a process at work. `panel.collector` names the collector."""
+    """Yield a condition for each name without a working process. `panel.collector` reports the collector."""
     seen = {each.name for each in state.processes}
     expected = [*REQUIRED, *(name for name in (PROXY, UPDATE) if name in seen)] if seen else []
     for name in expected:
@@ -159,7 +159,7 @@ def _silent_since(name: str, state: ProcessesNow, now: datetime) -> datetime | N
 
 
 def _of_lost(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """A process that ended without a goodbye, or hangs, while others of its name are at work."""
+    """Yield a condition for a process that ended unexpectedly, or hangs, while others of its name work."""
     for each in state.processes:
         others = len(state.living(each.name, now))
         if not each.is_silent(now, state.watched_since) or not others or now - each.at > REMEMBERED_FOR:
@@ -184,7 +184,8 @@ def _of_long_tasks(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 
 
 def _of_queue(queue: str, state: ProcessesNow, now: datetime) -> Condition | None:
-    """Name a queue whose workers do not answer the roll call: they hang, or all their places are busy for too long."""
+    """Report a queue whose workers do not answer the roll call: they hang, or all their places are busy for too long.
+    """
     workers = state.living(queue, now)
     since = max(
         filter(
@@ -241,7 +242,7 @@ def _of_failing(periodic: list[PeriodicNow], now: datetime) -> Iterator[Conditio
 
 
 def _of_overdue(periodic: list[PeriodicNow], state: ProcessesNow, now: datetime) -> Iterator[Condition]:
-    """One condition for all work that is overdue; what fails is named by that."""
+    """Yield one condition for all overdue work. Failing work has its own condition."""
     late = [w for w in periodic if is_overdue(w, now, state.watched_since) and not is_failing(w, now)]
     if not late:
         return

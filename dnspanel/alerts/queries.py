@@ -43,7 +43,7 @@ class RouteRow:
 
 
 def alert_summary() -> AlertSummary:
-    """The open alerts in two numbers; one small query, for every page."""
+    """Count the open and the critical alerts; one small query, for every page."""
     found = Alert.objects.filter(over_at=None).aggregate(
         open=Count("pk"), critical=Count("pk", filter=Q(severity=Severity.CRITICAL))
     )
@@ -51,19 +51,19 @@ def alert_summary() -> AlertSummary:
 
 
 def open_alerts() -> list[Alert]:
-    """What is wrong now, the critical first, then the oldest."""
+    """Return the open alerts, the critical first, then the oldest."""
     found = Alert.objects.filter(over_at=None).select_related("node").order_by("since", "pk")
     return sorted(found, key=lambda alert: alert.severity != Severity.CRITICAL)
 
 
 def past_alerts(*, before: int | None, limit: int) -> list[Alert]:
-    """What is over, the newest first; `before` is the id of the last one on the page before."""
+    """Return ended alerts, the newest first. `before` is the id of the last one on the page before."""
     found = Alert.objects.exclude(over_at=None).select_related("node").order_by("-pk")
     return list((found if before is None else found.filter(pk__lt=before))[:limit])
 
 
 def route_rows() -> list[RouteRow]:
-    """Every route by name, in two queries."""
+    """Return every route by name, in two queries."""
     waiting = Q(messages__sent_at=None, messages__failed_at=None, messages__pk__isnull=False)
     routes = list(Route.objects.annotate(waiting=Count("messages", filter=waiting)).order_by("name"))
     tried = Message.objects.filter(attempts__gt=0).order_by("route", "-pk").distinct("route")
@@ -72,7 +72,7 @@ def route_rows() -> list[RouteRow]:
 
 
 def route_by_id(route_id: int) -> Route:
-    """Raises RouteUnknown."""
+    """Return the route with this id. Raise RouteUnknown."""
     route = Route.objects.filter(pk=route_id).first()
     if route is None:
         raise RouteUnknown
@@ -80,5 +80,5 @@ def route_by_id(route_id: int) -> Route:
 
 
 def messages_of(route: Route, *, limit: int) -> list[Message]:
-    """The messages of this route, sent and waiting, the newest first."""
+    """Return the messages of this route, sent and waiting, the newest first."""
     return list(route.messages.select_related("alert").order_by("-pk")[:limit])

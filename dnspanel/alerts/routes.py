@@ -25,7 +25,7 @@ from dnspanel.webhooks.sign import new_secret
 
 @dataclass(frozen=True, slots=True)
 class RouteTerms:
-    """Who gets alerts, how, which ones, and when not."""
+    """The terms of a route: recipient, kind, alerts, and quiet hours."""
 
     name: str
     kind: str
@@ -45,7 +45,7 @@ class NewRoute:
 
 
 def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> NewRoute:
-    """The route gets everything that goes wrong from now on. Raise RouteRefused with the fields at fault."""
+    """Create a route for all alerts from now on. Raise RouteRefused with the fields at fault."""
     _refuse_bad_terms(terms, resolve)
     secret = new_secret() if terms.kind == RouteKind.WEBHOOK else ""
     try:
@@ -60,7 +60,7 @@ def create_route(*, terms: RouteTerms, by: Author, now: datetime, resolve: Resol
 
 
 def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, resolve: Resolve | None = None) -> None:
-    """These terms hold from now on; its kind stays what it is. Raises as `create_route` does, and RouteUnknown."""
+    """Change the route's terms, except its kind. Raise the errors of `create_route`, and RouteUnknown."""
     if terms.kind != route.kind:
         raise RouteRefused({"kind": [gettext("Make a new route for another way of being told.")]})
     _refuse_bad_terms(terms, resolve, address_checked=terms.address == route.address)
@@ -83,7 +83,7 @@ def change_route(*, route: Route, terms: RouteTerms, by: Author, now: datetime, 
 
 
 def switch_route(*, route: Route, active: bool, by: Author, now: datetime) -> None:
-    """The route is on or off. What waited for one that is switched off is never sent."""
+    """Switch the route on or off. Switching it off deletes its waiting messages."""
     with transaction.atomic():
         if not Route.objects.filter(pk=route.pk).exclude(active=active).update(active=active):
             return
@@ -93,7 +93,7 @@ def switch_route(*, route: Route, active: bool, by: Author, now: datetime) -> No
 
 
 def rotate_secret(*, route: Route, by: Author, now: datetime) -> str:
-    """A new secret signs from now on, and is returned this once. Raises RouteRefused for mail."""
+    """Replace the secret that signs messages. Return the new one, once. Raise RouteRefused for mail."""
     if route.kind != RouteKind.WEBHOOK:
         raise RouteRefused({"kind": [gettext("Mail is not signed.")]})
     secret = new_secret()
@@ -106,14 +106,14 @@ def rotate_secret(*, route: Route, by: Author, now: datetime) -> str:
 
 
 def delete_route(*, route: Route, by: Author, now: datetime) -> None:
-    """The route and the record of what it was sent are gone. Idempotent."""
+    """Delete the route and the record of its messages. Idempotent."""
     with transaction.atomic():
         if Route.objects.filter(pk=route.pk).delete()[0]:
             audit.record(action="route.delete", by=by, now=now, target=route.name)
 
 
 def send_test(*, route: Route, by: Author, now: datetime) -> Message:
-    """A test message waits to be sent, at any hour and also by a route that is off; it says what came of it."""
+    """Queue a test message, at any hour and also for a route that is off. The message records its outcome."""
     with transaction.atomic():
         message = Message.objects.create(route=_locked(route), alert=None, due_at=now)
         audit.record(action="route.test", by=by, now=now, target=route.name)
@@ -140,7 +140,7 @@ def _refuse_bad_terms(terms: RouteTerms, resolve: Resolve | None, *, address_che
 
 
 def _fault_of_address(terms: RouteTerms, resolve: Resolve | None) -> str:
-    """Why nothing can be sent there; empty if it can."""
+    """Return why nothing can be sent there, or ""."""
     try:
         if terms.kind == RouteKind.MAIL:
             validate_email(terms.address)
@@ -166,7 +166,7 @@ def _columns(terms: RouteTerms) -> dict[str, object]:
 
 
 def _told(columns: Mapping[str, object]) -> dict[str, object]:
-    """The values as the audit log tells them: of a URL the host alone, since its path may be the password."""
+    """Return the values for the audit log: of a URL only the host, since its path may be the password."""
     found = {name: value.isoformat("minutes") if isinstance(value, time) else value for name, value in columns.items()}
     if "address" in found and "://" in str(found["address"]):
         found["address"] = urlsplit(str(found["address"])).hostname or ""
@@ -174,7 +174,7 @@ def _told(columns: Mapping[str, object]) -> dict[str, object]:
 
 
 def _locked(route: Route) -> Route:
-    """The route as it is by now, until the transaction ends. Raises RouteUnknown when it was deleted."""
+    """Lock and return the current row of the route. Raise RouteUnknown if it was deleted."""
     current = Route.objects.select_for_update().filter(pk=route.pk).first()
     if current is None:
         raise RouteUnknown

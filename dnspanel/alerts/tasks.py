@@ -47,7 +47,7 @@ def tell_route(route_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def forget_old_alerts() -> str:
-    """What nobody asks for any more is gone."""
+    """Delete old alerts."""
     with while_postgresql_answers():
         return f"forgot alerts={watch.forget_old_alerts(now=timezone.now())}"
     return "PostgreSQL is away"

@@ -31,7 +31,7 @@ LOOK_EVERY = timedelta(seconds=5)
 BREAK = timedelta(seconds=20)
 # What comes and goes within this time is one alert, not many.
 OVER_AFTER = timedelta(seconds=60)
-# What goes wrong within this time is told in one message.
+# Alerts within this time go out in one message.
 GATHER = timedelta(seconds=10)
 KEPT = timedelta(days=90)
 MARK_EVERY, MARKS_KEPT = timedelta(hours=6), timedelta(days=7)
@@ -49,9 +49,9 @@ class Looked:
 
 
 def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
-    """Alerts and their messages agree with what is wrong just now. None if another process is checking, or just did.
+    """Update alerts and their messages from the current conditions. None if another process is checking, or just did.
 
-    `also` is what the caller knows to be wrong by itself.
+    `also` are conditions that the caller knows itself.
     """
     with locked(Lock.WATCH, 0) as mine:
         looked_at = heartbeats().get(WATCH)
@@ -75,13 +75,15 @@ def look(*, now: datetime, also: Sequence[Condition] = ()) -> Looked | None:
 
 
 def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
-    """Open alerts are those conditions, and what was among them less than OVER_AFTER ago. Idempotent.
+    """Raise, update and end alerts to match these conditions. A condition unseen for less than OVER_AFTER stays.
+    Idempotent.
 
-    1. What is new is raised, and every route that wants to know gets a message that waits.
-    2. What is known stays; if it has become critical, it is told again.
-    3. What has not been seen for OVER_AFTER is over; whoever was told of it is told that, too.
+    1. A new condition is raised: every route that wants it gets a waiting message.
+    2. A known condition stays. If it has become critical, it is sent again.
+    3. A condition that has not been seen for OVER_AFTER has ended. Routes that were notified of it are notified of its
+       end.
 
-    Webhooks that subscribed to alerts are told of each step.
+    Each step is also an event for webhooks that subscribed to alerts.
     """
     by_key = {condition.key: condition for condition in found}
     with transaction.atomic():
@@ -106,7 +108,7 @@ def keep(found: Sequence[Condition], *, now: datetime) -> Looked:
 
 
 def mark_disks(reading: Reading, *, now: datetime) -> None:
-    """A few times a day, how much is free on each node's disk is written down; old marks are gone."""
+    """Store the free space of each node's disk, a few times a day. Delete old marks."""
     free = {
         node.node_id: int(node.report.get("disk_free_bytes", 0))
         for node in reading.of(FleetInputs).nodes
@@ -121,7 +123,7 @@ def mark_disks(reading: Reading, *, now: datetime) -> None:
 
 
 def forget_old_alerts(*, now: datetime) -> int:
-    """Alerts that were over longer than KEPT ago are gone, with their messages; returns how many."""
+    """Delete alerts that ended longer than KEPT ago, with their messages. Return the number of alerts."""
     gone = Alert.objects.filter(over_at__lt=now - KEPT).delete()[1].get("alerts.Alert", 0)
     Message.objects.filter(alert=None, due_at__lt=now - KEPT).delete()
     return gone
@@ -143,7 +145,7 @@ def _raise(fresh: Iterable[Condition], now: datetime) -> list[Alert]:
 
 
 def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Alert]:
-    """Known alerts are up to date; return those that have become critical. They stay so until they are over."""
+    """Update known alerts. Return those that have become critical. They stay critical until they end."""
     alerts, worse = [], []
     for alert, condition in known:
         if condition.severity == Severity.CRITICAL and alert.severity != Severity.CRITICAL:
@@ -156,7 +158,7 @@ def _update(known: Iterable[tuple[Alert, Condition]], now: datetime) -> list[Ale
 
 
 def _tell(alerts: Sequence[Alert], now: datetime) -> None:
-    """Every route that wants to know of these has a message that waits; one that was sent already waits again."""
+    """Queue a message for every route that wants these alerts. A message that was sent already waits again."""
     told = {
         (message.route_id, message.alert_id): message
         for message in Message.objects.filter(alert__in=[alert.pk for alert in alerts], is_over=False)
@@ -176,7 +178,7 @@ def _tell(alerts: Sequence[Alert], now: datetime) -> None:
 
 
 def _told_of(alert: Alert) -> dict[str, object]:
-    """What webhooks are told of an alert."""
+    """Return an alert as webhooks receive it."""
     return {
         "id": alert.pk,
         "key": alert.key,
@@ -188,7 +190,7 @@ def _told_of(alert: Alert) -> dict[str, object]:
 
 
 def _end(gone: Sequence[Alert], now: datetime) -> None:
-    """These are over; every route with a message of them gets one that says so."""
+    """End these alerts. Every route with a message about them gets one about the end."""
     Alert.objects.filter(pk__in=[alert.pk for alert in gone]).update(over_at=now)
     by_id = {alert.pk: alert for alert in gone}
     begun = Message.objects.filter(alert__in=by_id, is_over=False, route__active=True).select_related("route")
@@ -200,6 +202,6 @@ def _end(gone: Sequence[Alert], now: datetime) -> None:
 
 
 def due_at(route: Route, alert: Alert, now: datetime) -> datetime:
-    """When a message of this alert is sent: soon, with what else comes; what can wait, after the quiet hours."""
+    """Return when a message of this alert is sent: soon, together with others, or after quiet hours if it can wait."""
     quiet = quiet_until(route.quiet_from, route.quiet_until, route.time_zone, now)
     return now + GATHER if quiet is None or alert.severity == Severity.CRITICAL else quiet

@@ -1,10 +1,10 @@
-"""The watch without a broker: looks and tells by itself, so that a dead Redis or worker does not silence alerts.
+"""The watch without a broker: it checks and sends alerts itself, so that a dead Redis or worker does not silence them.
 
-It runs inside the collector's process. Celery's beat looks too, so that a dead collector is noticed; whoever comes
-second finds the look taken.
+It runs inside the collector's process. Celery's beat checks too, so that a dead collector is noticed. The second of two
+checks at the same time does nothing.
 
-Alerts are rows, so none can be raised while PostgreSQL does not answer. That alone is told without it, to the routes
-as they were known before, and becomes an alert when PostgreSQL is back.
+Alerts are rows, so none can be raised while PostgreSQL does not answer. Only that alert is sent without it, to the
+routes known before. It becomes a row when PostgreSQL is back.
 """
 
 import logging
@@ -31,14 +31,14 @@ logger = logging.getLogger(__name__)
 
 
 class Watcher:
-    """Looks every few seconds until told to stop."""
+    """A loop that checks every few seconds until it is stopped."""
 
     def __init__(self) -> None:
         self._senders = ThreadPoolExecutor(_SENDERS, thread_name_prefix="tell")
         self._telling: dict[int, Future[None]] = {}
         self._routes: list[Route] = []
         self._away_since: datetime | None = None
-        self._knowing: set[int] = set()  # the routes that were told so
+        self._knowing: set[int] = set()  # the routes that were notified of it
 
     def run(self, stop: threading.Event) -> None:
         while not stop.wait(watch.LOOK_EVERY.total_seconds()):
@@ -47,7 +47,7 @@ class Watcher:
         connection.close()
 
     def step(self) -> None:
-        """One look, and a sender for every route that has something to tell and none yet."""
+        """Check once, and start a sender for every route that has something to send and none yet."""
         try:
             close_old_connections()
             outage = self._outage(timezone.now())

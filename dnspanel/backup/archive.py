@@ -74,7 +74,7 @@ def refuse_another_key(manifest: Manifest, own: Collection[str]) -> None:
 
 
 def digest_of(path: Path) -> tuple[int, str]:
-    """Size and SHA-256 of a file."""
+    """Return the size and SHA-256 of a file."""
     with path.open("rb") as file:
         digest = hashlib.file_digest(file, "sha256")
         return file.tell(), digest.hexdigest()

@@ -33,7 +33,7 @@ def read_backups(now: datetime, reading: Reading) -> BackupInputs:
 
 
 def backup_conditions(inputs: BackupInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """Yield a condition if the last backup is too old, or there is none."""
+    """Yield a condition if the last backup is too old, or none exists."""
     safe_at = inputs.backup_at or inputs.set_up_at
     if safe_at is not None and now - safe_at > BACKUP_AGE:
         message = (

@@ -12,8 +12,8 @@ import psycopg
 
 Connection = psycopg.Connection[tuple[Any, ...]]
 
-# Tables whose rows stay out of archives, and out of a restored panel: who has an archive must not be signed in by it,
-# use an invitation or enroll a node; and counts of a moment, answers for retries and messages taken are nothing later.
+# Tables whose rows stay out of archives, and out of a restored panel. A person with an archive must not sign in, use
+# an invitation or enroll a node by it. Momentary counts, answers for retries and accepted messages are useless later.
 LEFT_OUT = (
     "django_session",
     "accounts_session",
@@ -83,7 +83,7 @@ class Finding:
 
 
 def forget_left_out() -> str:
-    """SQL that empties these tables: archives of earlier releases have them in full, or lack some."""
+    """Return SQL that empties these tables: archives of earlier releases have them in full, or lack some."""
     tables = ", ".join(f"'{table}'" for table in LEFT_OUT)
     return (
         f"DO $$ DECLARE name text; BEGIN FOREACH name IN ARRAY ARRAY[{tables}] LOOP"

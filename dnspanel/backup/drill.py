@@ -31,7 +31,7 @@ from dnspanel.publish.reading.session import snapshot
 from dnspanel.texts import gettext
 from replication.codec.schema import schema_for
 
-# So many secrets that cannot be decrypted are named.
+# At most this number of secrets that cannot be decrypted is named.
 _MOST_NAMES = 5
 _SEGMENT_SCHEMAS = "SELECT DISTINCT schema FROM publish_segment WHERE epoch = %s ORDER BY schema"
 

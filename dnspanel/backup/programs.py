@@ -38,7 +38,7 @@ class Target:
         return self.parameters["dbname"]
 
     def named(self, name: str) -> "Target":
-        """Another database of the same server."""
+        """Return another database of the same server."""
         return Target({**self.parameters, "dbname": name})
 
     def environment(self) -> dict[str, str]:
@@ -86,7 +86,7 @@ def refuse_failure(program: str, returncode: int, stderr: bytes) -> None:
 
 
 def _path(program: str) -> str:
-    """Debian keeps the programs of a server beside it; elsewhere they are on the path."""
+    """Find the program. Debian has the programs of a server beside it; elsewhere they are on the path."""
     beside = sorted(_INSTALLED.glob(f"*/bin/{program}"), key=lambda path: int(path.parts[-3]))
     found = str(beside[-1]) if beside else shutil.which(program)
     if found is None:

@@ -1,17 +1,17 @@
-"""Django's backend for PostgreSQL, that may keep plans, and looks at a kept connection without asking the server.
+"""Django's backend for PostgreSQL. It can cache plans, and checks an idle connection without asking the server.
 
-In processes that `keep_plans`, what is prepared (`prepared_statements`) is planned without its parameters, so once for
-a connection. PostgreSQL would go on planning it with them wherever that looks cheaper, as of each array of one member
-(choose_custom_plan in its plancache.c): of an edit by API, planning was a third of what PostgreSQL computed. Workers do
-not keep plans: of a push it saves nothing that can be measured. The publisher has a connection of its own, that does
-(`publish.reading.session`).
+In processes that call `keep_plans`, a prepared statement (`prepared_statements`) is planned without its parameters, so
+only once for a connection. PostgreSQL would otherwise plan with the parameters wherever that looks cheaper, as for an
+array of one member (choose_custom_plan in its plancache.c): for an edit by API, planning was a third of PostgreSQL's
+computing time. Workers do not cache plans: for a push this saves nothing measurable. The publisher has its own
+connection, which does (`publish.reading.session`).
 
-Django asks `SELECT 1` in every request before anything else. A server that ends a connection, stops or dies says so:
-there is something to read on the socket then, and on a connection at rest there is nothing otherwise. What stands
-between may forget a connection that nobody used for minutes, and says nothing: after a pause the server is asked.
+Django asks `SELECT 1` first in every request. A server that ends a connection, stops or dies says so: then there are
+bytes to read on the socket, and on an idle connection there are none otherwise. A device in between may silently forget
+a connection that was unused for minutes: after a pause the server is asked.
 
-A server that hangs is given up (`database.silence`), and TCP gives up one that cannot be reached. Where the connection
-is lost while a commit is under way, it is unknown whether it was done: that error is a `CommitInDoubt`.
+A server that hangs is given up (`database.silence`), and TCP gives up one that cannot be reached. If the connection is
+lost during a commit, the outcome is unknown: that error is a `CommitInDoubt`.
 """
 
 import select
@@ -50,7 +50,7 @@ def open_with(defaults: Mapping[str, Any] | None) -> None:
 
 
 def keep_plans() -> None:
-    """Connections that this process makes from now on plan each prepared statement once, which a web process wants."""
+    """Make new connections of this process plan each prepared statement once, as a web process wants."""
     global _keeps_plans
     _keeps_plans = True
 
@@ -88,7 +88,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
         self.commits += begun
 
     def init_connection_state(self) -> None:
-        """A new connection is as Django wants it, and as `keep_plans` does."""
+        """Set up a new connection as Django and `keep_plans` ask."""
         super().init_connection_state()
         if _keeps_plans:
             self.connection.execute("SET plan_cache_mode = force_generic_plan")
@@ -96,7 +96,7 @@ class DatabaseWrapper(base.DatabaseWrapper):
                 self.connection.commit()
 
     def is_usable(self) -> bool:
-        """Whether statements can be sent on the connection; asks the server only if that is not certain."""
+        """Return True if statements can be sent on the connection. Ask the server only if that is not certain."""
         if silence.hangs():
             return False
         now = time.monotonic()
@@ -104,7 +104,9 @@ class DatabaseWrapper(base.DatabaseWrapper):
         return (is_fresh and self._is_at_rest()) or super().is_usable()
 
     def _is_at_rest(self) -> bool:
-        """Whether nothing is under way, and the server has said nothing since, not that it is gone either."""
+        """Return True if no statement is running and the server has sent nothing since, such as the end of the
+        connection.
+        """
         if self.connection is None or self.connection.closed:
             return False
         poll = select.poll()

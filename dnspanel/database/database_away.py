@@ -39,7 +39,7 @@ logger = logging.getLogger(__name__)
 
 
 def is_away(exc: BaseException | None) -> bool:
-    """Whether the error means that PostgreSQL is away, or was too busy, and not that something is wrong with us."""
+    """Return True if the error means that PostgreSQL is away or too busy, and that our statement is not at fault."""
     if isinstance(exc, TransactionManagementError):  # of a statement after the one that failed
         exc = exc.__cause__
     if isinstance(exc, OperationalError | psycopg.OperationalError):
@@ -66,7 +66,7 @@ def begin_read() -> None:
 
 
 def is_in_doubt(exc: BaseException) -> bool:
-    """Whether something may have been saved although the request failed: in this commit, or in one before."""
+    """Return True if the failed request may have saved something: in this commit, or in an earlier one."""
     before = getattr(_commits_before, "of_request", None)
     return isinstance(exc, CommitInDoubt) or (before is not None and _commits() > before)
 

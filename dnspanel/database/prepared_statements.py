@@ -1,12 +1,12 @@
-"""Statements that PostgreSQL plans once for each connection: those of which every edit needs several.
+"""Statements that PostgreSQL plans once for each connection: every edit needs several of them.
 
-Planning one with a few subqueries takes ten times as long as running it. Django binds parameters into the text of a
-statement, so that PostgreSQL meets each as a new one; here PostgreSQL binds them, and in web processes plans without
-them (`database.base`). Only for statements whose best plan is the same whatever the parameters are, and where the type
-of each parameter is clear from its place, or said. PostgreSQL takes an array that it does not see for one of ten
-members, and JSON for a hundred rows: where a table may be small and the next day is not, such a statement says by its
-form that it looks up one after the other (`find_zones`), since on a small table a plan that reads it from end to end is
-as good. What grows much at once is looked at by `zones.store.analyze_tables`, after which everything is planned anew.
+Planning a statement with a few subqueries takes ten times as long as running it. Django binds parameters into the text
+of a statement, so that PostgreSQL sees a new one each time. Here PostgreSQL binds them, and in web processes plans
+without them (`database.base`). This suits only statements whose best plan does not depend on the parameters, and whose
+parameter types are clear from their place, or given. PostgreSQL assumes that an unseen array has ten members, and JSON
+a hundred rows. A table may be small one day and large the next, and on a small table a plan that reads it from end to
+end is as good. Such a statement therefore has a form that looks rows up one by one (`find_zones`). Tables that grow
+much at once are analyzed by `zones.store.analyze_tables`; then everything is planned again.
 """
 
 from collections.abc import Iterator
@@ -19,7 +19,7 @@ from django.db import connection
 
 @contextmanager
 def prepared_cursor() -> Iterator[Any]:
-    """A cursor of Django's connection, in its transaction, that plans a statement anew only the first two times."""
+    """Open a cursor on Django's connection, in its transaction, that plans a statement only the first two times."""
     connection.close_if_health_check_failed()
     connection.ensure_connection()
     wrap = connection.make_debug_cursor if connection.queries_logged else connection.make_cursor

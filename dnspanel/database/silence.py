@@ -94,7 +94,7 @@ class Server:
         logger.warning("PostgreSQL hangs: requests and tasks that need it are given up until it answers")
 
     def _answers(self) -> bool:
-        """Whether the server says anything to a new connection; a refusal is an answer, too."""
+        """Return True if the server answers a new connection. A refusal is an answer, too."""
         seconds = max(2, round(self.suspect_after))
         try:
             psycopg.connect(**self._parameters() | {"connect_timeout": seconds}).close()
@@ -143,7 +143,7 @@ def limits_of_tcp(patience: float) -> dict[str, int]:
 
 
 def hangs() -> bool:
-    """Whether the server is known to hang, so that it is of no use to ask it."""
+    """Return True if the server is known to hang, so that asking it is useless."""
     return _server is not None and _server.hangs
 
 
@@ -169,7 +169,7 @@ class PatientConnection(psycopg.Connection[Any]):
     statement_seconds: float | None = None
 
     def wait(self, gen: Any, interval: float = _INTERVAL, timeout: float | None = None) -> Any:
-        """As psycopg's. Raises ServerHangs or StatementLost with the connection closed."""
+        """Wait as psycopg does. Raise ServerHangs or StatementLost, with the connection closed."""
         if _server is None:
             return super().wait(gen, interval, timeout)
         try:
@@ -208,7 +208,7 @@ def _listening(gen: Any, server: Server, limit: float) -> Generator[Any, Any, An
 
 
 def _forget_threads() -> None:
-    """In a process that was forked, no thread of its parent is there to ask, or holds the lock."""
+    """Start again in a forked process, which has no thread of its parent to ask, or to release the lock."""
     if _server is not None:
         begin(_server._parameters, patience=_server.patience, statement_seconds=_server.statement_seconds)
 

@@ -22,11 +22,11 @@ READ, SEARCH, WRITE = "read", "search", "write"
 WORKER, GATEWAY, COLLECTOR = "worker", "gateway", "collector"
 COMMAND = "command"  # a process that does not say what it is
 
-RETRY_AFTER = 10  # seconds, for who asks again after a statement that took too long
+RETRY_AFTER = 10  # seconds until the client may ask again, after a statement that took too long
 
 SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
 _process = COMMAND
-# The connections on which statements may take as long as those of writes. One that was opened anew is not among them.
+# The connections with the time limit of writes. A reopened connection is not among them.
 _raised: WeakSet[psycopg.Connection[Any]] = WeakSet()
 
 
@@ -54,9 +54,9 @@ def begin(kind: str) -> None:
 
 @contextmanager
 def searching() -> Iterator[None]:
-    """Within, a statement may take as long as one of a search. Raises SearchTooGeneral for one that takes longer.
+    """Allow statements within the block the time of a search. Raise SearchTooGeneral if one takes longer.
 
-    It is a transaction, and not within another one: the limit ends with it.
+    The block is a transaction, and must not be inside another one: the limit ends with it.
     """
     try:
         with transaction.atomic(durable=True):
@@ -76,19 +76,19 @@ def searching() -> Iterator[None]:
 
 
 def searching_for(search: object) -> Any:
-    """`searching` for a list that has something to look for; else nothing."""
+    """Use `searching` for a list with a search text, else nothing."""
     return searching() if search else nullcontext()
 
 
 def was_ended(exc: BaseException) -> bool:
-    """Whether this is the error of a statement that took too long, or was cancelled by a person."""
+    """Return True if this is the error of a statement that took too long, or was cancelled by a person."""
     return isinstance(exc, OperationalError) and isinstance(exc.__cause__, psycopg.errors.QueryCanceled)
 
 
 class StatementTimeMiddleware:
-    """Statements of a request that writes may take as long as those of writes.
+    """Middleware that allows statements of a writing request the time of writes.
 
-    A connection keeps its limit until a request wants the other one: who writes again and again pays nothing for it.
+    A connection keeps its limit until a request wants the other one, so repeated writes pay nothing for it.
     """
 
     def __init__(self, get_response: Callable[[Any], Any]) -> None:
@@ -96,14 +96,14 @@ class StatementTimeMiddleware:
 
     def __call__(self, request: Any) -> Any:
         if _process == READ:
-            # Whoever cannot reach the database now will hear of it from the view, which has an answer for it.
+            # If the database cannot be reached now, the view will fail too, and has an answer for it.
             with suppress(DatabaseError, InterfaceError):
                 _let_take(READ if request.method in SAFE_METHODS else WRITE)
         return self.get_response(request)
 
 
 def _let_take(kind: str) -> None:
-    """Statements on this thread's connection may take as long as those of reads, or of writes."""
+    """Set the time limit of statements on this thread's connection to that of reads, or of writes."""
     before = connection.connection
     if (before in _raised) is (kind == WRITE):
         return

@@ -1,4 +1,4 @@
-"""Where a destination is, and the headers it wants, as somebody types them. Pure."""
+"""The address of a destination, and the headers for it, as people type them. Pure."""
 
 from dataclasses import dataclass
 
@@ -39,7 +39,7 @@ class SyslogAddress:
 
 
 def parse_syslog_address(text: str) -> SyslogAddress:
-    """The host and port that somebody typed; without a port it is that of syslog over TLS. Raises ValueError."""
+    """Parse a typed host and port. The default port is that of syslog over TLS. Raise ValueError."""
     text = text.strip()
     if "/" in text:
         raise ValueError(gettext("Give a host and a port, such as logs.example:6514, without a scheme or a path."))
@@ -68,7 +68,7 @@ def parse_syslog_address(text: str) -> SyslogAddress:
 
 
 def parse_headers(text: str) -> dict[str, str]:
-    """Lines "Name: value" as a request's headers. Raises ValueError, without the values."""
+    """Parse lines "Name: value" as headers of a request. Raise ValueError, without the values."""
     if len(text) > LONGEST_HEADERS:
         raise ValueError(gettext("At most {longest_headers:,} characters.").format(longest_headers=LONGEST_HEADERS))
     found: dict[str, str] = {}
@@ -88,5 +88,5 @@ def parse_headers(text: str) -> dict[str, str]:
 
 
 def format_headers(headers: dict[str, str]) -> str:
-    """The headers as `parse_headers` reads them."""
+    """Format headers for `parse_headers`."""
     return "\n".join(f"{name}: {value}" for name, value in headers.items())

@@ -10,7 +10,7 @@ from dnspanel.evidence.health import DestinationHealth, destinations_health
 from dnspanel.texts import gettext, ngettext
 
 FAILS_FOR, CRITICAL = timedelta(minutes=5), timedelta(hours=1)
-# Who is sent the log from its beginning has old acts before it, and is no trouble while it takes some.
+# A destination that is sent the log from its beginning lacks old acts, but isn't behind while it accepts some.
 BEHIND_FOR = timedelta(minutes=10)
 REJECTED_FOR = timedelta(days=1)
 
@@ -34,7 +34,10 @@ def read_destinations(now: datetime, reading: Reading) -> EvidenceInputs:
 
 
 def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collection[str] = ()) -> Iterator[Condition]:
-    """A failing destination is also behind: yield only the failure. Rejected acts are a condition of their own."""
+    """Yield the conditions of destinations. A failing destination is also behind: yield only the failure.
+
+    Rejected entries are a separate condition.
+    """
     for each in inputs.destinations:
         key = f"evidence:{each.pk}"
         if each.failing_since is not None and (lasting := now - each.failing_since) >= FAILS_FOR:
@@ -60,7 +63,7 @@ def evidence_conditions(inputs: EvidenceInputs, now: datetime, is_open: Collecti
 
 
 def _is_behind(destination: DestinationHealth, now: datetime) -> bool:
-    """Whether it lacks something old, and was sent nothing for long though it could have been."""
+    """Return True if the destination lacks an old act and was sent nothing for long, although it could have been."""
     times = (destination.oldest_at, destination.sent_at, destination.begun_at)
     is_slow = all(at is None or now - at >= BEHIND_FOR for at in times)
     return is_slow and destination.oldest_at is not None and destination.failing_since is None

@@ -1,7 +1,7 @@
-"""Sends each destination what it does not have yet, in the order of the chain, at least once. Verbs.
+"""Sends each destination the acts that it lacks, in the order of the chain, at least once. Verbs.
 
-A destination's position moves after it has confirmed a batch, and only if nobody changed the destination meanwhile;
-whoever is killed in between has sent something that will be sent again, with the same numbers and hashes.
+A destination's position moves after it has confirmed a batch, and only if no one changed the destination since. A
+worker that is killed in between has sent acts that will be sent again, with the same numbers and hashes.
 """
 
 import logging
@@ -26,7 +26,7 @@ from dnspanel.zones.models import AuditLink, LogHead
 from replication import __version__
 
 BATCH = 500
-# After so many failures in a row it is left alone for so long.
+# After this number of failures in a row the destination is not tried for this time.
 RESTS = tuple(timedelta(seconds=seconds) for seconds in (5, 15, 60, 300))
 LONGEST_RETRY_AFTER = timedelta(hours=1)
 
@@ -34,29 +34,29 @@ logger = logging.getLogger(__name__)
 
 
 class Send(Protocol):
-    """`send.send`, or what stands for it."""
+    """The type of `send.send` and its substitutes."""
 
     def __call__(self, target: Target, acts: Sequence[Act], *, sender: Sender, now: datetime) -> Sent: ...
 
 
 def last_number() -> int:
-    """The number of the newest act in the chain; 0 before the first one."""
+    """Return the number of the newest act in the chain, or 0 before the first one."""
     return AuditLink.objects.aggregate(newest=Max("number"))["newest"] or 0
 
 
 def destinations_with_due(*, now: datetime) -> list[int]:
-    """The destinations that something can be sent to now."""
+    """Return the ids of destinations that can be sent something now."""
     rested = Q(resting_until=None) | Q(resting_until__lte=now)
     behind = Destination.objects.filter(rested, active=True, sent_to__lt=last_number())
     return list(behind.order_by("pk").values_list("pk", flat=True))
 
 
 def deliver_next(*, destination_id: int, clock: Callable[[], datetime], send: Send = send) -> bool:
-    """The next batch was sent and what came of it recorded; False when nothing is due, or it failed.
+    """Send the next batch and record the result. Return False if nothing is due, or the batch failed.
 
-    1. The acts behind the destination's position are read, in the order of the chain.
-    2. They are sent, outside of any transaction.
-    3. The position moves. A crash before this line sends them again.
+    1. Read the acts after the destination's position, in the order of the chain.
+    2. Send them, outside of any transaction.
+    3. Move the position. After a crash before this step they are sent again.
     """
     now, begun = clock(), time.monotonic()
     row = Destination.objects.filter(pk=destination_id, active=True).first()
@@ -81,7 +81,7 @@ def deliver_next(*, destination_id: int, clock: Callable[[], datetime], send: Se
 
 
 def target_of(row: Destination) -> Target:
-    """The destination with its secrets, as it is connected to."""
+    """Return the destination with its secrets, for a connection."""
     return Target(
         kind=row.kind,
         address=row.address,
@@ -93,13 +93,13 @@ def target_of(row: Destination) -> Target:
 
 
 def sender() -> Sender:
-    """This panel, as destinations know it."""
+    """Return the identity of this panel for destinations."""
     host = urlsplit(settings.PANEL_URL).hostname or ""
     return Sender(host, str(LogHead.objects.get().cluster), __version__)
 
 
 def _record_failure(row: Destination, exc: NotSent, now: datetime) -> None:
-    """It rests, longer each time, or for as long as it says."""
+    """Record the failure. The destination rests, longer each time, or as long as it asks."""
     rest = max(RESTS[min(row.failures, len(RESTS) - 1)], min(timedelta(seconds=exc.retry_after), LONGEST_RETRY_AFTER))
     _as_it_was(row).update(
         failures=F("failures") + 1,
@@ -115,5 +115,5 @@ def _as_it_is(row: Destination) -> "QuerySet[Destination]":
 
 
 def _as_it_was(row: Destination) -> "QuerySet[Destination]":
-    """The destination, unless somebody changed it or moved its position since it was read."""
+    """Select the destination, unless it was changed or its position moved since it was read."""
     return _as_it_is(row).filter(sent_to=row.sent_to)

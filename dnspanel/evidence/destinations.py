@@ -73,18 +73,18 @@ def require_operator(by: Author) -> None:
 
 
 def destination_rows() -> list[DestinationRow]:
-    """Every destination, by name. Two queries."""
+    """Return every destination, by name. Two queries."""
     return rows_of(Destination.objects.order_by("name")[:MOST_DESTINATIONS])
 
 
 def rows_of(found: Iterable[Destination]) -> list[DestinationRow]:
-    """These destinations, with how far each is. One query besides theirs."""
+    """Return these destinations with their progress. One query more than theirs."""
     last = last_number()
     return [_row(each, last) for each in found]
 
 
 def destination_row(pk: int) -> DestinationRow:
-    """The destination with this id; raises DestinationUnknown."""
+    """Return the destination with this id. Raise DestinationUnknown."""
     found = Destination.objects.filter(pk=pk).first()
     if found is None:
         raise DestinationUnknown
@@ -92,9 +92,9 @@ def destination_row(pk: int) -> DestinationRow:
 
 
 def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -> Destination:
-    """Acts are sent there from now on, or from the beginning of the log.
+    """Create a destination. Acts are sent there from now on, or from the beginning of the log.
 
-    Raises Forbidden, GrantRefused, and DestinationRefused: also for an address that the panel does not connect to.
+    Raise Forbidden, GrantRefused, and DestinationRefused, also for an address that the panel does not connect to.
     """
     require_operator(by)
     columns = _checked(kind, terms, None)
@@ -114,9 +114,9 @@ def create_destination(*, kind: Kind, terms: Terms, by: Author, now: datetime) -
 
 
 def change_destination(*, destination: Destination, terms: Terms, by: Author, now: datetime) -> None:
-    """The destination is like this from the next batch on; its position stays, unless it begins anew.
+    """Change the destination from the next batch on. Its position stays, unless the terms ask for a new start.
 
-    Raises Forbidden, GrantRefused, DestinationUnknown, DestinationRefused.
+    Raise Forbidden, GrantRefused, DestinationUnknown, DestinationRefused.
     """
     require_operator(by)
     columns = _checked(Kind(destination.kind), terms, destination)
@@ -145,7 +145,7 @@ def change_destination(*, destination: Destination, terms: Terms, by: Author, no
 
 
 def switch_destination(*, destination: Destination, active: bool, by: Author, now: datetime) -> None:
-    """Acts are sent there, or kept for when it is switched on again. Raises Forbidden, GrantRefused."""
+    """Switch the destination on or off. While it is off, acts wait for it. Raise Forbidden, GrantRefused."""
     require_operator(by)
     with transaction.atomic(durable=True):
         rows = Destination.objects.filter(pk=destination.pk, active=not active)
@@ -155,7 +155,7 @@ def switch_destination(*, destination: Destination, active: bool, by: Author, no
 
 
 def delete_destination(*, destination: Destination, by: Author, now: datetime) -> None:
-    """Nothing is sent there any more. Twice changes nothing. Raises Forbidden, GrantRefused."""
+    """Delete the destination. A second call changes nothing. Raise Forbidden, GrantRefused."""
     require_operator(by)
     with transaction.atomic(durable=True):
         if Destination.objects.filter(pk=destination.pk).delete()[0]:
@@ -164,9 +164,9 @@ def delete_destination(*, destination: Destination, by: Author, now: datetime) -
 
 
 def try_destination(*, destination: Destination, by: Author, clock: Callable[[], datetime], send: Send = send) -> None:
-    """The destination has confirmed one test message, which is no act of the chain. Raises Forbidden, GrantRefused.
+    """Send a test message, which isn't an act of the chain. Record the result in the audit log.
 
-    Raises NotSent with what is wrong; the audit log has either. A destination that works again is sent what waits.
+    Raise Forbidden, GrantRefused, and NotSent with the reason. A destination that works again is sent the waiting acts.
     """
     require_operator(by)
     now, user = clock(), user_of(by)
@@ -192,7 +192,7 @@ def _name_taken() -> DestinationRefused:
 
 
 def _checked(kind: Kind, terms: Terms, stored: Destination | None) -> dict[str, Any]:
-    """The columns of these terms. Raises DestinationRefused with every fault."""
+    """Return the columns of these terms. Raise DestinationRefused with every fault."""
     faults: dict[str, list[str]] = {}
 
     def checked(name: str, check: Callable[[], Any]) -> Any:
@@ -223,7 +223,7 @@ def _name(text: str) -> str:
 
 
 def _address(kind: Kind, text: str) -> str:
-    """In canonical form; every address that its host stands for is one that the panel connects to."""
+    """Return the canonical address. Raise ValueError if the panel does not connect to an address of its host."""
     if kind == Kind.OTLP:
         try:
             checked_addresses(parse_target(text.strip()), networks=NETWORKS)
@@ -253,7 +253,7 @@ def _key(terms: Terms, certificate: str, stored: Destination | None) -> bytes | 
 
 
 def _headers(kind: Kind, terms: Terms, address: str, stored: Destination | None) -> bytes | None:
-    """Those that are stored stay with the server that they were given for: nobody has them sent elsewhere."""
+    """Return the encrypted headers. Stored headers stay only if the server stays, so that they are sent to no other."""
     if terms.headers.strip():
         if kind == Kind.SYSLOG:
             raise ValueError(gettext("Syslog has no headers."))
@@ -266,5 +266,5 @@ def _headers(kind: Kind, terms: Terms, address: str, stored: Destination | None)
 
 
 def _told(columns: dict[str, Any]) -> dict[str, Any]:
-    """The columns as the audit log has them: of secrets only whether there are any."""
+    """Return the columns for the audit log, with secrets as True or False."""
     return {name: value if name not in ("key", "headers") else value is not None for name, value in columns.items()}

@@ -1,9 +1,9 @@
-"""What may go wrong with destinations of the audit log, as one tree. Every message can be shown to an administrator.
+"""The errors of audit log destinations, as one tree. Every message can be shown to an administrator.
 
 EvidenceError
 ├── DestinationRefused    a field of the destination is not acceptable
 ├── DestinationUnknown
-└── NotSent               nobody took it, or nobody said so: it is sent again
+└── NotSent               the destination did not accept or not confirm it: it is sent again
 """
 
 from dnspanel.field_faults import FieldsRefused
@@ -11,7 +11,7 @@ from dnspanel.texts import gettext
 
 
 class EvidenceError(Exception):
-    """Something about a destination that an administrator can read and mend."""
+    """The base of errors about destinations. An administrator can read and fix each of them."""
 
 
 class DestinationRefused(EvidenceError, FieldsRefused):

@@ -13,9 +13,10 @@ from dnspanel.zones.models import AuditLink, Publication
 
 @dataclass(frozen=True, slots=True)
 class DestinationHealth:
-    """A destination that is on: what it lacks, since when, when it confirmed something last, and what is wrong.
+    """The state of an active destination: what it lacks, since when, its last confirmation, and its fault.
 
-    `begun_at` is when it was made, changed or switched on last: before that nobody could send it what it lacks.
+    `begun_at` is the last time at which it was created, changed or switched on. Before that nothing could be sent
+    to it.
     """
 
     pk: int
@@ -29,7 +30,7 @@ class DestinationHealth:
 
 
 def destinations_health() -> tuple[DestinationHealth, ...]:
-    """Every destination that is on, by name. One query without any; at most five."""
+    """Return every active destination, by name. One query if there are none; at most five."""
     rows = list(Destination.objects.filter(active=True).order_by("name"))
     last = last_number() if rows else 0
     oldest = _done_at({row.sent_to + 1 for row in rows if row.sent_to < last})
@@ -49,7 +50,7 @@ def destinations_health() -> tuple[DestinationHealth, ...]:
 
 
 def _done_at(numbers: Collection[int]) -> Mapping[int, datetime]:
-    """When the acts with these numbers were done; those that are gone are left out."""
+    """Return when the acts with these numbers were done. Deleted acts are left out."""
     if not numbers:
         return {}
     links = list(AuditLink.objects.filter(number__in=numbers).values_list("number", "kind", "ref"))

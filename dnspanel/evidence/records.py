@@ -21,7 +21,7 @@ APP = "dnspanel"
 SD_ID = "dnspanel@32473"
 _AUDIT = 13
 _CRITICAL, _WARNING, _INFORMATIONAL = 2, 4, 6
-# RFC 5425: a receiver should take so many bytes; more might be cut anywhere.
+# RFC 5425: a receiver should accept this number of bytes; longer messages may be cut anywhere.
 LONGEST = 8_192
 _LONGEST_HOSTNAME, _LONGEST_MSGID = 255, 32
 _LONGEST_TEXT = 255
@@ -40,7 +40,7 @@ class Sender:
 
 
 def syslog_message(act: Act, sender: Sender) -> bytes:
-    """The act as one message of RFC 5424, at most LONGEST bytes, ASCII or UTF-8."""
+    """Encode the act as one message of RFC 5424, at most LONGEST bytes, ASCII or UTF-8."""
     head = (
         f"<{_AUDIT * 8 + _severity(act)}>1 {_timestamp(act.at)} {_printable(sender.host, _LONGEST_HOSTNAME)} {APP} - "
     )
@@ -50,12 +50,12 @@ def syslog_message(act: Act, sender: Sender) -> bytes:
 
 
 def framed(message: bytes) -> bytes:
-    """The message as it goes over TLS: octet counting, RFC 5425."""
+    """Frame the message for TLS by octet counting (RFC 5425)."""
     return b"%d %s" % (len(message), message)
 
 
 def log_record(act: Act, observed: datetime) -> dict[str, Any]:
-    """The act as a LogRecord of OTLP, in the JSON encoding of protobuf: 64-bit numbers are strings."""
+    """Encode the act as a LogRecord of OTLP, in the JSON encoding of protobuf: 64-bit numbers are strings."""
     number, text = _OTLP[_severity(act)]
     return {
         "timeUnixNano": _nanoseconds(act.at),
@@ -69,7 +69,7 @@ def log_record(act: Act, observed: datetime) -> dict[str, Any]:
 
 
 def logs_request(records: Sequence[dict[str, Any]], sender: Sender) -> bytes:
-    """An ExportLogsServiceRequest with these records, as JSON."""
+    """Encode an ExportLogsServiceRequest with these records, as JSON."""
     resource = {
         "service.name": APP,
         "service.version": sender.version,
@@ -85,7 +85,7 @@ def logs_request(records: Sequence[dict[str, Any]], sender: Sender) -> bytes:
 
 
 def json_line(act: Act, most: int) -> bytes:
-    """The act as an export has it, on one line of ASCII; without its details, and then cut, where it has more bytes."""
+    """Encode the act as one line of ASCII, as an export has it. A long line loses its details, then its end."""
     line = _json(document_of(act))
     if len(line) > most:
         act = replace(act, details={"left_out_bytes": len(_json(act.details))})
@@ -101,7 +101,7 @@ def _json(value: Any) -> bytes:
 
 
 def _values(act: Act) -> Iterator[tuple[str, str | int]]:
-    """What receivers look for, without what is empty."""
+    """Yield the fields that receivers search, without empty ones."""
     found: tuple[tuple[str, str | int | None], ...] = (
         ("number", act.number),
         ("hash", act.hash),
@@ -122,13 +122,13 @@ def _structured(act: Act) -> str:
 
 
 def _escaped(text: str) -> str:
-    """A PARAM-VALUE: three characters are escaped, and control characters are not there."""
+    """Escape a PARAM-VALUE: three characters get a backslash, and control characters become spaces."""
     plain = "".join(character if character.isprintable() else " " for character in text[:_LONGEST_TEXT])
     return plain.replace("\\", "\\\\").replace('"', '\\"').replace("]", "\\]")
 
 
 def _printable(text: str, longest: int) -> str:
-    """A field of the header: printable ASCII without spaces; "-" for none."""
+    """Return a header field: printable ASCII without spaces, or "-"."""
     return "".join(character if "!" <= character <= "~" else "-" for character in text)[:longest] or "-"
 
 
@@ -155,7 +155,7 @@ def _any_value(value: str | int) -> dict[str, str]:
 
 
 def batch(sizes: Iterable[int], most: int) -> int:
-    """How many of these fit into so many bytes; one at least, if there are any."""
+    """Return how many of these fit into `most` bytes; at least one, unless there are none."""
     total, count = 0, 0
     for size in sizes:
         total += size

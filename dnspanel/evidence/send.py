@@ -1,8 +1,8 @@
 """Sends acts to a destination over a checked address, and waits until it has confirmed them.
 
-Syslog has no acknowledgement. What comes close is the end of the connection (RFC 5425, 4.4): the panel says that it has
-sent everything, and a receiver that has read all of it closes. One that was lost meanwhile, let nobody in, or died with
-something unread, resets the connection or says nothing, and is sent the same again. OpenTelemetry answers each request.
+Syslog has no acknowledgement. The closest is the end of the connection (RFC 5425, 4.4): the panel says that it has sent
+everything, and a receiver that has read all of it closes. A receiver that was lost, refuses the panel, or died with
+unread bytes resets the connection or stays silent, and is sent the same again. OpenTelemetry answers each request.
 """
 
 import array
@@ -65,7 +65,7 @@ class Sent:
 
 
 def send(target: Target, acts: Sequence[Act], *, sender: Sender, now: datetime) -> Sent:
-    """The destination has confirmed the first of these acts, as many as fit into MOST_BYTES. Raises NotSent."""
+    """Send as many of these acts as fit into MOST_BYTES and wait for the confirmation. Raise NotSent."""
     try:
         context = client_context(ca=target.ca, chain=target.certificate, key=target.key)
     except (ssl.SSLError, ValueError) as exc:
@@ -94,7 +94,7 @@ def _send_syslog(target: Target, acts: Sequence[Act], sender: Sender, context: s
 
 
 def addresses_of(address: SyslogAddress) -> Sequence[str]:
-    """The addresses of the host, to all of which the panel may connect. Raises NotSent."""
+    """Return the addresses of the host. The panel may connect to all of them. Raise NotSent."""
     try:
         return outbound.allowed_addresses(address.host, address.port, getattr(settings, NETWORKS))
     except outbound.NotReachable as exc:
@@ -106,7 +106,7 @@ def addresses_of(address: SyslogAddress) -> Sequence[str]:
 
 
 def _connected(address: SyslogAddress, context: ssl.SSLContext) -> ssl.SSLSocket:
-    """TLS with the first address of the host that takes a connection. Raises NotSent."""
+    """Connect by TLS to the first address of the host that accepts. Raise NotSent."""
     failure: OSError | None = None
     for each in addresses_of(address)[:_MOST_ADDRESSES]:
         try:
@@ -131,12 +131,12 @@ def _write(stream: ssl.SSLSocket, content: bytes, deadline: float) -> None:
 
 
 def _end(stream: ssl.SSLSocket, deadline: float) -> None:
-    """The receiver has read every byte and closed. Raises OSError if it has not, also if it says nothing.
+    """Wait until the receiver has read every byte and closed. Raise OSError if it does not, also if it stays silent.
 
-    1. The end of TLS is sent, and theirs is read; an alert in its place is an error. Some leave it out and only close.
-    2. The end of the connection is sent, and theirs is read: who closes with something unread resets it instead.
-    3. They may have closed before all of it arrived, as rsyslog does with who shows no certificate. Then the kernel
-       there has not acknowledged it, and resets the connection once it arrives.
+    1. Send the end of TLS and read theirs. An alert in its place is an error. Some leave it out and only close.
+    2. Send the end of the connection and read theirs. A receiver that closes with unread bytes resets it instead.
+    3. The receiver may have closed before all bytes arrived, as rsyslog does with a client without a certificate. Then
+       the kernel there has not acknowledged them, and resets the connection once they arrive.
     """
     stream.settimeout(_left(deadline))
     with suppress(ssl.SSLEOFError):
@@ -153,7 +153,7 @@ def _end(stream: ssl.SSLSocket, deadline: float) -> None:
 
 
 def _unacknowledged(stream: socket.socket) -> int:
-    """How many bytes the other side's kernel has not acknowledged; raises OSError if it never will."""
+    """Return the number of bytes that the other kernel has not acknowledged. Raise OSError if it never will."""
     _raise_error_of(stream)
     count = array.array("i", [0])
     fcntl.ioctl(stream.fileno(), termios.TIOCOUTQ, count)
@@ -198,7 +198,7 @@ def _fault_of(answer: Answer) -> str:
 
 
 def _rejected(answer: Answer) -> str:
-    """What an ExportLogsServiceResponse says of a partial success; "" for a full one."""
+    """Return the message of a partial success in an ExportLogsServiceResponse, or "" for a full one."""
     try:
         partial = json.loads(answer.body or b"{}").get("partialSuccess") or {}
         count, told = int(partial.get("rejectedLogRecords") or 0), str(partial.get("errorMessage") or "")

@@ -23,7 +23,7 @@ _places = threading.BoundedSemaphore(2)
 
 @shared_task(ignore_result=True)
 def drive_evidence() -> None:
-    """Every few seconds: each destination that is behind has a sender."""
+    """Start a sender for each destination that is behind. Runs every few seconds."""
     with while_postgresql_answers():
         wake_each(deliver_evidence, deliver.destinations_with_due(now=timezone.now()))
 
@@ -41,7 +41,7 @@ def deliver_evidence(destination_id: int) -> None:
 
 
 def _deliver(destination_id: int) -> None:
-    """One sender for each destination, so that acts arrive in their order."""
+    """Send to one destination. A lock allows one sender each, so that acts arrive in order."""
     with locked(Lock.EVIDENCE, destination_id) as mine:
         until = time.monotonic() + TURN_SECONDS
         while mine and time.monotonic() < until:

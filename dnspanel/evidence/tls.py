@@ -1,4 +1,4 @@
-"""Certificates and keys of destinations, as somebody pastes them, and the TLS that is made with them."""
+"""Certificates and keys of destinations, as people paste them, and the TLS contexts made from them."""
 
 import ssl
 from typing import Any
@@ -22,7 +22,7 @@ LONGEST_PEM = 64_000  # characters
 
 
 def canonical_certificates(text: str) -> str:
-    """The certificates in PEM, "" for none. Raises ValueError, in words."""
+    """Return the certificates in PEM, or "". Raise ValueError with a message for people."""
     found = certificates_in(text, beside_key=gettext("Give the certificate alone; a key has its own field."))
     pem = pem_of(found)
     try:
@@ -38,7 +38,10 @@ def canonical_certificates(text: str) -> str:
 
 
 def canonical_key(text: str, chain: str) -> bytes:
-    """The private key of the first certificate of `chain`, in PEM. Raises ValueError, in words."""
+    """Return the private key of the first certificate of `chain`, in PEM.
+
+    Raise ValueError with a message for people.
+    """
     try:
         key: Any = load_pem_private_key(text.strip().encode(), None)
         pem: bytes = key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, NoEncryption())
@@ -62,14 +65,14 @@ def canonical_key(text: str, chain: str) -> bytes:
 
 
 def fits(key: bytes, chain: str) -> bool:
-    """Whether this is the key of the first certificate of the chain."""
+    """Return True if this is the key of the first certificate of the chain."""
     certificate = x509.load_pem_x509_certificate(chain.encode())
     public = load_pem_private_key(key, None).public_key()
     return _spki(public) == _spki(certificate.public_key())
 
 
 def client_context(*, ca: str, chain: str = "", key: bytes = b"") -> ssl.SSLContext:
-    """TLS 1.2 or newer with servers that this CA names, or one that the system knows; shows this certificate."""
+    """Return a context of TLS 1.2 or newer that trusts this CA, or those of the system, and shows this certificate."""
     context = ssl.create_default_context(cadata=ca or None)
     context.minimum_version = ssl.TLSVersion.TLSv1_2
     if ca:

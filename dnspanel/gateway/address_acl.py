@@ -1,4 +1,4 @@
-"""Transfers without a key, of the zones that are open to the network from which they are asked for."""
+"""Transfers without a key, of zones that are open to the client's network."""
 
 import logging
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from dnspanel.secondaries import access
 from dnspanel.secondaries.errors import TransferRefused
 from dnspanel.texts import gettext
 
-# Nobody has to prove anything here, so that each address may ask so often.
+# No client proves its identity here, so each address has this limit.
 PER_SECOND, BURST = 2, 60
 
 logger = logging.getLogger(__name__)
@@ -25,7 +25,7 @@ _rates = Rates()
 def messages(
     message: dns.message.Message, *, name: str, over_tcp: bool, address: str, now: datetime
 ) -> Iterator[bytes]:
-    """The messages of the transfer; raises MessageRefused. Over UDP an IXFR is answered with the one SOA."""
+    """Yield the messages of the transfer. Over UDP an IXFR is answered with one SOA. Raise MessageRefused."""
     if not over_tcp and message.question[0].rdtype != dns.rdatatype.IXFR:
         raise MessageRefused(dns.rcode.REFUSED, gettext("zones are transferred over TCP"))
     try:

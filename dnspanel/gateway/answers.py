@@ -63,7 +63,7 @@ from replication.errors import ReplicationError
 logger = logging.getLogger(__name__)
 
 HEADER_SIZE = 12
-# Nobody has to prove anything in a network that zones are open to, so that each address may ask so often.
+# No client proves its identity in a network that zones are open to, so each address has this limit.
 QUESTIONS_PER_SECOND, QUESTIONS_BURST = 20, 100
 ONLY_APEX = gettext_noop(
     "without a key that may transfer or update the zone, only the SOA and NS of zones are answered here"
@@ -93,7 +93,7 @@ class Query:
 def answers(
     wire: bytes, *, address: str, over_tcp: bool, now: datetime, tls: OverTls | None = None
 ) -> Generator[bytes, None, None]:
-    """The messages that answer this one: none for what is no question, many for a zone transfer."""
+    """Yield the messages that answer this one: none if it isn't a question, many for a zone transfer."""
     if len(wire) < HEADER_SIZE or wire[2] & 0x80:  # QR: answering answers would make two servers talk for ever
         return
     try:
@@ -139,7 +139,7 @@ def _answers_to(query: Query) -> Iterator[bytes]:
 
 
 def _refusal(exc: Exception) -> Reply:
-    """What is answered instead of what was asked for."""
+    """Return the reply to a refused message."""
     if isinstance(exc, MessageRefused):
         return Reply(exc.rcode, reason=str(exc))
     if isinstance(exc, Unknown):
@@ -165,9 +165,10 @@ def _reply(query: Query) -> Reply:
 
 
 def _update(query: Query, message: dns.update.UpdateMessage) -> Reply:
-    """The zone is as the message asks for, by one publication; a retransmission gets the same answer and does nothing.
+    """Publish the update as one publication. A retransmission gets the same answer and changes nothing.
 
-    One whose first answer is not known, because the process was killed, is carried out: it publishes nothing twice.
+    If the first answer is unknown because the process was killed, the update is applied again: that publishes
+    nothing twice.
     """
     signed = _signature_of(query)
     id = seen_updates.id_of(signed, message.id)
@@ -218,7 +219,7 @@ def _carry_out(query: Query, message: dns.update.UpdateMessage, signed: Signed, 
 
 
 def _lookup(query: Query) -> Reply:
-    """The answer from a zone that the asker may read; else, to everybody, what `discovery` tells."""
+    """Answer from a zone that the client may read, or with the facts that `discovery` gives to everyone."""
     message = query.message
     if len(message.question) != 1:  # RFC 9619
         raise MessageRefused(dns.rcode.FORMERR, gettext("not one question"))
@@ -242,7 +243,7 @@ def _lookup(query: Query) -> Reply:
 
 
 def _discovered(name: str, type_: int) -> Reply:
-    """The SOA or NS of a zone; for a name inside of one, its SOA as the authority."""
+    """Return the SOA or NS of a zone. For a name inside a zone, its SOA is in the authority section."""
     if type_ not in (rdtypes.SOA, rdtypes.NS):
         raise MessageRefused(dns.rcode.REFUSED, gettext(ONLY_APEX))
     zone = discovery.zone_around(name)
@@ -258,7 +259,7 @@ def _discovered(name: str, type_: int) -> Reply:
 
 
 def _is_of_messages(type_: int) -> bool:
-    """Whether no zone can have records of the type (RFC 6895 section 3.1)."""
+    """Return True if no zone can have records of the type (RFC 6895 section 3.1)."""
     return type_ == 0 or dns.rdatatype.is_metatype(dns.rdatatype.RdataType.make(type_))
 
 
@@ -269,7 +270,7 @@ def _is_transfer(query: Query) -> bool:
 
 
 def _transfer(query: Query) -> Iterator[bytes]:
-    """The zone, or what changed in it, to a key that may read it, or to a network that it is open to."""
+    """Yield the zone, or its changes, to a key that may read it, or to a network that the zone is open to."""
     question = query.message.question[0]
     if isinstance(query.signed, SignedBySecondary):
         yield from _transfer_to_secondary(query, query.signed)
@@ -300,7 +301,7 @@ def _transfer(query: Query) -> Iterator[bytes]:
 
 
 def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[bytes]:
-    """The zone, or what changed in it, to a secondary that gets it; each signed message once."""
+    """Yield the zone, or its changes, to a secondary of the zone. Each signed message is accepted once."""
     question, secondary = query.message.question[0], signed.secondary
     if question.rdclass != dns.rdataclass.IN:
         raise MessageRefused(dns.rcode.REFUSED, gettext("only class IN is here"))
@@ -326,7 +327,10 @@ def _transfer_to_secondary(query: Query, signed: SignedBySecondary) -> Iterator[
 
 
 def _signature_of(query: Query) -> Signed:
-    """Who signed the message; raises MessageRefused when nobody did, a secondary, or this key too many."""
+    """Return the signature of the message.
+
+    Raise MessageRefused if it is unsigned, from a secondary, or over the key's rate.
+    """
     if isinstance(query.signed, SignedBySecondary):
         raise MessageRefused(dns.rcode.REFUSED, gettext("the key of a secondary is for transfers alone"))
     if not isinstance(query.signed, Signed):
@@ -368,6 +372,6 @@ def _size_for(query: Query) -> int:
 
 
 def _without_content(wire: bytes, rcode: dns.rcode.Rcode) -> bytes:
-    """A header, which is all of the question that can be trusted."""
+    """Return a header only: the part of the question that can be trusted."""
     opcode_and_rd = wire[2] & 0x79
     return wire[:2] + bytes((0x80 | opcode_and_rd, int(rcode))) + bytes(8)

@@ -1,8 +1,7 @@
-"""AXFR (RFC 5936): a whole zone from PostgreSQL as DNS messages, as it was at one moment.
+"""AXFR (RFC 5936): a whole zone from PostgreSQL as DNS messages, in its state at one moment.
 
-Records are written into the messages without dnspython: its renderer would
-take minutes for a zone of a million records. Each owner name ends in a
-pointer to the question, which every message repeats.
+Records are written into the messages without dnspython: its renderer would take minutes for a zone of a million
+records. Each owner name ends in a pointer to the question, which every message repeats.
 """
 
 import struct
@@ -43,7 +42,7 @@ Row = tuple[str, int, int, list[str], list[str]]  # name, type, TTL, rdata, disa
 
 @contextmanager
 def a_turn() -> Iterator[None]:
-    """One of the few transfers that may run at once; raises MessageRefused."""
+    """Hold one of the few places for simultaneous transfers. Raise MessageRefused if all are taken."""
     if not _at_once.acquire(blocking=False):
         raise MessageRefused(dns.rcode.SERVFAIL, gettext("too many transfers at once"))
     try:
@@ -53,7 +52,10 @@ def a_turn() -> Iterator[None]:
 
 
 def packed(records: Iterable[bytes], zone_name: str, *, id: int, qtype: int) -> Iterator[bytes]:
-    """Records of one answer in messages, unsigned, as they come; each repeats the question, which records point at."""
+    """Pack records of one answer into unsigned messages.
+
+    Each message repeats the question, which the records point to.
+    """
     question = names.to_wire(zone_name) + _QUESTION.pack(qtype, IN)
     flags = dns.flags.QR | dns.flags.AA | dns.opcode.to_flags(dns.opcode.QUERY)
     waiting: list[bytes] = []
@@ -68,13 +70,13 @@ def packed(records: Iterable[bytes], zone_name: str, *, id: int, qtype: int) -> 
 
 
 def read_one_state() -> None:
-    """Every query of this transaction, which has just begun, sees one state, whoever publishes meanwhile."""
+    """Make all queries of this new transaction read one state, whatever is published at the same time."""
     with connection.cursor() as cursor:
         cursor.execute("SET TRANSACTION ISOLATION LEVEL REPEATABLE READ, READ ONLY")
 
 
 def soa_records(zone: Zone) -> list[bytes]:
-    """The zone's SOA as it is served, in a transaction that `read_one_state` began; raises Unknown."""
+    """Return the zone's SOA as it is served. Raise Unknown. Call it in a transaction of `read_one_state`."""
     with connection.cursor() as cursor:
         cursor.execute(_SOA, [zone.pk, zone.name])
         soa = [record for row in cursor.fetchall() for record in records_of(row, zone.name)]
@@ -84,7 +86,7 @@ def soa_records(zone: Zone) -> list[bytes]:
 
 
 def records_after_soa(zone: Zone, sees: Visibility | None, soa: bytes) -> Iterator[bytes]:
-    """All records of an AXFR, the SOA first and last, in that same transaction."""
+    """Yield all records of an AXFR, the SOA first and last, in the same transaction."""
     yield soa
     with connection.chunked_cursor() as cursor:
         cursor.execute(_OTHERS, [zone.pk])
@@ -96,7 +98,7 @@ def records_after_soa(zone: Zone, sees: Visibility | None, soa: bytes) -> Iterat
 
 
 def records_of(row: Row, zone_name: str) -> Iterator[bytes]:
-    """Those records of a row that are served."""
+    """Yield the served records of a row."""
     name, type_, ttl, texts, disabled = row
     owner = owner_of(name, zone_name)
     for text in texts:
@@ -106,5 +108,5 @@ def records_of(row: Row, zone_name: str) -> Iterator[bytes]:
 
 
 def owner_of(name: str, zone_name: str) -> bytes:
-    """An owner name of the zone in a message of `packed`: it ends in a pointer to the question."""
+    """Encode an owner name for a message of `packed`: it ends in a pointer to the question."""
     return names.to_wire(name)[: -len(names.to_wire(zone_name))] + _TO_QUESTION

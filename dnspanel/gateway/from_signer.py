@@ -1,7 +1,7 @@
-"""Answers that PowerDNS has to make: of signed zones, and of ALIAS and LUA. Ring 0's is asked, as for transfers.
+"""Answers that PowerDNS must compute: from signed zones, and for ALIAS and LUA. Ring 0 is asked, as for transfers.
 
 Keys are never used in the panel (docs/adr/0022). Ring 0 gets every publication first, and is asked once it has proved
-the newest one of the zone: so whoever has just written reads that.
+the zone's newest one. So a client reads its own writes.
 """
 
 import threading

@@ -1,8 +1,8 @@
-"""IXFR (RFC 1995): what changed in a zone since a serial, condensed over its revisions to one difference.
+"""IXFR (RFC 1995): the changes of a zone since a serial, condensed over its revisions to one difference.
 
-The RRsets that any revision since then changed are given as they were at that serial and as they are now; what came
-and went in between is not told. A serial that no revision has, one since which the zone was signed in another way, or
-a difference that is no shorter than the zone, is answered with the whole zone, as the RFC has it.
+RRsets that any revision since then changed are sent as they were at that serial and as they are now. Changes that were
+reverted in between are left out. The whole zone is sent if no revision has the serial, if the zone was signed
+differently since, or if the difference is not shorter than the zone, as the RFC allows.
 """
 
 import json
@@ -21,9 +21,9 @@ from replication.dns import rdtypes
 from replication.dns.rrset import RRset, Serial
 
 AXFR, IXFR, NOTHING = "AXFR", "IXFR", ""
-# RRsets whose difference is held in memory; what changed more of a zone is not told one by one.
+# RRsets whose difference is held in memory; larger changes of a zone are not listed one by one.
 MOST_CHANGES = 20_000
-# So many records more than the zone has RRsets may a difference have: those of small zones are short anyway.
+# A difference may have this number of records more than the zone has RRsets: those of small zones are short anyway.
 _LEEWAY = 16
 _TIMERS_SIZE = 20  # serial, refresh, retry, expire and minimum, at the end of a SOA
 
@@ -81,7 +81,7 @@ def transfer_of(zone: Zone, *, since: int | None, sees: Visibility | None = None
 
 @contextmanager
 def transfer_of_catalog(secondary: Secondary, *, since: int | None) -> Iterator[Transfer]:
-    """The same for the catalog zone of a secondary."""
+    """Return the transfer of a secondary's catalog zone, as `transfer_of` does."""
     with transaction.atomic():
         axfr.read_one_state()
         secondary = Secondary.objects.get(pk=secondary.pk)
@@ -100,12 +100,12 @@ def transfer_of_catalog(secondary: Secondary, *, since: int | None) -> Iterator[
 
 
 def serial_in(soa: bytes) -> int:
-    """The serial in a SOA record, which ends with five numbers."""
+    """Return the serial in a SOA record, which ends with five numbers."""
     return int.from_bytes(soa[-_TIMERS_SIZE : 4 - _TIMERS_SIZE], "big")
 
 
 def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
-    """The records of the difference since this serial; None if the whole zone is to be sent."""
+    """Return the records of the difference since this serial, or None if the whole zone must be sent."""
     revision = Revision.objects.filter(zone=zone, serial=serial).order_by("-number").values_list("number").first()
     if revision is None or _is_signed_otherwise(zone, revision[0]):
         return None
@@ -123,7 +123,7 @@ def _since(zone: Zone, serial: int, soa: bytes) -> list[bytes] | None:
             continue
         now = [] if after[0] is None else list(axfr.records_of((name, type_, *after), zone.name))
         if zone.is_producer and type_ == rdtypes.PTR and was and now and was != now:
-            return None  # a member that comes anew (`catalogs.ownership_change`): Knot DNS ignores another TTL alone
+            return None  # a member published again: Knot DNS ignores a change of the TTL (`ownership_change`)
         difference.deleted.extend(record for record in was if record not in now)
         difference.added.extend(record for record in now if record not in was)
     # Without a SOA of that serial among them, these revisions do not begin where the secondary is.
@@ -149,7 +149,9 @@ def _records_before(name: str, type_: int, before: str | None, zone_name: str) -
 
 
 def _in_order(soa: bytes, old: bytes, difference: _Difference) -> list[bytes]:
-    """RFC 1995, section 4: the new SOA around one sequence of what is deleted and what is added."""
+    """Return the records in the order of RFC 1995, section 4: the new SOA around one sequence of deletions and
+    additions.
+    """
     return [soa, old, *difference.deleted, soa, *difference.added, soa]
 
 

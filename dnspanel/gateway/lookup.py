@@ -14,7 +14,7 @@ from replication.dns import names, rdata, rdtypes
 from replication.dns.rrset import Key, RRset
 
 ANY = 255
-# PowerDNS gives up a chain of aliases after so many steps.
+# PowerDNS gives up a chain of aliases after this number of steps.
 MAX_STEPS = 10
 
 ADDRESSES = (rdtypes.A, rdtypes.AAAA)
@@ -72,7 +72,7 @@ class Near:
 
     @property
     def soa(self) -> RRset | None:
-        """The zone's SOA with the time for which "no" may be kept (RFC 2308 section 3)."""
+        """The zone's SOA with the TTL of negative answers (RFC 2308 section 3)."""
         found = self.at(self.zone).get(rdtypes.SOA)
         if found is None:
             return None

@@ -1,8 +1,8 @@
-"""NOTIFY from primaries elsewhere (RFC 1996): a zone that is transferred in is asked for at once.
+"""NOTIFY from primaries elsewhere (RFC 1996): a transferred zone is refreshed at once.
 
-It is taken from the address of one of the zone's primaries, or signed by the key that the zone has. All that it
-brings about is a question for the SOA, one a second for a zone at most, so that a forged one does no harm. To
-everybody else the same is answered, whether there is such a zone or not.
+A NOTIFY is accepted from the address of one of the zone's primaries, or signed by the zone's key. Its only effect is a
+question for the SOA, at most one a second for a zone, so that a forged NOTIFY does no harm. All other clients get the
+same answer, whether the zone exists or not.
 """
 
 import logging
@@ -24,7 +24,7 @@ from replication.dns import names
 from replication.errors import BadName
 from replication.wire.protocol import split_resolver
 
-# So many refused ones are written down in a second, of all zones together: anybody can send them.
+# At most this number of refused ones is stored a second, of all zones together: anyone can send them.
 NOTED_PER_SECOND, NOTED_BURST = 10, 50
 
 logger = logging.getLogger(__name__)
@@ -32,12 +32,12 @@ _noted = Rates(most_keys=1)
 
 
 def is_notice(message: dns.message.Message) -> bool:
-    """Whether the message is a NOTIFY."""
+    """Return True if the message is a NOTIFY."""
     return message.opcode() == dns.opcode.NOTIFY
 
 
 def row_for(message: dns.message.Message) -> TransferredZone | None:
-    """Where the zone comes from that the NOTIFY is about; None where its primary is this panel, or there is none."""
+    """Return the primaries of the zone in the NOTIFY; None if the zone is unknown, or this panel is its primary."""
     if len(message.question) != 1 or message.question[0].rdclass != dns.rdataclass.IN:
         return None
     try:
@@ -51,9 +51,9 @@ def row_for(message: dns.message.Message) -> TransferredZone | None:
 def take_notice(
     message: dns.message.Message, *, address: str, signed_for: TransferredZone | None, now: datetime
 ) -> None:
-    """The zone is due at once; raises MessageRefused, and then that is counted where the zone is one of ours.
+    """Make the zone due at once. Raise MessageRefused, and count that if the zone is one of ours.
 
-    `signed_for`: where the zone comes from, if the key of its primaries signed the message.
+    `signed_for`: the zone's primaries, if their key signed the message.
     """
     if len(message.question) != 1 or message.question[0].rdtype != dns.rdatatype.SOA:
         raise MessageRefused(dns.rcode.FORMERR, gettext("a NOTIFY is about the SOA of one zone"))
@@ -66,7 +66,7 @@ def take_notice(
 
 
 def note_refused(row: TransferredZone | None, *, address: str, now: datetime) -> None:
-    """It is counted with the zone that somebody else sent a NOTIFY, within the rate of all zones."""
+    """Count a refused NOTIFY with its zone, within the rate limit of all zones."""
     if row is not None and _noted.allows("", now=now.timestamp(), per_second=NOTED_PER_SECOND, burst=NOTED_BURST):
         set_up.note_refused_notice(row=row, address=address, now=now)
 

@@ -1,7 +1,7 @@
-"""Questions about the content of zones, from whoever is allowed to transfer or update them.
+"""Questions about the content of zones, from clients that are allowed to transfer or update them.
 
-Answered is what is published in PostgreSQL, so that a client reads what it has just written. Ring 0's PowerDNS answers
-for signed zones, and for what is computed. To everyone else nothing here says which zones exist.
+Answers come from what is published in PostgreSQL, so that a client reads its own writes. Ring 0's PowerDNS answers for
+signed zones, and for computed records. Other clients cannot learn here which zones exist.
 """
 
 from collections.abc import Collection, Iterable
@@ -36,7 +36,7 @@ from replication.dns.rrset import RRset
 
 @dataclass(frozen=True, slots=True)
 class Asker:
-    """Who asks: by which key, from where."""
+    """The client of a question: its key and address."""
 
     signed: Signature | None
     address: str
@@ -45,7 +45,7 @@ class Asker:
 
 @dataclass(frozen=True, slots=True)
 class Reading:
-    """A question that somebody is allowed to have answered from this zone; `sees` is the part that a key sees."""
+    """A question that the client is allowed to ask this zone. `sees` is the part of the zone that its key sees."""
 
     asker: Asker
     name: str
@@ -54,10 +54,11 @@ class Reading:
     sees: Visibility | None
 
     def reply(self, *, dnssec: bool, over_tcp: bool) -> Reply | None:
-        """Answer the question; None for what this key does not see. Raise MessageRefused where nobody can answer now.
+        """Answer the question. None if this key does not see the answer. Raise MessageRefused if no answer is
+        possible now.
 
-        `dnssec` is whether signatures are wanted. Over UDP a question for ANY is answered over TCP only, as nodes do
-        (RFC 8482 section 4.4): so it amplifies nothing.
+        `dnssec`: the client asks for signatures. A question for ANY is answered over TCP only, as on nodes (RFC 8482
+        section 4.4), so that it amplifies nothing.
         """
         if not self.zone.is_transferable:
             raise MessageRefused(dns.rcode.REFUSED, unserved_reason(self.zone.name))
@@ -102,7 +103,7 @@ class Reading:
         )
 
     def _zone_for(self, name: str) -> Zone | None:
-        """The zone that answers for a name to which an alias leads; None for one that is not to be read here."""
+        """Return the zone that answers for the target of an alias, or None if it may not be read here."""
         if name == self.name:
             return self.zone
         found = self._reading_of_target(name)
@@ -111,7 +112,7 @@ class Reading:
         return found.zone
 
     def _seen_part(self, found: Found) -> Found | None:
-        """What the key sees of an answer; None where the answer would be another one without the rest."""
+        """Return the part of an answer that the key sees, or None if the rest would change its meaning."""
         if self.sees is None:
             return found
         answer = tuple(rrset for rrset in found.answer if self.sees(rrset.name, rrset.type))
@@ -122,12 +123,12 @@ class Reading:
         return Found(found.rcode, answer, found.authority, additional, found.is_referral)
 
     def _sees_authority(self, authority: Iterable[RRset]) -> bool:
-        """Everybody is told the SOA; a delegation is seen or not."""
+        """Return True if the key sees the authority section. Everyone may see the SOA."""
         assert self.sees is not None
         return all(rrset.type == rdtypes.SOA or self.sees(rrset.name, rrset.type) for rrset in authority)
 
     def _from_signer(self, message: dns.message.Message) -> Reply | None:
-        """What PowerDNS answered, up to the zone at which it is somebody else's, or more than the key sees."""
+        """Return PowerDNS's answer up to the first foreign zone, or None if it has more than the key sees."""
         hidden: set[dns.name.Name] = set()
         answer: list[dns.rrset.RRset] = []
         for rrset in message.answer:
@@ -156,11 +157,12 @@ class Reading:
         )
 
     def _may_know(self, name: str) -> bool:
-        """Whether a name to which an alias leads lies in a zone that is to be read here."""
+        """Return True if the target of an alias is in a zone that may be read here."""
         return name == self.name or self._reading_of_target(name) is not None
 
     def _reading_of_target(self, name: str) -> "Reading | None":
-        """The question about a name to which an alias leads; None for a zone that is not read here, or in part only."""
+        """Return the question about the target of an alias, or None for a zone that is not read here, or only in part.
+        """
         found = reading_of(self.asker, name, self.type)
         if found is None or not found.zone.is_transferable:
             return None
@@ -168,9 +170,9 @@ class Reading:
 
 
 def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
-    """The question for this asker; None if no zone around the name is one that they may transfer or update.
+    """Return the question for this client, or None if it may neither transfer nor update a zone around the name.
 
-    Where the closest zone is not, a zone above answers as far as it delegates the name, as name servers elsewhere do.
+    If it may not for the closest zone, a zone above answers as far as it delegates the name, as other name servers do.
     """
     zones = discovery.zones_around(name)
     if type == rdtypes.DS and zones and zones[0].name == name:  # the DS is the parent's (RFC 4035 section 3.1.4.1)
@@ -183,7 +185,7 @@ def reading_of(asker: Asker, name: str, type: int) -> Reading | None:
 
 
 def near_in(zone: Zone, name: str) -> Near:
-    """What the zone has near a name, as it is published; in at most two queries."""
+    """Return the zone's published RRsets near a name, in at most two queries."""
     close = lookup.names_near(name, zone.name)
     at_names = store_rrsets.rrsets_at_names({zone.pk: (zone.name, close)})[zone.pk]
     served = {key: rrset for key, rrset in at_names.items() if rrset.served}
@@ -199,7 +201,7 @@ def _delegates(zone: Zone, name: str, type: int) -> bool:
 
 
 def _permission(asker: Asker, zone: Zone) -> tuple[bool, Visibility | None]:
-    """Whether they may transfer or update the zone, and the part that they see of it (None: all)."""
+    """Return whether the client may transfer or update the zone, and the part that it sees (None: all)."""
     match asker.signed:
         case Signed():
             for act in TsigAct:
@@ -214,7 +216,7 @@ def _permission(asker: Asker, zone: Zone) -> tuple[bool, Visibility | None]:
 
 
 def _is_transferred_to(asker: Asker, zone: Zone) -> bool:
-    """Whether a secondary, or somebody without a key, gets the zone by transfer from where they ask."""
+    """Return True if the client gets the zone by transfer, as a secondary or without a key."""
     try:
         if isinstance(asker.signed, SignedBySecondary):
             certificate = asker.tls.certificate if asker.tls else ""
@@ -228,5 +230,5 @@ def _is_transferred_to(asker: Asker, zone: Zone) -> bool:
 
 
 def _type_of(rrset: dns.rrset.RRset) -> int:
-    """The type that an RRset is about: of signatures, what they sign."""
+    """Return the type that an RRset is about: for signatures, the signed type."""
     return int(rrset.covers if rrset.rdtype == dns.rdatatype.RRSIG else rrset.rdtype)

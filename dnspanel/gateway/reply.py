@@ -43,7 +43,7 @@ def rendered(query: dns.message.Message, reply: Reply, size: int) -> bytes:
         if query.ednsflags & dns.flags.DO:  # RFC 3225 section 3
             response.want_dnssec()
         if reply.reason:
-            # RFC 8914: dig and kdig show it, and it saves somebody an hour.
+            # RFC 8914: dig and kdig show it, which saves people a long search.
             option = dns.edns.EDEOption(dns.edns.EDECode.PROHIBITED, reply.reason[:200])
             response.use_edns(ednsflags=response.ednsflags, payload=PAYLOAD, options=[option])
     response.set_rcode(reply.rcode)

@@ -1,9 +1,8 @@
-"""Each signed message is taken once, also by several gateways and over their restarts. Verbs.
+"""Accepts each signed message once, even with several gateways and over their restarts. Verbs.
 
-Whoever has seen a message on its way can send it again for as long as its
-signature is good: an update that was withdrawn meanwhile would come back, and
-a zone would be transferred to them. The store holds no more than the messages
-of that time, and only those with a good signature within a token's rate.
+An attacker who has captured a message can send it again while its signature is valid: an update that was withdrawn
+would come back, and a zone would be transferred to the attacker. The store holds only the messages of that time, and
+only those with a valid signature within a token's rate.
 """
 
 from datetime import datetime, timedelta
@@ -18,12 +17,12 @@ _FORGET_EVERY = timedelta(minutes=1)
 
 
 def id_of(signed: Signed | SignedBySecondary, message_id: int) -> UUID:
-    """What a message is known by: only who has the key can make another one with the same."""
+    """Return the id of a message. Only a client with the key can make another message with the same id."""
     return uuid5(_MESSAGES, f"{signed.holder}:{message_id}:{signed.tsig.mac.hex()}")
 
 
 def take(*, id: UUID, time_signed: int, now: datetime) -> TakenMessage | None:
-    """The message is taken; returns what it was taken as before, None for the first time."""
+    """Store the message. Return the earlier row if it was accepted before, else None."""
     _forgetting.forget_old(now)
     until = datetime.fromtimestamp(time_signed, tz=now.tzinfo) + timedelta(seconds=FUDGE)
     taken, is_first = TakenMessage.objects.get_or_create(id=id, defaults={"until": until})
@@ -31,7 +30,7 @@ def take(*, id: UUID, time_signed: int, now: datetime) -> TakenMessage | None:
 
 
 def note_answer(*, id: UUID, rcode: int) -> None:
-    """A retransmission of the message is answered with this rcode."""
+    """Store the rcode for retransmissions of the message."""
     TakenMessage.objects.filter(pk=id).update(rcode=rcode)
 
 

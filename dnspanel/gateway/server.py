@@ -1,8 +1,7 @@
-"""The gateway's sockets: UDP and TCP on one port, TLS on another where wanted, everything bounded.
+"""The gateway's sockets: UDP and TCP on one port, TLS on another if configured, all with limits.
 
-asyncio holds the connections; each message is answered in one of a few
-threads, each with a database connection of its own. Who sends too much is
-not answered over UDP, where senders can be forged, and cut off over TCP.
+asyncio holds the connections. Each message is answered in one of a few threads, each with its own database connection.
+A client that sends too much gets no answer over UDP, where senders can be forged, and is disconnected over TCP.
 """
 
 import asyncio
@@ -65,7 +64,7 @@ class Gateway:
         self._contexts = Contexts()
 
     async def start(self) -> None:
-        """The sockets listen on the host's ports; a port 0 becomes a free one. Raises OSError."""
+        """Listen on the host's ports. Port 0 becomes a free one. Raise OSError."""
         loop = asyncio.get_running_loop()
         self._tcp = await asyncio.start_server(self._serve_connection, self.host, self.port, backlog=128)
         self.port = self._tcp.sockets[0].getsockname()[1]
@@ -83,7 +82,7 @@ class Gateway:
         logger.info("listening host=%s port=%d tls_port=%s", self.host, self.port, self.tls_port or "none")
 
     async def stop(self) -> None:
-        """Nothing new is accepted; what is under way is finished, as far as it does not take long."""
+        """Accept nothing new. Finish answers in progress, unless they take long."""
         if self._tcp is not None:
             self._tcp.close()
         for task in self._tasks - self._answering:
@@ -128,10 +127,10 @@ class Gateway:
 
     @contextmanager
     def _counted(self, address: str) -> Iterator[bool]:
-        """Whether there is room for one more connection, of this address too; it takes it meanwhile."""
+        """Count one more connection of this address within the block. Yield True if the limits allow it."""
         self._connections[address] += 1
         try:
-            # Gone, silent, or not taking what it asked for: in each case there is nobody to tell.
+            # Gone, silent, or not reading its answer: in each case no one can be notified.
             with suppress(OSError, asyncio.IncompleteReadError, TimeoutError):
                 of_one, all_of_them = self._connections[address], self._connections.total()
                 yield of_one <= MAX_CONNECTIONS_OF_ONE and all_of_them <= MAX_CONNECTIONS
@@ -176,7 +175,7 @@ class Gateway:
             self._keep(asyncio.create_task(self._serve_tls(connection, plain_address(host))))
 
     async def _serve_tls(self, connection: socket.socket, address: str) -> None:
-        """Shake hands, and converse with whoever may come in."""
+        """Shake hands, and serve clients that are allowed in."""
         context = None
         with self._counted(address) as is_let_in:
             try:
@@ -194,7 +193,7 @@ class Gateway:
     async def _handshake(
         self, connection: socket.socket, address: str, context: ssl.SSLContext
     ) -> tuple[asyncio.StreamReader, asyncio.StreamWriter, OverTls] | None:
-        """The streams of a client that was let in; None for another, whose refusal is noted. Raises OSError."""
+        """Return the streams of an accepted client. Note the refusal of another one and return None. Raise OSError."""
         loop = asyncio.get_running_loop()
         reader = asyncio.StreamReader(loop=loop)
         protocol = asyncio.StreamReaderProtocol(reader, loop=loop)
@@ -216,7 +215,7 @@ class Gateway:
         return None
 
     def _current_context(self) -> ssl.SSLContext | None:
-        """In a thread. None, and a line in the log, where there is none to be had."""
+        """Return the current TLS context, or log the error and return None. Runs in a thread."""
         close_old_connections()
         try:
             return self._contexts.current(self._clock())
@@ -227,7 +226,7 @@ class Gateway:
             close_old_connections()
 
     def _note_refusal(self, refusal: TlsRefused, address: str) -> None:
-        """In a thread."""
+        """Note a refused handshake. Runs in a thread."""
         close_old_connections()
         try:
             note_refused_handshake(refusal, address, self._clock())
@@ -258,7 +257,7 @@ class Gateway:
     def _work(
         self, wire: bytes, address: str, send: Callable[[bytes], None], over_tcp: bool, tls: OverTls | None
     ) -> None:
-        """In a thread: find the answer and send it. A bug costs one answer, never the process."""
+        """Find the answer and send it. Runs in a thread. A bug costs one answer, never the process."""
         close_old_connections()
         try:
             # Closed here and now, because a transfer that breaks off must end its transaction in this thread.
@@ -276,7 +275,7 @@ class Gateway:
             close_old_connections()
 
     def _end_threads(self) -> None:
-        """Every thread closes its own database connection, because no other one may."""
+        """End every thread after it closed its own database connection, which no other thread may close."""
         everyone = Barrier(THREADS)  # so that each thread takes one of these jobs
 
         def close() -> None:
@@ -305,12 +304,12 @@ class _Datagrams(asyncio.DatagramProtocol):
 
 
 def plain_address(text: str) -> str:
-    """The address that a token's networks mean: without a zone index, and IPv4 as IPv4."""
+    """Return the address as tokens' networks write it: without a zone index, and IPv4 as IPv4."""
     address = ip_address(text.partition("%")[0])
     mapped = address.ipv4_mapped if isinstance(address, IPv6Address) else None
     return str(mapped or address)
 
 
 def _enlarge_buffer(sock: socket.socket) -> None:
-    """Room for a burst of datagrams while all threads are busy."""
+    """Enlarge the buffer for a burst of datagrams while all threads are busy."""
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)

@@ -1,7 +1,7 @@
-"""TSIG (RFC 8945): who signed a message, and the signatures of what is said in answer.
+"""TSIG (RFC 8945): the signer of a message, and the signatures of answers.
 
-The keys are looked up in PostgreSQL for every message, so a revoked one is
-dead at once. dnspython computes; the time is an argument.
+The keys are looked up in PostgreSQL for every message, so a revoked key stops working at once. dnspython computes; the
+time is an argument.
 """
 
 import struct
@@ -36,8 +36,8 @@ from dnspanel.texts import gettext
 from replication.dns import names
 from replication.errors import BadName
 
-# How far a clock may be off, whatever the client says (RFC 8945, section 10, recommends it): its own number says how
-# long whoever has seen a message may send it again.
+# The allowed clock difference, whatever the client says (RFC 8945, section 10, recommends it): the client's number
+# decides how long a captured message can be sent again.
 FUDGE = 300
 _OFFICIAL_NAMES = {"hmac-md5": dns.tsig.HMAC_MD5}
 _HEADER = struct.Struct(">HHHHHH")
@@ -50,7 +50,7 @@ _make: Callable[..., TSIG] = TSIG
 
 @dataclass(frozen=True, slots=True)
 class Signed:
-    """Who signed a message, and with what."""
+    """The signer of a message, and the key."""
 
     actor: Actor
     token: Token
@@ -105,7 +105,7 @@ Signature = Signed | SignedBySecondary | SignedByPrimary
 
 
 def verify(message: dns.message.Message, wire: bytes, *, address: str, now: datetime) -> Signature | None:
-    """Who signed this message; None when nobody did. Raises TsigRefused."""
+    """Return the verified signature of this message, or None if it is unsigned. Raise TsigRefused."""
     if message.tsig is None:
         return None
     tsig = message.tsig[0]
@@ -136,7 +136,7 @@ def _verify_secondary(
     with _refusing(tsig, owner, lambda: keys.key_of(secondary), secondary.pk):
         key = _signing_key(keys.good_keys_of(secondary, now), tsig, wire, now)
     if not is_within(address, secondary.networks, secondary.addresses):
-        # Which of its faults a key has is not for who tries it; the secondary's page says it.
+        # A client must not learn which fault a key has; the secondary's page shows it.
         reason = gettext("it came from {address}, which is in none of its networks").format(address=address)
         raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text(), secondary_id=secondary.pk, reason=reason)
     return SignedBySecondary(secondary, key, tsig)
@@ -145,7 +145,7 @@ def _verify_secondary(
 def _verify_primary(
     message: dns.message.Message, tsig: TSIG, owner: dns.name.Name, wire: bytes, now: datetime
 ) -> SignedByPrimary:
-    """Each zone's primaries have a key of their own: that of another zone, or a token, proves nothing."""
+    """Verify the signature of the zone's primaries. Their key is valid for this zone only; tokens are not accepted."""
     row = notify_in.row_for(message)
     key = None if row is None else key_for(row)
     if row is None or key is None or key.name != owner:
@@ -159,7 +159,7 @@ def _verify_primary(
 def _refusing(
     tsig: TSIG, owner: dns.name.Name, key: Callable[[], dns.tsig.Key], secondary_id: int | None = None
 ) -> Iterator[None]:
-    """TsigRefused for what is wrong with a signature; a wrong time is told under the key (RFC 8945, section 5.2.3)."""
+    """Turn signature errors into TsigRefused. A wrong time is reported signed by the key (RFC 8945, section 5.2.3)."""
     try:
         yield
     except dns.tsig.BadTime as exc:
@@ -167,14 +167,14 @@ def _refusing(
     except dns.tsig.BadSignature as exc:
         raise TsigRefused(dns.rcode.BADSIG, tsig, owner.to_text(), secondary_id=secondary_id) from exc
     except (dns.tsig.BadAlgorithm, BadToken) as exc:
-        # Which of its faults a key has is not for who tries it.
+        # A client must not learn which fault a key has.
         raise TsigRefused(dns.rcode.BADKEY, tsig, owner.to_text(), secondary_id=secondary_id) from exc
     except dns.tsig.PeerError as exc:
         raise ValueError("a request with the error of an answer") from exc
 
 
 def _signing_key(candidates: Sequence[dns.tsig.Key], tsig: TSIG, wire: bytes, now: datetime) -> dns.tsig.Key:
-    """The first of the keys that signed the message; raises what is wrong with the last one."""
+    """Return the first of the keys that signed the message. Raise the error of the last one."""
     *older, last = candidates
     for key in older:
         try:
@@ -201,7 +201,7 @@ class Signer:
         self._context: Any = None
 
     def sign(self, wire: bytes, now: datetime) -> bytes:
-        """The message with its signature."""
+        """Return the message with its signature."""
         template = _template(self._request, now)
         tsig, self._context = _sign(
             wire, self._key, template, int(now.timestamp()), self._request.mac, self._context, True
@@ -216,7 +216,7 @@ class Signer:
 
 
 def sign_refusal(wire: bytes, refusal: TsigRefused, now: datetime) -> bytes:
-    """The answer to a message whose signature proves nothing; signed only to tell a known key our time."""
+    """Return the answer to a message with an invalid signature. It is signed only to report our time to a known key."""
     request = refusal.tsig
     owner = dns.name.from_text(refusal.owner)
     if refusal.key is None:
@@ -228,7 +228,7 @@ def sign_refusal(wire: bytes, refusal: TsigRefused, now: datetime) -> bytes:
 
 
 def with_tsig(wire: bytes, owner: dns.name.Name, tsig: TSIG) -> bytes:
-    """The message with this record at its end."""
+    """Return the message with this record at its end."""
     rdata = tsig.to_wire() or b""
     id, flags, *counts, additional = _HEADER.unpack_from(wire)
     header = _HEADER.pack(id, flags, *counts, additional + 1)
@@ -262,7 +262,7 @@ def _token(name: str) -> Token | None:
 
 
 def _start_of_last_record(wire: bytes) -> int:
-    """Where the TSIG begins in a message that was parsed before: it has to be the last record."""
+    """Return the offset of the TSIG in a parsed message. It must be the last record."""
     parser = dns.wire.Parser(wire)
     _, _, questions, *counts = parser.get_struct("!HHHHHH")
     for _ in range(questions):

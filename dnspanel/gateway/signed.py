@@ -1,6 +1,6 @@
-"""Transfers of zones that the nodes sign: ring 0's PowerDNS signs all of the zone, and that is passed on.
+"""Transfers of zones that the nodes sign: ring 0's PowerDNS signs the whole zone, and its answer is passed on.
 
-There are no differences: who has an older serial gets the whole zone (RFC 1995 allows it).
+There are no differences: a client with an older serial gets the whole zone (RFC 1995 allows it).
 """
 
 import threading
@@ -43,9 +43,9 @@ _waiting = threading.BoundedSemaphore(3)
 
 @contextmanager
 def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
-    """What brings a secondary from this serial (None: from nothing) to now; raises MessageRefused (SERVFAIL).
+    """Return the transfer from this serial (None: from nothing) to now. Raise MessageRefused (SERVFAIL).
 
-    Ring 0 gets every publication first; it is waited for, a few seconds, since whoever is sent away comes back late.
+    Ring 0 gets every publication first. Wait a few seconds for it, because a refused client comes back late.
     """
     server, records, soa = _beginning(zone)
     try:
@@ -64,17 +64,18 @@ def transfer_of(zone: Zone, *, since: int | None) -> Iterator[Transfer]:
 
 
 def _beginning(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
-    """Ring 0, the records of the zone there after its SOA, and that, once it has the published serial or a newer one.
+    """Return ring 0, the zone's records there after the SOA, and the SOA, once its serial is at least the published
+    one.
 
-    Raises MessageRefused after PATIENCE.
+    Raise MessageRefused after PATIENCE.
     """
     return patiently(lambda: _opened(zone))
 
 
 def patiently(attempt: Callable[[], T]) -> T:
-    """Return what the attempt does, which is repeated for as long as PATIENCE while it raises MessageRefused.
+    """Repeat the attempt while it raises MessageRefused, at most for PATIENCE. Return its result.
 
-    That is raised at once where others wait already, which would leave nobody to answer.
+    Raise at once if others wait already, because no thread would be left to answer.
     """
     waits = False
     until = time.monotonic() + PATIENCE
@@ -109,10 +110,10 @@ def _opened(zone: Zone) -> tuple[Server, Iterator[Record], bytes]:
 
 
 def _reason_against(zone: Zone, serial: int, node: Node) -> str:
-    """Why what ring 0 gives with this serial is not to be passed on; `node` is ring 0 from before it was asked.
+    """Return why ring 0's zone with this serial must not be passed on. `node` is ring 0, read before the request.
 
-    Its agent commits records, with their serial, before keys and metadata: in between, PowerDNS would sign by the keys
-    from before, or not at all, and a rollover would take the serial for the proof that the secondary has the new ones.
+    Its agent commits records, with their serial, before keys and metadata. In between, PowerDNS would sign with the old
+    keys, or not at all, and a rollover would take the serial as proof that the secondary has the new keys.
     """
     if Serial(serial) < Serial(zone.serial):
         return gettext("ring 0 has {name} at {serial} in place of {expected}").format(
@@ -125,16 +126,17 @@ def _reason_against(zone: Zone, serial: int, node: Node) -> str:
 
 
 def _with_ttls_of_signer(records: Iterator[Record], zone: Zone) -> Iterator[Record]:
-    """Yield the records of a zone that somebody else signs, each with the TTL that the signature of it says."""
+    """Yield the records of a zone signed elsewhere, each with the TTL in its signature."""
     ttls = SignedTtls(_signatures_of(zone))
     for record in records:
         yield record._replace(ttl=ttls.ttl_of(*record))
 
 
 def with_chains(records: Iterator[Record], zone: str, chains: Sequence[Nsec3]) -> Iterator[Record]:
-    """Yield the records of a zone that has several NSEC3 chains, and behind them these chains.
+    """Yield the records of a zone with several NSEC3 chains, and then these chains.
 
-    PowerDNS gives one, and takes the owners of the signatures over the others for names of that: so it is made anew.
+    PowerDNS answers with one chain, and treats the signatures of the other chains as names of that one. So the chain is
+    computed again.
     """
     made = SignedChains(zone, chains)
     made.add(APEX, rdtypes.SOA)  # it is not among the records
@@ -152,7 +154,7 @@ def with_chains(records: Iterator[Record], zone: str, chains: Sequence[Nsec3]) -
 
 
 def _signatures_of(zone: Zone) -> Iterator[tuple[str, Sequence[str]]]:
-    """Yield the owners in a zone that somebody else signs, each with its RRSIG records."""
+    """Yield the owners in a zone signed elsewhere, each with its RRSIG records."""
     rows = RRset.objects.filter(zone=zone, type=rdtypes.RRSIG).values_list("name", "rdata")
     yield from rows.iterator(chunk_size=_ROWS_AT_ONCE)
 
@@ -167,7 +169,10 @@ def _all(soa: bytes, records: Iterator[Record], zone: Zone) -> Iterator[bytes]:
 
 @contextmanager
 def _refusals(zone: Zone) -> Iterator[None]:
-    """MessageRefused for what ring 0 does not give; in the middle of a transfer it ends that, and nothing is taken."""
+    """Turn ring 0's refusals into MessageRefused.
+
+    In the middle of a transfer that ends it, and the client takes nothing.
+    """
     try:
         yield
     except (NotGiven, Broken, BadMessage, SourceAway) as exc:

@@ -44,7 +44,7 @@ class Contexts:
         self._context: ssl.SSLContext | None = None
 
     def current(self, now: datetime) -> ssl.SSLContext:
-        """The context for now; reads the database. Raises CertificateRefused, and OSError for files that do not fit."""
+        """Return the current context; reads the database. Raise CertificateRefused, and OSError for unusable files."""
         made_of = server_identity(now=now), certificates_in_use()
         with self._lock:
             if self._context is None or self._made_of != made_of:
@@ -54,7 +54,7 @@ class Contexts:
 
 
 def context_of(identity: ServerIdentity, certificates: tuple[str, ...]) -> ssl.SSLContext:
-    """TLS 1.3 alone, by this identity; a client may show one of these certificates and no other."""
+    """Return a context of TLS 1.3 with this identity. A client may show only one of these certificates."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
     context.set_alpn_protocols([ALPN])
@@ -71,7 +71,7 @@ def context_of(identity: ServerIdentity, certificates: tuple[str, ...]) -> ssl.S
 
 
 def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
-    """What is known of the client after the handshake; raises TlsRefused where it does not speak DNS over TLS."""
+    """Return the facts about the client after the handshake. Raise TlsRefused if it does not speak DNS over TLS."""
     if connection.selected_alpn_protocol() != ALPN:
         raise TlsRefused(gettext("it does not offer the protocol “{alpn}” (ALPN)").format(alpn=ALPN))
     peer = connection.getpeercert(binary_form=True)
@@ -79,7 +79,7 @@ def let_in(connection: ssl.SSLObject | ssl.SSLSocket) -> OverTls:
 
 
 def note_refused_handshake(refusal: TlsRefused, address: str, now: datetime) -> None:
-    """The log says who was refused and why, and so does each secondary that may transfer from this address."""
+    """Log the refused client and the reason, and note them with each secondary that may transfer from this address."""
     logger.info("refused tls from=%s: %s", address, refusal)
     for pk in secondaries_at(address):
         record.note_refusal(
@@ -91,7 +91,7 @@ def note_refused_handshake(refusal: TlsRefused, address: str, now: datetime) -> 
 
 
 def refusal_of(exc: ssl.SSLError) -> TlsRefused | None:
-    """Why this handshake was refused; None where the client gave up by itself."""
+    """Return why this handshake was refused, or None if the client gave up."""
     reason = exc.reason or ""
     if not reason or reason.startswith(_GIVEN_UP):
         return None

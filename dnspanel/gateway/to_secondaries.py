@@ -29,7 +29,7 @@ SMALL = 2_000
 
 
 def serial_known(message: dns.message.Message) -> int | None:
-    """The serial that an IXFR says the secondary has; None for AXFR, and for an IXFR that does not say."""
+    """Return the serial that an IXFR says the secondary has; None for AXFR, and for an IXFR without a serial."""
     if message.question[0].rdtype != dns.rdatatype.IXFR:
         return None
     for rrset in message.authority:
@@ -48,10 +48,10 @@ def messages(
     address: str,
     now: datetime,
 ) -> Iterator[bytes]:
-    """The messages of the transfer, unsigned; raises MessageRefused.
+    """Yield the messages of the transfer, unsigned. Raise MessageRefused.
 
-    Over UDP an IXFR is answered with the one SOA, which says that the rest comes over TCP (RFC 1995, section 2).
-    What was sent to its end is noted, outside of the transaction that read it.
+    Over UDP an IXFR is answered with one SOA, so that the client asks over TCP (RFC 1995, section 2). A complete
+    transfer is noted, outside of the transaction that read it.
     """
     since = serial_known(message)
     try:
@@ -70,7 +70,7 @@ def messages(
                 yield wire
                 sent, count = sent + len(wire), count + 1
             how, serial = transfer.how, transfer.serial
-    except MessageRefused:  # not now: who is told of the zone again need not wait for its SOA's retry
+    except MessageRefused:  # not now: a client that is notified again need not wait for its SOA's retry
         if zone is not None:
             record.note_not_now(secondary_id=secondary.pk, zone_id=zone.pk, now=now)
         raise
@@ -94,13 +94,13 @@ def messages(
 
 
 def wires(transfer: ixfr.Transfer, message: dns.message.Message, *, name: str, over_tcp: bool) -> Iterator[bytes]:
-    """The transfer as messages that answer this one, unsigned: all of it, or over UDP the one SOA."""
+    """Yield the transfer as unsigned answers to this message: all of it, or over UDP only the SOA."""
     records = transfer.records if over_tcp else [next(iter(transfer.records))]
     return axfr.packed(records, name, id=message.id, qtype=int(message.question[0].rdtype))
 
 
 def apex_of_catalog(secondary: Secondary, name: str) -> RRset | None:
-    """The SOA of this secondary's own catalog zone; None for any other name."""
+    """Return the SOA of this secondary's own catalog zone, or None for any other name."""
     if not catalog.is_catalog_of(secondary, name):
         return None
     return catalog.soa_of(secondary, secondary.catalog_serial)
@@ -108,14 +108,15 @@ def apex_of_catalog(secondary: Secondary, name: str) -> RRset | None:
 
 @contextmanager
 def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = None) -> Iterator[ixfr.Transfer]:
-    """Give the zone, or the part that is seen, as who serves it has to have it: signed, where the nodes sign it.
+    """Return the transfer of the zone, or of its visible part: signed, if the nodes sign the zone.
 
-    Every transfer of a zone goes this way. Raise MessageRefused where nobody can give it signed, as for a part of a
-    signed zone, and Unknown for a zone that is gone.
+    Every transfer of a zone uses this function. Raise MessageRefused if signing is not possible, as for a part of a
+    signed zone, and Unknown for a deleted zone.
     """
     if not loaded_signing_of(zone).is_signed:
         with ixfr.transfer_of(zone, since=since, sees=sees) as transfer:
-            # Who signed it since it was loaded gave it this very serial: without signatures it would stay bogus there.
+            # If the zone was signed since it was loaded, it has this very serial: without signatures it would stay
+            # bogus there.
             if not signing_of(zone).is_signed:
                 yield transfer
                 return
@@ -127,7 +128,7 @@ def transfer_of_zone(zone: Zone, since: int | None, sees: Visibility | None = No
 
 
 def turn_for(zone: Zone | None) -> AbstractContextManager[None]:
-    """A turn among the few transfers at once, which a small zone, or a catalog, does not need."""
+    """Return a turn among the few simultaneous transfers. A small zone, or a catalog, needs none."""
     return axfr.a_turn() if zone is not None and zone.rrset_count > SMALL else nullcontext()
 
 

@@ -1,8 +1,7 @@
-"""What a DNS UPDATE asks for (RFC 2136), and what that makes of a zone. Pure.
+"""The content of a DNS UPDATE (RFC 2136), and its effect on a zone. Pure.
 
-Prerequisites and updates are about what DNS shows: records that are kept but
-not served are not there for them. So a prerequisite tells nobody more than a
-question to a name server would, and needs no right of its own.
+Prerequisites and updates are about served records only: disabled records do not exist for them. So a prerequisite
+reveals no more than a question to a name server, and needs no right of its own.
 """
 
 from collections.abc import Mapping
@@ -96,7 +95,7 @@ class Update:
         return used | {act.name for act in self.acts}
 
     def decide(self, current: CurrentRRsets) -> Changes:
-        """The RRsets that become different; raises MessageRefused for a prerequisite that does not hold."""
+        """Return the changed RRsets. Raise MessageRefused for a prerequisite that does not hold."""
         by_name = {name: _Name() for name in self.names}
         for (name, type_), rrset in current.items():
             texts = {rdata.folded(type_, text): text for text in rrset.rdata}
@@ -154,7 +153,7 @@ class _Name:
 
 
 def read_update(message: dns.update.UpdateMessage) -> Update:
-    """What the message asks for; raises MessageRefused by RFC 2136 3.1 to 3.4.1, and BadName or BadRdata."""
+    """Parse the update. Raise MessageRefused by RFC 2136 3.1 to 3.4.1, and BadName or BadRdata."""
     if len(message.zone) != 1:
         raise MessageRefused(dns.rcode.FORMERR, "an UPDATE is about one zone")
     if message.zone[0].rdclass != dns.rdataclass.IN:
@@ -176,7 +175,7 @@ def read_update(message: dns.update.UpdateMessage) -> Update:
 
 
 def name_of(name: dns.name.Name) -> str:
-    """The canonical name of one that dnspython read; raises BadName."""
+    """Return the canonical form of dnspython's name. Raise BadName."""
     return names.from_wire(name.to_wire() or b"")
 
 
@@ -233,7 +232,7 @@ def _carry_out(act: Act, at: _Name, *, is_apex: bool) -> None:
 
 
 def _add(act: Add, at: _Name, *, is_apex: bool) -> None:
-    """RFC 2136 3.4.2.2: what cannot stand beside what is there is ignored without a word."""
+    """Add a record. Ignore it silently if it conflicts with existing records (RFC 2136 3.4.2.2)."""
     if act.type == rdtypes.SOA and not (is_apex and _is_newer_soa(act, at)):
         return
     others = [type_ for type_ in at.rrsets if type_ != rdtypes.CNAME and at.is_in_use(type_)]
@@ -255,7 +254,7 @@ def _is_newer_soa(act: Add, at: _Name) -> bool:
 
 
 def _delete_record(act: DeleteRecord, at: _Name, *, is_apex: bool) -> None:
-    """RFC 2136 3.4.2.4: the SOA and the last NS of a zone stay."""
+    """Delete a record, except the SOA and the last NS of a zone (RFC 2136 3.4.2.4)."""
     served, folded = at.served(act.type), rdata.folded(act.type, act.text)
     if folded not in served or act.type == rdtypes.SOA:
         return

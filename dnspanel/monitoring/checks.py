@@ -1,4 +1,4 @@
-"""Questions about the panel's parts, asked in threads: whoever wants an answer never waits for longer than said."""
+"""Questions about the panel's parts, asked in threads, so that no caller waits longer than the limit."""
 
 import threading
 import time
@@ -51,9 +51,9 @@ class Check:
             return run
 
     def found(self) -> Found:
-        """Return what the last answer says, or the next one; what silence means if there is none in time."""
+        """Return the last answer, or the next one. Without one in time, return the meaning of silence."""
         run = self.begin()
-        # From when it was begun: who comes later, while the same question hangs, does not wait again.
+        # From its start: a later caller, while the same question hangs, does not wait again.
         if run.ended.wait(max(0.0, run.began_at + PATIENCE_SECONDS - time.monotonic())):
             return run.found
         return {name: Part(state, NO_ANSWER) for name, state in self._silence.items()}

@@ -1,8 +1,8 @@
 """`/livez`, `/readyz` and `/healthz`, for supervisors, load balancers and people with curl.
 
-All answer within a second, whatever hangs, and before every other middleware: without a look at the Host header,
-sessions or Django's connections to PostgreSQL. To everybody they say which part is at fault, by a name that the
-documentation lists, and nothing more; reasons are for who may see the metrics.
+All answer within a second, whatever hangs, and before every other middleware: without the Host header, sessions or
+Django's connections to PostgreSQL. Everyone sees which part is at fault, by a name that the documentation lists.
+Reasons are only for clients that may read the metrics.
 """
 
 import time
@@ -113,5 +113,5 @@ def _no_store(response: HttpResponse) -> HttpResponse:
 
 @cache
 def _threads() -> ThreadPoolExecutor:
-    """Made where it is used first: processes that are forked afterwards have no thread of their parent's."""
+    """Create the threads at first use: processes that are forked afterwards have no thread of their parent."""
     return ThreadPoolExecutor(_MOST_TOKEN_CHECKS, thread_name_prefix="health details")

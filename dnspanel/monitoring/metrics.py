@@ -1,7 +1,7 @@
-"""What Prometheus is told of the fleet and the panel: one scrape is as many queries for a hundred nodes as for one.
+"""Metrics of the fleet and the panel for Prometheus. One scrape needs as many queries for a hundred nodes as for one.
 
-Counters of a node are sums of all its samples, so they go on when its PowerDNS is restarted; they begin anew only
-when Redis was emptied. What is not known has no line, rather than a zero that looks like an answer.
+Counters of a node are sums of all its samples, so they continue when its PowerDNS is restarted. They start again only
+if Redis was emptied. An unknown value has no line, rather than a zero that looks like an answer.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -38,7 +38,7 @@ from dnspanel.zones.conditions import LogInputs
 from replication import __version__
 
 QUEUES = tuple(BUSY_FOR)
-# Over so many of the newest proofs, push latencies are measured.
+# Push latencies are measured over this number of the newest proofs.
 PROOFS = 1_000
 QUANTILES = (0.5, 0.9, 0.99)
 
@@ -51,7 +51,7 @@ Family = CounterMetricFamily | GaugeMetricFamily
 
 
 def exposition(now: datetime) -> bytes:
-    """Everything, in Prometheus's text form."""
+    """Return all metrics in Prometheus's text form."""
     registry = CollectorRegistry(auto_describe=False)
     registry.register(_Fleet(read(now), now))
     return generate_latest(registry)
@@ -99,7 +99,7 @@ def _of_nodes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
 
 
 def _of_reports(nodes: Sequence[NodeInputs]) -> Iterator[Family]:
-    """What agents said of themselves, and what the panel knows of it."""
+    """Yield metrics of the agents' reports, and of the panel's facts about them."""
     for name, key, about in (
         ("map_used_ratio", "map_used", "How full the fuller of the LMDB maps is"),
         ("disk_free_bytes", "disk_free_bytes", "Free bytes on the disk with the LMDB files"),
@@ -166,7 +166,7 @@ def _of_traffic(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
 
 
 def _of_fronts(statuses: Sequence[NodeStatus]) -> Iterator[Family]:
-    """The nodes behind each front, as dnsdist counts them; since it was started."""
+    """Yield metrics of the nodes behind each front, as dnsdist counts them since its start."""
     rotation = _gauge("front_backend_in_rotation", "Whether dnsdist asks the node, and it answers", "node", "backend")
     queries = _counter("front_backend_queries", "Questions that dnsdist sent the node", "node", "backend")
     drops = _counter("front_backend_drops", "Questions that the node left without an answer", "node", "backend")
@@ -220,7 +220,7 @@ def _of_panel(reading: Reading) -> Iterator[Family]:
 
 
 def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
-    """Where the oldest publication waits that the last nodes do not answer with."""
+    """Yield the place of the oldest publication that the last nodes do not answer with."""
     oldest = _gauge(
         "oldest_unproved_publication_timestamp_seconds",
         "When the oldest publication was published that the last nodes do not answer with",
@@ -242,7 +242,9 @@ def _of_waiting(waiting: Waiting | None, now: datetime) -> Iterator[Family]:
 
 
 def _of_processes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
-    """The panel's own processes by name, however many there are of each, and periodic work by its entry."""
+    """Yield metrics of the panel's processes by name, however many there are of each, and of periodic work by its
+    entry.
+    """
     state = fleet.processes
     assert state is not None
     newest = {name: fleet.heartbeats[name] for name in (COLLECTOR, WATCH) if name in fleet.heartbeats}
@@ -270,7 +272,7 @@ def _of_processes(fleet: FleetInputs, now: datetime) -> Iterator[Family]:
 
 
 def _of_evidence(inputs: EvidenceInputs) -> Iterator[Family]:
-    """Destinations of the audit log that are on."""
+    """Yield metrics of the active destinations of the audit log."""
     backlog = _gauge("evidence_backlog", "Acts of the audit log that a destination lacks", "destination")
     success = _gauge("evidence_success_timestamp_seconds", "When it confirmed something last", "destination")
     failing = _gauge("evidence_failing", "Whether it does not take what it is sent", "destination")
@@ -283,7 +285,10 @@ def _of_evidence(inputs: EvidenceInputs) -> Iterator[Family]:
 
 
 def _stages(epoch: UUID) -> Family:
-    """Groups that wait for others; `group` is empty for nodes without one, which wait for ring 0 alone."""
+    """Return metrics of groups that wait for others.
+
+    `group` is empty for nodes without one, which wait only for ring 0.
+    """
     family = _gauge("group_released", "Up to which sequence a group of nodes may go", "group")
     for name, sequence in Release.objects.filter(epoch=epoch).values_list("group__name", "sequence"):
         family.add_metric([name or ""], sequence)
@@ -291,7 +296,7 @@ def _stages(epoch: UUID) -> Family:
 
 
 def _queue_depths() -> Family:
-    """Tasks that wait for a worker; no line while Redis is away."""
+    """Count the tasks that wait for a worker. No line while Redis is away."""
     family = _gauge("queue_depth", "Tasks that wait for a worker", "queue")
     pipe = telemetry.connection(settings.REDIS_URL).pipeline(transaction=False)
     for queue in QUEUES:
@@ -305,7 +310,8 @@ def _queue_depths() -> Family:
 
 
 def _push_latencies() -> Iterator[Family]:
-    """From publication to proof, over the newest proofs: quantiles, since a row for each edit is all there is."""
+    """Yield quantiles of the time from publication to proof, over the newest proofs, since each edit has only one row.
+    """
     with connection.cursor() as cursor:
         cursor.execute(_LATENCIES, [list(QUANTILES), PROOFS])
         found, count = cursor.fetchone()

@@ -13,7 +13,7 @@ _PATH = "/livez"
 
 
 class ProxyProbe:
-    """The life signs of the proxy at an address, written by who asks it."""
+    """The life signs of the proxy at an address, written by the process that asks it."""
 
     def __init__(self, url: str) -> None:
         self._url = urlsplit(url)

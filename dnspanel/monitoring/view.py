@@ -45,13 +45,13 @@ class PlainText(BaseRenderer):
 
 
 class MetricsView(APIView):
-    """Everything that there is to measure, in Prometheus's text form."""
+    """All metrics, in Prometheus's text form."""
 
     permission_classes = (MayScrape,)
     renderer_classes = (PlainText,)
 
     def perform_content_negotiation(self, request: Request, force: bool = False) -> tuple[BaseRenderer, str]:
-        """There is one form, whatever is asked for."""
+        """Return the only form, whatever the request asks for."""
         return PlainText(), PlainText.media_type
 
     def initial(self, request: Request, *args: Any, **kwargs: Any) -> None:

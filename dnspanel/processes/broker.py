@@ -1,9 +1,9 @@
-"""Redis as the broker, without the notes that nobody needs of messages that only wake somebody.
+"""Redis as the broker, without kombu's notes about messages that only wake a worker.
 
-kombu notes each message that it hands to a worker in Redis, and strikes it out when it is acknowledged, so that
-somebody else gets it `visibility_timeout` seconds after a worker died with it: two transactions each, which were half
-of what the push worker computed for an edit. A message in one of WAKING_QUEUES says no more than "look": beat says it
-again within seconds.
+kombu notes in Redis each message that it gives to a worker, and deletes the note when the message is acknowledged. If a
+worker died with the message, another one gets it `visibility_timeout` seconds later. That takes two transactions each,
+which were half of the push worker's computing time for an edit. A message in one of WAKING_QUEUES only means "look":
+beat sends it again within seconds.
 """
 
 from collections.abc import Iterator
@@ -48,10 +48,10 @@ class QoS(_Noted):  # type: ignore[misc]
 
     @contextmanager
     def _let_go(self, delivery_tag: str) -> Iterator[None]:
-        """Count the message no longer, whether Redis could be told or not.
+        """Stop counting the message, whether Redis answered or not.
 
-        kombu counts one that it could not acknowledge for ever. After a Redis that hung for some seconds, workers whose
-        messages had all ended then took no other one. The message comes again after `visibility_timeout`.
+        kombu counts a message that it could not acknowledge for ever. After a Redis that hung for some seconds, workers
+        without running messages then took no other one. The message comes again after `visibility_timeout`.
         """
         try:
             yield
@@ -81,5 +81,5 @@ def _only_wakes(message: Any | None) -> bool:
 
 
 def use() -> None:
-    """Every channel to Redis that this process opens from now on works like this."""
+    """Make every new channel of this process to Redis work like this."""
     redis.Transport.Channel = Channel

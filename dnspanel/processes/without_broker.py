@@ -116,7 +116,7 @@ def _run(task: "Task[..., Any]", args: tuple[Any, ...]) -> None:
 
 
 def use() -> None:
-    """Every worker of this process that delivers has a poller."""
+    """Give every delivering worker of this process a poller."""
     celeryd_after_setup.connect(begin)
 
 

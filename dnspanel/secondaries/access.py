@@ -77,7 +77,7 @@ def members_of_zone(person: Person, zone: Zone) -> QuerySet[Member]:
 def chosen_zones(secondary: Secondary) -> QuerySet[Zone]:
     """Return the zones that are chosen for the secondary, including those that it cannot have."""
     chosen = Zone.objects.filter(_chosen(secondary), deleted_at=None)
-    # A catalog of ours is for whoever is to have it by name.
+    # A producer catalog is only for secondaries that list it by name.
     return chosen if secondary.choice == ZoneChoice.LIST else chosen.exclude(PRODUCERS)
 
 
@@ -94,7 +94,7 @@ def withheld_zones_of(secondary: Secondary) -> QuerySet[Zone]:
 def zone_to_transfer(secondary: Secondary, name: str) -> Zone:
     """Return the zone of this canonical name. Raise TransferRefused if this secondary does not get it."""
     zone = chosen_zones(secondary).filter(name=name).select_related("signing").first()
-    if zone is None:  # whether there is such a zone is not for who has no share in it
+    if zone is None:  # a secondary without a share in the zone must not learn whether it exists
         raise TransferRefused(
             gettext("{name} is none of the zones of the secondary {name2}.").format(name=name, name2=secondary.name)
         )

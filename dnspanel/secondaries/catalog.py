@@ -11,8 +11,8 @@ from dnspanel.secondaries.models import Member, Secondary
 from replication.dns import rdtypes
 from replication.dns.rrset import RRset
 
-TTL = 0  # nobody but those who transfer it reads it
-# Refresh and retry are short, because nobody but our NOTIFY tells of new members.
+TTL = 0  # only servers that transfer the catalog read it
+# Refresh and retry are short, because only our NOTIFY announces new members.
 _TIMERS = "60 30 2419200 0"
 # RFC 9432, section 4.1, wants an NS that leads nowhere.
 NOWHERE = "invalid."

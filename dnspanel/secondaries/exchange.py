@@ -27,7 +27,7 @@ from dnspanel.zones.values.soa import served_soa
 from replication.dns import rdata, rdtypes
 from replication.dns.rrset import RRset
 
-# So many messages are under way at once, so that no buffer of the receiver overflows.
+# The number of messages in progress at once, so that no buffer of the receiver overflows.
 _WINDOW = 64
 LARGEST = 4096
 
@@ -117,7 +117,7 @@ def _window(
             wire = sock.recv(LARGEST)
         except BlockingIOError:
             continue
-        except OSError as exc:  # ICMP: nobody listens there
+        except OSError as exc:  # ICMP: port unreachable
             for number in waiting.values():
                 found[number] = Answer(gettext("It cannot be reached: {reason}.").format(reason=exc.strerror))
             break

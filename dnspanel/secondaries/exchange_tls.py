@@ -14,7 +14,7 @@ from dnspanel.pasted_certificates import fingerprint
 from dnspanel.secondaries.exchange import LARGEST, Answer, not_allowed, read_answer, unanswered, with_own_ids
 from dnspanel.texts import gettext
 
-# So many questions are under way at once; a server answers them as it likes.
+# The number of questions in progress at once; a server answers them in any order.
 _WINDOW = 64
 _LENGTH_BYTES = 2
 

@@ -87,7 +87,7 @@ def notify_also(*, zone: Zone, addresses: Sequence[str], by: Author, now: dateti
     checked = checked_addresses(addresses, faults) if addresses else []
     _refuse(faults)
     with transaction.atomic():
-        if not NoticeAddress.objects.exists():  # nobody has looked at publications until now
+        if not NoticeAddress.objects.exists():  # publications were not checked until now
             NoticeMark.objects.update_or_create(pk=1, defaults={"sequence": members.head()})
         of_zone = NoticeAddress.objects.filter(zone=zone)
         before = set(of_zone.values_list("address", flat=True))
@@ -106,7 +106,7 @@ def notify_also(*, zone: Zone, addresses: Sequence[str], by: Author, now: dateti
 
 
 def change(*, zone: Zone, networks: Sequence[str], addresses: Sequence[str], by: Author, now: datetime) -> None:
-    """Both are so from now on, or neither. Raises as `open_to` and `notify_also`."""
+    """Change both for the zone, or neither. Raise the errors of `open_to` and `notify_also`."""
     with transaction.atomic():
         open_to(zone=zone, networks=networks, by=by, now=now)
         notify_also(zone=zone, addresses=addresses, by=by, now=now)
@@ -127,7 +127,10 @@ def notify_zone(*, zone: Zone, now: datetime) -> int:
 
 
 def note_publications(*, now: datetime) -> int:
-    """NOTIFY waits for each address of a zone that was published since the last look; returns how many. Idempotent."""
+    """Queue NOTIFY for each address of a zone that was published since the last check.
+
+    Return their number. Idempotent.
+    """
     with transaction.atomic():
         if not NoticeAddress.objects.exists():
             return 0

@@ -18,11 +18,11 @@ from dnspanel.secondaries.catalog import GROUP_OF_TAGS, catalog_name
 from dnspanel.secondaries.models import Member, Secondary
 from dnspanel.zones.models import LogHead, Revision, RevisionKind, SigningChange, Zone
 
-# A secondary is asked for so many zones in a second, where nothing was published.
+# A secondary is asked for this number of zones a second if nothing was published.
 PER_SECOND = 20
-# Zones that become members at once, of which each is told of by NOTIFY.
+# Zones that become members at once and get a NOTIFY each.
 MOST_NOTIFIED = 1_000
-# So many changes of a catalog are kept; a secondary that is further behind gets all of it.
+# This number of a catalog's changes is stored; a secondary that is further behind gets the whole catalog.
 MOST_GONE = 5_000
 # A zone that moves to another catalog of the same server stays in the old one, which says so, for so long.
 SAYS_WHERE = timedelta(hours=1)
@@ -149,7 +149,7 @@ def follow(*, secondary_id: int, now: datetime) -> bool:
         anew = _given_anew(secondary, now)
         if not gone and not come and not regrouped and not moved and not anew:
             return False
-        # In which group a member was, or where it went, is not kept: whoever follows the catalog gets all of it.
+        # The former group or target of a member is not stored, so consumers of the catalog get the whole zone.
         _move(secondary, serial, now, floor=bool(regrouped or moved or anew))
         _forget_old(secondary_id)
         return True
@@ -235,7 +235,7 @@ def _regroup(secondary: Secondary, serial: int) -> bool:
 
 
 def notify_all(*, secondary_id: int, now: datetime) -> None:
-    """NOTIFY waits for every zone of the secondary, and for its catalog."""
+    """Queue NOTIFY for every zone of the secondary, and for its catalog."""
     present = Member.objects.filter(secondary=secondary_id, until=None, coo="")
     present.update(notify_at=now, attempts=0, question_at=now)
     Secondary.objects.filter(pk=secondary_id).update(catalog_notify_at=now, catalog_attempts=0, noted=head())

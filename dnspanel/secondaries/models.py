@@ -49,7 +49,7 @@ class Secondary(models.Model):
     # From where it transfers, as CIDR; empty: from its addresses.
     networks = ArrayField(models.CharField(max_length=49), default=list)
     transport = models.CharField(max_length=11, choices=Transport, default=Transport.ANY)
-    # PEM of those by which its server is known, one or two: as a client of ours, and as a server that we ask.
+    # PEM of one or two certificates of its server: as a client of ours, and as a server that we ask.
     certificate = models.TextField(blank=True, default="")
     tls_port = models.IntegerField(null=True)  # questions for serials go there, over TLS; null: over UDP
     tsig_name = models.TextField(
@@ -68,7 +68,7 @@ class Secondary(models.Model):
     # Tags that are groups of its catalog (RFC 9432, section 4.3.2): a member is in that of the first one that it has.
     group_tags = ArrayField(models.TextField(), default=list)
     active = models.BooleanField(default=True)
-    lag_bound = models.IntegerField(default=300)  # seconds behind, after which somebody is alerted
+    lag_bound = models.IntegerField(default=300)  # seconds behind, after which an alert is raised
     created_at = models.DateTimeField()
     # Publications up to here have led to NOTIFY.
     noted = models.BigIntegerField(default=0)
@@ -115,8 +115,8 @@ class Member(models.Model):
     zone_name = models.TextField(db_collation="C")
     label = models.CharField(max_length=32)  # in the catalog zone: never the same for two memberships
     catalog_group = models.TextField(blank=True, default="", db_default="")  # empty: in none
-    # The catalog to which it moves, of the same server, and since when: it stays in this one for a while, to say so. Of
-    # one that is a member no more: since when, until the server knows.
+    # The catalog of the same server that the zone moves to, and since when: the zone stays in this one for a while,
+    # to announce the move. For a former member: since when, until the server knows.
     coo = models.TextField(blank=True, default="", db_default="")
     coo_since = models.DateTimeField(null=True)
     since = models.BigIntegerField()  # serial of the catalog
@@ -174,7 +174,7 @@ class OpenZone(models.Model):
 
     zone = models.OneToOneField(Zone, primary_key=True, on_delete=models.CASCADE, related_name="+")
     networks = ArrayField(models.CharField(max_length=49))  # as CIDR
-    # Who said so last; nobody where that person is gone, or it was before anybody kept it.
+    # The person who set it last; null if that person is deleted, or it was set before this column existed.
     set_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )

@@ -78,7 +78,7 @@ def send_due(*, secondary_id: int, clock: Callable[[], datetime], send: Exchange
 
 
 def send_to_addresses(*, clock: Callable[[], datetime], send: Exchange = exchange.exchange) -> Sent:
-    """NOTIFY that waits for addresses of zones was sent, unsigned, and recorded; at most AT_ONCE, as `send_due`."""
+    """Send waiting NOTIFY to addresses of zones, unsigned, and record the results; at most AT_ONCE, as `send_due`."""
     now = clock()
     waiting = NoticeAddress.objects.filter(notify_at__lte=now).select_related("zone").order_by("notify_at", "pk")
     by_address: dict[str, list[NoticeAddress]] = {}

@@ -23,7 +23,7 @@ class SecondaryRow:
     differing: int  # of how many zones it answers otherwise than they are, though with their serials
 
     def word(self, now: datetime) -> str:
-        """off, late, behind, differs, or in sync."""
+        """Return the state: off, late, behind, differs, or in sync."""
         return _word(self.secondary, self.behind_since, now, differs=self.differing > 0)
 
 

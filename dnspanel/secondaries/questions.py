@@ -29,10 +29,10 @@ AT_ONCE = 500
 ROUND = timedelta(hours=1)
 # One that is behind is asked again after a quarter of the time that it has been so, within these bounds.
 SOONEST, LATEST = timedelta(seconds=1), timedelta(minutes=5)
-# A zone of which a server did not answer, unless it was published just now: as one that is behind, and no later.
+# The wait for a zone that a server did not answer, unless it was published just now.
 AFTER_SILENCE = timedelta(seconds=60)
-# One that is behind so long after it answered NOTIFY is told again: it may have failed to fetch the zone, and would try
-# again by the retry of its SOA, an hour later.
+# A secondary that is behind for this time after it answered NOTIFY is notified again. It may have failed to fetch the
+# zone, and would try again only after the retry time of its SOA, an hour later.
 STILL_BEHIND_AFTER = timedelta(seconds=15)
 # Zones in sync whose answers are compared after the serials of one call, at most; each of them once in so long, or
 # sooner after a transfer, or while it differs.
@@ -170,9 +170,9 @@ def _is_to_be_told_again(member: Member, serial: int, now: datetime) -> bool:
 
 
 def _after_silence(secondary: Secondary, member: Member, now: datetime) -> datetime:
-    """Soon for what was published or transferred just now: a server that reads it in may be silent for a moment.
+    """Return a soon time after a fresh publication or transfer: a server that loads a zone may be silent for a moment.
 
-    Not of one that has been silent for longer: it would take the turns of others all the time.
+    Not so for a server that has been silent for longer: it would take the turns of others all the time.
     """
     since = max((at for at in (member.behind_since, member.transferred_at) if at is not None), default=None)
     is_away = secondary.silent_since is not None and now - secondary.silent_since >= AFTER_SILENCE

@@ -13,7 +13,7 @@ from dnspanel.secondaries.models import KeyTransfer, Member, NoticeAddress, Seco
 from dnspanel.secondaries.signals import moves_read
 from dnspanel.texts import shortened
 
-# Whoever is refused all day stands in the audit log this often.
+# A secondary that is refused all day appears in the audit log this often.
 AUDITED_EVERY = timedelta(hours=1)
 TOLD_AGAIN_AFTER = timedelta(seconds=10)
 # A stranger who knows the name of a key must not keep the database busy: refusals are written this often, the first
@@ -95,22 +95,22 @@ def note_refusal(*, secondary_id: int, reason: str, address: str, now: datetime,
 
 
 def note_answered(*, member_ids: list[int], sent_at: datetime, now: datetime) -> None:
-    """NOTIFY for these was answered; one for what was published since `sent_at` still waits."""
+    """Record that NOTIFY for these was answered. A NOTIFY for a publication since `sent_at` still waits."""
     members = Member.objects.filter(pk__in=member_ids)
     members.update(notified_at=now, notify_error="")
     members.filter(notify_at__lte=sent_at).update(notify_at=None, attempts=0)
 
 
 def note_unanswered(*, member_ids: list[int], error: str, sent_at: datetime, next_at: datetime | None) -> None:
-    """NOTIFY for these was not answered, and is sent again at this time; None: not before the next publication."""
+    """Record that NOTIFY for these was not answered, and the time of the next try. None: after the next publication."""
     waiting = Member.objects.filter(pk__in=member_ids, notify_at__lte=sent_at)
     waiting.update(notify_at=next_at, attempts=F("attempts") + 1, notify_error=shortened(error, 200))
 
 
 def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetime | None, now: datetime) -> None:
-    """NOTIFY to an address of a zone was answered (without an error), or is sent again at this time; None: it is not.
+    """Record that NOTIFY to a zone's address was answered (no error), or the time of the next try. None: no other try.
 
-    One for what was published since `sent_at` still waits.
+    A NOTIFY for a publication since `sent_at` still waits.
     """
     row = NoticeAddress.objects.filter(pk=row_id)
     row.update(notify_error=shortened(error, 200), **({} if error else {"notified_at": now}))
@@ -119,7 +119,7 @@ def note_address(*, row_id: int, error: str, sent_at: datetime, next_at: datetim
 
 
 def note_catalog_notified(*, secondary_id: int, sent_at: datetime, next_at: datetime | None, attempts: int) -> None:
-    """NOTIFY for the catalog was answered (None), or is sent again at this time."""
+    """Record that NOTIFY for the catalog was answered (None), or the time of the next try."""
     waiting = Secondary.objects.filter(pk=secondary_id, catalog_notify_at__lte=sent_at)
     waiting.update(catalog_notify_at=next_at, catalog_attempts=attempts)
 
@@ -152,12 +152,12 @@ def note_no_serial(*, member_ids: list[int], error: str, asked_at: datetime, nex
 
 
 def note_untold(*, member_ids: list[int], now: datetime) -> None:
-    """NOTIFY for these waits once more."""
+    """Queue NOTIFY for these once again."""
     Member.objects.filter(pk__in=member_ids, notify_at=None).update(notify_at=now, attempts=0)
 
 
 def note_silence(*, secondary_id: int, is_silent: bool, now: datetime) -> None:
-    """Since when the secondary answers no question; one that answered is not silent."""
+    """Record since when the secondary answers no question, or that it answered."""
     secondary = Secondary.objects.filter(pk=secondary_id)
     if is_silent:
         secondary.filter(silent_since=None).update(silent_since=now)

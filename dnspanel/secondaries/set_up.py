@@ -184,7 +184,7 @@ def delete_secondary(*, secondary: Secondary, by: User | Actor, now: datetime) -
 
 
 def notify_now(*, secondary: Secondary, by: User | Actor, now: datetime) -> None:
-    """NOTIFY for each of its zones waits to be sent, as after a publication."""
+    """Queue NOTIFY for each of its zones, as after a publication."""
     actor = require_set_up(by)
     with transaction.atomic():
         stored = _locked(secondary)

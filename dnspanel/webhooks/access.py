@@ -15,7 +15,7 @@ from dnspanel.webhooks.errors import TooNarrow, WebhookUnknown
 from dnspanel.webhooks.models import Delivery, EventKind, Webhook
 from dnspanel.zones.errors import Forbidden
 
-# What one must be allowed to see to be told of it.
+# The right that a person needs to receive an event.
 NEEDED = {
     EventKind.SAVED: Permission.READ,
     EventKind.EVERYWHERE: Permission.READ,

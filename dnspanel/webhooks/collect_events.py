@@ -27,10 +27,10 @@ from dnspanel.webhooks.pace import due_at
 from dnspanel.webhooks.payload import listener_of, moment, told_of
 from dnspanel.zones.models import Publication, PublishRequest, RequestState
 
-# So many publications are told of in one transaction.
+# One transaction collects events of this number of publications.
 BATCH = 200
-# A node's state is told when it has been seen for so long: after a restart of the panel every node looks offline
-# until the collector has asked it.
+# A node's state is reported after this time: after a restart of the panel every node looks offline until the
+# collector has asked it.
 STEADY = timedelta(seconds=6)
 # An import's end is written before it is committed; one that ended this long ago is visible.
 _COMMIT_TIME = timedelta(minutes=10)

@@ -39,14 +39,14 @@ from dnspanel.zones.models import PublishHook
 # Before the second attempt, the third and so on: a day in all.
 WAITS = tuple(timedelta(seconds=s) for s in (5, 30, 120, 600, 3600, 3 * 3600, 8 * 3600, 12 * 3600))
 MOST_ATTEMPTS = len(WAITS) + 1
-# After so many failures in a row the webhook is left alone for so long, whatever else waits for it.
+# After this number of failures in a row the webhook is not tried for this time, whatever else waits for it.
 RESTS = tuple(timedelta(seconds=s) for s in (0, 5, 30, 120, 300))
 # A webhook that has failed for so long, and not just twice, is switched off.
 PATIENCE = timedelta(days=3)
 LEAST_FAILURES = 10
 LONGEST_RETRY_AFTER = timedelta(days=1)
 KEPT = timedelta(days=30)
-# Of what people read, so many events go in one message; what is about to be due goes along.
+# A message for people holds this number of events; events that are due soon are included.
 MOST_TOGETHER = 50
 SOON = timedelta(seconds=30)
 _FORGOTTEN_AT_ONCE = 5_000
@@ -162,7 +162,7 @@ def switch_off(*, webhook: Webhook, reason: str, now: datetime) -> None:
 
 
 def forget_old_deliveries(*, now: datetime) -> int:
-    """Deliveries and events older than KEPT are gone, except for what still waits; returns how many deliveries."""
+    """Delete deliveries and events older than KEPT, except waiting ones. Return the number of deliveries."""
     old = Delivery.objects.filter(created_at__lt=now - KEPT).exclude(state=DeliveryState.WAITING)
     gone = 0
     while pks := list(old.order_by("pk").values_list("pk", flat=True)[:_FORGOTTEN_AT_ONCE]):

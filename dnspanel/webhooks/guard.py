@@ -75,7 +75,7 @@ def checked_addresses(
     try:
         return outbound.allowed_addresses(target.host, target.port, getattr(settings, networks), resolve=resolve)
     except outbound.NotReachable as exc:
-        # What cannot be resolved may be so soon; the text is the same, so that nobody tries names of the inside.
+        # A host that cannot be resolved may be soon. The text is the same, so that no one can probe internal names.
         refusal = AddressRefused if isinstance(exc, outbound.NotAllowed) else NoAnswer
         raise refusal(
             gettext("{exc} The operator can allow networks by PANEL_{networks}.").format(exc=exc, networks=networks)

@@ -25,7 +25,7 @@ _REFUSALS = {
 }
 
 
-Mail = Callable[..., Answer]  # `send_mail`, for whoever takes another
+Mail = Callable[..., Answer]  # `send_mail`, or a substitute
 
 
 def send_mail(to: str, subject: str, text: str, *, message_id: str, headers: Mapping[str, str] | None = None) -> Answer:

@@ -14,7 +14,7 @@ from dnspanel.webhooks.models import EventKind, Format
 
 _NAMED_ZONES = 3
 _LONGEST_REASON = 300
-# Behind a backslash each of them is itself; a space of no width behind "@" keeps a chat from calling somebody.
+# A backslash before each of them keeps it literal; a zero-width space after "@" prevents mentions of people.
 _MARKDOWN = str.maketrans({**{sign: f"\\{sign}" for sign in "\\`*_[]()#~|<>!"}, "@": "@\u200b", "\n": " "})
 
 
@@ -127,7 +127,7 @@ def _opened(facts: Mapping[str, Any]) -> str:
     return _with_reason(message, facts)
 
 
-# What became of a request, without and with who did it.
+# The outcome of a request, without and with its person.
 _ENDED = {
     "published": (
         gettext_noop("The request “{name}” in {zones} was published"),
@@ -218,12 +218,12 @@ _MESSAGES: Mapping[EventKind, Callable[[Mapping[str, Any]], str]] = {
 
 
 def _slack(lines: Sequence[Line]) -> dict[str, Any]:
-    """https://docs.slack.dev/messaging/formatting-message-text: three characters are escaped."""
+    """Build a message for Slack. Three characters are escaped (docs.slack.dev/messaging/formatting-message-text)."""
     return {"text": "\n".join(map(_escaped, lines))}
 
 
 def _mattermost(lines: Sequence[Line]) -> dict[str, Any]:
-    """https://developers.mattermost.com/integrate/webhooks/incoming: Markdown."""
+    """Build a message for Mattermost, in Markdown (developers.mattermost.com/integrate/webhooks/incoming)."""
     return {"text": "\n".join(f"- {_markdown(line)}" for line in lines)}
 
 

@@ -67,8 +67,8 @@ class Webhook(models.Model):
     format = models.CharField(max_length=12, choices=Format, default=Format.EVENTS, db_default=Format.EVENTS)
     url = models.TextField()  # "" for mail, which goes to the address that the owner has by then
     events = ArrayField(models.CharField(max_length=32))  # sorted EventKind values
-    # Told of publications and requests that change a zone of these names, with one of these tags, or of one of these
-    # teams (ids); of all where all three are empty.
+    # Gets events of publications and requests that change a zone of these names, with one of these tags, or of one of
+    # these teams (ids); of all if all three are empty.
     zones = ArrayField(models.TextField(), default=list, db_default=[])
     tags = ArrayField(models.TextField(), default=list, db_default=[])
     teams = ArrayField(models.IntegerField(), default=list, db_default=[])
@@ -152,7 +152,7 @@ class Watch(models.Model):
     """The position up to which events were noticed: one row, locked while a process looks."""
 
     id = models.SmallIntegerField(primary_key=True, default=1)
-    saved = models.BigIntegerField()  # the last sequence of which webhooks were told that it is saved
+    saved = models.BigIntegerField()  # the last sequence that webhooks were notified of as saved
     everywhere = models.BigIntegerField()  # the same for every node's answer
     looked_at = models.DateTimeField()  # imports that ended before were noticed
 

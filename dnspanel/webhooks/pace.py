@@ -7,9 +7,9 @@ from dnspanel.quiet_hours import quiet_until
 from dnspanel.texts import gettext_lazy
 from dnspanel.webhooks.models import READ_BY_PEOPLE, Webhook
 
-# Who publishes ten times in a row is told of in one message.
+# Ten publications in a row by one person become one message.
 LEAST_GATHERED = timedelta(seconds=10)
-# Minutes for which events are gathered, and what that is called. Spans begin at the owner's midnight.
+# Minutes for which events are gathered, and their labels. Spans begin at the owner's midnight.
 GATHERED = {
     0: gettext_lazy("As it happens"),
     15: gettext_lazy("Every 15 minutes at most"),

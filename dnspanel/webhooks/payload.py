@@ -96,7 +96,7 @@ def moment(at: datetime) -> str:
 
 def _is_seen(event: Event, publications: set[int], zones: Mapping[int, str], actor: Actor) -> bool:
     """Return whether a listener who does not see or want all zones gets this event."""
-    if event.kind == EventKind.IMPORT:  # tells of zones without naming them, so only to who ran it
+    if event.kind == EventKind.IMPORT:  # counts zones without naming them, so only for the person who ran it
         return _sees_every_zone(actor) or bool(event.facts["author_id"] == actor.user.pk)
     if "zone_ids" in event.facts:
         return not zones.keys().isdisjoint(event.facts["zone_ids"])

@@ -30,7 +30,7 @@ from dnspanel.zones.models import HookReply, PublishHook, WhenSilent
 MOST = 20  # of the panel: those about one publication are asked at once, by a thread each
 LEAST_SECONDS, MOST_SECONDS = 1, 10
 LONGEST_NAME = 40
-# A hook that nobody asked for so long is asked an example; one that is silent, sooner.
+# A hook without requests for this time is asked about an example; a silent hook, sooner.
 QUIET_FOR, SILENT_FOR = timedelta(minutes=5), timedelta(minutes=1)
 
 

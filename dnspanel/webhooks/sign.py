@@ -17,7 +17,7 @@ TOLERANCE_SECONDS = 300
 
 
 def new_secret() -> str:
-    """256 bits of chance, in the form that libraries of Standard Webhooks take."""
+    """Return a secret of 256 random bits, in the form of Standard Webhooks libraries."""
     return SECRET_START + base64.b64encode(chance.token_bytes(32)).decode()
 
 
