@@ -184,7 +184,8 @@ def _of_long_tasks(state: ProcessesNow, now: datetime) -> Iterator[Condition]:
 
 
 def _of_queue(queue: str, state: ProcessesNow, now: datetime) -> Condition | None:
-    """Report a queue whose workers do not answer the roll call: they hang, or all their places are busy for too long.
+    """Report a queue whose workers do not answer the roll call: they hang, or all their places are busy for
+    too long.
     """
     workers = state.living(queue, now)
     since = max(

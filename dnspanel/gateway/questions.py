@@ -161,7 +161,8 @@ class Reading:
         return name == self.name or self._reading_of_target(name) is not None
 
     def _reading_of_target(self, name: str) -> "Reading | None":
-        """Return the question about the target of an alias, or None for a zone that is not read here, or only in part.
+        """Return the question about the target of an alias, or None for a zone that is not read here, or
+        only in part.
         """
         found = reading_of(self.asker, name, self.type)
         if found is None or not found.zone.is_transferable:

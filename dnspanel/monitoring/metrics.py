@@ -310,7 +310,8 @@ def _queue_depths() -> Family:
 
 
 def _push_latencies() -> Iterator[Family]:
-    """Yield quantiles of the time from publication to proof, over the newest proofs, since each edit has only one row.
+    """Yield quantiles of the time from publication to proof, over the newest proofs, since each edit has
+    only one row.
     """
     with connection.cursor() as cursor:
         cursor.execute(_LATENCIES, [list(QUANTILES), PROOFS])

@@ -15,7 +15,8 @@ from dnspanel.accounts.tokens.tokens import alive_tokens, tokens_visible_to
 
 
 def people_visible_to(actor: Actor) -> QuerySet[User]:
-    """Select the people that this actor may see: all if the actor manages people, else the actor and their team mates.
+    """Select the people that this actor may see: all if the actor manages people, else the actor and their
+    team mates.
     """
     if Permission.PEOPLE in actor.permissions:
         return User.objects.all()

@@ -22,7 +22,8 @@ from dnspanel.texts import gettext_lazy
 
 
 class PanelAccountAdapter(DefaultAccountAdapter):
-    """The account adapter: accounts by invitation only, and delays for repeated wrong passwords, with an audit entry.
+    """The account adapter: accounts by invitation only, and delays for repeated wrong passwords, with an
+    audit entry.
     """
 
     error_messages = DefaultAccountAdapter.error_messages | {
@@ -36,7 +37,8 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return False
 
     def _get_login_attempts_cache_key(self, request: HttpRequest, **credentials: Any) -> str:
-        """Return our own key. allauth's is the typed name: five wrong passwords of a stranger would lock the owner out.
+        """Return our own key. allauth's is the typed name: five wrong passwords of a stranger would lock
+        the owner out.
         """
         return tries_key(credentials, self.get_client_ip(request), timezone.now())
 
@@ -45,7 +47,8 @@ class PanelAccountAdapter(DefaultAccountAdapter):
         return [ours.get(stage, stage) for stage in super().get_login_stages()]
 
     def authenticate(self, request: HttpRequest, **credentials: Any) -> User | None:
-        """Return the user, or raise an error if an LDAP server did not answer or does not let the person in anywhere.
+        """Return the user, or raise an error if an LDAP server did not answer or does not let the person in
+        anywhere.
         """
         user: User | None = super().authenticate(request, **credentials)
         if user is None and (message := message_of(request)):

@@ -96,7 +96,8 @@ def inherited_terms(terms: TokenTerms, by: Author) -> TokenTerms:
 
 
 def faults_beyond_maker(terms: TokenTerms, by: Author) -> dict[str, list[str]]:
-    """Return the faults if the token would work longer, more often, or from more networks than the token that makes it.
+    """Return the faults if the token would work longer, more often, or from more networks than the token
+    that makes it.
     """
     maker = by.token if isinstance(by, Actor) else None
     faults: dict[str, list[str]] = {}
