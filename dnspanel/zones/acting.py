@@ -1,4 +1,4 @@
-"""Who does something to zones. Pure."""
+"""The author of an act on zones. Pure."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -9,7 +9,7 @@ from dnspanel.accounts.actors.actors import Author
 
 @dataclass(frozen=True, slots=True)
 class Acting:
-    """Who acts, through which channel, when and why. What a form sends twice is done once (`form_id`)."""
+    """The author, channel, time and reason of an act. A form sent twice is done once (`form_id`)."""
 
     author: Author
     channel: str

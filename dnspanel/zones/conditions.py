@@ -13,13 +13,13 @@ from dnspanel.zones.governance.hook_health import troubled_hooks
 from dnspanel.zones.models import LogHead, Publication, PublishHook, PublishRequest, RequestState, WhenSilent
 from dnspanel.zones.signing.presigned import ENDS_SOON
 
-# A publication that was taken back is told for so long, and looked for among so many.
+# A publication that was taken back is reported for this time, and searched among this number.
 FAILED_FOR = timedelta(days=1)
 FAILED_AMONG = 1_000
 PAST_RULES_FOR = timedelta(days=1)
 MOST_REQUESTS = 50
-# A rollover may wait for so long before somebody is told: for nodes and secondaries, servers of a parent, a DS that
-# people bring.
+# A rollover may wait for this time before an alert: for nodes and secondaries, servers of a parent, a DS that people
+# set.
 NODES_FOR, PARENT_FOR, DS_FOR = timedelta(minutes=30), timedelta(hours=6), timedelta(days=3)
 SIGNATURES_CRITICAL = timedelta(days=2)  # the first signature of a zone ends within this, or has ended
 
@@ -63,7 +63,7 @@ class HookInputs:
 
 @dataclass(frozen=True, slots=True)
 class LogInputs:
-    """What is known of the log, of requests and hooks, and of zones that need somebody."""
+    """The state of the log, of requests and hooks, and the zones that need attention."""
 
     head: LogHead | None = None
     hold_reason: str = ""
@@ -161,7 +161,7 @@ def _failed(head: int, now: datetime) -> tuple[tuple[int, str], ...]:
 
 
 def _requests(now: datetime) -> list[PublishRequest]:
-    """Requests that went past rules lately, and those that were not published at their time."""
+    """Return requests that went past rules recently, and those that were not published at their time."""
     past = Q(state=RequestState.PAST_RULES, ended_at__gte=now - PAST_RULES_FOR)
     late = Q(state=RequestState.OPEN, draft__isnull=False, tried_at__isnull=False) & ~Q(refusal="")
     return list(PublishRequest.objects.filter(past | late).select_related("ended_by").order_by("pk")[:MOST_REQUESTS])

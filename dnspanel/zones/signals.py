@@ -10,9 +10,9 @@ room_requested = Signal()
 # Sent with `types`: computed types, and kinds of values, of a change. Receivers return {type: why not every node
 # answers it}.
 answers_requested = Signal()
-# Sent after commit with `run_id`: zones are to be signed as their policies say. Beat finds the same work.
+# Sent after commit with `run_id`: zones wait to be signed as their policies say. Beat finds the same work.
 run_begun = Signal()
-# Sent after commit with `run_id`: many zones are to be changed alike. Beat finds the same work.
+# Sent after commit with `run_id`: many zones wait for the same change. Beat finds the same work.
 change_run_begun = Signal()
 # Sent without anything. Receivers return the sequence that every active node has acked; None if there is no such node.
 acked_everywhere_requested = Signal()

@@ -24,7 +24,7 @@ _LONGEST_WAIT = 60.0
 
 @shared_task
 def empty_trash() -> str:
-    """Once a day: what nobody wanted back within its time is gone for good."""
+    """Delete trash, keys and drafts after their time. Runs once a day."""
     now = timezone.now()
     zones, keys = edit.empty_trash(now=now), sign.forget_deleted_keys(now=now)
     return f"emptied trash zones={zones} keys={keys} drafts={forget_discarded(now=now)}"
@@ -32,7 +32,7 @@ def empty_trash() -> str:
 
 @shared_task(ignore_result=True)
 def link_acts() -> None:
-    """Every few seconds: what was done since is in the audit log's chain. Who asked for a check gets one."""
+    """Link new acts to the audit log's chain, and wake the check if a person asked for one. Runs every few seconds."""
     audit_links.link_new_acts()
     if audit_links.is_check_requested():
         wake(check_audit_chain, lifetime=_LONGEST_WAIT)
@@ -40,7 +40,7 @@ def link_acts() -> None:
 
 @shared_task(ignore_result=True)
 def check_audit_chain() -> None:
-    """Once a day, and when somebody asks: the whole audit log is read and compared with its chain."""
+    """Compare the whole audit log with its chain. Runs once a day, and on request."""
     now = timezone.now()
     if audit_links.is_check_due(now):
         audit_links.link_new_acts()
@@ -49,13 +49,13 @@ def check_audit_chain() -> None:
 
 @shared_task(name="dnspanel.zones.tasks.tend_search")
 def maintain_search_index() -> str:
-    """Now and then: what was written since is sorted into the index that searches use, before anybody waits for it."""
+    """Sort new entries into the search index before a search waits for it. Runs now and then."""
     return f"tended search pages={waiting_entries.sort_in(waiting_entries.RDATA + waiting_entries.NAMES_AND_TEXTS)}"
 
 
 @shared_task(ignore_result=True)
 def follow_in_search() -> None:
-    """Every few seconds: what was published since is in the texts that searches look into."""
+    """Update the search texts from new publications. Runs every few seconds."""
     close_old_connections()
     if texts_upkeep.catch_up(now=timezone.now()) >= texts_upkeep.ZONES_OF_A_TURN:
         wake(follow_in_search)
@@ -63,7 +63,7 @@ def follow_in_search() -> None:
 
 @shared_task(ignore_result=True)
 def look_at_what_is_published() -> None:
-    """Every few seconds: what the checks say against what was published since is kept for searches."""
+    """Store the complaints of checks about new publications, for searches. Runs every few seconds."""
     close_old_connections()
     if complaints_upkeep.catch_up(now=timezone.now()) >= complaints_upkeep.RRSETS_OF_A_TURN:
         wake(look_at_what_is_published)
@@ -71,7 +71,7 @@ def look_at_what_is_published() -> None:
 
 @shared_task(ignore_result=True)
 def resume_denial() -> None:
-    """Every minute: zones whose denial was paused, or left half-way to another chain, by somebody who died go on."""
+    """Continue denials that a killed process left paused, or between two chains. Runs every minute."""
     close_old_connections()
     paused_denial.resume_forgotten(now=timezone.now())
     due_denial.carry_out_due(now=timezone.now())
@@ -79,14 +79,14 @@ def resume_denial() -> None:
 
 @shared_task(ignore_result=True)
 def publish_due() -> None:
-    """Every ten seconds: requests whose time has come are published."""
+    """Publish requests at their time. Runs every ten seconds."""
     close_old_connections()
     publish_requests.publish_due(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def remove_expired() -> None:
-    """Every half minute: RRsets whose time has come are removed."""
+    """Remove RRsets at their time. Runs every half minute."""
     close_old_connections()
     expiry.remove_due(now=timezone.now())
 
@@ -109,7 +109,7 @@ def run_changes(run_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def drive_runs() -> None:
-    """Every few seconds: each run over many zones has its worker, should nobody have been woken."""
+    """Wake a worker for each run over many zones, in case a wake-up was lost. Runs every few seconds."""
     close_old_connections()
     wake_each(run_policies, policy_runs.unfinished_runs())
     wake_each(run_changes, change_run_queries.unfinished_runs())

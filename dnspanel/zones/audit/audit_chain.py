@@ -1,12 +1,12 @@
-"""What an act says, as bytes, and the hash that chains it to every act before it. Pure.
+"""The content of an act as bytes, and the hash that chains it to every act before it. Pure.
 
     content = SHA-256 of the act as JSON: sorted keys, no spaces, UTF-8, times in UTC with microseconds
     hash(n) = SHA-256 of hash(n-1) · number as 8 bytes · kind and id as text with a zero byte between · content
     hash(0) = SHA-256 of "dnspanel audit " and the cluster's UUID
 
-Whoever changes, removes or inserts an act has to change every hash from there on. Nothing here is secret: who may write
-to the database can compute a new chain. What proves that nobody did is a hash from earlier that somebody else keeps: in
-an export, in the logs, on paper.
+An attacker who changes, removes or inserts an act must change every hash from there on. Nothing here is secret: with
+write access to the database one can compute a new chain. An earlier hash that is stored elsewhere proves that no one
+did: in an export, in the logs, on paper.
 """
 
 import hashlib
@@ -20,17 +20,17 @@ ENTRY, PUBLICATION = "entry", "publication"
 
 
 def first_hash(cluster: UUID) -> bytes:
-    """The hash before the first act."""
+    """Return the hash before the first act."""
     return hashlib.sha256(b"dnspanel audit " + str(cluster).encode()).digest()
 
 
 def next_hash(before: bytes, *, number: int, kind: str, ref: int, content: bytes) -> bytes:
-    """The hash of the act with this number, after the one with the hash `before`."""
+    """Return the hash of the act with this number, after the one with the hash `before`."""
     return hashlib.sha256(before + number.to_bytes(8, "big") + f"{kind}\0{ref}".encode() + content).digest()
 
 
 def content_of(act: Mapping[str, Any]) -> bytes:
-    """The hash of what an act says."""
+    """Return the hash of an act's content."""
     return hashlib.sha256(_json(act)).digest()
 
 

@@ -1,7 +1,7 @@
-"""What acts say now, for the chain: audit entries, and publications with the changes of each zone.
+"""The current content of acts, for the chain: audit entries, and publications with the changes of each zone.
 
-A publication's revisions are told apart in `parts`: {zone id: digest}, and `created`: how many zones it created. For a
-zone that is gone for good, which takes its revisions along, the part that was noted stands for it.
+A publication's revisions are separate in `parts`: {zone id: digest}, and `created`: the number of created zones. A zone
+that was deleted permanently takes its revisions along. Its noted part replaces them.
 """
 
 from collections.abc import Collection, Mapping
@@ -41,15 +41,15 @@ class ActContent:
 
 
 def entry_contents(ids: Collection[int]) -> dict[int, ActContent]:
-    """What these audit entries say; those that are gone are not among them."""
+    """Return the contents of these audit entries. Deleted ones are left out."""
     rows = AuditEntry.objects.filter(pk__in=ids).values(*_ENTRY)
     return {row["id"]: ActContent(content_of(row), {}) for row in rows}
 
 
 def publication_contents(sequences: Collection[int], noted: Mapping[int, Parts] | None = None) -> dict[int, ActContent]:
-    """What these publications say; those that are gone are not among them.
+    """Return the contents of these publications. Deleted ones are left out.
 
-    With the `noted` parts of each, what was noted of zones that are gone for good counts as said.
+    With the `noted` parts of each, these replace the parts of permanently deleted zones.
     """
     parts = _parts_of(sequences)
     if noted:

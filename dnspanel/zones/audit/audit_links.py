@@ -1,9 +1,9 @@
-"""The audit log's chain grows behind the acts: a worker links what was committed, nobody who acts waits for it. Verbs.
+"""The audit log's chain: a worker links committed acts afterwards, so that no act waits for it. Verbs.
 
-Transactions that write entries commit in another order than their ids say, and nobody who acts may queue for the end of
-a chain. So the chain is made afterwards, by one worker at a time: what it finds committed gets the next numbers.
-Publications come in the order of their sequences, which have no gaps. Of entries, those above `floor` that have no link
-yet: `floor` moves to an id only when every transaction that was under way when that id was the newest has ended.
+Transactions that write entries commit in another order than their ids, and no act may queue for the end of a chain. So
+one worker at a time extends the chain afterwards: the committed acts that it finds get the next numbers. Publications
+come in the order of their sequences, which have no gaps. Entries come if they are above `floor` and have no link yet.
+`floor` moves to an id only when every transaction that ran when that id was the newest has ended.
 """
 
 import logging
@@ -24,7 +24,7 @@ from dnspanel.zones.models import AuditChain, AuditLink, LogHead, Publication
 from dnspanel.zones.rights import access
 
 BATCH = 1_000
-# So many batches are linked in one turn; the next turn goes on.
+# One turn links this number of batches; the next turn continues.
 MOST_BATCHES = 50
 _CHECKED_EVERY = timedelta(hours=23)
 
@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 
 
 def link_new_acts() -> int:
-    """Every act that was committed so far is in the chain; returns how many came. 0 if another worker is at it."""
+    """Link all committed acts to the chain. Return their number, or 0 if another worker does it."""
     linked = 0
     with locked(Lock.AUDIT_CHAIN) as is_mine:
         for _ in range(MOST_BATCHES if is_mine else 0):
@@ -48,7 +48,7 @@ def link_new_acts() -> int:
 
 
 def ask_for_check(*, by: Author, now: datetime) -> None:
-    """The chain is to be checked from its beginning; the page shows what comes of it. Raises Forbidden."""
+    """Request a check of the chain from its beginning. The page shows the result. Raise Forbidden."""
     if by is not None:
         access.require(by, Permission.AUDIT)
     with transaction.atomic():
@@ -57,18 +57,18 @@ def ask_for_check(*, by: Author, now: datetime) -> None:
 
 
 def is_check_requested() -> bool:
-    """Whether somebody asked for a check that has not been made yet."""
+    """Return True if a check was requested and not made yet."""
     return AuditChain.objects.filter(pk=1).exclude(asked_at=None).exists()
 
 
 def is_check_due(now: datetime) -> bool:
-    """The same, or the last check is a day old."""
+    """Return True if a check was requested, or the last one is a day old."""
     recent = AuditChain.objects.filter(pk=1, asked_at=None, checked_at__gt=now - _CHECKED_EVERY)
     return not recent.exists()
 
 
 def check_chain(*, now: datetime) -> audit_verify.Verdict:
-    """The chain was checked from its beginning, and what came of it is noted."""
+    """Check the chain from its beginning and store the result."""
     verdict = audit_verify.verify_chain()
     AuditChain.objects.update_or_create(
         pk=1,
@@ -126,7 +126,7 @@ def _unlinked(floor: int) -> "QuerySet[AuditEntry]":
 
 
 def _transactions() -> tuple[int, int]:
-    """The oldest transaction that is under way, and the first that has not begun."""
+    """Return the oldest running transaction, and the first that has not begun."""
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT pg_snapshot_xmin(s)::text::bigint, pg_snapshot_xmax(s)::text::bigint FROM pg_current_snapshot() s"
@@ -136,14 +136,14 @@ def _transactions() -> tuple[int, int]:
 
 
 def _raise_floor(chain: AuditChain, oldest: int, newest: int) -> None:
-    """Note the newest id; once all transactions that ran then have ended, look no more below what is linked."""
+    """Note the newest id. Raise the floor to the last linked id once all transactions that ran then have ended."""
     waits_for = chain.next_floor_after
     if waits_for is not None and oldest >= waits_for:
         lowest = _unlinked(chain.floor).filter(pk__lte=chain.next_floor).first()
         # In a long backlog the floor follows from batch to batch, or each of them would read all that is linked.
         chain.floor = chain.next_floor if lowest is None else lowest.pk - 1
         waits_for = None if lowest is None else waits_for
-    if waits_for is None or waits_for > newest:  # a database that was restored elsewhere counts anew
+    if waits_for is None or waits_for > newest:  # a database that was restored elsewhere starts its numbers again
         chain.next_floor = AuditEntry.objects.aggregate(newest=Max("pk"))["newest"] or 0
         waits_for = newest
     chain.next_floor_after = waits_for

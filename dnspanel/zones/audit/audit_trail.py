@@ -1,7 +1,7 @@
-"""Who did what: one stream of the audit log's entries and of publications, newest first.
+"""The audit trail: the audit log's entries and publications as one stream, newest first.
 
-Each of the two is read backwards by its own key, so a page costs the same
-however long the log is, and what is written meanwhile moves nothing.
+Both are read backwards by their own keys. So a page costs the same for any length of the log, and new acts move
+nothing.
 """
 
 import heapq
@@ -25,7 +25,7 @@ from dnspanel.zones.search.zone_conditions import in_zone_name
 from replication.dns import names, rdtypes
 
 PUBLISH = "publish"
-# The action of an act that the chain has, and the tables have no more.
+# The action of an act that is in the chain, but no longer in the tables.
 GONE = "audit.gone"
 # What a row of an export has.
 COLUMNS = (
@@ -44,7 +44,7 @@ COLUMNS = (
     "details",
 )
 _MOST_NAMED = 3
-# Up to so many zones with a word in their names are looked up by their ids.
+# Up to this number of zones with a word in their names are looked up by their ids.
 _FEW_ZONES = 1_000
 _PAGE = 1_000
 
@@ -70,7 +70,7 @@ class Act:
 
     @property
     def actor(self) -> dict[str, Any]:
-        """Who did it, as the API says it; an address without a person is a visitor."""
+        """The actor in the form of the API. An address without a person is a visitor."""
         token = None if self.token_id is None else token_form_of(self.token_id, self.token_prefix, self.token)
         return actor_form(self.user, token, is_anonymous=self.kind == ENTRY and bool(self.address))
 
@@ -109,11 +109,10 @@ BEGINNING = Place()
 
 @dataclass(frozen=True, slots=True)
 class Filters:
-    """Which acts: an exact action, or a beginning such as `token.`; by whom; from and to when.
+    """A filter of acts by action (exact, or a beginning such as `token.`), person, and time.
 
-    And with which texts in what the list shows: who, with which token, what,
-    to what, reason and other details; a text may also be a whole request id.
-    From which address, or addresses that begin so.
+    `texts` must occur in what the list shows: person, token, action, target, reason and other details, or be a whole
+    request id. `address` is an address, or the beginning of one.
     """
 
     action: str = ""
@@ -127,7 +126,10 @@ class Filters:
 def acts_page(
     actor: Actor, *, filters: Filters, after: Place = BEGINNING, limit: int = 50
 ) -> tuple[list[Act], Place | None]:
-    """Acts behind `after`, and where the next page begins (None: nowhere). Who may not read the log sees their own."""
+    """Return acts after `after`, and the start of the next page (or None).
+
+    People without the permission see only their own.
+    """
     entries = _entries(actor, filters, after)[: limit + 1]
     publications = _publications(actor, filters, after)[: limit + 1]
     both = heapq.merge(_acts(entries), _published(publications), key=lambda act: act.at, reverse=True)
@@ -137,7 +139,7 @@ def acts_page(
 
 
 def act_of(actor: Actor, *, kind: str, id: int) -> Act | None:
-    """One act, if this reader may see it."""
+    """Return one act if this reader may see it."""
     if kind == ENTRY:
         entries = AuditEntry.objects.select_related("user", "token").filter(_shared(actor, Filters(), "user"), pk=id)
         found = list(_acts(entries))
@@ -148,7 +150,7 @@ def act_of(actor: Actor, *, kind: str, id: int) -> Act | None:
 
 
 def all_acts(actor: Actor, *, filters: Filters, most: int) -> Iterator[Act]:
-    """Up to so many acts, the newest first, read a page at a time."""
+    """Yield up to this number of acts, the newest first, read page by page."""
     place: Place | None = BEGINNING
     while place is not None and most > 0:
         page, place = acts_page(actor, filters=filters, after=place, limit=min(most, _PAGE))
@@ -163,15 +165,15 @@ def row_of(act: Act) -> dict[str, Any]:
 
 
 def document_of(act: Act) -> dict[str, Any]:
-    """Return the act as JSON has it: as a row of a table has it, but for who acted, who is said as in the API."""
+    """Return the act as JSON: as a row of a table, but with the actor in the form of the API."""
     row = {name: value for name, value in row_of(act).items() if name not in ("user", "token", "token_id")}
     return row | {"actor": act.actor}
 
 
 def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
-    """The acts with the next numbers of the chain behind `after`, in its order, for the panel itself.
+    """Return the acts with the next numbers of the chain after `after`, in its order, for the panel itself.
 
-    One that is gone from the tables has the action GONE and the time `now`: its number and hash are still there.
+    An act that was deleted from the tables has the action GONE and the time `now`: its number and hash still exist.
     """
     links = list(AuditLink.objects.filter(number__gt=after).order_by("number")[:limit])
     entries = AuditEntry.objects.select_related("user", "token")
@@ -192,14 +194,14 @@ def linked_acts(*, after: int, limit: int, now: datetime) -> list[Act]:
 
 
 def rrset_changes(actor: Actor, sequence: int, most: int) -> list[Change]:
-    """The first changes of RRsets of a publication, of the zones that this reader may see; serials aside."""
+    """Return the first RRset changes of a publication in zones that this reader may see, without serials."""
     zones = access.zones_visible_to(actor).values("pk")
     changes = Change.objects.filter(revision__publication=sequence, revision__zone__in=zones).exclude(type=rdtypes.SOA)
     return list(changes.order_by("revision__zone__name", "owner_key", "type")[:most])
 
 
 def _with_links(acts: Sequence[Act]) -> list[Act]:
-    """The acts with their places in the chain, in at most one query."""
+    """Return the acts with their places in the chain, in at most one query."""
     if not acts:
         return []
     of_kinds = [Q(kind=kind, ref__in=[act.id for act in acts if act.kind == kind]) for kind in (ENTRY, PUBLICATION)]
@@ -208,7 +210,7 @@ def _with_links(acts: Sequence[Act]) -> list[Act]:
     return [replace(act, number=link.number, hash=bytes(link.chain).hex()) if link else act for act, link in found]
 
 
-# Acts whose details have one value as it was in `before`: which detail has it as it is.
+# Acts whose details have the old value in `before`: the detail with the new value.
 _AFTER = {
     "group.resolver": "after",
     "group.verify": "verify_seconds",
@@ -220,7 +222,10 @@ _AFTER = {
 
 
 def _changes_in(action: str, target: str, details: Mapping[str, Any]) -> Iterator[ValueChange]:
-    """`before` and `after` as objects of values, or as one value; or a value beside the one that ends in `_before`."""
+    """Yield the changed values.
+
+    `before` and `after` are objects or values; or a value has a partner that ends in `_before`.
+    """
     before, after = details.get("before"), details.get("after")
     if isinstance(before, dict) and isinstance(after, dict):
         yield from (ValueChange(name, before.get(name), after.get(name)) for name in sorted({*before, *after}))
@@ -282,10 +287,10 @@ def _publications(actor: Actor, filters: Filters, after: Place) -> "QuerySet[Pub
 
 
 def _changed_zones(word: str) -> Q:
-    """Publications that changed a zone with this in its name, as it is stored or as the list shows it.
+    """Select publications that changed a zone with this in its name, as stored or as shown.
 
-    Where few zones have it, their revisions are looked up. Where many do, the publications are read backwards: one of
-    these zones is soon found.
+    If few zones have it, their revisions are looked up. If many do, the publications are read backwards: one of these
+    zones is found soon.
     """
     by_name = in_zone_name(word)
     few = list(Zone.objects.filter(by_name).values_list("pk", flat=True)[: _FEW_ZONES + 1])
@@ -295,7 +300,7 @@ def _changed_zones(word: str) -> Q:
 
 
 def _shared(actor: Actor, filters: Filters, by: str) -> Q:
-    """What both are filtered by: own acts only without the permission, and for a token those by itself."""
+    """Return the filter of both tables: without the permission only own acts, and for a token only its own."""
     shared = Q()
     if Permission.AUDIT not in actor.permissions:
         shared &= Q(**{by: actor.user}) if actor.token is None else Q(token=actor.token)
@@ -358,7 +363,7 @@ class _Counts(NamedTuple):
 
 
 def _counts(page: Sequence[Publication]) -> dict[int, _Counts]:
-    """How many zones each publication changed, and the names of the first, in at most two queries."""
+    """Count the zones that each publication changed, and name the first ones, in at most two queries."""
     revisions = Revision.objects.filter(publication__in=[row.pk for row in page])
     counted = dict(revisions.values_list("publication").annotate(Count("pk")) if page else ())
     named: dict[int, list[str]] = {}

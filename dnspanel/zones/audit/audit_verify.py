@@ -1,4 +1,4 @@
-"""Whether the audit log is what was chained: every act as it was, none missing, none slipped in."""
+"""Checking that the audit log matches its chain: no act changed, missing or inserted."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -17,7 +17,7 @@ MOST_FAULTS = 20
 
 
 class Anchor(NamedTuple):
-    """A number and the hash that somebody kept of it."""
+    """A number with its hash, stored elsewhere."""
 
     number: int
     hash: bytes
@@ -34,9 +34,9 @@ class Verdict:
 
 
 def verify_chain(anchors: Sequence[Anchor] = ()) -> Verdict:
-    """Read the whole chain and every act in it. A fault in one link is told once: what follows goes on from it.
+    """Read the whole chain and every act in it. Report a fault in one link once: later links continue from it.
 
-    An anchor whose hash is not that of its number shows that somebody made the chain anew since it was kept.
+    An anchor whose hash is not that of its number shows that the chain was replaced since.
     """
     kept = {anchor.number: anchor.hash for anchor in anchors}
     faults: list[str] = []
@@ -91,7 +91,7 @@ def _faults_of(link: AuditLink, number: int, chain: bytes, found: ActContent | N
 
 
 def _left_out() -> Iterator[str]:
-    """Acts that should have a link by now, and have none: they were put where the chain has been already."""
+    """Yield acts that should have a link by now: they were inserted where the chain has been already."""
     chain = AuditChain.objects.filter(pk=1).first()
     if chain is None:
         return
@@ -104,7 +104,7 @@ def _left_out() -> Iterator[str]:
 
 
 def _waiting() -> int:
-    """Acts that the next turn will link."""
+    """Count the acts that the next turn will link."""
     chain = AuditChain.objects.filter(pk=1).first()
     floor, sequence = (chain.floor, chain.sequence) if chain else (0, 0)
     link = AuditLink.objects.filter(kind=ENTRY, ref=OuterRef("pk"))

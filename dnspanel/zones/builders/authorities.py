@@ -26,7 +26,7 @@ _OURS = ("issue", "issuewild", "iodef")
 
 
 class CaaBuilder:
-    """Who may issue certificates."""
+    """A form for CAA: the authorities that may issue certificates."""
 
     key = "caa"
     title = "CAA"

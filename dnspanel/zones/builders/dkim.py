@@ -1,4 +1,4 @@
-"""DKIM (RFC 6376, 8463): the public key by which receivers check signatures. Pure."""
+"""DKIM (RFC 6376, 8463): the public key for checking signatures. Pure."""
 
 import base64
 import re
@@ -73,7 +73,7 @@ class DkimBuilder:
 
 
 def read_key(typed: str) -> tuple[str, str]:
-    """The kind of a public key and its Base64, as DKIM has them. Raises BadFields."""
+    """Return the kind of a public key and its Base64, as in DKIM. Raise BadFields."""
     if "PRIVATE KEY" in typed:
         raise _bad(gettext("This is a private key, which belongs to the mail server alone. Paste the public one."))
     text = key_text(typed)
@@ -102,7 +102,7 @@ def read_key(typed: str) -> tuple[str, str]:
 
 
 def about_key(typed: str) -> str:
-    """What kind of key a text has, as a sentence. Raises BadFields."""
+    """Describe the kind of key in a sentence. Raise BadFields."""
     kind, text = read_key(typed)
     key = load_der_public_key(base64.b64decode(text)) if kind == "rsa" else None
     if not isinstance(key, RSAPublicKey):
@@ -116,7 +116,7 @@ def about_key(typed: str) -> str:
 
 
 def key_text(typed: str) -> str:
-    """The Base64 in what was pasted: PEM, the text of a record, quoted strings of one, or Base64 itself."""
+    """Return the Base64 in a pasted text: PEM, the text of a record, quoted strings, or Base64 itself."""
     text = typed
     if "p=" in text.lower():
         if text.lstrip().startswith(('"', "(")) or '"' in text:

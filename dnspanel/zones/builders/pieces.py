@@ -47,20 +47,20 @@ class Builder(Protocol):
 
     @property
     def fields(self) -> tuple[Field, ...]:
-        """What is to be filled in."""
+        """The fields of the form."""
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
-        """The RRsets that it looks at or changes."""
+        """Return the RRsets that the builder reads or changes."""
 
     def read(self, owner: str, present: Present) -> dict[str, str]:
-        """The fields as the present records have them; fields that these say nothing of are not among them."""
+        """Return the fields as the present records have them, without fields that no record mentions."""
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """What the fields make. Raises BadFields."""
+        """Return the pieces that the fields make. Raise BadFields."""
 
 
 def built(builder: Builder, owner: str, values: Values, present: Present, default_ttl: int) -> list[RRset]:
-    """The RRsets that differ from what is present. Raises BadFields with the fault of each field."""
+    """Return the RRsets that differ from the present ones. Raise BadFields with the fault of each field."""
     faults = {}
     for field in builder.fields:
         try:
@@ -89,43 +89,43 @@ def _with_piece(piece: Piece, current: RRset | None, default_ttl: int) -> RRset:
 
 
 def below(label: str, owner: str) -> str:
-    """The name of this label below the owner."""
+    """Return the name of this label below the owner."""
     return names.parse(label, owner)
 
 
 def txt(text: str) -> str:
-    """The rdata of a TXT with this text, cut into strings of 255 bytes."""
+    """Return the rdata of a TXT with this text, cut into strings of 255 bytes."""
     return rdata.parse(rdtypes.TXT, quoted(text.replace("\\", "\\\\")))
 
 
 def texts_that(current: RRset | None, begins: Callable[[str], bool]) -> list[str]:
-    """The texts of a TXT RRset that begin so, joined as receivers read them."""
+    """Return the texts of a TXT RRset that begin like this, joined as receivers read them."""
     texts = [mail_rules.text_of(current.type, record) for record in current.served] if current else []
     return [text for text in texts if begins(text)]
 
 
 def begins_with(prefix: str) -> Callable[[str], bool]:
-    """Whether a text begins with a version, in any letter case: `v=DMARC1`."""
+    """Return a test whether a text begins with a version, in any case: `v=DMARC1`."""
     lowered = prefix.lower()
     return lambda text: text.lower().replace(" ", "").startswith(lowered)
 
 
 def of_records(begins: Callable[[str], bool]) -> Callable[[str], bool]:
-    """The same of the rdata of a TXT."""
+    """Return the same test for the rdata of a TXT."""
     return lambda record: begins(mail_rules.text_of(rdtypes.TXT, record))
 
 
 def tags_of(text: str) -> dict[str, str]:
-    """The tags of `v=DMARC1; p=none`, in lower case and in their order."""
+    """Parse the tags of `v=DMARC1; p=none`, in lower case and in their order."""
     pairs = (part.partition("=") for part in text.split(";") if part.strip())
     return {tag.strip().lower(): value.strip() for tag, _, value in pairs}
 
 
 def tagged(tags: Iterable[tuple[str, str]]) -> str:
-    """The text of tags; those without a value are left out."""
+    """Format tags as text. Tags without a value are left out."""
     return "; ".join(f"{tag}={value}" for tag, value in tags if value)
 
 
 def items_of(text: str) -> list[str]:
-    """What stands in a list, with commas, spaces or lines between."""
+    """Split a list at commas, spaces or line ends."""
     return [item for item in text.replace(",", " ").split() if item]

@@ -46,7 +46,7 @@ class Provider:
         return (*self.more, _REPORTS)
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
-        """The RRsets that it looks at or changes."""
+        """Return the RRsets that the builder reads or changes."""
         apart = [
             (below("_dmarc", owner), rdtypes.TXT),
             *((below(name, owner), rdtypes.CNAME) for name, _ in self.aliases),
@@ -54,11 +54,11 @@ class Provider:
         return [(owner, rdtypes.MX), (owner, rdtypes.TXT), *apart]
 
     def read(self, owner: str, present: Present) -> dict[str, str]:
-        """Nothing: what a provider gives away, only it knows."""
+        """Return nothing: only the provider knows its values."""
         return {}
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """What the fields make. Raises BadFields."""
+        """Return the pieces that the fields make. Raise BadFields."""
         known = _variables(self.more, owner, values)
         pieces = [Piece(owner, rdtypes.MX, tuple(text.format(**known) for text in self.mx))]
         pieces.append(self._texts(owner, known, present))
@@ -71,7 +71,7 @@ class Provider:
         return pieces
 
     def _texts(self, owner: str, known: dict[str, str], present: Present) -> Piece:
-        """SPF and the provider's own text, in one piece, since both are of one RRset."""
+        """Return SPF and the provider's own text in one piece, since both belong to one RRset."""
         spf = spf_piece(owner, with_include(present_spf(owner, present), self.include, self.all))
         if self.verification is None:
             return spf
@@ -93,15 +93,15 @@ class NoMail:
     fields: tuple[Field, ...] = (_REPORTS,)
 
     def keys(self, owner: str, values: Values) -> Sequence[Key]:
-        """The RRsets that it looks at or changes."""
+        """Return the RRsets that the builder reads or changes."""
         return [(owner, rdtypes.MX), (owner, rdtypes.TXT), *((below(name, owner), rdtypes.TXT) for name in _NO_MAIL)]
 
     def read(self, owner: str, present: Present) -> dict[str, str]:
-        """Nothing: there is only one way to say it."""
+        """Return nothing: the form has no choices to read."""
         return {}
 
     def pieces(self, owner: str, values: Values, present: Present) -> Sequence[Piece]:
-        """What the fields make. Raises BadFields."""
+        """Return the pieces that the fields make. Raise BadFields."""
         reports = report_address(values.get("rua", ""))
         tags = (("v", "DMARC1"), ("p", "reject"), ("sp", "reject"), ("rua", reports), ("adkim", "s"), ("aspf", "s"))
         return [

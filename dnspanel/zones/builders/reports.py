@@ -172,12 +172,12 @@ class TlsReportBuilder:
 
 
 def dmarc_piece(owner: str, text: str) -> Piece:
-    """This DMARC record in place of another one."""
+    """Return a piece that replaces the DMARC record."""
     return Piece(below("_dmarc", owner), rdtypes.TXT, (txt(text),), of_records(DMARC))
 
 
 def report_address(typed: str) -> str:
-    """`rua=` for a mail address that may be empty. Raises BadFields at the field `rua`."""
+    """Return `rua=` for a mail address, which may be empty. Raise BadFields at the field `rua`."""
     faults: dict[str, str] = {}
     found = _addresses("rua", typed, faults)
     if faults:
@@ -198,7 +198,7 @@ def _read(fields: Sequence[Field], current: object, begins: object) -> dict[str,
 
 
 def _addresses(name: str, typed: str, faults: dict[str, str]) -> str:
-    """The addresses as URIs; a fault is put at the field."""
+    """Return the addresses as URIs. Add a fault to the field."""
     uris = [f"mailto:{item}" if _ADDRESS.fullmatch(item) and ":" not in item else item for item in items_of(typed)]
     bad = [uri for uri in uris if not _URI.fullmatch(uri)]
     if bad:

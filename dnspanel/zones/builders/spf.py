@@ -75,17 +75,17 @@ class Term:
 
 
 def is_spf(text: str) -> bool:
-    """Whether receivers take this text for an SPF record."""
+    """Return True if receivers treat this text as an SPF record."""
     return text.lower() == "v=spf1" or text.lower().startswith("v=spf1 ")
 
 
 def terms_of(text: str) -> list[Term]:
-    """The terms of a record, without its version."""
+    """Return the terms of a record, without its version."""
     return [_term(word) for word in text.split()[1:]]
 
 
 def with_include(text: str, domain: str, default_all: str) -> str:
-    """The record with this include before its `all`; a new one where there is none."""
+    """Add this include before the record's `all`, or start a new record."""
     words = text.split() if text else ["v=spf1", default_all]
     include = f"include:{domain}"
     if include in (word.lower() for word in words):
@@ -95,17 +95,17 @@ def with_include(text: str, domain: str, default_all: str) -> str:
 
 
 def present_spf(owner: str, present: Present) -> str:
-    """The SPF record at a name, or nothing."""
+    """Return the SPF record at a name, or ""."""
     return next(iter(texts_that(present.get((owner, rdtypes.TXT)), is_spf)), "")
 
 
 def spf_piece(owner: str, text: str) -> Piece:
-    """The record in place of all others of SPF at this name."""
+    """Return a piece that replaces all SPF records at this name."""
     return Piece(owner, rdtypes.TXT, (txt(text),), of_records(is_spf))
 
 
 class SpfBuilder:
-    """Who may send mail in the name of a domain."""
+    """A form for SPF: the servers that may send mail for a domain."""
 
     key = "spf"
     title = "SPF"
@@ -182,7 +182,7 @@ class SpfBuilder:
         return [spf_piece(owner, self.text(values))]
 
     def text(self, values: Values) -> str:
-        """The record. Raises BadFields."""
+        """Return the record's text. Raise BadFields."""
         _check(values)
         terms = [name for name in ("mx", "a") if values.get(name)]
         terms += [f"{kind}:{item}" for kind in ("ip4", "ip6", "include") for item in items_of(values.get(kind, ""))]
@@ -225,7 +225,7 @@ def _term(word: str) -> Term:
 
 
 def _ends(word: str) -> bool:
-    """Whether nothing counts behind this word."""
+    """Return True if receivers ignore everything after this word."""
     return _term(word).name in ("all", "redirect")
 
 

@@ -1,7 +1,7 @@
-"""What the checks of the review say against RRsets as they are published: for the panel itself, many zones at once.
+"""Complaints of the review's checks about published RRsets: for the panel itself, many zones at once.
 
-Each RRset is looked at as if somebody added just it to what is around. What is said about a name of another zone comes
-with that zone, so that it can be told to who may know about that one, and to nobody else.
+Each RRset is checked as if it were just added to what is around it. A complaint about a name of another zone comes with
+that zone, so that only people who may know that zone see it.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -17,14 +17,14 @@ from dnspanel.zones.rules.violations import Severity
 from dnspanel.zones.store import store_rrsets
 from replication.dns.rrset import Change, Key, RRset
 
-# These are about who may add such a record, not about how it stands.
+# These are about the right to add such a record, not about its content.
 _OF_ADDING = frozenset(("key-of-panel", "key-of-other"))
 OWN = 0  # instead of the id of another zone: about its own zone alone
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Some RRsets of a zone: all that there are at their names."""
+    """RRsets of a zone: all that exist at their names."""
 
     zone: Zone
     rrsets: Sequence[RRset]
@@ -35,9 +35,9 @@ class Piece:
 
 
 def against(pieces: Collection[Piece], now: datetime) -> dict[int, dict[tuple[Key, int], str]]:
-    """By zone id and RRset, and by the zone into which it leads or OWN: what is the matter with it, the worst.
+    """Return the worst complaint by zone id, RRset and the zone that it leads into (or OWN).
 
-    Of each zone one piece. The number of queries does not depend on that of zones.
+    Each zone has one piece. The number of queries does not depend on the number of zones.
     """
     found: dict[int, dict[tuple[Key, int], str]] = {piece.zone.pk: {} for piece in pieces}
     edits = {piece.zone.pk: edits_adding(piece.rrsets) for piece in pieces}
@@ -57,7 +57,7 @@ def against(pieces: Collection[Piece], now: datetime) -> dict[int, dict[tuple[Ke
 
 
 def edits_adding(rrsets: Sequence[RRset]) -> list[Edit]:
-    """Edits that add these RRsets where there is nothing."""
+    """Return edits that add these RRsets to an empty place."""
     return [Edit(Change(rrset.name, rrset.type, None, rrset)) for rrset in rrsets]
 
 
@@ -68,9 +68,9 @@ def messages_of(
     now: datetime,
     author: Author,
 ) -> dict[int, dict[Key, str]]:
-    """By zone id, the worst that the checks say against each RRset that is added to what is around; notes are nothing.
+    """Return by zone id the worst complaint about each RRset that is added to what is around. Notes do not count.
 
-    What is not `around` of a zone is everything that it has. The signatures that a zone came with are no reason.
+    Names not in `around` count as empty. The signatures that a zone came with are no reason.
     """
     seen = {}
     for zone_id, (_, of_zone) in edits.items():

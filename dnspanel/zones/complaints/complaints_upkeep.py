@@ -60,10 +60,10 @@ logger = logging.getLogger(__name__)
 
 
 def catch_up(*, now: datetime) -> int:
-    """Complaints are those of what is published, or a turn's part is done; returns how many RRsets were looked at.
+    """Check a turn's part of new publications and of the daily walk. Return the number of RRsets checked.
 
-    At least RRSETS_OF_A_TURN were if there are more that wait. Nothing is done by two workers at once, nor while
-    somebody publishes very much. What was interrupted is repeated.
+    At least RRSETS_OF_A_TURN are checked if that many wait. Two workers never do it at once, and no worker does during
+    very large publications. An interrupted turn is repeated.
     """
     looked_at = 0
     with locked(Lock.COMPLAINTS) as is_mine:
@@ -83,7 +83,7 @@ def catch_up(*, now: datetime) -> int:
 
 
 def _progress(now: datetime) -> ComplaintProgress:
-    """How far it is; the first time, everything is ahead of the walk, and only what is published later follows."""
+    """Return the progress. The first time, the walk has everything ahead, and only later publications are followed."""
     found = ComplaintProgress.objects.first()
     if found is None:
         head = LogHead.objects.values_list("sequence", flat=True).get()
@@ -92,7 +92,7 @@ def _progress(now: datetime) -> ComplaintProgress:
 
 
 def _walk_on(at: ComplaintProgress, now: datetime) -> None:
-    """The daily walk goes a step, or begins."""
+    """Continue the daily walk by a step, or start it."""
     if at.zone_id is None and now - at.walk_began_at >= WALK_EVERY:
         at.zone_id, at.owner_key, at.walk_began_at = 0, b"", now
     if at.zone_id is not None:
@@ -100,7 +100,7 @@ def _walk_on(at: ComplaintProgress, now: datetime) -> None:
 
 
 def _walk(at: ComplaintProgress, now: datetime, most: int) -> int | None:
-    """The next names are looked at: how many RRsets they have, or None if the walk has ended before."""
+    """Check the next names. Return the number of their RRsets, or None if the walk ended before."""
     if at.zone_id is None:
         return None
     place = at.zone_id, bytes(at.owner_key)
@@ -122,7 +122,7 @@ def _walk(at: ComplaintProgress, now: datetime, most: int) -> int | None:
 
 
 def _follow(at: ComplaintProgress, now: datetime) -> int | None:
-    """The next publications are looked at: how many RRsets that takes, or None if there are no more."""
+    """Check the next publications. Return the number of RRsets, or None if there are no more publications."""
     behind = Revision.objects.filter(publication__gt=at.sequence)
     last = list(behind.order_by("publication").values_list("publication_id", flat=True)[:REVISIONS_AT_A_TIME])
     if not last:
@@ -140,7 +140,7 @@ def _follow(at: ComplaintProgress, now: datetime) -> int | None:
 
 
 def _look_at(revisions: "QuerySet[Revision]", zone_ids: Sequence[int], now: datetime) -> int:
-    """What these revisions of these zones may have made wrong or right is looked at: how many RRsets."""
+    """Check what these revisions of these zones may have made wrong or right. Return the number of RRsets."""
     every = Zone.objects.in_bulk(zone_ids)
     zones = {pk: zone for pk, zone in every.items() if zone.deleted_at is None}
     of_zones = revisions.filter(zone__in=zone_ids)
@@ -173,12 +173,12 @@ def _look_at(revisions: "QuerySet[Revision]", zone_ids: Sequence[int], now: date
 
 @dataclass(slots=True)
 class _Again:
-    """Owner keys by zone that are to be looked at again."""
+    """Owner keys by zone that need another check."""
 
     names: dict[int, set[bytes]] = field(default_factory=dict)
 
     def add_changes(self, zone: Zone, changed: Mapping[bytes, Set[int]]) -> None:
-        """What changed in a large zone, what lies below a delegation that did, and what was complained of before."""
+        """Add the changes of a large zone, names below a changed delegation, and names with earlier complaints."""
         keys = self.names.setdefault(zone.pk, set())
         keys.update(changed)
         cuts = [
@@ -192,7 +192,7 @@ class _Again:
         keys.update(map(bytes, before[:_MOST_COMPLAINTS]))
 
     def add_pointers(self, targets: Collection[str]) -> None:
-        """What points at these names, in whichever zone; not if they are very many."""
+        """Add RRsets that point at these names, in any zone, unless they are too many."""
         if not 0 < len(targets) <= MOST_POINTED_AT:
             return
         waiting_entries.sort_in(waiting_entries.RDATA)  # else each of these names reads all entries that wait
@@ -202,19 +202,19 @@ class _Again:
             self.names.setdefault(zone_id, set()).add(relative_key(rrset.name, names[zone_id]))
 
     def add_leading_into(self, zone_ids: Collection[int]) -> None:
-        """What was said about RRsets of other zones because of these."""
+        """Add RRsets of other zones with complaints because of these zones."""
         rows = Complaint.objects.filter(into__in=zone_ids).exclude(into=0).values_list("zone_id", "owner_key")
         for zone_id, key in rows[:_MOST_COMPLAINTS]:
             self.names.setdefault(zone_id, set()).add(bytes(key))
 
     def leave_out(self, zone_ids: Collection[int]) -> None:
-        """These zones have been looked at as a whole."""
+        """Remove these zones, which have been checked completely."""
         for zone_id in zone_ids:
             self.names.pop(zone_id, None)
 
 
 def _look_at_all(zones: Sequence[Zone], now: datetime) -> int:
-    """Everything of these small zones is looked at."""
+    """Check everything in these small zones."""
     found = 0
     for some in _batches(zones):
         rrsets = store_rrsets.rrsets_of_zones([zone.pk for zone in some])
@@ -226,7 +226,7 @@ def _look_at_all(zones: Sequence[Zone], now: datetime) -> int:
 
 
 def _batches(zones: Sequence[Zone]) -> Iterator[list[Zone]]:
-    """The zones, some with about RRSETS_AT_A_TIME RRsets together."""
+    """Yield the zones in batches of about RRSETS_AT_A_TIME RRsets."""
     batch: list[Zone] = []
     count = 0
     for zone in zones:
@@ -240,7 +240,7 @@ def _batches(zones: Sequence[Zone]) -> Iterator[list[Zone]]:
 
 
 def _look_at_large(zone: Zone, now: datetime) -> int:
-    """Everything of a large zone is looked at, piece by piece."""
+    """Check everything in a large zone, piece by piece."""
     found, place = 0, (zone.pk - 1, BEHIND_ALL_KEYS)
     is_end = False
     while not is_end:
@@ -254,7 +254,9 @@ def _look_at_large(zone: Zone, now: datetime) -> int:
 
 
 def _full_names(zone_id: int, owner_key: bytes, most: int) -> tuple[list[tuple[int, bytes, RRset]], bool]:
-    """About so many RRsets behind a name, with zone id and owner key, all of their names; and whether these are all."""
+    """Return about `most` RRsets after a name, with zone id and owner key, without incomplete names; and
+    whether these are all.
+    """
     rows = store_rrsets.rrsets_behind(zone_id, owner_key, most)
     if len(rows) < most:
         return rows, True
@@ -264,7 +266,7 @@ def _full_names(zone_id: int, owner_key: bytes, most: int) -> tuple[list[tuple[i
 
 
 def _look_at_names(names: Mapping[int, Collection[bytes]], now: datetime) -> int:
-    """Every RRset at these names, {zone id: owner keys}, is looked at."""
+    """Check every RRset at these names, {zone id: owner keys}."""
     zones = Zone.objects.filter(deleted_at=None).in_bulk(names)
     found = 0
     for some in _some_names(names):
@@ -296,7 +298,7 @@ def _some_names(names: Mapping[int, Collection[bytes]]) -> Iterator[dict[int, li
 
 
 def _write(pieces: Sequence[Piece], before: "QuerySet[Complaint]", now: datetime) -> None:
-    """Of all that was said `before`, what is said against these pieces now is left, and the rest of that added."""
+    """Replace the complaints `before` by the current complaints about these pieces."""
     wanted: dict[StoredKey, str] = {}
     names = {piece.zone.pk: piece.zone.name for piece in pieces}
     for zone_id, said in against([piece for piece in pieces if piece.rrsets], now).items():

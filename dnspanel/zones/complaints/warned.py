@@ -1,8 +1,8 @@
-"""Records of a zone that the checks complain about as they stand: `has:warning` in the table of its records.
+"""Records of a zone with complaints of the checks: `has:warning` in the table of its records.
 
-Nothing about a record says what the checks think of it, for that depends on others. So the checks of the review are
-made of some records at a time, in their order, as if somebody added just these: each page costs the same in a zone of
-any size, and says how far it looked.
+Complaints about a record depend on other records, so they are not stored with it. The review's checks are run on some
+records at a time, in their order, as if just these were added. So each page costs the same in a zone of any size, and
+says how far it looked.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,9 +31,9 @@ class WarnedPage:
 def warned_rrset_page(
     *, zone: Zone, author: User, filters: RRsetFilter, now: datetime, after: str = "", limit: int = 100
 ) -> WarnedPage:
-    """What `rrset_page` finds by the other terms of the search, and has a warning or an error; for `-`, has none.
+    """Return what `rrset_page` finds by the other terms and has a warning or an error; for `-`, has neither.
 
-    In at most 25 queries. Of at most MOST_CHECKED RRsets it is known: the page says as far as which name.
+    At most 25 queries. At most MOST_CHECKED RRsets are checked: the page says up to which name.
     """
     search = filters.search
     rest = replace(filters, text=" ".join(term.typed for term in search.terms if not term.is_warning))
@@ -49,7 +49,7 @@ def warned_rrset_page(
 
 
 def complaints(*, zone: Zone, rrsets: Sequence[RRset], author: User, now: datetime) -> dict[Key, str]:
-    """What is the matter with each of these RRsets of the zone, as the author sees it with their draft: the worst."""
+    """Return the worst complaint about each of these RRsets of the zone, as the author sees it with their draft."""
     if not rrsets:
         return {}
     edits = edits_adding(rrsets)

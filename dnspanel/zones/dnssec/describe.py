@@ -9,7 +9,7 @@ from replication.codec.dnssec import Nsec3
 
 
 def describe_change(before: SigningState, after: SigningState, tags: Mapping[int, int]) -> list[str]:
-    """The parts of the change; `tags` has the tags of keys by their ids."""
+    """Describe the parts of the change. `tags` has the tags of keys by their ids."""
     return [
         *_of_state(before, after),
         *_of_keys(before, after, tags),
@@ -19,7 +19,7 @@ def describe_change(before: SigningState, after: SigningState, tags: Mapping[int
 
 
 def describe_denial(nsec3: Nsec3 | None) -> str:
-    """How it is proved that a name does not exist: "NSEC", "NSEC3 with opt-out, narrow"."""
+    """Describe the denial of existence: "NSEC", "NSEC3 with opt-out, narrow"."""
     if nsec3 is None:
         return "NSEC"
     more = _parameters(nsec3)
@@ -27,7 +27,7 @@ def describe_denial(nsec3: Nsec3 | None) -> str:
 
 
 def describe_polling(state: SigningState) -> str:
-    """What a parent will do that looks for the CDS and CDNSKEY of a zone that is signed so, in a sentence or two."""
+    """Describe in a sentence or two what a parent that checks CDS and CDNSKEY does with this state."""
     if not state.keys or not (state.cds or state.cdnskey):
         return gettext("A parent that looks for them finds none, and leaves its DS as it is.")
     found = "CDS" if state.cds else "CDNSKEY"
@@ -47,7 +47,7 @@ def describe_polling(state: SigningState) -> str:
 
 
 def signing_algorithms(state: SigningState) -> str:
-    """The names of the algorithms of keys that sign."""
+    """Return the names of the algorithms of signing keys."""
     # Of a zone that came signed, the keys are in its records.
     return ", ".join(ALGORITHMS[number] for number in sorted({key.algorithm for key in state.keys if key.active}))
 
@@ -97,7 +97,7 @@ def _added(key: KeyState) -> str:
 
 
 def _parameters(nsec3: Nsec3) -> str:
-    """What it has besides the name: "opt-out, narrow"; mostly nothing."""
+    """Return parameters after the name, such as "opt-out, narrow"; mostly ""."""
     found: list[str] = []
     if nsec3.opt_out:
         found.append(gettext("opt-out"))

@@ -1,4 +1,4 @@
-"""Since when the parent has a DS of a key, and since when it has it no more, as its servers answered. Verbs."""
+"""Since when the parent has a DS of a key, and since when it does not, by its servers' answers. Verbs."""
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
@@ -10,10 +10,10 @@ from dnspanel.zones.models import Zone, ZoneKey
 
 
 def note_ds(*, found: Mapping[int, Collection[Collection[str]]], now: datetime) -> int:
-    """The keys of these zones (ids) know of a DS that is at every server of the parent now, or at none any more.
+    """Note for the keys of these zones (ids) a DS that all servers of the parent have, or that none has any longer.
 
-    `found` has the DS RRset of each server that may answer. Returns how many keys changed; two queries where none did.
-    What some servers have and others not is on its way, and changes nothing.
+    `found` has the DS RRset of each server that answered. Return the number of changed keys. Two queries if there are
+    none. A DS on only some servers is on its way and changes nothing.
     """
     looks = {zone_id: sets for zone_id, sets in found.items() if sets}
     names = dict(Zone.objects.filter(pk__in=list(looks)).values_list("pk", "name"))

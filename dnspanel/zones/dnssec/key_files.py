@@ -43,7 +43,7 @@ class PublicKey:
 
 
 def read_public(text: str) -> PublicKey:
-    """The key of a `.key` file: one DNSKEY record with its owner, and comments. Raises BadPublicKey."""
+    """Parse a `.key` file: one DNSKEY record with its owner, and comments. Raise BadPublicKey."""
     if len(text) > MOST_TEXT:
         raise BadPublicKey(gettext("It is too long for a DNSKEY record."))
     lines = [line.partition(";")[0] for line in text.splitlines()]
@@ -74,7 +74,7 @@ def read_public(text: str) -> PublicKey:
 
 
 def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
-    """The flags of the key, if it is the zone's and the public part of this pair. Raises BadPublicKey."""
+    """Return the key's flags if it belongs to the zone and is the public part of this pair. Raise BadPublicKey."""
     if public.owner != zone_name:
         raise BadPublicKey(
             gettext("It is a key of {owner}, not of {zone_name}.").format(
@@ -92,7 +92,7 @@ def flags_of(public: PublicKey, *, zone_name: str, pair: KeyPair) -> int:
 
 
 def told_apart(texts: Sequence[str]) -> tuple[str, str | None]:
-    """Of the texts of one or two files the private one, and the public one if there is one. Raises BadKey."""
+    """Return the private text and the public one (or None) of one or two files. Raise BadKey."""
     private = [text for text in texts if PRIVATE_MARK.lower() in text.lower()]
     others = [text for text in texts if text not in private]
     if len(private) != 1 or len(others) > 1:

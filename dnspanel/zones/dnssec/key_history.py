@@ -1,7 +1,7 @@
-"""What became of the keys of a zone, and when: made, in the DNSKEY RRset, signing, named by the parent's DS, gone.
+"""The history of a zone's keys: made, in the DNSKEY RRset, signing, in the parent's DS, deleted.
 
-The moments are those of the revisions that changed the signing, and for the DS those at which the servers of the parent
-were asked. What nobody stored is not guessed: such a moment is missing.
+The times are those of the revisions that changed the signing, and for the DS those of questions to the parent's
+servers. A time that was not stored is missing, not guessed.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,7 +14,7 @@ from dnspanel.zones.dnssec.rollover_stages import BACK, EMERGENCY, STAGES, Kind,
 from dnspanel.zones.dnssec.signing_state import KeyRole, KeyState, SigningState
 from dnspanel.zones.models import Revision, Rollover, SigningChange, Zone, ZoneKey
 
-# Of keys that a zone has no more, the newest; and as many changes of its signing are read, the newest ones.
+# The newest former keys of a zone; and the newest changes of its signing that are read.
 MOST_RETIRED = 6
 MOST_CHANGES = 500
 
@@ -27,7 +27,7 @@ class Event(StrEnum):
     SIGNS = "signs"
     DS = "ds"  # all servers of the parent have a DS of it
     DS_GONE = "ds-gone"  # none of them has
-    RESTS = "rests"  # signs no more
+    RESTS = "rests"  # no longer signs
     HIDDEN = "hidden"  # out of the DNSKEY RRset
     GONE = "gone"  # the zone does not have it any more
 
@@ -45,7 +45,7 @@ class Moment:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What happens to a key next; `earliest` is None where that depends on others."""
+    """The next event of a key. `earliest`: None if it depends on others."""
 
     event: Event
     earliest: datetime | None
@@ -71,9 +71,9 @@ class KeyHistory:
 
 
 def histories_of(zone: Zone, state: SigningState, rolled: Rollover | None) -> list[KeyHistory]:
-    """Those of the keys that the zone has, and of the newest that it had, the oldest first; in four queries.
+    """Return the histories of the zone's keys, and of the newest former ones, the oldest first; in four queries.
 
-    `rolled` is the zone's newest rollover: if it is under way, it knows what comes next.
+    `rolled` is the zone's newest rollover. While it is in progress, it adds what comes next.
     """
     rows = ZoneKey.objects.filter(zone=zone).defer("private_encrypted")
     ids = [key.id for key in state.keys]
@@ -87,7 +87,7 @@ def histories_of(zone: Zone, state: SigningState, rolled: Rollover | None) -> li
 
 
 def expected_of(rolled: Rollover) -> dict[int, tuple[Expected, ...]]:
-    """What happens next to the keys of a rollover, by their ids: to its DS, and in the step that comes."""
+    """Return the next events of a rollover's keys, by their ids: of its DS, and in the next step."""
     kind, step = Kind(rolled.kind), Step(rolled.step)
     paths = (EMERGENCY.get(kind, ()),) if rolled.is_emergency else (STAGES[kind], BACK[kind])
     path, at = next(((path, n) for path in paths for n, each in enumerate(path) if each.step is step), ((), 0))
@@ -120,7 +120,7 @@ def _use_in(state: SigningState, id: int) -> _Use:
 
 
 def _events(before: _Use, after: _Use) -> Iterator[Event]:
-    """What happens to a key that was used so and is used so then."""
+    """Yield the events of a key between two uses."""
     signed, published = before or (False, False)
     signs, is_published = after or (False, False)
     if is_published and not published:
@@ -143,7 +143,7 @@ class _Change:
 
 
 def _changes(zone: Zone) -> list[_Change]:
-    """The newest changes of the signing, the oldest of them first."""
+    """Return the newest changes of the signing, the oldest of them first."""
     rows = list(SigningChange.objects.filter(zone=zone).order_by("-revision_number")[:MOST_CHANGES])
     numbers = [row.revision_number for row in rows]
     revisions = Revision.objects.filter(zone=zone, number__in=numbers)

@@ -79,7 +79,7 @@ class KeyPair:
 
 
 def generate(algorithm: int, bits: int | None = None) -> KeyPair:
-    """A new key. `bits` only matters for RSA. Raises BadKey for an algorithm or a size in which none is made."""
+    """Generate a key. `bits` only matters for RSA. Raise BadKey for an algorithm or a size that cannot be generated."""
     if algorithm not in MADE:
         raise BadKey(
             gettext("No keys are made of algorithm {algorithm}; choose one of {list}.").format(
@@ -110,9 +110,9 @@ def generate(algorithm: int, bits: int | None = None) -> KeyPair:
 
 
 def read(text: str) -> KeyPair:
-    """The key of a private-key text, as PowerDNS's `export-zone-key` or BIND's `.private` file has it.
+    """Parse a private-key text, as PowerDNS's `export-zone-key` or BIND's `.private` file has it.
 
-    Raises BadKey, which quotes nothing of the text but the names of its fields.
+    Raise BadKey, which quotes nothing of the text except the names of its fields.
     """
     fields = _fields(text)
     word = fields.get("algorithm", "").split(" ", 1)[0]
@@ -163,7 +163,7 @@ def _private_key(algorithm: int, fields: Mapping[str, str]) -> PrivateKey:
 
 
 def _belong_together(modulus: int, exponent: int, private: int, p: int, q: int, dp: int, dq: int, inverse: int) -> bool:
-    """Whether these numbers are one RSA key (RFC 8017 section 3.2), but for p and q being primes."""
+    """Return True if these numbers are one RSA key (RFC 8017 section 3.2). Do not test that p and q are primes."""
     if min(p, q) < 3 or exponent < 3 or p * q != modulus:
         return False
     halves = all(private * exponent % (prime - 1) == 1 for prime in (p, q))
@@ -212,34 +212,34 @@ def _line(name: str, value: bytes) -> str:
 
 
 def dnskey_wire(flags: int, algorithm: int, public: bytes) -> bytes:
-    """The rdata of a DNSKEY."""
+    """Encode the rdata of a DNSKEY."""
     return _DNSKEY.pack(flags, _PROTOCOL, algorithm) + public
 
 
 def dnskey_text(flags: int, algorithm: int, public: bytes) -> str:
-    """The rdata of a DNSKEY as a zone file has it."""
+    """Format the rdata of a DNSKEY for a zone file."""
     return f"{flags} {_PROTOCOL} {algorithm} {base64.b64encode(public).decode()}"
 
 
 def key_tag(flags: int, algorithm: int, public: bytes) -> int:
-    """The number by which RRSIG and DS name a key (RFC 4034 appendix B); not unique."""
+    """Return the key tag that RRSIG and DS use (RFC 4034 appendix B). It isn't unique."""
     wire = dnskey_wire(flags, algorithm, public)
     total = sum(byte if index & 1 else byte << 8 for index, byte in enumerate(wire))
     return (total + (total >> 16)) & 0xFFFF
 
 
 def ds_text(zone: str, flags: int, algorithm: int, public: bytes, digest_type: int = 2) -> str:
-    """The rdata of the DS that the parent needs (RFC 4034 section 5.1.4)."""
+    """Format the rdata of the DS for the parent (RFC 4034 section 5.1.4)."""
     hashed = hashlib.new(EVERY_DIGEST[digest_type], names.to_wire(zone) + dnskey_wire(flags, algorithm, public))
     return f"{key_tag(flags, algorithm, public)} {algorithm} {digest_type} {hashed.hexdigest()}"
 
 
 def is_named_by(zone: str, flags: int, algorithm: int, public: bytes, ds: Iterable[str]) -> bool:
-    """Whether one of these DS names the key."""
+    """Return True if one of these DS matches the key."""
     good = {ds_text(zone, flags, algorithm, public, digest) for digest in EVERY_DIGEST}
     return any(text.lower() in good for text in ds)
 
 
 def bind_file_name(zone: str, algorithm: int, tag: int) -> str:
-    """What BIND calls the files of a key, without the ending."""
+    """Return BIND's name for the files of a key, without the ending."""
     return f"K{zone}+{algorithm:03}+{tag:05}"

@@ -27,7 +27,7 @@ class KeyView:
     public: bytes = field(repr=False)
 
     def ds_of(self, digest_type: int) -> str:
-        """The DS that names this key by a digest of EVERY_DIGEST."""
+        """Return the DS of this key with a digest of EVERY_DIGEST."""
         return key_material.ds_text(self.zone_name, self.flags, self.algorithm, self.public, digest_type)
 
     @property

@@ -1,8 +1,8 @@
-"""Keys with which others sign a zone besides the panel (RFC 8901 section 2.1.2, model 2): what is known of them. Pure.
+"""Keys of other signers of a zone (RFC 8901 section 2.1.2, model 2). Pure.
 
-Their DNSKEY records stand in the zone, and nodes answer with them beside those of the panel's own keys, which PowerDNS
-makes (`direct-dnskey`). So do CDS and CDNSKEY records of those that the parent's DS may name: parents that follow them
-have to find the same at every name server (RFC 7344 section 5).
+Their DNSKEY records are in the zone, and nodes answer with them and with those of the panel's own keys, which PowerDNS
+makes (`direct-dnskey`). The zone also has CDS and CDNSKEY records of keys that the parent's DS may name: parents that
+follow them must find the same at every name server (RFC 7344 section 5).
 """
 
 import base64
@@ -54,16 +54,16 @@ class OtherKey:
         return key_material.dnskey_text(self.flags, self.algorithm, self.public)
 
     def ds(self, zone_name: str) -> tuple[str, ...]:
-        """The DS records that name it, SHA-256 first; none of a key that signs records only."""
+        """Return the DS records of the key, SHA-256 first. A key that only signs records has none."""
         return tuple(self.ds_of(zone_name, digest) for digest in key_material.DIGESTS) if self.is_sep else ()
 
     def ds_of(self, zone_name: str, digest: int) -> str:
-        """The DS that names it by a digest of EVERY_DIGEST."""
+        """Return the DS of the key with a digest of EVERY_DIGEST."""
         return key_material.ds_text(zone_name, self.flags, self.algorithm, self.public, digest)
 
 
 def read_dnskey(text: str) -> OtherKey:
-    """The key of the rdata of a DNSKEY: flags, 3, algorithm, Base64. Raises BadPublicKey."""
+    """Parse the rdata of a DNSKEY: flags, 3, algorithm, Base64. Raise BadPublicKey."""
     flags, _, algorithm, *parts = text.split()
     try:
         return OtherKey(int(flags), int(algorithm), base64.b64decode("".join(parts), validate=True))
@@ -72,7 +72,7 @@ def read_dnskey(text: str) -> OtherKey:
 
 
 def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own: Collection[KeyView]) -> str:
-    """Why this key of another signer cannot come to these others and to the panel's own keys; empty if it can."""
+    """Return why this key of another signer cannot join these others and the panel's own keys, or ""."""
     if any(each.dnskey == key.dnskey for each in own):
         return gettext("Key {tag} is one of the panel's own keys of {zone_name}.").format(
             tag=key.tag, zone_name=zone_name
@@ -100,13 +100,13 @@ def refusal_of(zone_name: str, key: OtherKey, others: Collection[OtherKey], own:
 
 
 def in_one_piece(text: str) -> str:
-    """Rdata of these types with its Base64 or hexadecimal digits as one word; the canonical text has them in pieces."""
+    """Join the Base64 or hexadecimal digits of these types' rdata into one word; the canonical text splits them."""
     words = text.split()
     return " ".join((*words[:3], "".join(words[3:])))
 
 
 def keys_in(dnskey: RRset | None) -> list[OtherKey]:
-    """The keys of a DNSKEY RRset that nodes answer with, those that a DS may name first."""
+    """Return the keys of a DNSKEY RRset that nodes answer with. Keys that a DS may name come first."""
     found = [read_dnskey(text) for text in dnskey.served] if dnskey else []
     return sorted(found, key=lambda key: (not key.is_sep, key.tag, key.public))
 
@@ -114,10 +114,10 @@ def keys_in(dnskey: RRset | None) -> list[OtherKey]:
 def changes_in_step(
     zone_name: str, apex: Mapping[Key, RRset], state: SigningState, *, dnskey: RRset | None, ttl: int
 ) -> list[Change]:
-    """What has to change at the apex so that the zone has this DNSKEY RRset of others, and CDS and CDNSKEY for them.
+    """Return the changes at the apex that give the zone this DNSKEY RRset of others, with CDS and CDNSKEY.
 
-    These are of the digest types of the state, as for the panel's own keys; a zone that asks for its DS to be deleted
-    has none of others besides (RFC 8078 section 4). CDS and CDNSKEY records that are of none of these keys stay.
+    CDS have the digest types of the state, as for the panel's own keys. A zone that asks for its DS to be deleted has
+    no CDS of others (RFC 8078 section 4). CDS and CDNSKEY records of none of these keys stay.
     """
     keys = [key for key in keys_in(dnskey) if key.is_sep]
     before = [key for key in keys_in(apex.get((zone_name, rdtypes.DNSKEY))) if key.is_sep]
@@ -141,7 +141,7 @@ def changes_in_step(
 def _with(
     zone_name: str, type: int, apex: Mapping[Key, RRset], gone: Collection[str], wanted: Iterable[str], ttl: int
 ) -> RRset | None:
-    """The RRset without the records of these keys, but for those that are wanted."""
+    """Return the RRset without the records of these keys, except the wanted ones."""
     current = apex.get((zone_name, type))
     stay = [text for text in current.rdata if in_one_piece(text) not in gone] if current else []
     texts = [*stay, *wanted]

@@ -85,7 +85,7 @@ class Act(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """One thing in which a zone is not as its policy says; `kind` is the rollover that mends it, if one does."""
+    """One difference between a zone and its policy. `kind` is the rollover that fixes it, if one does."""
 
     act: Act
     message: str
@@ -115,8 +115,9 @@ class Attachment:
 def choose(
     *, zone_id: int, tags: Collection[str], team_id: int | None, attachments: Sequence[Attachment], default: int | None
 ) -> tuple[int, str] | None:
-    """The id of the policy that is for a zone, and from where: the zone's own, else its first tag's, its team's, or the
-    default."""
+    """Return the id of a zone's policy and its origin: the zone's own, else its first tag's, its team's, or
+    the default.
+    """
     own = next((each for each in attachments if each.zone_id == zone_id), None)
     if own is not None:
         return own.policy_id, gettext("of the zone itself")
@@ -133,10 +134,10 @@ def choose(
 def differences(
     terms: Terms, state: SigningState, *, is_rolling: bool = False, awaits_ds: bool = False
 ) -> list[Difference]:
-    """In what a zone is not as its policy says; one that is refused stays as it is, for the reason in the message.
+    """Return the differences between a zone and its policy. A refused one stays, for the reason in the message.
 
-    `is_rolling`: a rollover of its keys is under way, which the policy waits for. `awaits_ds`: the policy has the first
-    DS come by itself, and that is still to begin.
+    `is_rolling`: a rollover of the zone's keys is in progress, and the policy waits for it. `awaits_ds`: the policy
+    sets the first DS automatically, and that has not begun.
     """
     if is_rolling:
         return [Difference(Act.REFUSED, gettext(ROLLING))]
@@ -156,18 +157,18 @@ def differences(
 
 
 def adjusted(terms: Terms, state: SigningState) -> SigningState:
-    """The state of a signed zone with the policy's denial of existence and CDS; its keys are as they were."""
+    """Return the state of a signed zone with the policy's denial of existence and CDS. The keys stay."""
     return replace(state.with_denial(terms.nsec3), cds=terms.cds, cdnskey=terms.cdnskey)
 
 
 def lifetime(terms: Terms, role: KeyRole) -> timedelta | None:
-    """How old a key of this role may become; None: as old as it likes."""
+    """Return the maximum age of a key of this role, or None."""
     days = terms.zsk_days if role is KeyRole.ZSK else terms.ksk_days
     return None if days is None else timedelta(days=days)
 
 
 def due(terms: Terms, state: SigningState, made: Mapping[int, datetime], now: datetime) -> list[Due]:
-    """The keys that have outlived their lifetime, those of the records first; `made` says when each was made."""
+    """Return the keys beyond their lifetime, those of the records first. `made` has the creation time of each."""
     kinds = {KeyRole.ZSK: Kind.ZSK, KeyRole.KSK: Kind.KSK, KeyRole.CSK: Kind.CSK}
     found = []
     for role, kind in kinds.items():
@@ -186,7 +187,7 @@ def due(terms: Terms, state: SigningState, made: Mapping[int, datetime], now: da
 
 
 def describe_cds(cds: str, cdnskey: bool) -> str:
-    """Which records for the parent these are, in a line."""
+    """Describe these records for the parent in a line."""
     names = {"1": "SHA-1", "2": "SHA-256", "4": "SHA-384", "0": gettext("a request to delete the DS")}
     parts: list[str] = []
     if cds:
@@ -198,7 +199,7 @@ def describe_cds(cds: str, cdnskey: bool) -> str:
 
 
 def _refusal(state: SigningState) -> str:
-    """Why somebody has to look at the zone first."""
+    """Return why a person must check the zone first, or ""."""
     if not state.is_signed:
         return gettext("It has keys, and none of them signs: look at its keys first.")
     if "0" in state.cds.split(","):

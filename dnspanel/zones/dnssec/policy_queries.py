@@ -1,4 +1,4 @@
-"""Which DNSSEC policies there are, which of them is for a zone and from where, and for which zones one is."""
+"""Reads about DNSSEC policies: which exist, the policy of a zone and its origin, and the zones of a policy."""
 
 import hashlib
 import json
@@ -27,13 +27,13 @@ class Applied:
 
 
 def may_change_policies(person: Person) -> bool:
-    """Whether this person may change policies and what they are for: who may sign every zone may."""
+    """Return True if this person may change policies: that needs the right to sign every zone."""
     actor = actor_of(person)
     return actor is not None and actor.may_everywhere(Right.DNSSEC)
 
 
 def policies() -> "QuerySet[DnssecPolicy]":
-    """All policies, by name."""
+    """Select all policies, by name."""
     return DnssecPolicy.objects.order_by("name", "pk")
 
 
@@ -69,7 +69,7 @@ def policy_for(person: Person, pk: int) -> DnssecPolicy:
 
 
 def policy_by_id(pk: int) -> DnssecPolicy:
-    """The policy with this id. Raises PolicyUnknown."""
+    """Return the policy with this id. Raise PolicyUnknown."""
     policy = DnssecPolicy.objects.filter(pk=pk).first()
     if policy is None:
         raise PolicyUnknown
@@ -77,7 +77,7 @@ def policy_by_id(pk: int) -> DnssecPolicy:
 
 
 def terms_of(policy: DnssecPolicy) -> Terms:
-    """What the policy says."""
+    """Return the terms of the policy."""
     return Terms(
         algorithm=policy.algorithm,
         bits=policy.bits,
@@ -94,7 +94,7 @@ def terms_of(policy: DnssecPolicy) -> Terms:
 
 
 def nsec3_of(stored: "list[object] | None") -> Nsec3 | None:
-    """Parameters of NSEC3 as a policy stores them; None: NSEC."""
+    """Parse the NSEC3 parameters of a policy's row; None: NSEC."""
     if stored is None:
         return None
     iterations, salt, opt_out, narrow = stored
@@ -102,12 +102,12 @@ def nsec3_of(stored: "list[object] | None") -> Nsec3 | None:
 
 
 def applied_to(zone: Zone) -> Applied | None:
-    """The policy of a zone, if there is one for it."""
+    """Return the policy of a zone, or None."""
     return applied_to_zones([zone]).get(zone.pk)
 
 
 def applied_to_zones(zones: Sequence[Zone]) -> dict[int, Applied]:
-    """The same for many, by the zone's id, in two queries; zones without a policy are not in it."""
+    """Return the policies of many zones by zone id, in two queries. Zones without a policy are left out."""
     known = {policy.pk: (policy, terms_of(policy)) for policy in DnssecPolicy.objects.all()}
     if not known:
         return {}
@@ -130,7 +130,7 @@ def applied_to_zones(zones: Sequence[Zone]) -> dict[int, Applied]:
 
 
 def zones_of(policy: DnssecPolicy) -> Q:
-    """The condition of the zones that the policy is for."""
+    """Return the condition that selects the policy's zones."""
     attached = PolicyAttachment.objects.values_list("policy_id", "tag", "team_id").filter(zone=None)
     tags = {tag: policy_id for policy_id, tag, _ in attached if tag is not None}
     teams = {team_id: policy_id for policy_id, _, team_id in attached if team_id is not None}
@@ -148,24 +148,24 @@ def zones_of(policy: DnssecPolicy) -> Q:
 
 
 def attached_to(policy: DnssecPolicy) -> list[PolicyAttachment]:
-    """The tags and teams that the policy is for, tags first."""
+    """Return the tags and teams of the policy, tags first."""
     rows = PolicyAttachment.objects.select_related("team").filter(policy=policy, zone=None)
     return sorted(rows, key=lambda row: (row.tag is None, row.tag or (row.team.name if row.team else "")))
 
 
 def zones_attached_to(policy: DnssecPolicy) -> "QuerySet[Zone]":
-    """The zones that have the policy themselves."""
+    """Select the zones with a direct attachment to the policy."""
     return Zone.objects.filter(deleted_at=None, pk__in=_zone_ids(policy)).order_by("name")
 
 
 def own_policy_of(zone: Zone) -> DnssecPolicy | None:
-    """The policy that is attached to the zone itself."""
+    """Return the policy that is attached to the zone itself, or None."""
     row = PolicyAttachment.objects.select_related("policy").filter(zone=zone).first()
     return row.policy if row else None
 
 
 def keys_made_at(zone_ids: Collection[int]) -> dict[int, dict[int, datetime]]:
-    """When the keys of these zones were made: zone id → key id → time; in one query. What `policy.due` needs."""
+    """Return the creation times of these zones' keys for `policy.due`: zone id → key id → time; in one query."""
     found: dict[int, dict[int, datetime]] = {}
     rows = ZoneKey.objects.filter(zone__in=zone_ids, deleted_at=None)
     for zone_id, key_id, made in rows.values_list("zone_id", "pk", "created_at"):
@@ -174,7 +174,7 @@ def keys_made_at(zone_ids: Collection[int]) -> dict[int, dict[int, datetime]]:
 
 
 def fingerprint() -> str:
-    """A text that is another one once a policy, or the tags and teams that it is for, were changed."""
+    """Return a text that changes whenever a policy, or its tags and teams, are changed."""
     stored = [
         list(DnssecPolicy.objects.order_by("pk").values_list()),
         list(PolicyAttachment.objects.filter(zone=None).order_by("pk").values_list("policy_id", "tag", "team_id")),
@@ -192,7 +192,7 @@ def _not_tagged(tags: Iterable[str]) -> Q:
 
 
 def _attachments_of(zones: Sequence[Zone]) -> list[Attachment]:
-    """Those that are about one of these zones."""
+    """Return the attachments that concern one of these zones."""
     tags = {tag for zone in zones for tag in zone.tags}
     teams = {zone.team_id for zone in zones if zone.team_id is not None}
     about = Q(zone__in=[zone.pk for zone in zones]) | Q(tag__in=tags) | Q(team__in=teams)
@@ -204,5 +204,5 @@ def _attachment(row: PolicyAttachment) -> Attachment:
 
 
 def due_refusal_of(zone: Zone) -> str:
-    """Why a rollover that is due could not begin by itself; empty where none was refused."""
+    """Return why a due rollover could not begin automatically, or ""."""
     return Signing.objects.filter(pk=zone.pk).values_list("due_refusal", flat=True).first() or ""

@@ -18,12 +18,12 @@ from replication.dns import rdtypes
 
 
 def signing_of(zone: Zone) -> SigningState:
-    """How the zone is signed now."""
+    """Return the zone's current signing."""
     return signing_of_zones([zone.pk]).get(zone.pk, SigningState())
 
 
 def loaded_signing_of(zone: Zone) -> SigningState:
-    """The same, as it was when the zone was read. No query if loaded with the zone."""
+    """Return the signing from when the zone was read. No query if loaded with the zone."""
     try:
         return SigningState.from_json(zone.signing.state)
     except Signing.DoesNotExist:
@@ -31,19 +31,19 @@ def loaded_signing_of(zone: Zone) -> SigningState:
 
 
 def signing_of_zones(zone_ids: Collection[int]) -> dict[int, SigningState]:
-    """The same for many, in one query; zones that were never signed are not in it."""
+    """Return the signing of many zones, in one query. Zones that were never signed are left out."""
     rows = Signing.objects.filter(pk__in=zone_ids).values_list("zone_id", "state")
     return {zone_id: SigningState.from_json(state) for zone_id, state in rows}
 
 
 def presigned_zones(zone_ids: Collection[int]) -> set[int]:
-    """Those of these zones that are served with the signatures that they came with, in one query."""
+    """Return the zones of these that are served with their original signatures, in one query."""
     rows = Signing.objects.filter(pk__in=zone_ids, is_signed=True, state__presigned=True)
     return set(rows.values_list("pk", flat=True))
 
 
 def keys_of(zone: Zone, state: SigningState | None = None) -> list[KeyView]:
-    """The keys of the zone, by id."""
+    """Return the keys of the zone, by id."""
     found = signing_of(zone) if state is None else state
     if not found.keys:
         return []
@@ -53,19 +53,19 @@ def keys_of(zone: Zone, state: SigningState | None = None) -> list[KeyView]:
 
 
 def other_keys_of(zone: Zone) -> list[OtherKey]:
-    """The keys of other signers that nodes answer with, those that the parent's DS may name first."""
+    """Return the keys of other signers that nodes answer with. Keys that the parent's DS may name come first."""
     return other_keys_of_zones([zone]).get(zone.pk, [])
 
 
 def other_keys_of_zones(zones: Collection[Zone]) -> dict[int, list[OtherKey]]:
-    """The same for many zones, by their ids, in one query; zones that nobody else signs are not in it."""
+    """Return the keys of other signers of many zones, by zone id, in one query. Zones without any are left out."""
     found = rrsets_at_names({zone.pk: (zone.name, [zone.name]) for zone in zones}) if zones else {}
     keys = {zone.pk: keys_in(found[zone.pk].get((zone.name, rdtypes.DNSKEY))) for zone in zones}
     return {zone_id: of_zone for zone_id, of_zone in keys.items() if of_zone}
 
 
 def descriptions_of_changes(zone: Zone, numbers: Collection[int]) -> dict[int, list[str]]:
-    """What those of these revisions that changed the signing did, in words; in two queries."""
+    """Describe what these revisions changed in the signing, in two queries."""
     rows = SigningChange.objects.filter(zone=zone, revision_number__in=numbers)
     changes = {
         row.revision_number: (SigningState.from_json(row.before), SigningState.from_json(row.after)) for row in rows
@@ -76,7 +76,7 @@ def descriptions_of_changes(zone: Zone, numbers: Collection[int]) -> dict[int, l
 
 
 def last_change_of(zone: Zone) -> Revision | None:
-    """The revision that changed the zone's signing last, with its publication."""
+    """Return the last revision that changed the zone's signing, with its publication."""
     newest = SigningChange.objects.filter(zone=zone).order_by("-revision_number").values("revision_number")[:1]
     return (
         Revision.objects.select_related("publication__author", "publication__token")
@@ -86,9 +86,9 @@ def last_change_of(zone: Zone) -> Revision | None:
 
 
 def private_text(*, zone: Zone, key_id: int, person: Person) -> str:
-    """The private-key text of a key of the zone, for who may export it. Raises RightMissing, KeyUnknown.
+    """Return the private-key text of a key of the zone. Raise RightMissing if the person may not export it, KeyUnknown.
 
-    Who asks for it is to be noted in the audit log: `sign.export_key` does.
+    The caller must record the export in the audit log, as `sign.export_key` does.
     """
     access.require_right(person, zone, Right.EXPORT_KEYS)
     key = ZoneKey.objects.filter(pk=key_id, zone=zone).exclude(private_encrypted=None).first()

@@ -38,14 +38,14 @@ from dnspanel.zones.dnssec.signing_state import DELETE, KeyRole, KeyState, Signi
 # of the clock during it does no harm. Looks are 30 seconds apart.
 MOST_CREDIT = timedelta(seconds=60)
 MARGIN = timedelta(seconds=60)
-# If nobody could ask all servers of the parent for longer than this, what they had in between is not known.
+# If the parent's servers could not all be asked for longer than this, their state in between is unknown.
 LONGEST_GAP = timedelta(minutes=10)
 _DIGESTS_THAT_COUNT = frozenset((2, 4))  # SHA-1 is ignored beside them (RFC 4509 section 3)
 
 
 @dataclass(frozen=True, slots=True)
 class Ttls:
-    """The largest TTLs, in seconds, that were served and may be in caches; `ds` is None while it is not known."""
+    """The largest served TTLs that caches may still hold, in seconds. `ds`: None while it is unknown."""
 
     records: int
     keys: int
@@ -73,7 +73,7 @@ class Inputs:
     goals: Mapping[Goal, datetime] | None = None
     # Why the parent's DS RRset is not known just now, in words; empty: it is.
     parent_silent: str = ""
-    # Which name servers lack the new keys, or why that is not known, as a sentence; None: nobody else signs the zone.
+    # The name servers without the new keys, or why that is unknown, as a sentence; None: there are no other signers.
     signers_lack: str | None = None
     old_ds: tuple[str, ...] = ()
     new_ds: tuple[str, ...] = ()
@@ -99,7 +99,7 @@ class Act:
 
 @dataclass(frozen=True, slots=True)
 class AskForDs:
-    """The parent has to be told: these DS records have to be at all of its servers, and those at none."""
+    """A change at the parent: these DS records must be at all of its servers, and those at none."""
 
     add: tuple[str, ...]
     remove: tuple[str, ...]
@@ -115,7 +115,7 @@ class Done:
 
 @dataclass(frozen=True, slots=True)
 class Stuck:
-    """Only a person can help, who is told why."""
+    """A rollover that only a person can help, with the reason."""
 
     message: str
 
@@ -131,7 +131,7 @@ Outcome = Wait | Act | AskForDs | Done | Stuck
 
 
 def advance(inputs: Inputs) -> Outcome:
-    """What comes next for this rollover."""
+    """Return what comes next for this rollover."""
     path, at = _place(inputs)
     if path is None:
         return Stuck(
@@ -155,9 +155,10 @@ def advance(inputs: Inputs) -> Outcome:
 
 
 def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
-    """The way back from here: the state to sign the zone in, and the step from which `advance` leads on.
+    """Return the way back: the state to sign the zone in, and the step from which `advance` continues.
 
-    `withdrawn`: a person says that no request for the new DS is under way to the parent any more; no machine can know.
+    `withdrawn`: a person confirms that no request for the new DS is still on its way to the parent; no machine can
+    know.
     """
     if inputs.is_emergency:
         return Refused(gettext("The old key of an emergency is gone; there is nothing to go back to."))
@@ -187,10 +188,11 @@ def cancel(inputs: Inputs, *, withdrawn: bool = False) -> Act | Refused:
 
 
 def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[KeyState], emergency: bool) -> Act:
-    """How a rollover begins; `new` are keys that the zone does not have yet, or those that are to be trusted.
+    """Return the beginning of a rollover. `new` are keys that the zone does not have yet, or keys that must become
+    trusted.
 
-    On the way to insecure, CDS and CDNSKEY ask the parent to delete the DS (RFC 8078 section 4). Where they would name
-    the wrong keys there are none meanwhile.
+    On the way to insecure, CDS and CDNSKEY ask the parent to delete the DS (RFC 8078 section 4). While they would name
+    the wrong keys, the zone has none.
     """
     stage = (EMERGENCY if emergency else STAGES)[kind][0]
     if kind is Kind.INSECURE:
@@ -203,12 +205,12 @@ def first(*, kind: Kind, state: SigningState, old: Sequence[int], new: Sequence[
 
 
 def has_cds_again(kind: Kind, step: Step) -> bool:
-    """Whether a zone that had other CDS and CDNSKEY during its rollover has those of before from this step on."""
+    """Return True if a zone whose CDS and CDNSKEY changed for the rollover has its old ones from this step on."""
     return (kind is Kind.INSECURE and step is Step.UNDONE) or (kind in WITHOUT_CDS and step in CDS_AGAIN)
 
 
 def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | Refused:
-    """The keys that a rollover of this kind replaces, or why there can be none."""
+    """Return the keys that a rollover of this kind replaces, or why it is refused."""
     active = [key for key in state.keys if key.active]
     if not active:
         return Refused(gettext("The zone is not signed."))
@@ -241,7 +243,7 @@ def keys_to_replace(kind: Kind, state: SigningState) -> tuple[KeyState, ...] | R
 
 
 def breakage(kind: Kind, ttls: Ttls) -> str:
-    """What an emergency rollover of this kind breaks, for the person who is about to begin one."""
+    """Describe what an emergency rollover of this kind breaks, before a person begins one."""
     records, keys = (_span(timedelta(seconds=seconds)) for seconds in (ttls.records, ttls.keys))
     ds = (
         _span(timedelta(seconds=ttls.ds)) if ttls.ds is not None else gettext("the time for which the DS may be cached")
@@ -269,7 +271,7 @@ def breakage(kind: Kind, ttls: Ttls) -> str:
 
 
 def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: Sequence[str]) -> frozenset[Goal]:
-    """The goals that are true at every server; `sets` has the DS RRset of each, as canonical texts."""
+    """Return the goals that every server meets. `sets` has the DS RRset of each, as canonical texts."""
     if not sets:
         return frozenset()
     old, new = _marks(old_ds), _marks(new_ds)
@@ -288,13 +290,13 @@ def goals_met(sets: Collection[Collection[str]], old_ds: Sequence[str], new_ds: 
 def goals_since(
     before: Mapping[Goal, datetime], met: Collection[Goal], now: datetime, last: datetime | None
 ) -> dict[Goal, datetime]:
-    """Since when the goals are true, after a look at `now` that found these; `last` was the look before."""
+    """Return since when the goals are met, after a check at `now` that found these. `last` was the check before."""
     known = last is not None and now - last <= LONGEST_GAP
     return {goal: before[goal] if known and goal in before else now for goal in met}
 
 
 def steady(clock: datetime, looked: datetime, now: datetime, most: timedelta = MOST_CREDIT) -> datetime:
-    """The rollover's own clock, which showed `clock` at the look before: never back, and forward by `most` at most."""
+    """Advance the rollover's own clock, which was at `clock` at the last check: never back, and at most by `most`."""
     return clock + min(max(now - looked, timedelta()), most)
 
 
@@ -316,7 +318,7 @@ def _use(key: KeyState | None) -> Use:
 
 
 def _differing(inputs: Inputs, stage: Stage) -> str:
-    """Keys that are not used as the stage says; empty if all are."""
+    """Return the keys that are not used as the stage says, or ""."""
     expected = [*((id, stage.old) for id in inputs.old), *((id, stage.new) for id in inputs.new)]
     found = [id for id, use in expected if _use(inputs.state.key(id)) is not use]
     return ", ".join(map(str, found))
@@ -339,7 +341,7 @@ def _with_uses(state: SigningState, old: Sequence[int], new: Sequence[int], stag
 
 
 def _servers_unmet(inputs: Inputs, stage: Stage) -> Wait | None:
-    """Until every node and secondary answers with the step, and caches have nothing else any more."""
+    """Wait until every node and secondary answers with the step, and caches hold nothing older."""
     seconds = {
         Caches.NOTHING: 0,
         Caches.KEYS: inputs.ttls.keys,
@@ -445,7 +447,7 @@ def _unknown_ds(inputs: Inputs) -> str:
 
 
 def _marks(ds: Sequence[str]) -> frozenset[tuple[str, str]]:
-    """Key tag and algorithm of DS records."""
+    """Return key tag and algorithm of DS records."""
     return frozenset((text.split()[0], text.split()[1]) for text in ds)
 
 
@@ -457,7 +459,7 @@ def _names_any(found: Collection[str], marks: Collection[tuple[str, str]], *, by
 
 
 def _leads(found: Collection[str], ds: Sequence[str]) -> bool:
-    """Whether a resolver gets from these DS records to one of the keys of `ds`, in whichever digest type it prefers."""
+    """Return True if a resolver gets from these DS records to a key of `ds`, with any digest type that it prefers."""
     if not found:
         return True
     texts = {text.lower() for text in found}

@@ -18,7 +18,7 @@ class Kind(StrEnum):
 
 
 class Step(StrEnum):
-    """Where a rollover stands."""
+    """The steps of a rollover."""
 
     PUBLISH = "publish"
     SIGN = "sign"
@@ -27,7 +27,7 @@ class Step(StrEnum):
     UNPUBLISH = "unpublish"
     REMOVE = "remove"
     CLEAN = "clean"
-    # On the way back, after somebody cancelled it.
+    # On the way back, after a person cancelled it.
     WITHDRAW = "withdraw"
     BACK = "back"
     UNDONE = "undone"
@@ -135,7 +135,7 @@ WITHDRAW = Stage(
     Step.WITHDRAW, Use.FULL, Use.FULL, parent=_goals(Goal.HAS_OLD, Goal.NO_NEW), ds_expires=True
 )  # fmt: skip
 UNDONE = Stage(Step.UNDONE, Use.FULL, Use.GONE)
-# The way back, for kinds in which somebody can still cancel.
+# The way back, for kinds that can still be cancelled.
 BACK: Mapping[Kind, tuple[Stage, ...]] = {
     Kind.ZSK: (Stage(Step.BACK, Use.FULL, Use.PUBLISHED, Caches.RECORDS), UNDONE),
     Kind.KSK: (WITHDRAW, UNDONE),
@@ -145,7 +145,7 @@ BACK: Mapping[Kind, tuple[Stage, ...]] = {
     Kind.INSECURE: (UNDONE,),
     Kind.SECURE: (replace(UNDONE, old=Use.GONE, new=Use.FULL),),
 }
-# From which step the way back leads to which.
+# The way back from each step.
 _CANCELLED: Mapping[tuple[Kind, Step], Step] = {
     (Kind.ZSK, Step.PUBLISH): Step.UNDONE,
     (Kind.ZSK, Step.SIGN): Step.BACK,

@@ -1,4 +1,4 @@
-"""The TTLs that answers of a zone carried lately: for so long caches may keep what was answered before a change."""
+"""The TTLs that a zone's answers had recently: caches may hold an old answer for this time after a change."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class ServedTtls:
     revision: int
 
     def raised(self, other: "ServedTtls") -> "ServedTtls":
-        """The larger of both."""
+        """Return the larger of both."""
         return ServedTtls(
             max(self.records, other.records), max(self.keys, other.keys), max(self.revision, other.revision)
         )
@@ -49,16 +49,16 @@ GROUP BY known.id"""
 
 
 def served_ttls(zone: Zone, *, now: datetime) -> ServedTtls:
-    """What the zone answers now, and answered up to LONGEST_CACHED ago."""
+    """Return the TTLs of the zone's answers now, and up to LONGEST_CACHED ago."""
     lately = _of_changes({zone.pk: 0}, since=now - LONGEST_CACHED).get(zone.pk)
     current = _current(zone.pk, zone.revision)
     return current.raised(lately[0]) if lately else current
 
 
 def raised_ttls(known: Mapping[int, ServedTtls], *, now: datetime) -> dict[int, ServedTtls]:
-    """The same for zones (by id) of which it is known up to a revision, with what came since; in one query.
+    """Return the TTLs of zones (by id) that are known up to a revision, with later changes; in one query.
 
-    A zone that was restored meanwhile is read anew.
+    A zone that was restored since is read again.
     """
     changed = _of_changes({zone_id: each.revision for zone_id, each in known.items()}, since=now - LONGEST_CACHED)
     found = dict(known)
@@ -77,7 +77,7 @@ def _current(zone_id: int, revision: int) -> ServedTtls:
 
 
 def _of_changes(revisions: Mapping[int, int], *, since: datetime) -> dict[int, tuple[ServedTtls, bool]]:
-    """For zones with newer revisions than these: the TTLs before and after them, and whether one was no mere change."""
+    """Return the TTLs before and after newer revisions of these zones, and whether one was not just a change."""
     ids = list(revisions)
     with connection.cursor() as cursor:
         cursor.execute(_OF_CHANGES, {"ids": ids, "after": [revisions[id] for id in ids], "since": since})

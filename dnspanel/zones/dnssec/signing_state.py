@@ -1,7 +1,7 @@
-"""How a zone is signed at one moment: its keys, its denial of existence, and what PowerDNS is told besides. Pure.
+"""A zone's signing at one moment: keys, denial of existence, and other settings of PowerDNS. Pure.
 
-A state is stored as JSON, and each change of it in the log, as RRsets are: what is served at any sequence can be worked
-out. Private keys are elsewhere; a state names keys by their ids, which are the ids of their rows in PowerDNS's files.
+A state is stored as JSON, and each change of it in the log, as for RRsets: the served state of any sequence can be
+computed. Private keys are elsewhere. A state names keys by their ids, which are their row ids in PowerDNS's files.
 """
 
 from collections.abc import Iterator, Mapping, Sequence
@@ -53,13 +53,15 @@ class KeyState:
 
 @dataclass(frozen=True, slots=True)
 class SigningState:
-    """How a zone is signed; without keys it is not, unless it is `presigned`: served with the signatures that it came
-    with, and then it has no keys here. `nsec3` is None for NSEC. One that is `paused` denies nothing (`paused_denial`).
-    From one NSEC3 chain to another the way leads over NSEC: on it, `due_nsec3` is the other one (`due_denial`). A
-    signer elsewhere may have several: PowerDNS serves that of `nsec3`; `other_nsec3` leave only with the whole zone.
+    """How a zone is signed. Without keys it is unsigned, unless it is `presigned`.
 
-    `cds` lists digest types of the CDS records; DELETE asks the parent to delete its DS (RFC 8078), and CDNSKEY does so
-    too then; empty: none.
+    A `presigned` zone is served with its original signatures, and has no keys here. `nsec3`: None for NSEC. A `paused`
+    state denies nothing (`paused_denial`). The way from one NSEC3 chain to another leads over NSEC: on it, `due_nsec3`
+    is the target (`due_denial`). A signer elsewhere may have several chains: PowerDNS serves that of `nsec3`;
+    `other_nsec3` are only in transfers of the whole zone.
+
+    `cds` lists digest types of the CDS records. DELETE asks the parent to delete its DS (RFC 8078), and then CDNSKEY
+    does so too. Empty: no CDS.
     """
 
     keys: tuple[KeyState, ...] = ()
@@ -109,32 +111,35 @@ class SigningState:
         return found
 
     def key(self, id: int) -> KeyState | None:
-        """The key of this id, if the zone has it."""
+        """Return the key with this id, or None."""
         return next((key for key in self.keys if key.id == id), None)
 
     def role(self, key: KeyState) -> KeyRole:
-        """What PowerDNS uses the key for (DNSSECKeeper::getKeys): with an active KSK and an active ZSK of one algorithm
-        each does its part, otherwise every key of the algorithm does both."""
+        """Return PowerDNS's use of the key (DNSSECKeeper::getKeys).
+
+        With an active KSK and an active ZSK of one algorithm each does its part; otherwise every key of the
+        algorithm does both.
+        """
         active = [other for other in self.keys if other.algorithm == key.algorithm and other.active]
         if any(other.is_sep for other in active) and any(not other.is_sep for other in active):
             return KeyRole.KSK if key.is_sep else KeyRole.ZSK
         return KeyRole.CSK
 
     def with_key(self, key: KeyState) -> "SigningState":
-        """The state with this key added, or in the place of the one with its id."""
+        """Return the state with this key added, or replacing the one with its id."""
         others = [other for other in self.keys if other.id != key.id]
         return replace(self, keys=tuple(sorted([*others, key], key=lambda each: each.id)))
 
     def with_denial(self, nsec3: Nsec3 | None) -> "SigningState":
-        """The state that denies so, with nothing due."""
+        """Return the state with this denial, with nothing due."""
         return replace(self, nsec3=nsec3, due_nsec3=None)
 
     def without_key(self, id: int) -> "SigningState":
-        """The state without this key."""
+        """Return the state without this key."""
         return replace(self, keys=tuple(key for key in self.keys if key.id != id))
 
     def to_json(self) -> dict[str, Any]:
-        """As it is stored."""
+        """Return the state as JSON for the database."""
         found: dict[str, Any] = {
             "keys": [[key.id, key.algorithm, key.flags, key.active, key.published] for key in self.keys],
             "rows": dict(self.row_ids),
@@ -156,7 +161,7 @@ class SigningState:
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any] | None) -> "SigningState":
-        """The inverse; nothing is the state of a zone that was never signed."""
+        """Read a state from `to_json`'s form. None is the state of a zone that was never signed."""
         if not stored:
             return UNSIGNED
         keys = tuple(KeyState(*each) for each in stored["keys"])
@@ -188,12 +193,12 @@ UNSIGNED = SigningState()
 
 
 def nsec3param_text(nsec3: Nsec3) -> str:
-    """NSEC3PARAM's rdata as PowerDNS's metadata has it; flag 1 stands for opt-out."""
+    """Format NSEC3PARAM's rdata as in PowerDNS's metadata; flag 1 means opt-out."""
     return f"1 {int(nsec3.opt_out)} {nsec3.iterations} {nsec3.salt.hex() or '-'}"
 
 
 def read_nsec3param(text: str, *, narrow: bool) -> Nsec3:
-    """The inverse. Raises ValueError for what is none, or has another hash than SHA-1 or unknown flags."""
+    """Parse NSEC3PARAM's rdata. Raise ValueError if it is invalid, or has another hash than SHA-1 or unknown flags."""
     algorithm, flags, iterations, salt = text.split()
     if algorithm != "1" or flags not in ("0", "1"):
         raise ValueError(text)
@@ -201,14 +206,17 @@ def read_nsec3param(text: str, *, narrow: bool) -> Nsec3:
 
 
 def chains_differ(before: Nsec3 | None, after: Nsec3 | None) -> bool:
-    """Whether going from one to the other at once would mix two NSEC3 chains: other hashes, in both of them rows."""
+    """Return True if a direct change would mix two NSEC3 chains: both have rows, with different hashes."""
     if before is None or after is None or before.narrow or after.narrow:
         return False
     return (before.iterations, before.salt) != (after.iterations, after.salt)
 
 
 def steps_between(before: SigningState, after: SigningState) -> Iterator[SigningState]:
-    """The states to publish one after the other so that each answer of every moment validates; the last is `after`."""
+    """Yield the states to publish one after the other, so that every answer validates at any moment.
+
+    The last is `after`.
+    """
     if before.is_signed and after.is_signed and chains_differ(before.denial, after.denial):
         yield replace(after, nsec3=None, due_nsec3=after.nsec3)
     yield after

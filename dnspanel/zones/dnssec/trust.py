@@ -11,11 +11,10 @@ from dnspanel.zones.models import Signing, Zone, ZoneKey
 
 
 def broken_by(ds: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """Those of these names that are zones here which do not validate with these DS records, each with why, in words.
+    """Return the zones here, of these names, that do not validate with these DS records, each with the reason.
 
-    A zone needs a key that signs its DNSKEY RRset, stands in it and is named by one of them; keys of other signers
-    count. Without any DS a zone is insecure, never broken. In one query where none of the names is a zone, in at most
-    four otherwise.
+    A zone needs a key that signs its DNSKEY RRset, is in it, and matches a DS; keys of other signers count. Without any
+    DS a zone is insecure, never broken. One query if none of the names is a zone, otherwise at most four.
     """
     wanted = [name for name, texts in ds.items() if texts]
     zones = {zone.pk: zone for zone in Zone.objects.filter(name__in=wanted, deleted_at=None)} if wanted else {}
@@ -35,9 +34,9 @@ def broken_by(ds: Mapping[str, Sequence[str]]) -> dict[str, str]:
 
 
 def ds_into(zones: Iterable[Zone]) -> dict[int, tuple[str, ...]]:
-    """The DS of SHA-256 that lead to the panel's own keys of those of these zones that are signed, by their ids.
+    """Return by id the SHA-256 DS of the panel's own keys for those of these zones that are signed.
 
-    In two queries at most.
+    At most two queries.
     """
     by_id = {zone.pk: zone for zone in zones}
     rows = Signing.objects.filter(pk__in=list(by_id), is_signed=True).values_list("zone_id", "state")
@@ -58,10 +57,9 @@ def ds_into(zones: Iterable[Zone]) -> dict[int, tuple[str, ...]]:
 def reason_against(
     zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes], others: Iterable[OtherKey]
 ) -> str:
-    """Why a zone does not validate that is signed so, as half a sentence; empty if it does, as far as its DS go.
+    """Return why a zone with this signing does not validate with its DS, as half a sentence, or "".
 
-    `public` has the public parts of its keys by their ids; `others` are those of other signers, or of a zone that is
-    served with the signatures that it came with.
+    `public` has the public parts of its keys by their ids. `others` are keys of other signers, or of a presigned zone.
     """
     if not ds:
         return ""
@@ -76,12 +74,12 @@ def reason_against(
 
 
 def newly_broken(before: Mapping[str, Sequence[str]], after: Mapping[str, Sequence[str]]) -> dict[str, str]:
-    """The same where DS records become those of `after`, without zones that those of `before` broke already."""
+    """Return what `broken_by` finds for the DS records `after`, without zones that those of `before` broke already."""
     broken = broken_by(after)
     already = broken_by({name: before.get(name, ()) for name in broken}) if broken else {}
     return {name: reason for name, reason in broken.items() if name not in already}
 
 
 def _is_entry(state: SigningState, key: KeyState) -> bool:
-    """Whether a resolver may enter the zone by this key."""
+    """Return True if a resolver can enter the zone by this key."""
     return key.active and key.published and state.role(key) is not KeyRole.ZSK

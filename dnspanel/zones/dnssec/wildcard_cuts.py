@@ -20,7 +20,7 @@ def is_wildcard_cut(name: str, type: int) -> bool:
 
 
 def violation_of(name: str) -> Violation:
-    """Return the error of a delegation at this wildcard, in a zone that is signed or is to be signed."""
+    """Return the error of a delegation at this wildcard, in a zone that is or will be signed."""
     message = gettext(
         "a signed zone cannot have NS records at a wildcard, {name}: "
         "resolvers that validate would answer no name below it"

@@ -34,7 +34,7 @@ class Discarded:
 
 
 def discard(*, author: Drafter, now: datetime, zone: Zone | None = None) -> int:
-    """The author's draft (of this zone) is empty; returns how many operations it had. They can be taken back."""
+    """Discard the author's draft (of this zone). Return the number of operations. `take_back` can restore them."""
     owner = person(author)
     with transaction.atomic():
         current = Draft.objects.select_for_update(no_key=True).filter(author=owner).first()
@@ -53,7 +53,7 @@ def discard(*, author: Drafter, now: datetime, zone: Zone | None = None) -> int:
 
 
 def discarded_by(owner: User, *, now: datetime) -> Sequence[Discarded]:
-    """What the person can take back, the newest first; in one query."""
+    """Return the discarded drafts that the person can restore, the newest first; in one query."""
     operations = Operation.objects.filter(draft__owner=owner, draft__discarded_at__gt=now - KEPT)
     rows = operations.values_list("draft_id", "draft__discarded_at").order_by("-draft__discarded_at", "-draft_id")
     counted = rows.annotate(changes=Count("pk"), zones=Count("zone", distinct=True), first=Min("zone__name"))
@@ -61,10 +61,10 @@ def discarded_by(owner: User, *, now: datetime) -> Sequence[Discarded]:
 
 
 def take_back(*, author: Drafter, draft_id: int, now: datetime) -> int:
-    """What was discarded is in the author's draft again, each change with its base; returns how many changes.
+    """Restore a discarded draft into the author's draft, each change with its base. Return the number of changes.
 
-    Raises DraftUnknown for what is not the author's or is gone, DraftRefused where their draft changes the same RRset
-    by now, and QuotaExceeded; then nothing is changed.
+    Raise DraftUnknown if it is deleted or another person's, DraftRefused if the draft changes the same RRset by now,
+    and QuotaExceeded. Then nothing is changed.
     """
     with transaction.atomic(durable=True):
         found = Draft.objects.select_for_update(no_key=True).filter(
@@ -82,7 +82,7 @@ def take_back(*, author: Drafter, draft_id: int, now: datetime) -> int:
 
 
 def forget_discarded(*, now: datetime) -> int:
-    """What was discarded KEPT ago is gone for good; returns how many drafts."""
+    """Delete drafts that were discarded KEPT ago. Return their number."""
     old = Draft.objects.filter(discarded_at__lte=now - KEPT)
     count = old.count()
     old.delete()

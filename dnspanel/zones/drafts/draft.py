@@ -51,15 +51,12 @@ def replace_rrset(
     replaces: Key | None = None,
     base_revision: int | None = None,
 ) -> Operation | None:
-    """The author's draft puts this RRset into the zone; None when the zone has it like this already.
+    """Put this RRset into the author's draft. Return None if the zone has it like this already.
 
-    `replaces` names the RRset that this one takes the place of, when its name
-    or type was edited. `base_revision` is the revision that the author was
-    looking at; a change that others published since then will be a conflict,
-    not overwritten. Editing again keeps the base of the first edit. Raises
-    NameOutside for a name outside of the zone, Unknown when the zone is gone,
-    RightMissing for an RRset that the author may not change, and QuotaExceeded
-    when the draft is full.
+    `replaces` names the RRset that this one replaces if its name or type was edited. `base_revision` is the revision
+    that the author saw: later changes of others become a conflict and are not overwritten. Another edit keeps the base
+    of the first one. Raise NameOutside for a name outside of the zone, Unknown if the zone is deleted, RightMissing if
+    the author may not change the RRset, and QuotaExceeded if the draft is full.
     """
     key = rrset.name, rrset.type
     afters: dict[Key, RRset | None] = {key: rrset}
@@ -69,9 +66,9 @@ def replace_rrset(
 
 
 def replace_rrsets(*, author: Drafter, zone: Zone, rrsets: Collection[RRset], now: datetime) -> Sequence[Operation]:
-    """The author's draft puts these RRsets into the zone; returned are the operations of those that it lacked.
+    """Put these RRsets into the author's draft. Return the operations of those that the zone lacked.
 
-    Raises NameOutside, Unknown and RightMissing as `replace_rrset` does; then the draft is as it was.
+    Raise NameOutside, Unknown and RightMissing as `replace_rrset` does; then the draft does not change.
     """
     afters = {(rrset.name, rrset.type): rrset for rrset in rrsets}
     return list(change_rrsets(author=author, zone=zone, afters=afters, now=now).values())
@@ -85,9 +82,9 @@ def change_rrsets(
     now: datetime,
     base_revision: int | None = None,
 ) -> Mapping[Key, Operation]:
-    """The author's draft leaves these RRsets so (None: deleted), all or none; returned are the operations it takes.
+    """Put these RRsets into the author's draft (None: deleted), all or none. Return the operations.
 
-    `base_revision` is as of `replace_rrset`, which also says what is raised; then the draft is as it was.
+    `base_revision` and the errors are those of `replace_rrset`; after an error the draft does not change.
     """
     if not afters:
         return {}
@@ -96,10 +93,10 @@ def change_rrsets(
 
 
 def change_rrsets_of_zones(*, author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime) -> int:
-    """The author's draft leaves these RRsets of these zones so (None: deleted), all or none.
+    """Put these RRsets of these zones into the author's draft (None: deleted), all or none.
 
-    Returned is how many operations it takes. Raises as `replace_rrset` does; then the draft is as it was. The number of
-    queries does not depend on that of the zones.
+    Return the number of operations. Raise the errors of `replace_rrset`; then the draft does not change. The number of
+    queries does not depend on the number of zones.
     """
     changed = {zone: of_zone for zone, of_zone in afters.items() if of_zone}
     return len(_write_rrsets(author, changed, now, None)[1]) if changed else 0
@@ -108,30 +105,29 @@ def change_rrsets_of_zones(*, author: Drafter, afters: Mapping[Zone, Mapping[Key
 def delete_rrset(
     *, author: Drafter, zone: Zone, name: str, type: int, now: datetime, base_revision: int | None = None
 ) -> Operation | None:
-    """The author's draft deletes this RRset; None when the zone does not have it (an added one is forgotten)."""
+    """Delete this RRset in the author's draft. Return None if the zone lacks it (an added one is forgotten)."""
     return _draft_rrsets(author, {zone: {(name, type): None}}, now, base_revision).get((zone.pk, name, type))
 
 
 def operations_of(author: Drafter) -> "QuerySet[Operation]":
-    """The operations of the author's draft.
+    """Select the operations of the author's draft.
 
-    Not by a join: PostgreSQL deletes from one by comparing each row with each other where it takes the table for a
-    small one, 10,000 operations in a minute and a half.
+    Without a join: PostgreSQL deletes from a join by comparing all pairs of rows if it takes the table for a small one,
+    10,000 operations in a minute and a half.
     """
     return Operation.objects.filter(draft__in=Draft.objects.filter(author=person(author)))
 
 
 def drop_operation(*, author: Drafter, zone: Zone, name: str, type: int) -> bool:
-    """The author's draft has no operation on this RRset any more; returns whether it had one."""
+    """Remove the operation on this RRset from the author's draft. Return True if there was one."""
     dropped, _ = operations_of(author).filter(zone=zone, name=name, type=type).delete()
     return dropped > 0
 
 
 def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime) -> Operation | None:
-    """The conflict of this operation is settled; None when the operation is thereby gone, or was.
+    """Settle the conflict of this operation. Return None if the operation does not exist any longer.
 
-    theirs: drop mine. mine: put mine over theirs. both: the records of both, with my TTL.
-    Raises CannotResolve.
+    theirs: drop mine. mine: put mine over theirs. both: the records of both, with my TTL. Raise CannotResolve.
     """
     with transaction.atomic(durable=True):
         open_draft(author, now)
@@ -154,9 +150,9 @@ def resolve(*, author: Drafter, operation_id: int, choice: Choice, now: datetime
 def draft_changes(
     *, author: Drafter, zone: Zone, changes: Sequence[Change], base_revision: int, now: datetime
 ) -> Draft:
-    """The author's draft has these changes too.
+    """Add these changes to the author's draft.
 
-    Raises CannotUndo if it changes one of the RRsets already, QuotaExceeded if it would have too many operations.
+    Raise CannotUndo if it changes one of the RRsets already, QuotaExceeded if it would have too many operations.
     """
     with transaction.atomic(durable=True):
         draft = open_draft(author, now)
@@ -176,7 +172,7 @@ def draft_changes(
 
 
 def open_draft(author: Drafter, now: datetime) -> Draft:
-    """The author's draft, made if there was none, and locked until the transaction ends."""
+    """Return the author's draft, created if necessary, and locked until the transaction ends."""
     return Draft.objects.bulk_create(
         [Draft(author=person(author), changed_at=now)],
         update_conflicts=True,
@@ -186,17 +182,17 @@ def open_draft(author: Drafter, now: datetime) -> Draft:
 
 
 def person(drafter: Drafter) -> User:
-    """The person whose draft this is."""
+    """Return the person whose draft this is."""
     return drafter.user if isinstance(drafter, Actor) else drafter
 
 
 def edit_of(operation: Operation) -> Edit:
-    """The operation as a frozen value."""
+    """Return the operation as a frozen value."""
     return _edit(operation.pk, operation.name, operation.type, operation.base, operation.wanted)
 
 
 def edits_of(operations: "QuerySet[Operation]") -> dict[int, list[Edit]]:
-    """These operations as frozen values, per zone id; of thousands, instances of the model would take as long again."""
+    """Return these operations as frozen values by zone id. Thousands of model instances would take twice as long."""
     found: dict[int, list[Edit]] = {}
     for zone_id, *operation in operations.values_list("zone_id", "pk", "name", "type", "base", "wanted"):
         found.setdefault(zone_id, []).append(_edit(*operation))
@@ -219,7 +215,7 @@ class _New(NamedTuple):
 def _draft_rrsets(
     author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime, base_revision: int | None
 ) -> dict[KeyInZone, Operation]:
-    """What `_write_rrsets` writes, as the operations that it is stored as."""
+    """Return what `_write_rrsets` writes, as stored operations."""
     draft, new, ids = _write_rrsets(author, afters, now, base_revision)
     found = {place: _operation(draft, *each, now) for place, each in new.items()}
     for place, operation in found.items():
@@ -230,9 +226,9 @@ def _draft_rrsets(
 def _write_rrsets(
     author: Drafter, afters: Mapping[Zone, Mapping[Key, RRset | None]], now: datetime, base_revision: int | None
 ) -> tuple[Draft, dict[KeyInZone, _New], dict[KeyInZone, int]]:
-    """These RRsets are so in the author's draft (None: deleted); operations without effect are gone.
+    """Write these RRsets into the author's draft (None: deleted) and remove operations without effect.
 
-    Returned are the draft, what its operations say and their ids. `base_revision` is that of the only zone.
+    Return the draft, the contents of its operations and their ids. `base_revision` is that of the only zone.
     """
     owners = {zone.pk: (zone.name, {name for name, _ in of_zone}) for zone, of_zone in afters.items()}
     for zone_name, owner_names in owners.values():
@@ -272,7 +268,7 @@ def _write_rrsets(
 
 
 def _drafted_at(draft: Draft, owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[KeyInZone, Operation]:
-    """What the draft says at these names of zones already."""
+    """Return the draft's operations at these names of zones."""
     owner_names = set().union(*(of_zone for _, of_zone in owners.values()))
     found = Operation.objects.filter(draft=draft, zone__in=list(owners), name__in=owner_names)
     return {(o.zone_id, o.name, o.type): o for o in found}
@@ -281,7 +277,7 @@ def _drafted_at(draft: Draft, owners: Mapping[int, tuple[str, Collection[str]]])
 def _store(
     draft: Draft, operations: Mapping[KeyInZone, _New], dropped: Sequence[int], now: datetime
 ) -> dict[KeyInZone, int]:
-    """The draft has these operations, and not those that are dropped; returned are their ids."""
+    """Store these operations in the draft and delete the dropped ones. Return the ids."""
     if dropped:
         Operation.objects.filter(pk__in=dropped).delete()
     if not operations:
@@ -298,7 +294,7 @@ def _store(
 
 
 def _changed_since(zone: Zone, number: int, keys: Mapping[Key, object]) -> dict[Key, RRset | None]:
-    """What these RRsets were at an older revision, for those that changed since."""
+    """Return these RRsets at an older revision, for those that changed since."""
     first: dict[Key, RRset | None] = {}
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number, name__in={n for n, _ in keys})
     for change in since.order_by("revision__number"):

@@ -1,8 +1,8 @@
-"""Drafts with a name: put aside, taken up again, shared with people and teams; who may know about which. Verbs.
+"""Drafts with a name: saved, resumed, shared with people and teams; and access to them. Verbs.
 
-A draft is in somebody's hands (its `author`: what they edit goes into it) or lies aside. One that has a name belongs
-to its owner in whosever hands it is, and only one person works in it at a time. Verbs lock the drafts that they move,
-in the order of their ids, before they look at them.
+A draft is open in an editor (its `author`: their edits go into it) or saved. A draft with a name belongs to its owner,
+whatever editor it is open in, and only one person works in it at a time. Verbs lock the drafts that they move, in the
+order of their ids, before they read them.
 """
 
 from collections.abc import Callable, Collection, Iterator, Mapping
@@ -46,14 +46,14 @@ class NamedDraft:
 
     @property
     def is_aside(self) -> bool:
-        """Whether nobody works in it."""
+        """True if the draft is open in no editor."""
         return self.draft.author_id is None
 
 
 def named_draft_page(reader: Drafter, *, before: int | None = None, limit: int = 50) -> list[NamedDraft]:
-    """The reader's own drafts with a name, and those shared with them or a team of theirs, the newest first.
+    """Return the reader's own named drafts, and those shared with them or their teams, the newest first.
 
-    `before` is the id of the last draft of the page before. Those that are open by link only are in no list.
+    `before` is the id of the last draft of the page before. Drafts that are open by link only are in no list.
     """
     user = person(reader)
     found = _listed(user).select_related("owner", "author").prefetch_related("shares").order_by("-pk")
@@ -64,9 +64,9 @@ def named_draft_page(reader: Drafter, *, before: int | None = None, limit: int =
 
 
 def named_draft(reader: Drafter, key: UUID) -> NamedDraft:
-    """The draft with this key, as its owner, a receiver of a share, or by its link. Raises DraftUnknown.
+    """Return the draft with this key for its owner, the receiver of a share, or by its link. Raise DraftUnknown.
 
-    One that waits for approval is read by who sees a zone of it.
+    A draft that waits for approval can be read by everyone who sees a zone of it.
     """
     user = person(reader)
     related = Draft.objects.select_related("owner", "author", "request").prefetch_related(
@@ -83,13 +83,13 @@ def named_draft(reader: Drafter, key: UUID) -> NamedDraft:
 
 
 def request_of(draft: Draft) -> PublishRequest | None:
-    """The request to publish the draft, if one is open."""
+    """Return the draft's open request for publication, or None."""
     found: PublishRequest | None = getattr(draft, "request", None)
     return found if found is not None and found.is_open else None
 
 
 def draft_in_hand(author: Drafter) -> Draft | None:
-    """The draft that the author works in, with a name or without."""
+    """Return the draft that the author works in, with a name or without."""
     return Draft.objects.select_related("owner").filter(author=person(author)).first()
 
 
@@ -101,10 +101,10 @@ def put_aside(
     zones: Collection[Zone] | None = None,
     in_transaction: Callable[[Draft], object] = lambda made: None,
 ) -> Draft:
-    """What the author's draft holds (in these zones) is a draft of its own with this name, in nobody's hands.
+    """Save what the author's draft has (in these zones) as a separate draft with this name, open in no editor.
 
-    A token moves what it sees. `in_transaction` runs in the same transaction. Raises DraftRefused for a name that
-    cannot be, or if there is nothing to move; QuotaExceeded.
+    A token moves what it sees. `in_transaction` runs in the same transaction. Raise DraftRefused for an invalid name,
+    or if there is nothing to move; QuotaExceeded.
     """
     access.require(author, Permission.EDIT)
     with _moving():
@@ -120,9 +120,9 @@ def put_aside(
 
 
 def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: Callable[[Draft], object]) -> Draft:
-    """The draft, which nobody else works in, is in nobody's hands; `in_transaction` runs in the same transaction.
+    """Close the draft in its editor. `in_transaction` runs in the same transaction.
 
-    Raises DraftUnknown, DraftRefused while somebody else works in it, and Forbidden for who may only read it.
+    Raise DraftUnknown, DraftRefused while another person works in it, and Forbidden for a person with read access only.
     """
     with _moving():
         draft = locked_to_publish(by, named)[0]
@@ -136,9 +136,9 @@ def set_down(*, by: Drafter, named: NamedDraft, now: datetime, in_transaction: C
 
 
 def put_back(*, by: Drafter, named: NamedDraft, now: datetime) -> None:
-    """The draft is in nobody's hands; by who works in it, or by its owner. Without a change in it, it is gone.
+    """Close the draft, by the person who works in it or by its owner. Delete it if it has no changes.
 
-    Raises DraftUnknown if it is neither's, or gone.
+    Raise DraftUnknown if it is neither's, or deleted.
     """
     with _moving():
         draft = _locked(named.draft)
@@ -150,11 +150,11 @@ def put_back(*, by: Drafter, named: NamedDraft, now: datetime) -> None:
 
 
 def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "", merge: bool = False) -> None:
-    """The draft is the one that the author works in. Nothing of what they had is lost.
+    """Open the draft in the author's editor. Nothing of the author's current draft is lost.
 
-    Another draft with a name is put back. What has no name is put aside as `aside`, or with `merge` goes into the
-    draft. Raises DraftRefused if neither is said and there is something, if both change the same RRset, if somebody
-    else works in it, or if it has changes that the author may not see; Forbidden without the right to edit it.
+    Another named draft is closed. A draft without a name is saved as `aside`, or with `merge` goes into the opened one.
+    Raise DraftRefused if neither is given and there are changes, if both change the same RRset, if another person works
+    in it, or if it has changes that the author may not see. Raise Forbidden without the right to edit it.
     """
     user = person(author)
     with _moving():
@@ -183,7 +183,7 @@ def take_up(*, author: Drafter, named: NamedDraft, now: datetime, aside: str = "
 
 
 def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
-    """The owner's draft has this name. Raises DraftRefused, or DraftUnknown for whose it is not."""
+    """Rename the owner's draft. Raise DraftRefused, or DraftUnknown if it is another person's."""
     with _moving():
         draft = _locked(named.draft, owner=by)
         before, draft.name = draft.name, _clean(name)
@@ -193,7 +193,7 @@ def rename(*, by: Drafter, named: NamedDraft, name: str, now: datetime) -> None:
 
 
 def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
-    """The owner's draft is gone, in whosever hands it was; returns how many changes it had. Raises DraftUnknown."""
+    """Delete the owner's draft, even if it is open in an editor. Return the number of changes. Raise DraftUnknown."""
     with _moving():
         draft = _locked(named.draft, owner=by)
         lost = Operation.objects.filter(draft=draft).count()
@@ -206,10 +206,10 @@ def discard_named(*, by: Drafter, named: NamedDraft, now: datetime) -> int:
 
 
 def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, now: datetime) -> None:
-    """The person, or each member of the team, may read the owner's draft, or also work in it.
+    """Share the owner's draft with a person or team, to read it or also to work in it.
 
-    They see of it what is in zones that they see. Raises DraftRefused beyond MOST_SHARES, and for whom the owner does
-    not know; DraftUnknown for whose draft it is not.
+    Receivers see the parts in zones that they see. Raise DraftRefused beyond MOST_SHARES, and if the owner may not know
+    the receiver; DraftUnknown if the draft is another person's.
     """
     receiver = {"team": to} if isinstance(to, Team) else {"user": to}
     with _moving():
@@ -232,7 +232,7 @@ def share(*, by: Drafter, named: NamedDraft, to: User | Team, may_edit: bool, no
 
 
 def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> None:
-    """The share is gone; a draft that its receiver worked in is put back. Raises DraftUnknown for whose it is not."""
+    """Delete a share, and close the draft in its receiver's editor. Raise DraftUnknown if it is another person's."""
     with _moving():
         draft = _locked(named.draft, owner=by)
         found = DraftShare.objects.select_related("user", "team").filter(draft=draft, pk=share_id).first()
@@ -243,7 +243,7 @@ def unshare(*, by: Drafter, named: NamedDraft, share_id: int, now: datetime) -> 
 
 
 def open_by_link(*, by: Drafter, named: NamedDraft, is_open: bool, now: datetime) -> None:
-    """Whoever has the address and sees a zone of the draft may read it there, or not. Raises DraftUnknown."""
+    """Allow or forbid reading by link, for people who see a zone of the draft. Raise DraftUnknown."""
     with _moving():
         draft = _locked(named.draft, owner=by)
         if draft.is_by_link != is_open:
@@ -252,10 +252,10 @@ def open_by_link(*, by: Drafter, named: NamedDraft, is_open: bool, now: datetime
 
 
 def locked_to_publish(author: Drafter, named: NamedDraft) -> tuple[Draft, QuerySet[Operation]]:
-    """The draft, locked until the transaction ends, and what the author sees of it.
+    """Return the locked draft, and the operations that the author sees of it.
 
-    Raises DraftUnknown when it is gone, DraftRefused when somebody else works in it, Forbidden for who may only read
-    it.
+    Raise DraftUnknown if it is deleted, DraftRefused if another person works in it, and Forbidden for a person with
+    read access only.
     """
     _refuse_to_edit(author, named)
     draft = _locked(named.draft)
@@ -264,16 +264,16 @@ def locked_to_publish(author: Drafter, named: NamedDraft) -> tuple[Draft, QueryS
 
 
 def drafts_of(user: User) -> QuerySet[Draft]:
-    """The drafts of this person that hold anything: those with a name, and the one that they work in."""
+    """Select the person's drafts with changes: those with a name, and the one that they work in."""
     own = Draft.objects.filter(Q(owner=user, discarded_at=None) | Q(author=user, owner=None))
     return own.filter(Exists(Operation.objects.filter(draft=OuterRef("pk")))).order_by("pk")
 
 
 def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) -> list[str]:
-    """Those drafts of these ids that are the person's are `to`'s, aside; their names. Within a transaction.
+    """Give those of these drafts that are the person's to `to`, closed. Return their names. Inside a transaction.
 
-    The one without a name gets that of the person; a name that `to` has already is told whose it was. Raises
-    DraftRefused for a service account, which takes up no draft.
+    A draft without a name gets the person's name. If `to` has a draft of the same name, the former owner is added.
+    Raise DraftRefused for a service account, which cannot open drafts.
     """
     if not ids:
         return []
@@ -298,7 +298,7 @@ def give_drafts(*, person: User, to: User, ids: Collection[int], now: datetime) 
 
 
 def operations_seen(reader: Drafter, draft: Draft) -> QuerySet[Operation]:
-    """What this reader sees of a draft: operations in zones, and for a token on RRsets, that they see."""
+    """Select the operations of a draft that this reader sees: in visible zones, and for a token on visible RRsets."""
     return _seen_by(reader, Operation.objects.filter(draft=draft)).filter(zone__in=access.zones_visible_to(reader))
 
 
@@ -309,13 +309,13 @@ def refuse_requested(draft: Draft) -> None:
 
 
 def forget_if_empty(draft: Draft) -> None:
-    """A draft with a name, locked, is gone when nothing is left in it."""
+    """Delete a named draft, which is locked, if it has no operations left."""
     if draft.name and not Operation.objects.filter(draft=draft).exists():
         draft.delete()
 
 
 def people_known_to(sharer: Drafter) -> QuerySet[User]:
-    """With whom somebody may share: everybody for who sees all zones, else who is in a team of theirs."""
+    """Select the people to share with: all if the sharer sees all zones, else those in the sharer's teams."""
     people = User.objects.filter(is_active=True).exclude(pk=person(sharer).pk).order_by("username")
     return (
         people if _knows_everybody(sharer) else people.filter(memberships__team__in=teams_known_to(sharer)).distinct()
@@ -323,7 +323,7 @@ def people_known_to(sharer: Drafter) -> QuerySet[User]:
 
 
 def teams_known_to(sharer: Drafter) -> QuerySet[Team]:
-    """With which teams somebody may share: all of them for who sees all zones, else their own."""
+    """Select the teams to share with: all if the sharer sees all zones, else the sharer's own."""
     teams = Team.objects.order_by("name")
     return teams if _knows_everybody(sharer) else teams.filter(memberships__user=person(sharer))
 
@@ -339,7 +339,7 @@ def _listed(user: User) -> QuerySet[Draft]:
 
 
 def _counts(reader: Drafter, drafts: Collection[Draft]) -> dict[int, Mapping[str, Any]]:
-    """Changes and zones of each draft that has any where this reader sees the zone."""
+    """Count changes and zones of each draft, in zones that this reader sees."""
     seen = _seen_by(reader, Operation.objects.filter(draft__in=[draft.pk for draft in drafts]))
     counted = seen.filter(zone__in=access.zones_visible_to(reader)).values("draft_id")
     rows = counted.annotate(changes=Count("pk"), zones=Count("zone", distinct=True), first_zone=Min("zone__name"))
@@ -356,7 +356,7 @@ def _named(draft: Draft, reader: Drafter, teams: set[int], counts: Mapping[str, 
 
 
 def _seen_by(reader: Drafter, operations: QuerySet[Operation]) -> QuerySet[Operation]:
-    """Those that a token sees; a person has all of their draft."""
+    """Select the operations that a token sees. A person sees all of their draft."""
     actor = actor_of(reader)
     if actor is None or actor.scope is None:
         return operations
@@ -392,7 +392,7 @@ def _refuse_while_in_hand(draft: Draft, user: User) -> None:
 
 @contextmanager
 def _moving() -> Iterator[None]:
-    """A transaction in which two drafts may come to have the same name, or author: the later one is refused."""
+    """Open a transaction that turns a duplicate name or author of drafts into a refusal for the later one."""
     try:
         with transaction.atomic(durable=True):
             yield
@@ -410,7 +410,7 @@ def _locked(draft: Draft, *, owner: Drafter | None = None) -> Draft:
 
 
 def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: datetime, *, before: Draft) -> Draft:
-    """These operations of the draft `before` are in a new draft with this name."""
+    """Move these operations of the draft `before` to a new draft with this name."""
     quotas.refuse_named_draft(author)
     made = Draft.objects.create(
         owner=person(author),
@@ -424,7 +424,7 @@ def _aside(author: Drafter, operations: QuerySet[Operation], name: str, now: dat
 
 
 def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: str, *, merge: bool) -> None:
-    """The current draft, which has no name, is gone: what it has is aside, or in the draft."""
+    """Delete the current draft, which has no name, after saving its operations or moving them to the other draft."""
     operations = Operation.objects.filter(draft=current)
     if merge:
         merge_into(author, operations, draft)
@@ -443,7 +443,7 @@ def _clear(author: Drafter, current: Draft, draft: Draft, now: datetime, aside: 
 
 
 def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -> None:
-    """These operations are in the draft too, which has none on the same RRsets; who worked in them, worked in it."""
+    """Move these operations, and the people who worked on them, to the draft. Refuse if both change the same RRset."""
     there = Operation.objects.filter(draft=draft)
     places = set(there.values_list("zone", "name", "type"))
     mine = list(operations.values_list("zone", "name", "type"))
@@ -459,7 +459,7 @@ def merge_into(author: Drafter, operations: QuerySet[Operation], draft: Draft) -
 
 
 def _release(draft: Draft) -> None:
-    """Nobody works in the draft any more; an empty one is gone."""
+    """Close the draft in its editor; delete an empty one."""
     if Operation.objects.filter(draft=draft).exists():
         Draft.objects.filter(pk=draft.pk).update(author=None)
     else:
@@ -467,7 +467,7 @@ def _release(draft: Draft) -> None:
 
 
 def _put_back_if_not_allowed(draft: Draft) -> None:
-    """A draft in the hands of somebody who may not edit it any more is in nobody's."""
+    """Close the draft if the person who works in it may not edit it any longer."""
     if draft.author_id in (None, draft.owner_id):
         return
     allowed = Q(user=draft.author_id) | Q(team__memberships__user=draft.author_id)
@@ -476,7 +476,7 @@ def _put_back_if_not_allowed(draft: Draft) -> None:
 
 
 def _clean(name: str) -> str:
-    """The name without spaces around it. Raises DraftRefused."""
+    """Return the name without surrounding spaces. Raise DraftRefused."""
     text = " ".join(name.split())
     if not text:
         raise DraftRefused(gettext("A draft that is put aside needs a name."))

@@ -1,12 +1,12 @@
-"""What may go wrong with zones, as one tree. Every message can be shown to the person who caused it.
+"""Errors about zones, as one tree. Every message can be shown to the person who caused it.
 
 ZoneError
 ├── Unknown               no such zone, as far as this person may know
 │   └── InTrash           it was deleted, and this person may know of it
 ├── Forbidden             the person may not do it
 │   └── RightMissing      not with this zone, or not with this RRset
-│       ├── Locked        somebody locked it, with a reason
-│       ├── FollowsMembers  it is a catalog of ours, and changes with its members
+│       ├── Locked        it is locked, with a reason
+│       ├── FollowsMembers  it is a producer catalog, and changes with its members
 │       ├── Transferred   it comes from a primary elsewhere, and is changed there
 │       ├── KeptBack      a rule keeps it from being published
 │       │   ├── ApprovalNeeded  a rule asks for others' approval, or for a ticket
@@ -17,19 +17,19 @@ ZoneError
 ├── NameRefused           a zone cannot have this name
 │   ├── NameTaken
 │   ├── NameReserved
-│   ├── PublicSuffix      nobody may have it
-│   ├── ReverseName       it is a network, whose names lie in a reverse zone
-│   ├── NameOfOthers      it lies below or above a zone of which the author may not change every record
+│   ├── PublicSuffix      no one may have it
+│   ├── ReverseName       it is a network, whose names are in a reverse zone
+│   ├── NameOfOthers      it is below or above a zone of which the author may not change every record
 │   ├── SignedAtParent    the zone above holds a DS for it
 │   └── BreaksBelow       it holds a DS for a zone here, which leads to no key of that zone
 ├── NamesTaken            some of many names are taken
 ├── NamesRefused          zones cannot have some of many names
-├── PublishRefused        the draft is as it was; nothing was published
+├── PublishRefused        nothing was published, and the draft stays
 │   ├── NothingToPublish
-│   ├── Conflicts         others published a change of the same RRset meanwhile
+│   ├── Conflicts         others published a change of the same RRset since
 │   ├── RuleViolations
-│   ├── GuardHolds        a change so large that somebody must confirm it
-│   ├── MassDeletion      so many zones at once that somebody must confirm it
+│   ├── GuardHolds        a change so large that a person must confirm it
+│   ├── MassDeletion      so large a number of zones that a person must confirm it
 │   ├── PublishedInPart   some pieces of a large change are published, the rest was refused
 │   ├── QuotaExceeded      a person or a team would have more than they may
 │   └── PublishingOnHold  nodes may hold what this database does not know
@@ -39,12 +39,12 @@ ZoneError
 ├── LockRefused           what is to be locked cannot be
 ├── LockUnknown           the zone has no such lock
 ├── DefaultsFixed         the environment fixes a setting that a page would change
-├── DefaultsMoved         somebody changed the same settings meanwhile
+├── DefaultsMoved         a person changed the same settings since
 ├── DnssecRefused         the zone cannot be signed in this way
-│   ├── BadKey            what should be a DNSSEC key is none
-│   │   └── BadPublicKey  what should be its public part is none, or another key's
+│   ├── BadKey            an invalid DNSSEC key
+│   │   └── BadPublicKey  an invalid public part, or another key's
 │   ├── KeyUnknown        the zone has no such key
-│   └── NotSigned         it has no keys, or is to have none
+│   └── NotSigned         it has no keys, or should have none
 ├── PolicyRefused         a DNSSEC policy cannot be so
 ├── PolicyUnknown         no such DNSSEC policy
 ├── RunUnknown            no such run of DNSSEC policies
@@ -57,8 +57,8 @@ ZoneError
 ├── ViewUnknown           no such saved view, as far as this person may know
 ├── ViewRefused           a view cannot be saved so
 ├── TemplateUnknown       no such template, as far as this person may know
-├── TemplateRefused       a template, or what is to be made of it, cannot be so
-├── TemplateMoved         somebody published another version of the template meanwhile
+├── TemplateRefused       a template, or its result, is not acceptable
+├── TemplateMoved         another version of the template was published since
 ├── TemplateRunUnknown    no such run of templates, as far as this person may know
 ├── ChangeRunUnknown      no such run that changes many zones, as far as this person may know
 ├── RolloverUnknown       the zone has no such rollover

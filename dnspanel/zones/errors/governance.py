@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Attempt:
-    """Who tried to publish something, by which way, why and when."""
+    """An attempt to publish: author, channel, reason and time."""
 
     author: "Author"
     channel: str
@@ -26,7 +26,7 @@ class Attempt:
 
 
 class KeptBack(RightMissing):
-    """A rule keeps this from being published; `attempt` is set once that was refused to somebody."""
+    """A rule blocks this publication. `attempt` is set once a person was refused."""
 
     attempt: Attempt | None = None
 

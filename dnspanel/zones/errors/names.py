@@ -22,7 +22,7 @@ class NameTaken(NameRefused):
 
 
 class PublicSuffix(NameRefused):
-    """Nobody may have a zone of this name, because everybody's zones lie below it."""
+    """No one may have a zone of this name, because it is above everyone's zones."""
 
     def __init__(self, name: str) -> None:
         what = gettext("the root") if name == "." else name
@@ -52,9 +52,9 @@ class ReverseName(NameRefused):
 
 
 class NameOfOthers(NameRefused):
-    """The name lies `side` ("below" or "above") a zone of which the author may not change every record.
+    """The name is `side` ("below" or "above") a zone in which the author may not change every record.
 
-    `other` is that zone, or nothing where the author may not know about it.
+    `other` is that zone, or "" if the author may not know it.
     """
 
     def __init__(self, name: str, side: str, other: str) -> None:

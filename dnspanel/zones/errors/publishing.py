@@ -53,7 +53,7 @@ class Conflicts(PublishRefused):
 
 
 class RuleViolations(PublishRefused):
-    """The resulting zone would break rules: errors, or warnings that nobody accepted."""
+    """The resulting zone would break rules: errors, or warnings that were not accepted."""
 
     def __init__(self, violations: "Sequence[Violation]") -> None:
         self.violations = tuple(violations)
@@ -84,7 +84,7 @@ class GuardHolds(PublishRefused):
 
 
 class MassDeletion(PublishRefused):
-    """So many zones would be deleted in a short time that it waits until a person confirms the number."""
+    """A deletion of many zones in a short time, which waits until a person confirms the number."""
 
     def __init__(
         self,
@@ -154,7 +154,7 @@ class CannotResolve(ZoneError):
 
 
 class CannotClone(ZoneError):
-    """A zone cannot be the source of so many others: the message says how much can be."""
+    """A zone is too large for this number of copies. The message has the limit."""
 
 
 class CannotUndo(ZoneError):

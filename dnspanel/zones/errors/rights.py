@@ -47,7 +47,7 @@ class RightMissing(Forbidden):
 
 
 class Locked(RightMissing):
-    """A lock keeps the zone, or one of its RRsets, from everybody but its manager."""
+    """A lock on the zone, or on one of its RRsets, that only its manager passes."""
 
     def __init__(self, zone_name: str, lock: "Lock", name: str = "", type: int = 0) -> None:
         super().__init__(Right.CHANGE, zone_name, name, type)
@@ -62,7 +62,7 @@ class Locked(RightMissing):
 
 
 class Transferred(RightMissing):
-    """The zone's primary is elsewhere: nobody changes it here."""
+    """The zone's primary is elsewhere, so it cannot be changed here."""
 
     def __init__(self, zone_name: str, transferred_from: str) -> None:
         super().__init__(Right.CHANGE, zone_name)
@@ -70,7 +70,7 @@ class Transferred(RightMissing):
 
 
 class FollowsMembers(RightMissing):
-    """The zone is a catalog of ours: nobody edits it."""
+    """The zone is a producer catalog, which no person edits."""
 
     def __init__(self, zone_name: str) -> None:
         super().__init__(Right.CHANGE, zone_name)
@@ -78,28 +78,28 @@ class FollowsMembers(RightMissing):
 
 
 def producer_reason(zone_name: str) -> str:
-    """Why nobody changes anything of a catalog of ours, for people."""
+    """Return why a producer catalog cannot be changed, for people."""
     return gettext("{name} is a catalog: it says which zones are in it, and changes only with them.").format(
         name=zone_name.rstrip(".")
     )
 
 
 def unserved_reason(zone_name: str) -> str:
-    """Why nobody is given a zone that comes from elsewhere and is not served."""
+    """Return why a transferred zone is not served, for people."""
     return gettext("{name} is not served: it has expired, or nothing has come from its primaries yet.").format(
         name=zone_name
     )
 
 
 def transferred_reason(zone_name: str, transferred_from: str) -> str:
-    """Why nothing of a zone is changed here, for people."""
+    """Return why a transferred zone cannot be changed here, for people."""
     return gettext("{name} is transferred from {primaries}: it is changed there, and read here.").format(
         name=zone_name.rstrip("."), primaries=transferred_from
     )
 
 
 class LockRefused(ZoneError):
-    """What is to be locked cannot be; `field` is the one at fault."""
+    """A lock that cannot be set. `field` is the one at fault."""
 
     def __init__(self, field: str, reason: str) -> None:
         self.field = field

@@ -19,11 +19,11 @@ class NotSigned(DnssecRefused):
 
 
 class BadKey(DnssecRefused):
-    """What should be a DNSSEC key is none. Quotes nothing of it: it may be one of another kind."""
+    """An invalid DNSSEC key. The message quotes nothing of it: it may be a secret of another kind."""
 
 
 class BadPublicKey(BadKey):
-    """What should be the public part of a DNSSEC key is none, or not that of this key and zone."""
+    """An invalid public part of a DNSSEC key, or that of another key or zone."""
 
 
 class KeyUnknown(DnssecRefused):

@@ -14,9 +14,9 @@ class TemplateUnknown(ZoneError):
 
 
 class TemplateRefused(ZoneError):
-    """A template, or what is to be made of it, cannot be so; `fields` has sentences by the name of what they are about.
+    """A template, or its result, that is not acceptable. `fields` has messages by field.
 
-    What is about its text begins with the line and column.
+    A message about the text begins with the line and column.
     """
 
     def __init__(self, fields: Mapping[str, Sequence[str]]) -> None:
@@ -25,7 +25,7 @@ class TemplateRefused(ZoneError):
 
 
 class TemplateMoved(ZoneError):
-    """Somebody published another version of the template since it was shown."""
+    """Another version of the template was published since it was shown."""
 
     def __init__(self, *, found: int) -> None:
         self.found = found

@@ -6,7 +6,7 @@ from dnspanel.texts import gettext
 
 
 class ZoneError(Exception):
-    """Something about a zone that a person can read and mend."""
+    """The base of errors about zones. A person can read and fix each of them."""
 
 
 class Unknown(ZoneError):
@@ -60,7 +60,7 @@ class DefaultsFixed(ZoneError):
 
 
 class DefaultsMoved(ZoneError):
-    """Somebody changed the same settings since they were shown."""
+    """The same settings were changed since they were shown."""
 
     def __init__(self, username: str) -> None:
         super().__init__(

@@ -16,7 +16,7 @@ LONGEST_RULE = 200
 
 
 def fault_of(repeats: str) -> str:
-    """What is wrong with a rule, as a sentence; nothing for one that can be counted quickly, for ever."""
+    """Return the fault of a repeat rule as a sentence, or "" if it is valid and quick to compute."""
     if len(repeats) > LONGEST_RULE or not repeats.isascii():
         return gettext("A rule has at most {longest_rule} characters of ASCII.").format(longest_rule=LONGEST_RULE)
     parts: dict[str, str] = {}
@@ -52,7 +52,7 @@ def fault_of(repeats: str) -> str:
 
 
 def frozen_until(freeze: Freeze, now: datetime) -> datetime | None:
-    """When the time ends in which it holds just now, in UTC; None: it does not hold now."""
+    """Return the end of the freeze that holds now, in UTC, or None if it does not hold."""
     begin = _begin_before(freeze, now)
     if begin is None:
         return None
@@ -61,7 +61,7 @@ def frozen_until(freeze: Freeze, now: datetime) -> datetime | None:
 
 
 def next_begin(freeze: Freeze, now: datetime) -> datetime | None:
-    """When it holds the next time after now, in UTC; None: never again."""
+    """Return the next beginning of the freeze after now, in UTC, or None."""
     if not freeze.repeats:
         return freeze.starts_at.astimezone(UTC) if freeze.starts_at > now else None
     place = ZoneInfo(freeze.time_zone)
@@ -70,7 +70,7 @@ def next_begin(freeze: Freeze, now: datetime) -> datetime | None:
 
 
 def _begin_before(freeze: Freeze, now: datetime) -> datetime | None:
-    """The last time that it began, up to now."""
+    """Return the last beginning of the freeze up to now, or None."""
     if not freeze.repeats:
         return freeze.starts_at.astimezone(UTC) if freeze.starts_at <= now else None
     place = ZoneInfo(freeze.time_zone)

@@ -14,7 +14,7 @@ from dnspanel.zones.governance.hook_questions import HookAnswer, Question
 from dnspanel.zones.models import HookReply, PublishHook
 
 KEPT = 50  # replies of each hook
-# Who was silent once may have been restarted just then; from the second time on it is a trouble.
+# A hook that was silent once may have been restarted; from the second time on it counts as trouble.
 TROUBLE_FROM = 2
 
 
@@ -27,7 +27,7 @@ class Reply:
 
     @property
     def hook(self) -> PublishHook:
-        """The hook as it was when it was asked."""
+        """The hook as it was at the time of the question."""
         return self.question.hook
 
 
@@ -46,17 +46,17 @@ class Summary:
 
 
 def summary_of(replies: Sequence[HookReply]) -> Summary:
-    """The summary of these replies."""
+    """Summarize these replies."""
     words = Counter(reply.word for reply in replies)
     times = [reply.ms for reply in replies if reply.word != HookReply.Word.SILENT]
     return Summary(words["yes"], words["no"], words["silent"], median(times) if times else None)
 
 
 def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = False, is_listed: bool = True) -> None:
-    """Each hook is as well as its reply says, and the replies are listed, of each hook the newest.
+    """Update each hook's health and store the replies, the newest of each hook.
 
-    A reply of a hook that was changed or lifted meanwhile says nothing about it. Not within another transaction: others
-    that are asked would wait for that one.
+    A reply of a hook that was changed or removed since does not count. Do not call it within another transaction: other
+    hooks would wait for that one.
     """
     with transaction.atomic(durable=True):
         rows = PublishHook.objects.select_for_update(no_key=True).filter(pk__in={each.hook.pk for each in replies})
@@ -71,7 +71,7 @@ def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = Fal
 
 
 def troubled_hooks() -> list[PublishHook]:
-    """The hooks that have not answered twice or more since they did last, those that refuse by that first."""
+    """Return hooks that failed to answer twice or more in a row. Hooks that block publications then come first."""
     found = PublishHook.objects.filter(failures__gte=TROUBLE_FROM).select_related("zone", "team")
     return list(found.order_by("-when_silent", "pk"))
 

@@ -1,12 +1,12 @@
-"""What a publish hook is asked about a publication: a stable form of JSON, and a digest of all of it. Pure.
+"""The question to a publish hook about a publication: stable JSON, and a digest of all of it. Pure.
 
     {"event": "publication.ask", "digest": "…", "actor": {"kind": "user", "user": "alice", "token": null},
      "channel": "web", "reason": "…", "complete": true, "zones": [
        {"zone": "example.com.", "kind": "change", "revision": 8, "count": 1, "changes": [
         {"name": "www.example.com.", "type": "A", "before": null, "after": {"ttl": 300, …}}]}]}
 
-That of a test has `"test": true` besides. The digest is of all of it, also of what a long question leaves out; not of
-serials, which move by themselves.
+A test question also has `"test": true`. The digest covers all of it, including what a long question leaves out, but not
+serials, which change automatically.
 """
 
 import json
@@ -40,9 +40,9 @@ class Question:
 
 @dataclass(frozen=True, slots=True)
 class HookAnswer:
-    """What a hook said; `allow` is None where nothing that counts came in time, and `reason` says what came.
+    """A hook's answer. `allow`: None if no valid answer came in time; then `reason` says what came.
 
-    `fault` says it in words that may name the hook's host: for those who govern it.
+    `fault` has the details, with the hook's host, for people who govern the hook.
     """
 
     allow: bool | None
@@ -59,7 +59,7 @@ class HookAnswer:
 
 @dataclass(frozen=True, slots=True)
 class Publisher:
-    """Who publishes, by which way and why."""
+    """The author, channel and reason of a publication."""
 
     actor: Mapping[str, Any]  # `actor_form`
     channel: str
@@ -67,7 +67,7 @@ class Publisher:
 
 
 def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher: Publisher) -> Question:
-    """What this hook is asked about these parts, which it is about."""
+    """Return the question to this hook about these parts, which it covers."""
     told: list[dict[str, Any]] = []
     full = sha256()
     full.update(_json([publisher.actor, publisher.channel, publisher.reason]).encode())
@@ -103,7 +103,7 @@ def question_of(hook: PublishHook, parts: Sequence[tuple[Zone, Part]], publisher
 
 
 def example_question(hook: PublishHook, author: Author) -> Question:
-    """A question that is marked as a test, about a zone that nobody has: for whether the hook answers at all."""
+    """Return a question marked as a test, about a zone that does not exist, to see whether the hook answers."""
     after = {"ttl": 300, "rdata": ["192.0.2.1"], "disabled": [], "comment": ""}
     change = {"name": "www.example.com.", "type": "A", "before": None, "after": after}
     body = {
@@ -120,7 +120,7 @@ def example_question(hook: PublishHook, author: Author) -> Question:
 
 
 def creation(rrsets: Iterable[RRset]) -> list[Change]:
-    """The RRsets of a new zone as changes, in a fixed order."""
+    """Return the RRsets of a new zone as changes, in a fixed order."""
     return sorted((Change(r.name, r.type, None, r) for r in rrsets), key=lambda change: change.key)
 
 
@@ -136,7 +136,7 @@ def _changes(changes: Iterable[Change]) -> Iterable[dict[str, Any]]:
 
 
 def _content(rrset: RRset | None) -> Any:
-    """The RRset without its serial: that is not decided yet, and moves on while the hook thinks."""
+    """Return the RRset without its serial, which is not decided yet and moves while the hook answers."""
     if rrset is None:
         return None
     rrset = replace(rrset, notes=rrset.notes.without_spellings)

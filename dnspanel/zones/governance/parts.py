@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from dnspanel.zones.values import soa
 from replication.dns.rrset import Change
 
-# The kind of an act that is no publication yet: another server decides from now on what the zone answers, or no more.
+# The kind of an act that isn't a publication yet: another server begins or stops deciding the zone's content.
 REPLACE = "replace"
-# The kind of what a new zone does to the closest zone above it: the names at and below its apex are no more of that.
+# The kind of a new zone's effect on the closest zone above: names at and below its apex no longer belong to that
+# zone.
 TAKE = "take"
 # The same where that zone delegates the new one to exactly the servers that the new one names itself.
 TAKE_DELEGATED = "take delegated"
@@ -28,5 +29,5 @@ class Part:
 
 
 def types_changed(changes: Iterable[Change]) -> Counter[int]:
-    """How many RRsets of each type really change: a serial that moves by itself does not."""
+    """Count the changed RRsets by type. A serial that moves automatically does not count."""
     return Counter(change.type for change in changes if not soa.same(change.before, change.after))

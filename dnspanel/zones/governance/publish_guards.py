@@ -40,16 +40,17 @@ from dnspanel.zones.store import store_rrsets
 from replication.dns import rdtypes
 from replication.dns.names import before_full_stop
 
-# Nobody approves these: who governs the zone lifts the rule, or goes past it.
+# These cannot be approved: a person who governs the zone removes the rule, or goes past it.
 _ONLY_LIFTED = (RevisionKind.DELETE, REPLACE, TAKE, TAKE_DELEGATED)
 _DELEGATION = Counter({rdtypes.NS: 1})
 
 
 @dataclass(frozen=True, slots=True)
 class Passage:
-    """By what a publication passes rules: who approved exactly this, and whether its author goes past what is left.
+    """A publication's right to pass rules: the people who approved exactly this, and whether the author goes past
+    the rest.
 
-    `request` is the id of the request that it publishes.
+    `request` is the id of the published request.
     """
 
     approvers: frozenset[int] = frozenset()
@@ -62,7 +63,7 @@ NO_PASSAGE = Passage()
 
 @dataclass(frozen=True, slots=True)
 class Passed:
-    """What let a publication pass: the refusals that its author goes past, and the hooks (ids) that keep it no more.
+    """What let a publication pass: the refusals that its author goes past, and the hooks (ids) that allowed it.
 
     `over` are the ids of the zones that new ones take names from.
     """
@@ -89,7 +90,7 @@ class Rules:
     is_planned: bool = False
 
     def of(self, zone: Zone) -> "Rules":
-        """Those that are about this zone."""
+        """Return the rules that cover this zone."""
         return Rules(
             tuple(rule for rule in self.approval if rule.covers(zone)),
             tuple(freeze for freeze in self.freezes if freeze.covers(zone)),
@@ -107,12 +108,12 @@ class Rules:
 
 NO_RULES = Rules()
 
-# Kinds of revisions by which a zone comes live, or will once it is transferred.
+# Kinds of revisions that make a zone live, now or after its transfer.
 COMING = frozenset({RevisionKind.CREATE, RevisionKind.AWAIT, RevisionKind.RESTORE})
 
 
 def rules_about(zones: Collection[Zone], *, planned: QuerySet[PublishRequest] | None = None) -> Rules:
-    """The rules that are about some of these zones, and whether one of these requests is there.
+    """Return the rules that cover some of these zones, and whether one of these requests exists.
 
     One query if there are none, at most five; none without zones.
     """
@@ -120,7 +121,7 @@ def rules_about(zones: Collection[Zone], *, planned: QuerySet[PublishRequest] | 
 
 
 def every_rule() -> Rules:
-    """All rules, about whatever zones, for who looks at many of them. One query if there are none, at most five."""
+    """Return all rules, for callers with many zones. One query if there are none, at most five."""
     return _rules(Q())
 
 
@@ -140,13 +141,13 @@ def _rules(which: Q, planned: QuerySet[PublishRequest] | None = None) -> Rules:
 
 
 def freezes_now(rules: Rules, now: datetime) -> list[tuple[Freeze, datetime]]:
-    """Those of the freezes that hold now, and until when."""
+    """Return the freezes that hold now, and until when."""
     found = ((freeze, freeze_times.frozen_until(freeze, now)) for freeze in rules.freezes)
     return [(freeze, until) for freeze, until in found if until is not None]
 
 
 def about(zones: Iterable[Zone]) -> Q:
-    """Those rules, or freezes, that are about some of these zones."""
+    """Return the condition for rules or freezes that cover some of these zones."""
     of_all = list(zones)
     teams = {zone.team_id for zone in of_all if zone.team_id is not None}
     tags = {tag for zone in of_all for tag in zone.tags}
@@ -157,12 +158,12 @@ def about(zones: Iterable[Zone]) -> Q:
 def refuse(
     parts: Sequence[Part], *, author: Author, channel: str, reason: str, passage: Passage, now: datetime
 ) -> Passed:
-    """What the author goes past, and what publish hooks answered.
+    """Check the rules and return the refusals that the author goes past and the hooks' answers.
 
-    Raises ApprovalNeeded or Frozen if a rule keeps this back, HookRefused if a hook does, HookUnasked if one was not
-    asked about exactly this. Who goes past rules has the right GOVERN over each zone, else RightMissing is raised; and
-    says the reason. Nobody goes past a hook. Of a zone that comes live the rules of the closest zone above are asked
-    too: raises Locked besides.
+    Raise ApprovalNeeded or Frozen if a rule blocks this, HookRefused if a hook does, HookUnasked if a hook was not
+    asked about exactly this. Going past rules needs a reason, and the right GOVERN over each zone, else raise
+    RightMissing. No one goes past a hook. For a zone that comes live the rules of the closest zone above apply too, so
+    Locked is possible.
     """
     zones = Zone.objects.in_bulk([part.zone_id for part in parts])
     over = _zones_over([zones[part.zone_id] for part in parts if part.kind in COMING])
@@ -255,10 +256,10 @@ def _is_delegated(zone: Zone, above: Zone) -> bool:
 def refuse_act(
     zone: Zone, kind: str, *, author: Author, channel: str, reason: str, past_rules: bool, now: datetime
 ) -> Passed:
-    """Ask all rules about an act of this kind on a zone as a whole, which is locked; return what let it pass.
+    """Check all rules for an act of this kind on a whole zone, which is locked. Return what let it pass.
 
-    Raises what `refuse` does, and Locked for a zone of which a lock keeps anything from the author. The caller opens a
-    durable transaction within `publish_hooks.after_hooks`, and calls `record_act` in it.
+    Raise the errors of `refuse`, and Locked if a lock in the zone blocks the author. The caller opens a durable
+    transaction within `publish_hooks.after_hooks`, and calls `record_act` in it.
     """
     refuse_locked(author, zone, None)
     passage = Passage(past_rules=past_rules)
@@ -282,7 +283,7 @@ def refused_zones(
     now: datetime,
     under: SystemRight | None = None,
 ) -> set[int]:
-    """The ids of those of these zones that rules keep the author from changing so, for who leaves them alone."""
+    """Return the ids of the zones that rules prevent the author from changing, for callers that skip these."""
     if passes_rules(under):
         return set()
     return set(reasons_against(zones, parts, author=author, reason=reason, now=now))
@@ -304,7 +305,7 @@ def reasons_against(
 def refusals(
     rules: Rules, zone: Zone, part: Part, author: Author, reason: str, approvers: Sequence["Approver"], now: datetime
 ) -> Iterator[ApprovalNeeded | Frozen]:
-    """What keeps this change of a zone back, freezes first."""
+    """Yield what blocks this change of a zone, freezes first."""
     types = types_changed(part.changes)
     if part.kind in (RevisionKind.CREATE, RevisionKind.AWAIT) or (part.kind == RevisionKind.CHANGE and not types):
         return
@@ -339,7 +340,7 @@ def refusals(
 
 
 def refuse_escape(rules: Rules, author: Author, zone: Zone, tags: Collection[str], team_id: int | None) -> None:
-    """Raise RightMissing if one of these rules would be about the zone no more with these tags and this team."""
+    """Raise RightMissing if one of these rules would no longer cover the zone with these tags and this team."""
     after = Zone(pk=zone.pk, tags=list(tags), team_id=team_id)
     of_zone = rules.of(zone)
     if any(not rule.covers(after) for rule in (*of_zone.approval, *of_zone.freezes, *of_zone.hooks)):
@@ -349,7 +350,7 @@ def refuse_escape(rules: Rules, author: Author, zone: Zone, tags: Collection[str
 
 
 def is_concerned(rule: ApprovalRule, types: Counter[int]) -> bool:
-    """Whether the rule is about a change of a zone that changes so many RRsets of each type."""
+    """Return True if the rule covers a change with these numbers of RRsets by type."""
     return types.total() >= max(1, rule.min_changes) and (not rule.types or any(type in types for type in rule.types))
 
 
@@ -361,7 +362,7 @@ class Approver:
     teams: frozenset[int]
 
     def may_approve(self, rule: ApprovalRule) -> bool:
-        """Whether this rule takes the approval of this person."""
+        """Return True if this rule accepts this person's approval."""
         if not self.user.is_active:
             return False
         if rule.approver_team_id is not None and rule.approver_team_id in self.teams:
@@ -371,17 +372,17 @@ class Approver:
 
 
 def approvals_given(rule: ApprovalRule, approvers: Iterable[Approver]) -> int:
-    """How many people approved as this rule asks for it: two accounts of one person are one."""
+    """Count the people who gave the rule's approval: two accounts of one person are one."""
     return len({each.user.human_id for each in approvers if each.may_approve(rule)})
 
 
 def approver(user: User) -> Approver:
-    """This person as rules look at them. One query."""
+    """Return this person as an approver. One query."""
     return Approver(user, frozenset(Membership.objects.filter(user=user).values_list("team", flat=True)))
 
 
 def approvers_text(rule: ApprovalRule) -> str:
-    """Who may approve, for people."""
+    """Describe who may approve, for people."""
     who = [gettext("members of {name}").format(name=rule.approver_team.name)] if rule.approver_team is not None else []
     role = rule.approver_role or ("" if who else str(Role.ADMINISTRATOR))
     if role:
@@ -396,7 +397,7 @@ def approvers_text(rule: ApprovalRule) -> str:
 def record_passage(
     passage: Passage, publication: Publication, zone_ids: Sequence[int], passed: Sequence[str], author: Author
 ) -> None:
-    """The request is published by this; what went past rules is in the audit log, and in the list of requests."""
+    """Mark the request as published. Record what went past rules in the audit log and in the list of requests."""
     state = RequestState.PAST_RULES if passed else RequestState.PUBLISHED
     by = publication.author
     if passage.request is not None:

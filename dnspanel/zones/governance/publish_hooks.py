@@ -1,8 +1,8 @@
 """Publish hooks are asked before the transaction that publishes, about exactly what it will publish. Verbs.
 
 `refuse` runs in that transaction, and raises HookUnasked with the questions if a hook did not answer about exactly
-this. `after_hooks` sees that once the transaction is rolled back, has the questions asked, and runs it again: what
-moved meanwhile makes another digest, and is asked anew. An answer is kept as long as the act that it was asked for.
+this. After the rollback `after_hooks` asks the questions and runs the transaction again. Changes since then make
+another digest, which is asked again. An answer is kept as long as the act that it was asked for.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -46,10 +46,10 @@ class Given:
 
 
 def after_hooks(act: Callable[P, R]) -> Callable[P, R]:
-    """The act, which opens a durable transaction, with publish hooks asked between its attempts; raises HookRefused.
+    """Decorate an act with a durable transaction, so that hooks are asked between attempts. It raises HookRefused.
 
-    Without a hook it runs once. The act must be one that can be run again after its transaction was rolled back. What a
-    rule of approval or a freeze refuses is in the audit log, once the outermost act is rolled back.
+    Without a hook it runs once. The act must allow another run after its transaction was rolled back. Refusals by a
+    rule of approval or a freeze are in the audit log, once the outermost act is rolled back.
     """
 
     @wraps(act)
@@ -80,10 +80,10 @@ def refuse(
     reason: str,
     now: datetime,
 ) -> list[Given]:
-    """What these hooks answered about exactly these parts; a hook of the zone `over` a new one is asked about that.
+    """Return these hooks' answers about exactly these parts. A hook of the zone `over` is asked about the new zone.
 
-    Raises HookRefused for a hook that says no, or nothing where that refuses; HookUnasked for what is not answered.
-    In a rehearsal no hook is asked: it might take the question for the act.
+    Raise HookRefused for a hook that says no, or is silent if that refuses; HookUnasked for a missing answer. In a
+    rehearsal no hook is asked: it might take the question for the act.
     """
     publisher = Publisher(actor_form_of(author), channel, reason)
     known, given, unanswered = _answers.get() or {}, [], []
@@ -123,7 +123,10 @@ def record_answers(given: Sequence[Given], *, target: str, author: Author, now: 
 
 @contextmanager
 def _refusals_told() -> Iterator[None]:
-    """What rules refuse of the outermost act within is in the audit log; what the panel does by itself tries again."""
+    """Record what rules refuse of the outermost act within the block.
+
+    The panel's own acts are retried, not recorded.
+    """
     is_outermost = _answers.get() is None
     try:
         yield
@@ -143,7 +146,7 @@ def _record_refusal(refusal: KeptBack, attempt: Attempt) -> None:
 
 @contextmanager
 def _kept_answers() -> Iterator[Answers]:
-    """Those of the act around this one, or new ones."""
+    """Yield the answers of the surrounding act, or an empty set of answers."""
     known = _answers.get()
     if known is not None:
         yield known
@@ -180,7 +183,7 @@ def _ask(exc: HookUnasked, answers: Answers) -> None:
 def _with_content(
     hooks: Sequence[PublishHook], parts: Sequence[Part], is_about: Callable[[PublishHook, int], bool]
 ) -> list[Part]:
-    """The parts that hooks are asked about; those that create zones with the RRsets that these have by now."""
+    """Return the parts that hooks are asked about. Parts that create zones have the zones' current RRsets."""
     kept = [part for part in parts if part.kind != RevisionKind.CHANGE or types_changed(part.changes)]
     created = {part.zone_id for part in kept if part.kind == RevisionKind.CREATE}
     covered = [pk for pk in created if any(is_about(hook, pk) for hook in hooks)]

@@ -1,6 +1,7 @@
-"""Rules of approval and freezes are placed and lifted: by who may govern the zones that they are about. Verbs.
+"""Rules of approval and freezes: added and removed by people who govern their zones. Verbs.
 
-Who may lift a rule may publish past it as well, so it is one right, which editors of all zones do not have by that.
+A person who may remove a rule may publish past it as well. So both are one right, which editors of all zones do not
+have automatically.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -65,7 +66,7 @@ class FreezeTimes:
 
 
 def may_govern(person: Person, scope: Scope) -> bool:
-    """Whether this person may place and lift rules about these zones."""
+    """Return True if this person may add and remove rules about these zones."""
     actor = actor_of(person)
     if actor is None:
         return False
@@ -78,9 +79,9 @@ def may_govern(person: Person, scope: Scope) -> bool:
 def add_approval_rule(
     *, scope: Scope, terms: ApprovalTerms, reason: str, author: Author, now: datetime
 ) -> ApprovalRule:
-    """Changes of these zones need approval, or a ticket, from now on: drafts and requests that there are included.
+    """Require approval, or a ticket, for changes of these zones, including existing drafts and requests.
 
-    Raises RightMissing, and RuleRefused for what cannot be so and beyond MOST.
+    Raise RightMissing, and RuleRefused for invalid terms and beyond MOST.
     """
     _refuse_terms(terms)
     with transaction.atomic():
@@ -101,9 +102,9 @@ def add_approval_rule(
 
 
 def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author, now: datetime) -> Freeze:
-    """Nothing of these zones is published in these times.
+    """Forbid publications of these zones in these times.
 
-    Raises RightMissing, and RuleRefused for times that cannot be so and beyond MOST.
+    Raise RightMissing, and RuleRefused for invalid times and beyond MOST.
     """
     _refuse_times(times, now)
     with transaction.atomic():
@@ -120,29 +121,29 @@ def add_freeze(*, scope: Scope, times: FreezeTimes, reason: str, author: Author,
 
 
 def lift_approval_rule(*, rule_id: int, author: Person, now: datetime) -> None:
-    """The rule is gone, and what waited for it can be published. Raises RuleUnknown, RightMissing."""
+    """Remove the rule, so that changes that waited for it can be published. Raise RuleUnknown, RightMissing."""
     lift(ApprovalRule, rule_id, "rule.lift", author, now)
 
 
 def lift_freeze(*, freeze_id: int, author: Person, now: datetime) -> None:
-    """The freeze is gone. Raises RuleUnknown, RightMissing."""
+    """Remove the freeze. Raise RuleUnknown, RightMissing."""
     lift(Freeze, freeze_id, "freeze.lift", author, now)
 
 
 def approval_rules(person: Person) -> list[ApprovalRule]:
-    """The rules of approval that this person may lift; at most MOST there are."""
+    """Return the rules of approval that this person may remove; at most MOST exist."""
     rules = ApprovalRule.objects.select_related("zone", "team", "approver_team", "placed_by").prefetch_related("tokens")
     return [rule for rule in rules.order_by("-pk") if may_govern(person, scope_of(rule))]
 
 
 def freezes(person: Person) -> list[Freeze]:
-    """The freezes that this person may lift; at most MOST there are."""
+    """Return the freezes that this person may remove; at most MOST exist."""
     found = Freeze.objects.select_related("zone", "team", "placed_by").order_by("-pk")
     return [freeze for freeze in found if may_govern(person, scope_of(freeze))]
 
 
 def rule_with_id(rules: Iterable[AnyRule], pk: int) -> AnyRule:
-    """The one of these rules that has this id. Raises RuleUnknown."""
+    """Return the rule of these with this id. Raise RuleUnknown."""
     for rule in rules:
         if rule.pk == pk:
             return rule
@@ -150,12 +151,12 @@ def rule_with_id(rules: Iterable[AnyRule], pk: int) -> AnyRule:
 
 
 def scope_of(rule: ZoneRule) -> Scope:
-    """The zones that it is about."""
+    """Return the zones that the rule covers."""
     return Scope(rule.zone, rule.tag, rule.team)
 
 
 def begin(model: type[ZoneRule], scope: Scope, author: Author, most: int = MOST) -> None:
-    """Raise RightMissing or RuleRefused if the author may place no such rule there, or nobody one more than `most`."""
+    """Raise RightMissing if the author may not add such a rule, or RuleRefused if there are `most` already."""
     require_scope(scope, author)
     if model._default_manager.count() >= most:
         raise RuleRefused(
@@ -172,19 +173,19 @@ def require_scope(scope: Scope, author: Author) -> None:
 
 
 def placed(scope: Scope, reason: str, author: Author, now: datetime) -> dict[str, Any]:
-    """The columns that rules of each kind have."""
+    """Return the columns common to all rules."""
     return {**scoped(scope, reason), "placed_by": user_of(author), "placed_at": now}
 
 
 def scoped(scope: Scope, reason: str) -> dict[str, Any]:
-    """Those of them that say which zones it is about, and why. Raises RuleRefused."""
+    """Return the columns with the covered zones and the reason. Raise RuleRefused."""
     return {"zone": scope.zone, "tag": scope.tag, "team": scope.team, "reason": _reason(reason)}
 
 
 def lift(
     model: type[ApprovalRule] | type[Freeze] | type[PublishHook], id: int, action: str, author: Person, now: datetime
 ) -> None:
-    """The rule with this id is gone. Raises RuleUnknown, RightMissing."""
+    """Remove the rule with this id. Raise RuleUnknown, RightMissing."""
     with transaction.atomic():
         found = governed(model, id, author)
         record(action, found, actor_of(author), now)
@@ -192,7 +193,7 @@ def lift(
 
 
 def governed(model: type[AnyRule], id: int, author: Person) -> AnyRule:
-    """The rule with this id, locked until the transaction ends. Raises RuleUnknown, RightMissing."""
+    """Lock and return the rule with this id. Raise RuleUnknown, RightMissing."""
     rows = model._default_manager.select_for_update(of=("self",)).select_related("zone", "team")
     found = rows.filter(pk=id).first()
     if found is None:
@@ -266,5 +267,5 @@ def _reason(text: str) -> str:
 
 
 def record(action: str, rule: ZoneRule, author: Author, now: datetime, **details: object) -> None:
-    """The act on this rule is in the audit log."""
+    """Record the act on this rule in the audit log."""
     audit.record(action=action, by=author, now=now, target=rule.scope, reason=rule.reason, rule=rule.pk, **details)

@@ -1,6 +1,6 @@
-"""What a ticket looks like, as a rule says it: plain text in which `#` stands for a number. Pure.
+"""Ticket patterns of rules: plain text in which `#` means a number. Pure.
 
-Not a regular expression, whose time somebody else's text would decide: one look at each character of each word.
+Regular expressions could be made slow by other people's text. This looks once at each character of each word.
 """
 
 from itertools import pairwise
@@ -12,7 +12,7 @@ _AROUND = "()[]{}<>,.;:!?\"'`"
 
 
 def fault_of(pattern: str) -> str:
-    """What is wrong with a pattern, as a sentence; nothing for one that is all right."""
+    """Return the fault of a pattern as a sentence, or ""."""
     if len(pattern) > LONGEST or not pattern.isprintable() or any(map(str.isspace, pattern)):
         return gettext("Use up to {longest} characters without spaces.").format(longest=LONGEST)
     if "#" not in pattern:
@@ -23,7 +23,7 @@ def fault_of(pattern: str) -> str:
 
 
 def ticket_in(text: str, pattern: str) -> str:
-    """The first word of the text that is such a ticket, without what stands around it; empty if there is none."""
+    """Return the first word of the text that matches the pattern, without surrounding signs, or ""."""
     words = (word.strip(_AROUND) for word in text.split())
     return next((word for word in words if _fits(word, pattern)), "")
 

@@ -21,7 +21,7 @@ _MORE = 8  # times as many names, where the first ones had too few RRsets
 
 
 class Place(NamedTuple):
-    """Where an RRset stands among those of its zone."""
+    """The sort key of an RRset in its zone."""
 
     name: bytes
     owner_key: bytes
@@ -36,7 +36,7 @@ class Found:
     looked_to: bytes | None = None
 
     def up_to(self, keys: Iterable[StoredKey], *, descending: bool) -> list[StoredKey]:
-        """Those of these at names that were looked at."""
+        """Return the keys at names that were examined."""
         if self.looked_to is None:
             return list(keys)
         end = place_of((self.looked_to, 0))[:2]
@@ -45,20 +45,20 @@ class Found:
 
 
 def place_of(key: StoredKey) -> Place:
-    """What sorts as an editor does."""
+    """Return the sort key of an editor."""
     owner_key, type_ = key
     return Place(natural_key(owner_key), owner_key, display_rank(type_))
 
 
 def keys_of(rows: "QuerySet[Any]") -> set[StoredKey]:
-    """The keys of RRsets, or of operations of a draft."""
+    """Return the keys of RRsets, or of operations of a draft."""
     return {(bytes(owner_key), type_) for owner_key, type_ in rows.values_list("owner_key", "type")}
 
 
 def in_order(keys: Iterable[StoredKey], start: StoredKey | None, *, descending: bool = False) -> list[StoredKey]:
-    """Those of these keys that stand behind `start` (None: all of them), sorted.
+    """Return those of these keys after `start` (None: all of them), sorted.
 
-    Names come from last to first where it is `descending`; what is at each of them stays in its order.
+    With `descending`, names come from last to first; the types at each name keep their order.
     """
     placed = [(place_of(key), key) for key in keys]
     if start is not None:
@@ -82,7 +82,10 @@ class Places:
 
     @classmethod
     def of(cls, zone: Zone) -> "Places | None":
-        """None if they are not written, or too much was published since. In up to four queries."""
+        """Return the places of the zone, or None if they are missing, or too much was published since.
+
+        Up to four queries.
+        """
         at = SearchProgress.objects.values_list("sequence", flat=True).first()
         if at is None or not NamePlace.objects.filter(zone=zone).exists():
             return None
@@ -98,7 +101,7 @@ class Places:
     def first(
         self, rows: "QuerySet[Any]", start: StoredKey | None, limit: int, *, are_all: bool, descending: bool = False
     ) -> Found:
-        """The first of these RRsets of the zone behind `start`; `are_all`: no filter leaves any out."""
+        """Return the first of these RRsets of the zone after `start`. `are_all`: no filter leaves any out."""
         begin = None if start is None else place_of(start)
         names = _Names(self.zone, None if begin is None else begin[:2], begins_with=True, descending=descending)
         found: list[StoredKey] = []
@@ -128,14 +131,17 @@ class _Names:
     descending: bool
 
     def nth(self, count: int) -> tuple[bytes, bytes] | None:
-        """The last of the first so many; None if there are no more than these."""
+        """Return the last of the first `count` names, or None if there are no further names."""
         order = ("-place", "-owner_key") if self.descending else ("place", "owner_key")
         names = self._rows().order_by(*order).values_list("place", "owner_key")
         found = names[count - 1 : count].first()
         return None if found is None else (bytes(found[0]), bytes(found[1]))
 
     def are_up_to(self, end: tuple[bytes, bytes] | None) -> Func:
-        """RRsets at the names up to this one. Told as an array, PostgreSQL looks for each along the primary key."""
+        """Return a condition for RRsets at the names up to this one.
+
+        PostgreSQL looks up an array along the primary key.
+        """
         rows = self._rows() if end is None else _bound(self._rows(), end, before=not self.descending, itself=True)
         among = ArraySubquery(rows.values("owner_key"))
         return Func(
@@ -143,7 +149,7 @@ class _Names:
         )
 
     def has(self, owner_key: bytes, end: tuple[bytes, bytes] | None) -> bool:
-        """Whether this name is up to that one."""
+        """Return True if this name is not after that one."""
         name = place_of((owner_key, 0))[:2]
         if self.begin is not None and name == self.begin:
             return self.begins_with
@@ -158,7 +164,7 @@ class _Names:
 def _bound(
     rows: "QuerySet[NamePlace]", at: tuple[bytes, bytes], *, before: bool, itself: bool
 ) -> "QuerySet[NamePlace]":
-    """Those before a name or behind it; with `itself`, that one too. The first bound is for the index."""
+    """Select the rows before a name or after it; with `itself`, that one too. The first bound is for the index."""
     place, owner_key = at
     rows = rows.filter(**{f"place__{'lte' if before else 'gte'}": place})
     other_way = f"owner_key__{'gt' if before else 'lt'}{'' if itself else 'e'}"

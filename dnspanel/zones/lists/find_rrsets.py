@@ -1,7 +1,7 @@
-"""RRsets of a zone that hold a text, looked for in a bounded number of them at a time.
+"""RRsets of a zone with a text, searched in a bounded number of them at a time.
 
 No index finds a part of a name or an rdata: one of trigrams makes every write three times as slow. So RRsets are
-compared in their order, and who looks for more is told where to go on: each answer costs the same in a large zone.
+compared in their order, and the answer says where to continue: each answer costs the same in a large zone.
 """
 
 from typing import Any
@@ -17,12 +17,12 @@ MOST_COMPARED = 30_000  # RRsets; 40 ms
 StoredKey = tuple[bytes, int]  # owner_key and type: the order of the primary key
 BEFORE_ALL: StoredKey = (b"", 0)
 
-# What people look for first stands first at its name; the other types keep their order behind.
+# The most wanted types come first at their name; the other types keep their order after these.
 _FIRST = {rdtypes.SOA: 0, rdtypes.NS: 1}
 
 
 def last_compared(zone: Zone, start: StoredKey) -> StoredKey | None:
-    """The last of the next MOST_COMPARED RRsets behind `start`; None if the zone has no more than that."""
+    """Return the last of the next MOST_COMPARED RRsets after `start`, or None if the zone has no further ones."""
     if zone.rrset_count <= MOST_COMPARED:
         return None
     keys = between(StoredRRset.objects.filter(zone=zone), start).order_by("owner_key", "type")
@@ -31,7 +31,7 @@ def last_compared(zone: Zone, start: StoredKey) -> StoredKey | None:
 
 
 def between(rows: "QuerySet[Any]", start: StoredKey, last: StoredKey | None = None) -> "QuerySet[Any]":
-    """Those behind `start`, up to and with `last` if there is one."""
+    """Select the rows after `start`, up to and including `last` if given."""
     owner_key, type_ = start
     rows = rows.filter(owner_key__gte=owner_key).exclude(owner_key=owner_key, type__lte=type_)
     if last is None:
@@ -41,22 +41,22 @@ def between(rows: "QuerySet[Any]", start: StoredKey, last: StoredKey | None = No
 
 
 def display_rank(type: int) -> int:
-    """Where an RRset of this type stands among those of its name in an editor: SOA, NS, then the others by number."""
+    """Return the rank of this type at its name in an editor: SOA, NS, then the others by number."""
     return _FIRST.get(type, type + len(_FIRST))
 
 
 def display_key(key: StoredKey) -> StoredKey:
-    """What sorts as an editor does."""
+    """Return the sort key of an editor."""
     return key[0], display_rank(key[1])
 
 
 def in_display_order(
     rows: "QuerySet[Any]", start: StoredKey | None, last: StoredKey | None, limit: int, *, are_few: bool = False
 ) -> "QuerySet[Any]":
-    """The first of those behind `start` (None: of all) up to the name of `last`, in the order of an editor.
+    """Return the first rows after `start` (None: of all) up to the name of `last`, in the order of an editor.
 
-    Read along the primary key: only the few RRsets of one name are sorted. Where few names are asked for, what is found
-    at them is sorted: PostgreSQL would look for it along the primary key of the zone.
+    They are read along the primary key: only the few RRsets of one name are sorted. If few names are asked for, their
+    rows are sorted: PostgreSQL would look for them along the primary key of the zone.
     """
     whens = [When(type=type, then=Value(rank)) for type, rank in _FIRST.items()]
     rank = Case(*whens, default=F("type") + len(_FIRST), output_field=IntegerField())

@@ -37,7 +37,7 @@ Row = TypeVar("Row")
 
 @dataclass(frozen=True, slots=True)
 class Page(Generic[Row]):
-    """Some rows of a list, and the cursor of the rows after them (empty: there are no more)."""
+    """Rows of a list, and the cursor of the next rows (empty: none)."""
 
     rows: tuple[Row, ...]
     next_after: str
@@ -94,9 +94,9 @@ class DraftCounts:
 def zone_page(
     *, user: Person, search: str = "", order: ZoneOrder = BY_NAME, after: str = "", limit: int = 100, part: int = 1
 ) -> ZonePage:
-    """Zones in this order, those that a search finds (see `search.terms`); `part` is that of `zones_fitting`.
+    """Return zones in this order that match a search (see `search.terms`). `part` is that of `zones_fitting`.
 
-    A search that looks into zones is answered by name, whatever the order: see `order_for`.
+    A search inside zones is answered by name, whatever the order: see `order_for`.
     """
     zones, searched = zones_visible_to(user), parse(search)
     order = order_for(searched, order)
@@ -120,18 +120,20 @@ def zone_page(
 
 
 def order_for(searched: Search, order: ZoneOrder) -> ZoneOrder:
-    """The order in which the zones that fit a search can be listed: nobody knows beforehand how many have to be looked
-    into, so that these come by name, as far as they were looked at."""
+    """Return the possible order of a search's zones. A search inside zones comes by name.
+
+    The number of zones that such a search must examine is unknown beforehand.
+    """
     return BY_NAME if zone_conditions.terms_inside(searched) else order
 
 
 def found_zones(zones: QuerySet[Zone], search: str) -> QuerySet[Zone]:
-    """Those of `zones` that a search finds; with a fault in it, none."""
+    """Select those of `zones` that match a search. A search with a fault matches none."""
     return zone_conditions.fitting(zones, parse(search), now=timezone.now())
 
 
 def trash_page(*, user: Person, search: str = "", after: str = "", limit: int = 100) -> Page[ZoneRow]:
-    """Deleted zones, the newest first; `search` is that of `zone_page`."""
+    """Return deleted zones, the newest first. `search` is that of `zone_page`."""
     zones = _listed(found_zones(trash_visible_to(user), search)).order_by("-deleted_at", "-pk")
     at, _, pk = after.partition("~")
     if pk.isdecimal():
@@ -146,12 +148,12 @@ def trash_page(*, user: Person, search: str = "", after: str = "", limit: int = 
 
 
 def trash_place(deleted_at: datetime, zone_id: int) -> str:
-    """The cursor of the page of the trash that begins with this zone."""
+    """Return the cursor of the trash page that begins with this zone."""
     return _trash_cursor(deleted_at, zone_id + 1)
 
 
 def others_drafting(*, zone: Zone, author: User) -> tuple[tuple[str, int], ...]:
-    """(username, operations) of everybody else whose draft changes this zone."""
+    """Return (username, operations) of all other people whose draft changes this zone."""
     drafted = Operation.objects.filter(zone=zone, draft__author__isnull=False)  # not in one that is put aside
     others = drafted.exclude(draft__author=author).values("draft__author__username")
     counted = others.annotate(n=Count("pk")).order_by("draft__author__username")
@@ -159,7 +161,7 @@ def others_drafting(*, zone: Zone, author: User) -> tuple[tuple[str, int], ...]:
 
 
 def draft_summary(*, author: User) -> tuple[DraftCounts, ...]:
-    """What the author's draft holds, per zone by name."""
+    """Count the changes in the author's draft, by zone name."""
     counted = (
         Operation.objects.filter(draft__author=author, zone__deleted_at=None)
         .values("zone_id", "zone__name", "draft__name")
@@ -179,9 +181,9 @@ def draft_summary(*, author: User) -> tuple[DraftCounts, ...]:
 def history_page(
     *, zone: Zone, before: int | None = None, limit: int = 50, filters: HistoryFilters = EVERY_REVISION
 ) -> HistoryPage:
-    """Revisions, the newest first; `before` is the number below which the page starts (the cursor as an int).
+    """Return revisions, the newest first. `before` is the number below which the page starts (the cursor as an int).
 
-    Where something is left out, a bounded number of them is looked through, and the page says how far.
+    With filters, a bounded number of revisions is examined, and the page says how far.
     """
     top = zone.revision + 1 if before is None else min(before, zone.revision + 1)
     down_to = 1 if filters == EVERY_REVISION else max(1, top - MOST_REVISIONS_LOOKED_THROUGH)
@@ -194,7 +196,7 @@ def history_page(
 
 
 def _storable(text: str) -> str:
-    """Typed text without the one character that PostgreSQL has no place for."""
+    """Replace the one character that PostgreSQL cannot store."""
     return text.replace("\0", " ")
 
 
@@ -203,7 +205,7 @@ def _trash_cursor(deleted_at: datetime, zone_id: int) -> str:
 
 
 def _listed(zones: QuerySet[Zone]) -> QuerySet[Zone]:
-    """With all that a row of a list has, in one query."""
+    """Select zones with all columns of a list row, in one query."""
     return zones.select_related("changed_by", "team").annotate(is_signed=F("signing__is_signed"))
 
 

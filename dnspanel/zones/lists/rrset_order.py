@@ -73,11 +73,11 @@ _VALUES_OF_TEXTS = {RRsetColumn.TYPE: "types", RRsetColumn.TTL: "ttls"}
 
 
 class TooManyToSort(Exception):
-    """More RRsets than can be sorted by this column while somebody waits."""
+    """There are too many RRsets to sort by this column while a person waits."""
 
 
 def rrset_order_of(text: str) -> RRsetOrder:
-    """The order that a URL names: `ttl`, or `-ttl` for the longest first; an editor's own for anything else."""
+    """Parse an order of a URL: `ttl`, or `-ttl` for the longest first. Anything else is an editor's own order."""
     return RRsetOrder.of_url(text, RRsetColumn, AS_EDITED)
 
 
@@ -98,11 +98,11 @@ def first_stored(
     *,
     is_all: bool = False,
 ) -> list[SortedKey]:
-    """The first of published RRsets behind `start` (None: of all).
+    """Return the first published RRsets after `start` (None: of all).
 
-    Of a `large_zone`, what changed last is looked for among its newest changes first, and types, TTLs and comments
-    where the texts of searches say that they are; the first two only where the rows are all of the zone's (`is_all`),
-    but for what a draft has. Not all RRsets are compared.
+    In a `large_zone`, last changes are looked up in its newest changes first, and types, TTLs and comments in the
+    search texts. The first two are possible only if the rows are all of the zone's (`is_all`), except those of a draft.
+    Not all RRsets are compared.
     """
     rows = rows.annotate(sort_key=_STORED[order.column])
     if large_zone is None:
@@ -124,19 +124,19 @@ def first_stored(
 
 
 def first_drafted(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """The first operations of a draft behind `start`, each sorted by what an editor shows of it."""
+    """Return the first operations of a draft after `start`, sorted by the value that an editor shows."""
     return _first(rows.annotate(sort_key=_DRAFTED[order.column]), order, start, limit)
 
 
 def merged(first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKey]:
-    """Both, in the order. What has no comment comes last, also in the descending order."""
+    """Merge both in the order. RRsets without a comment come last, also in descending order."""
     return _by_column(sorted((*first, *second), key=lambda place: place.key), order)
 
 
 def naturally_merged(
     first: Iterable[SortedKey], second: Iterable[SortedKey], order: RRsetOrder, start: SortedKey | None
 ) -> list[SortedKey]:
-    """The same behind `start`; what is the same in the column comes as people sort names."""
+    """Merge both after `start`. RRsets with the same value come in the natural order of names."""
     places = {*first, *second} if start is None else {*first, *second, start}
     found = _by_column(sorted(places, key=lambda place: place_of(place.key)), order)
     return found if start is None else found[found.index(start) + 1 :]
@@ -150,13 +150,13 @@ def _by_column(by_name: Iterable[SortedKey], order: RRsetOrder) -> list[SortedKe
 
 
 def sorted_cursor(place: SortedKey) -> str:
-    """The cursor of the page behind this place."""
+    """Return the cursor of the page after this place."""
     by, (owner_key, type_) = place.by, place.key
     return f"{str(by).encode().hex()}.{owner_key.hex()}-{type_}"
 
 
 def sorted_place(after: str, order: RRsetOrder) -> SortedKey | None:
-    """The place in a cursor; None, the beginning, for anything else than a cursor of this order."""
+    """Parse the place of a cursor, or return None, the beginning, for anything else."""
     by, point, key = after[:_LONGEST_CURSOR].partition(".")
     owner_key, dash, type_ = key.partition("-")
     if not (point and dash):
@@ -180,7 +180,7 @@ def _first(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, li
 def _commented_first(
     rows: "QuerySet[Any]", commented: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int
 ) -> list[SortedKey]:
-    """Those that have a comment, all of which are among `commented`, in the order; then the others."""
+    """Return RRsets with a comment, all of which are in `commented`, in the order; then the others."""
     without = start is not None and not start.by
     found = [] if without else _of_many_values(commented.filter(sort_key__gt=""), order, start, limit)
     if len(found) == limit:
@@ -195,9 +195,9 @@ def _in_blocks(
     start: SortedKey | None,
     limit: int,
 ) -> list[SortedKey] | None:
-    """In the order, value by value, each looked for in the blocks that have it; None if that is too much work.
+    """Return rows value by value, each from the blocks that have it; None if that is too much work.
 
-    There is an RRset of the value in each of its blocks, unless a draft has it.
+    Each block of a value has an RRset with it, unless a draft has it.
     """
     found: list[SortedKey] = []
     values = sorted(blocks, reverse=order.descending)
@@ -221,7 +221,7 @@ def _in_blocks(
 
 
 def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[texts.Block]]) -> Iterator[list[int]]:
-    """The values in their order: together those that few blocks have, by itself one that more have."""
+    """Yield the values in their order: in groups if few blocks have them, else one by one."""
     group: list[int] = []
     size = 0
     for value in values:
@@ -237,7 +237,7 @@ def _groups(values: Iterable[int], blocks: Mapping[int, Sequence[texts.Block]]) 
 def _of_value_in_blocks(
     rows: "QuerySet[Any]", value: int, blocks: Sequence[texts.Block], behind: StoredKey | None, limit: int
 ) -> list[SortedKey]:
-    """Those of one value in these blocks: in the first few, enough where most RRsets have it, then in more."""
+    """Return the rows of one value in these blocks: first from a few blocks, then from more."""
     found: list[SortedKey] = []
     at, count = 0, _FIRST_BLOCKS
     while at < len(blocks) and len(found) < limit:
@@ -248,7 +248,7 @@ def _of_value_in_blocks(
 
 
 def _by_change(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """In the order: most RRsets are as their zone came, and those are read along the primary key; others are few."""
+    """Return the rows by change. Most RRsets never changed and are read along the primary key; the others are few."""
     changed = rows.filter(sort_key__gt=_AS_IT_CAME)
     is_among_others = start is not None and start.by <= _AS_IT_CAME
     at = start.key if start is not None and is_among_others else None
@@ -264,8 +264,11 @@ def _by_change(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None
 def _changed_last(
     rows: "QuerySet[Any]", large_zone: Zone, order: RRsetOrder, start: SortedKey | None, limit: int
 ) -> tuple[list[SortedKey], bool]:
-    """In the order, those of the newest revisions that have some thousand changes together; and whether these are all
-    that any revision changed. What a revision changed, and none after it, is among its changes."""
+    """Return the rows of the newest revisions, some thousand changes together, and whether no other revision
+    changed any.
+
+    The last change of an RRset by a revision is among that revision's changes.
+    """
     newest = _IN_DRAFT if start is None else start.by
     with connection.cursor() as cursor:
         cursor.execute(_NEWEST_CHANGES, [large_zone.pk, newest, _CHANGES_LOOKED_AT + 1])
@@ -282,7 +285,7 @@ def _changed_last(
 
 
 def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """In the order, all that is behind `start` compared at once."""
+    """Return the rows after `start` in the order, compared all at once."""
     if start is not None:
         owner_key, type_ = start.key
         rows = order.behind(rows, start.by, Q(owner_key__gt=owner_key) | Q(owner_key=owner_key, type__gt=type_))
@@ -290,11 +293,11 @@ def _of_many_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey |
 
 
 def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | None, limit: int) -> list[SortedKey]:
-    """In the order, where many RRsets have the same value: no names are compared.
+    """Return the rows in the order if many RRsets have the same value: no names are compared.
 
-    1. What has the same value as `start` follows it along the primary key.
-    2. The first values behind it are picked out, in no order of names. All but the last of them are complete.
-    3. Of the last value, the first RRsets are read along the primary key.
+    1. Rows with the same value as `start` follow it along the primary key.
+    2. The first values after it are selected, without an order of names. All but the last of them are complete.
+    3. The first RRsets of the last value are read along the primary key.
     """
     found: list[SortedKey] = []
     if start is not None:
@@ -312,7 +315,7 @@ def _of_few_values(rows: "QuerySet[Any]", order: RRsetOrder, start: SortedKey | 
 
 
 def _of_one_value(rows: "QuerySet[Any]", by: Any, behind: StoredKey | None, limit: int) -> list[SortedKey]:
-    """Those of one value, along the primary key."""
+    """Return the rows of one value, along the primary key."""
     rows = rows.filter(sort_key=by)
     if behind is not None:
         rows = between(rows, behind)
@@ -333,7 +336,7 @@ def _text(text: bytes) -> str:
 
 
 def _displayed(template: str) -> Func:
-    """A part of what a draft wants, or, where it deletes, of what was there."""
+    """Return a part of the drafted RRset, or, for a deletion, of the one before."""
     operand = template.replace("%", "COALESCE(%(expressions)s)")
     return Func(F("wanted"), F("base"), template=operand, output_field=TextField())
 

@@ -108,13 +108,13 @@ def rrset_page(
     limit: int = 100,
     descending: bool = False,
 ) -> RRsetPage:
-    """The zone's RRsets by name as people sort names, at each SOA and NS first, merged with the author's draft.
+    """Return the zone's RRsets in natural order of names, SOA and NS first at each, merged with the author's draft.
 
-    In at most 17 queries, six in a small zone.
+    At most 17 queries, six in a small zone.
 
-    An RRset is shown when the filter finds it as published or as drafted. In a large zone what many names may have is
-    looked for at a bounded number of them: the page says how far, and there may be more behind it though it has few
-    rows. In canonical order comes a large zone whose names have no places yet. Raises TooManyToSort for it where it is
+    An RRset is shown if the filter finds it as published or as drafted. In a large zone, values that many names may
+    have are searched at a bounded number of them: the page says how far, and more may follow even if it has few rows. A
+    large zone whose names have no places yet comes in canonical order. Raise TooManyToSort for such a zone with
     `descending`.
     """
     if not finds_in(zone, filters.search):
@@ -148,7 +148,9 @@ def rrset_page(
 def _published(
     zone: Zone, author: User, filters: RRsetFilter, start: StoredKey | None, limit: int, *, descending: bool
 ) -> Found | None:
-    """The first RRsets that the filter finds as published, by name; None if the zone is too large to sort them now."""
+    """Return the first published RRsets that the filter finds, by name; None if the zone is too large to sort
+    them now.
+    """
     rows = _filtered_rrsets(zone, author, filters)
     if zone.rrset_count <= display_order.LARGE:
         return Found(in_order(keys_of(rows), start, descending=descending)[:limit])
@@ -157,7 +159,7 @@ def _published(
     places = Places.of(zone)
     if places is not None:
         return places.first(rows, start, limit, are_all=filters.fits_all, descending=descending)
-    # Who is somewhere in this order goes on in it, whatever it costs.
+    # A page in the middle of this order continues in it, whatever the cost.
     is_between = start is not None and start[1] != _BEFORE_ALL_TYPES
     if zone.rrset_count <= find_rrsets.MOST_COMPARED or is_between:
         return Found(in_order(keys_of(rows), start, descending=descending)[:limit])
@@ -165,7 +167,7 @@ def _published(
 
 
 def _few_of_large_zone(zone: Zone, filters: RRsetFilter, rows: QuerySet[Any]) -> set[StoredKey] | None:
-    """All RRsets of a large zone that the filter finds, if they are known to be among few."""
+    """Return all RRsets of a large zone that the filter finds, if they are known to be among few."""
     if filters.fits_all:
         return None
     terms = filters.search.terms
@@ -181,7 +183,7 @@ def _few_of_large_zone(zone: Zone, filters: RRsetFilter, rows: QuerySet[Any]) ->
 
 
 def _canonical_page(zone: Zone, author: User, filters: RRsetFilter, start: StoredKey | None, limit: int) -> RRsetPage:
-    """A page of `rrset_page` by canonical order of names, along the primary key."""
+    """Return a page of `rrset_page` in canonical order of names, along the primary key."""
     search = filters.search
     last, where = None, None
     if search and zone.rrset_count > find_rrsets.MOST_COMPARED:
@@ -210,7 +212,7 @@ def _canonical_page(zone: Zone, author: User, filters: RRsetFilter, start: Store
 
 
 def _rows_at(zone: Zone, mine: QuerySet[Operation], page: list[StoredKey]) -> tuple[RRsetRow, ...]:
-    """The rows of these RRsets, in this order, without those that are nowhere by now; in two queries."""
+    """Return the rows of these RRsets, in this order, without deleted ones; in two queries."""
     stored = _at(StoredRRset.objects.filter(zone=zone), page)
     operations = _at(mine, page)
     rows = (_rrset_row(stored.get(key), operations.get(key)) for key in page if key in stored or key in operations)
@@ -220,9 +222,9 @@ def _rows_at(zone: Zone, mine: QuerySet[Operation], page: list[StoredKey]) -> tu
 def sorted_rrset_page(
     *, zone: Zone, author: User, order: RRsetOrder, filters: RRsetFilter = EVERYTHING, after: str = "", limit: int = 100
 ) -> RRsetPage:
-    """What `rrset_page` shows, in another order; each RRset as the author's draft leaves it. In at most 15 queries.
+    """Return the RRsets of `rrset_page` in another order, each as the author's draft leaves it. At most 15 queries.
 
-    Raises TooManyToSort where the zone has too many RRsets for this column and no filter finds few among them.
+    Raise TooManyToSort if the zone has too many RRsets for this column and the filter does not find a few of them.
     """
     if order.column is RRsetColumn.NAME:
         return rrset_page(
@@ -260,17 +262,20 @@ def sorted_rrset_page(
 
 
 def place_before(zone: Zone, name: str) -> str:
-    """The cursor of the page of an editor that begins with this name, or with what follows where it would be."""
+    """Return the cursor of the editor page that begins at this name, or where it would be."""
     return _cursor_of((relative_key(name, zone.name), _BEFORE_ALL_TYPES))
 
 
 def place_behind(zone: Zone, key: Key, *, is_canonical: bool = False) -> str:
-    """The cursor of the page of an editor that begins with what follows this RRset; `is_canonical` as of RRsetPage."""
+    """Return the cursor of the editor page that begins after this RRset. `is_canonical` is that of RRsetPage."""
     return f"{_CANONICAL if is_canonical else ''}{_cursor_of((relative_key(key[0], zone.name), key[1]))}"
 
 
 def finds_in(zone: Zone, search: Search) -> bool:
-    """Whether a search can find anything in this zone: it fits the terms about zones. A query if there are any."""
+    """Return True if a search can match in this zone: the zone matches the terms about zones.
+
+    A query if there are any.
+    """
     if search.faults:
         return False
     about_zones = Search(search.about_zones_alone)
@@ -279,7 +284,7 @@ def finds_in(zone: Zone, search: Search) -> bool:
 
 
 def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
-    """One RRset, published and in the author's draft; both sides None where there is none."""
+    """Return one RRset, published and in the author's draft. Both sides are None if it does not exist."""
     key = {"owner_key": relative_key(name, zone.name), "type": type}
     stored = StoredRRset.objects.filter(zone=zone, **key).first()
     operation = Operation.objects.filter(draft__author=author, zone=zone, **key).first()
@@ -289,7 +294,7 @@ def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
 
 
 def rrset_rows(*, zone: Zone, author: User, keys: Iterable[Key]) -> list[RRsetRow]:
-    """These RRsets as `rrset_page` has them, in its order, without those that are nowhere; in two queries."""
+    """Return these RRsets as `rrset_page` does, in its order, without missing ones; in two queries."""
     stored_keys = [(relative_key(name, zone.name), type_) for name, type_ in keys if names.is_within(name, zone.name)]
     stored = _at(StoredRRset.objects.filter(zone=zone), stored_keys)
     operations = _at(Operation.objects.filter(draft__author=author, zone=zone), stored_keys)
@@ -298,7 +303,7 @@ def rrset_rows(*, zone: Zone, author: User, keys: Iterable[Key]) -> list[RRsetRo
 
 
 def type_counts(*, zone: Zone, author: User | None = None) -> tuple[tuple[int, int], ...]:
-    """(type, RRsets of it) in the zone and added by the author's draft; empty for a zone too large to count."""
+    """Count the RRsets by type in the zone and added by the author's draft; empty for a zone too large to count."""
     if zone.rrset_count > COUNTED_RRSETS:
         return ()
     found = _by_type(StoredRRset.objects.filter(zone=zone))
@@ -342,7 +347,7 @@ def _cursor_of(key: StoredKey) -> str:
 
 
 def _cursor_key(after: str) -> StoredKey | None:
-    """The key in a cursor; None, the start, for anything else than a cursor of ours."""
+    """Parse the key of a cursor, or return None, the start, for anything else."""
     owner_key, _, type_ = after.partition("-")
     try:
         return bytes.fromhex(owner_key), int(type_)

@@ -1,6 +1,6 @@
-"""Saved views: a search with its order and columns, under a name, for a person or for a team of theirs. Verbs.
+"""Saved views: a search with its order and columns, under a name, for a person or one of their teams. Verbs.
 
-A view holds what somebody asks for, never what they found: whoever opens it sees what they may see.
+A view stores the search, never its results: each reader sees only what they may see.
 """
 
 from collections.abc import Iterator, Mapping
@@ -31,7 +31,7 @@ TERMS: Mapping[ViewPage, Mapping[str, int]] = {
 
 
 def visible_views(person: User) -> QuerySet[SavedView]:
-    """The person's own views and those of their teams, by name; none of a zone that they do not see."""
+    """Select the person's own views and those of their teams, by name, without views of zones that they do not see."""
     own_or_shared = Q(owner=person) | Q(team__memberships__user=person, owner__is_active=True)
     seen = Q(zone=None) | Q(zone__in=access.zones_visible_to(person))
     found = SavedView.objects.filter(own_or_shared).filter(seen).select_related("owner", "team", "zone")
@@ -39,7 +39,7 @@ def visible_views(person: User) -> QuerySet[SavedView]:
 
 
 def view_for(person: User, pk: int) -> SavedView:
-    """The view, for who sees it. Raises ViewUnknown."""
+    """Return the view if the person sees it. Raise ViewUnknown."""
     found = visible_views(person).filter(pk=pk).first()
     if found is None:
         raise ViewUnknown
@@ -47,7 +47,7 @@ def view_for(person: User, pk: int) -> SavedView:
 
 
 def teams_to_share_with(person: User) -> QuerySet[Team]:
-    """The teams for which the person may save views: their own."""
+    """Select the teams to save views for: the person's own."""
     return Team.objects.filter(memberships__user=person).order_by("name")
 
 
@@ -62,9 +62,9 @@ def save_view(
     team: Team | None = None,
     look: ListLook | None = None,
 ) -> SavedView:
-    """There is a view of this name; of parameters that the page does not have, and empty ones, nothing is kept.
+    """Save a view under this name, without empty parameters and parameters that the page does not have.
 
-    Raises ViewRefused for a view of nothing, for a name that cannot be, a team of others, and beyond MOST_VIEWS.
+    Raise ViewRefused for an empty view, for an invalid name, another person's team, and beyond MOST_VIEWS.
     """
     kept = {key: terms[key].strip() for key, most in TERMS[page].items() if 0 < len(terms.get(key, "").strip()) <= most}
     if not kept:
@@ -93,7 +93,7 @@ def save_view(
 
 
 def change_view(*, person: User, view: SavedView, name: str, team: Team | None, now: datetime) -> None:
-    """The owner's view has this name, and is for this team, or for nobody else. Raises ViewRefused, ViewUnknown."""
+    """Change the name and team of the owner's view. Raise ViewRefused, ViewUnknown."""
     with _one_of_a_name(), transaction.atomic(durable=True):
         found = _locked(person, view)
         before = found.name
@@ -103,7 +103,7 @@ def change_view(*, person: User, view: SavedView, name: str, team: Team | None, 
 
 
 def delete_view(*, person: User, view: SavedView, now: datetime) -> None:
-    """The owner's view is gone, for their team too. Raises ViewUnknown."""
+    """Delete the owner's view, for their team too. Raise ViewUnknown."""
     with transaction.atomic(durable=True):
         found = _locked(person, view)
         _record("view.delete", found, now)
@@ -111,7 +111,7 @@ def delete_view(*, person: User, view: SavedView, now: datetime) -> None:
 
 
 def look_of_view(view: SavedView, own: ListLook) -> ListLook:
-    """How the list looks in the view; as the reader's own where the view says nothing."""
+    """Return the list's look in the view, or the reader's own if the view has none."""
     if view.look is None:
         return own
     return ListLook(own.of, frozenset(view.look["hidden"]), view.look["dense"])
@@ -119,7 +119,7 @@ def look_of_view(view: SavedView, own: ListLook) -> ListLook:
 
 @contextmanager
 def _one_of_a_name() -> Iterator[None]:
-    """Within, a second view of one name is refused."""
+    """Refuse a second view of one name within the block."""
     try:
         yield
     except IntegrityError as exc:

@@ -1,4 +1,4 @@
-"""RRsets of a zone that somebody selected, one by one or by a filter, and what an act makes of them."""
+"""RRsets of a zone selected one by one or by a filter, and the result of an act on them."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
@@ -28,7 +28,7 @@ class Selection:
     filters: RRsetFilter | None = None
 
     def rows(self, *, zone: Zone, author: User) -> Iterator[RRsetRow]:
-        """The rows, as `rrset_page` sorts them, without those that the author's draft deletes. Raises TooMany."""
+        """Yield the rows in the order of `rrset_page`, without those that the author's draft deletes. Raise TooMany."""
         if len(self.keys) > MOST_SELECTED:
             raise TooMany
         count = 0
@@ -66,7 +66,10 @@ class Outcome:
 
 
 def outcome_of(*, act: Act, selection: Selection, zone: Zone, author: User) -> Outcome:
-    """What the act makes of each RRset; those that the author may not change so are refused. Raises TooMany."""
+    """Return the act's result for each RRset.
+
+    RRsets that the author may not change like this are refused. Raise TooMany.
+    """
     outcome = Outcome()
     for row in selection.rows(zone=zone, author=author):
         now = row.change.after

@@ -36,22 +36,22 @@ class MarkedZones:
 
 
 def pin(*, zone: Zone, person: User) -> None:
-    """The zone is the first of those that the person pinned; beyond MOST_PINNED the oldest is let go."""
+    """Pin the zone as the person's first one. Beyond MOST_PINNED the oldest is unpinned."""
     _execute(_PIN, zone, person, MOST_PINNED)
 
 
 def unpin(*, zone: Zone, person: User) -> None:
-    """The zone is not pinned."""
+    """Unpin the zone."""
     _execute(_UNPIN, zone, person, MOST_PINNED)
 
 
 def note_visit(*, zone: Zone, person: User) -> None:
-    """The zone is the one that the person opened last. Nothing is written if it was so before."""
+    """Note the zone as the last one that the person opened. Write nothing if it was so before."""
     _execute(_NOTE, zone, person, MOST_RECENT)
 
 
 def marked_zones(person: User) -> MarkedZones:
-    """Those of the person's zones that they may still see; in two queries."""
+    """Return the person's marked zones that they may still see; in two queries."""
     marks = ZoneMarks.objects.filter(user=person).first()
     if marks is None:
         return MarkedZones((), ())
@@ -62,7 +62,7 @@ def marked_zones(person: User) -> MarkedZones:
 
 
 def is_pinned(zone: Zone, person: Person) -> bool:
-    """Whether the person pinned the zone."""
+    """Return True if the person pinned the zone."""
     return isinstance(person, User) and ZoneMarks.objects.filter(user=person, pinned__contains=[zone.pk]).exists()
 
 

@@ -71,7 +71,7 @@ class HistoryRow:
 
 @dataclass(frozen=True, slots=True)
 class HistoryFilters:
-    """Which revisions: by whom, over which channel, from and to when, and those that changed this owner name."""
+    """A filter of revisions by person, channel, time, and changed owner name."""
 
     author: str = ""
     channel: str = ""
@@ -84,7 +84,7 @@ EVERY_REVISION = HistoryFilters()
 
 
 def diff(change: Change) -> RRsetDiff:
-    """How an RRset changes; it is there before, afterwards or both."""
+    """Return the difference of an RRset, which exists before, afterwards or both."""
     before, after = change.before, change.after
     assert before is not None or after is not None
     mark: Mark = "added" if before is None else "deleted" if after is None else "changed"
@@ -98,7 +98,7 @@ def diff(change: Change) -> RRsetDiff:
 
 
 def _record_diffs(before: RRset | None, after: RRset | None) -> Iterator[RecordDiff]:
-    """What is gone or stays, then what is new; a record that was only switched off or on is both."""
+    """Yield deleted and unchanged records, then new ones. A record that was only disabled or enabled is both."""
     was, will = _records(before), _records(after)
     for text, disabled in was:
         yield RecordDiff(" " if (text, disabled) in will else "-", text, disabled)
@@ -114,7 +114,7 @@ def _records(rrset: RRset | None) -> dict[tuple[str, bool], None]:
 def revisions_below(
     zone: Zone, before: int | None, limit: int, filters: HistoryFilters = EVERY_REVISION, down_to: int = 1
 ) -> list[HistoryRow]:
-    """The newest revisions that the filters let through, with numbers from `down_to` and below `before` (None: all)."""
+    """Return the newest revisions that pass the filters, with numbers from `down_to` and below `before` (None: all)."""
     people = ("publication__author", "publication__token")
     revisions = Revision.objects.filter(zone=zone, number__gte=down_to).select_related(*people).order_by("-number")
     if before is not None:
@@ -139,13 +139,13 @@ def _passing(zone: Zone, filters: HistoryFilters) -> Q:
 
 
 def revision_changes(*, revision: Revision) -> tuple[Change, ...]:
-    """What the revision changed, in canonical order; the serial, which always moves, is left out."""
+    """Return the revision's changes in canonical order, without the serial, which always moves."""
     changes = map(change_of, revision.changes.order_by("owner_key", "type"))
     return tuple(change for change in changes if not soa.same(change.before, change.after))
 
 
 def rrset_history(*, zone: Zone, name: str, type: int, limit: int = 50) -> tuple[tuple[HistoryRow, RRsetDiff], ...]:
-    """How one RRset came to be what it is, the newest change first."""
+    """Return the history of one RRset, the newest change first."""
     rows = StoredChange.objects.filter(revision__zone=zone, owner_key=relative_key(name, zone.name), type=type)
     people = ("revision__publication__author", "revision__publication__token")
     newest = rows.select_related(*people).order_by("-revision__number")[:limit]
@@ -153,16 +153,16 @@ def rrset_history(*, zone: Zone, name: str, type: int, limit: int = 50) -> tuple
 
 
 def revisions_numbered(*, zone: Zone, numbers: Collection[int]) -> dict[int, HistoryRow]:
-    """These revisions of the zone that there are, by number; in one query."""
+    """Return these revisions of the zone by number, if they exist; in one query."""
     people = ("publication__author", "publication__token")
     found = Revision.objects.filter(zone=zone, number__in=set(numbers)).select_related(*people)
     return {revision.number: history_row(revision) for revision in found}
 
 
 def rrsets_at(*, zone: Zone, number: int) -> Iterator[RRset]:
-    """Every RRset of the zone as it was at this revision, in canonical order.
+    """Yield every RRset of the zone at this revision, in canonical order.
 
-    Today's RRsets, with the oldest `before` of whatever changed since in their place.
+    They are the current RRsets. An RRset that changed since is replaced by its oldest `before`.
     """
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     oldest = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
@@ -186,14 +186,17 @@ JOIN accounts_token token ON token.id = publication.token_id
 
 
 def tokens_of_publications(sequences: Collection[int]) -> dict[int, dict[str, Any]]:
-    """Return by which tokens these were published, by sequence and as `token_form`; only of those that have one."""
+    """Return the tokens that published these, by sequence and as `token_form`.
+
+    Publications without a token are left out.
+    """
     with prepared_cursor() as cursor:
         cursor.execute(_TOKENS, [list(set(sequences))])
         return {sequence: token_form_of(*token) for sequence, *token in cursor.fetchall()}
 
 
 def history_row(revision: Revision) -> HistoryRow:
-    """The revision as a list shows it; its publication, author and token must be loaded."""
+    """Return the revision as a list row. Its publication, author and token must be loaded."""
     publication = revision.publication
     return HistoryRow(
         revision_id=revision.pk,

@@ -1,9 +1,8 @@
-"""The hold: while there is one nothing is published, because nodes may hold what this database does not know. Verbs.
+"""The hold: nothing is published, because nodes may hold data that this database does not know. Verbs.
 
-After a restored backup, or a failover that lost the last second, a sequence
-would be handed out a second time with other content. A hold stops that at
-the one statement that hands out sequences (`sequence_log.append_publication`), at no
-cost while there is none. Only a person's decision ends it (`zones.publishing.epoch`).
+After a restored backup, or a failover that lost the last second, a sequence would be given to a second publication with
+other content. A hold stops that at the one statement that allocates sequences (`sequence_log.append_publication`), at
+no cost otherwise. Only a person's decision ends it (`zones.publishing.epoch`).
 """
 
 import logging
@@ -25,9 +24,9 @@ class Hold:
 
 
 def hold(*, reason: str, now: datetime) -> bool:
-    """Nothing is published from here on. True if that is news: a hold keeps its first reason.
+    """Stop all publishing from here on. Return True if it was not held before: a hold keeps its first reason.
 
-    Waits for the publication that is at its commit, and every later one is refused.
+    Wait for the publication that is at its commit. Every later one is refused.
     """
     placed = LogHead.objects.filter(held_reason="").update(held_reason=reason, held_since=now)
     if placed:
@@ -36,20 +35,20 @@ def hold(*, reason: str, now: datetime) -> bool:
 
 
 def release() -> None:
-    """Publishing goes on. Belongs into the transaction of the decision that makes it right."""
+    """End the hold. Call it in the transaction of the decision that allows it."""
     LogHead.objects.exclude(held_reason="").update(held_reason="", held_since=None)
 
 
 def current_hold() -> Hold | None:
-    """The hold, or None in normal work."""
+    """Return the hold, or None in normal work."""
     head = LogHead.objects.exclude(held_reason="").only("held_reason", "held_since").first()
     return Hold(head.held_reason, head.held_since) if head is not None and head.held_since is not None else None
 
 
 def is_of_this_history(epoch: UUID) -> bool:
-    """Whether this database knows the epoch, as its present one or one before it.
+    """Return True if this database knows the epoch, as its current or a former one.
 
-    An epoch that it does not know was begun after the backup that it was restored from.
+    An unknown epoch was begun after the backup that the database was restored from.
     """
     return (
         LogHead.objects.filter(epoch=epoch).exists()

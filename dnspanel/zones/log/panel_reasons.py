@@ -1,7 +1,6 @@
-"""Reasons that the panel itself gives for publications: English in the record, told to people in their language. Pure.
+"""Reasons that the panel itself gives for publications: English in the record, translated for readers. Pure.
 
-A publication's reason is part of the audit chain, so it stays as it was written, whoever reads it. Pages find the
-message in it again.
+A publication's reason is part of the audit chain, so its text never changes. Pages find the message in it again.
 """
 
 from collections.abc import Sequence
@@ -35,7 +34,7 @@ TEMPLATE = gettext_noop("template {name} version {version}, run {number}")
 TRANSFERRED = gettext_noop("transferred from {address}")
 UNDO_OF_IMPORT = gettext_noop("undo of import {number}: {title}")
 
-# One that another one begins like stands behind it.
+# A message comes after the one that it begins with.
 _MESSAGES = (
     *(ADDRESSES, CATALOG, CATALOG_MEMBERS, DUE_DENIAL, EXPIRED_RECORDS, EXPIRED_ZONE, FIRST_DS, FOLLOWED_NO_MORE),
     *(
@@ -59,7 +58,7 @@ _PIECES = [(message, [(text, name) for text, name, _, _ in Formatter().parse(mes
 
 
 def told_reason(reason: str) -> str:
-    """The reason in the language of the moment where the panel wrote it; what a person wrote comes back as it is."""
+    """Return the panel's reason in the current language, and a person's reason unchanged."""
     for message, pieces in _PIECES:
         values = _values_in(reason, pieces)
         if values is not None:
@@ -68,7 +67,7 @@ def told_reason(reason: str) -> str:
 
 
 def _values_in(reason: str, pieces: Sequence[tuple[str, str | None]]) -> dict[str, str] | None:
-    """The values with which a message of these pieces says this; None where it says something else."""
+    """Return the values of a message of these pieces in this text, or None if the text does not match."""
     values: dict[str, str] = {}
     rest, name = reason, None
     for text, next_name in pieces:

@@ -1,7 +1,7 @@
-"""Everybody's publications, newest first, of the zones that a person may see.
+"""All people's publications, newest first, of the zones that a person may see.
 
-The log is read backwards by its key. Where something is left out (zones that one may not see, other authors), a page
-looks through a bounded number of publications, and says how far it looked.
+The log is read backwards by its key. If zones or authors are filtered out, a page examines a bounded number of
+publications, and says how far it looked.
 """
 
 from collections.abc import Mapping, Sequence
@@ -26,7 +26,7 @@ MOST_NAMED = 3
 
 @dataclass(frozen=True, slots=True)
 class PublicationFilters:
-    """Which publications: by whom, over which channel, of which zone (its whole name), from and to when."""
+    """A filter of publications by person, channel, zone (its whole name), and time."""
 
     author: str = ""
     channel: str = ""
@@ -57,15 +57,15 @@ class PublicationRow:
 
     @property
     def more(self) -> int:
-        """How many zones it changed besides those that are named."""
+        """The number of changed zones that are not named."""
         return self.zones - len(self.named)
 
 
 @dataclass(frozen=True, slots=True)
 class PublicationPage:
-    """Some publications, and below which sequence the next page begins (None: there is none).
+    """Some publications, and the sequence below which the next page begins (or None).
 
-    `looked_until` is set if the page has fewer rows than it might, because it looked no further than that.
+    `looked_until` is set if the page has fewer rows than possible, because it looked no further.
     """
 
     rows: tuple[PublicationRow, ...]
@@ -76,9 +76,9 @@ class PublicationPage:
 def publication_page(
     *, person: Person, filters: PublicationFilters = EVERYBODY, before: int | None = None, limit: int = 50
 ) -> PublicationPage:
-    """Publications with sequences below `before` (None: all).
+    """Return publications with sequences below `before` (None: all).
 
-    In at most six queries, besides one for each halving of the log where a time is asked for.
+    At most six queries, and with a time one more for each halving of the log.
     """
     seen = _Seen(person)
     found = _filtered(filters, seen)
@@ -120,7 +120,7 @@ class _Found:
 
 
 def _filtered(filters: PublicationFilters, seen: _Seen) -> _Found | None:
-    """None: there are none, because there is no such zone."""
+    """Return the filtered publications, or None if the filter's zone does not exist."""
     found, is_dense = Publication.objects.all(), seen.is_everything
     if filters.zone:
         zones = _zones_called(filters.zone, seen)
@@ -137,7 +137,7 @@ def _filtered(filters: PublicationFilters, seen: _Seen) -> _Found | None:
 
 
 def _zones_called(name: str, seen: _Seen) -> list[int]:
-    """The ids of the zones with this name, those in the trash included."""
+    """Return the ids of the zones with this name, including those in the trash."""
     try:
         canonical = names.parse(name)
     except BadName:
@@ -146,7 +146,7 @@ def _zones_called(name: str, seen: _Seen) -> list[int]:
 
 
 def _first_since(moment: datetime, newest: int) -> int:
-    """The first sequence that was published then or later, or the one after the newest.
+    """Return the first sequence published at this time or later, or the one after the newest.
 
     Times rise along the log, so it is halved: one look-up by the key for each halving.
     """
@@ -162,7 +162,7 @@ def _first_since(moment: datetime, newest: int) -> int:
 
 
 def _rows(page: Sequence[Publication], seen: _Seen) -> tuple[PublicationRow, ...]:
-    """The rows of these publications, in at most two queries."""
+    """Return the rows of these publications, in at most two queries."""
     if not page:
         return ()
     revisions = Revision.objects.filter(publication__in=[row.sequence for row in page])

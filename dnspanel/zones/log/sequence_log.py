@@ -35,10 +35,10 @@ _ABOUT = """(
         WHERE z.id = ANY(%(zone_id)s::int[] || %(over)s::int[]) AND (z.team_id = r.team_id OR r.tag = ANY(z.tags))
     ))
 )"""
-# One statement, so that the one row that all publishers queue for is locked for one round trip and the commit. That no
-# rule concerns these changes, and that no hook but those that let exactly them pass is about these zones, is part of
-# it, so that it costs no query. For a zone that comes live, only that there is no rule at all: from which zone it takes
-# names costs a query, where there are any.
+# One statement, so that the row that all publishers queue for is locked for one round trip and the commit. The
+# statement itself checks that no rule concerns these changes, and that only hooks that allowed exactly them cover
+# these zones, so that it costs no query. For a zone that comes live, it only checks that no rule exists at all:
+# finding the zone above costs a query, if there are any rules.
 _APPENDING = """
 WITH head AS (
     UPDATE zones_loghead SET sequence = sequence + 1 WHERE id = 1 AND held_reason = ''
@@ -98,7 +98,7 @@ _APPEND = _APPENDING.replace("{limit}", "")
 
 
 def nothing() -> None:
-    """What is written alongside a publication unless the caller has something."""
+    """Write nothing alongside a publication: the default of callers."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,13 +129,13 @@ def append_publication(
 ) -> Publication:
     """Append a publication to the log, give each zone its new revision, and wake workers on commit.
 
-    Whatever publishes comes through here, so here rules of approval and freezes hold, by `passage`, and publish hooks,
-    by what they answered (`publish_hooks`), but for what is done `under` a system right that passes them. Nobody (None)
-    passes no rule. Raises ApprovalNeeded, Frozen or HookRefused; for a new zone Locked too.
+    Every publication uses this function, so it applies rules of approval and freezes, by `passage`, and publish hooks,
+    by their answers (`publish_hooks`). Acts `under` a system right that passes them are exempt. An author of None
+    passes no rule. Raise ApprovalNeeded, Frozen or HookRefused, and for a new zone Locked too.
 
-    Must be the last step of a transaction: from here to the commit every
-    other publisher waits. Raises IntegrityError when `form_id` has published before, and
-    PublishingOnHold while publishing is on hold: the same statement sees it, and then writes nothing.
+    Must be the last step of a transaction: from here to the commit every other publisher waits. Raise IntegrityError if
+    `form_id` has published before, and PublishingOnHold while publishing is on hold: the same statement notices it, and
+    then writes nothing.
     """
     author, now = acting.author, acting.now
     parameters = _parameters(revisions, acting)
@@ -165,7 +165,7 @@ def append_publication(
 
 
 def _parameters(revisions: Sequence[NewRevision], acting: Acting) -> dict[str, Any]:
-    """Return what the statement writes, but for what rules are about."""
+    """Return what the statement writes, without the facts for rules."""
     user, token, origin = user_of(acting.author), token_of(acting.author), audit.origin()
     return {
         "at": acting.now,
@@ -211,7 +211,9 @@ def _concern(revisions: Sequence[NewRevision]) -> dict[str, Any]:
 
 
 def _append(parameters: Mapping[str, Any], zones: int) -> tuple[int, UUID] | None:
-    """The sequence and epoch of what is appended; None while publishing is on hold, or where rules want to be asked."""
+    """Return the sequence and epoch of the new publication; None while publishing is on hold, or if rules
+    must be asked.
+    """
     with prepared_cursor() if zones == 1 else connection.cursor() as cursor:
         cursor.execute(_APPEND_ONE if zones == 1 else _APPEND, parameters)
         appended: tuple[int, UUID] | None = cursor.fetchone()
@@ -232,10 +234,10 @@ def join_parts(publications: Sequence[Publication]) -> None:
 
 
 def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Publication:
-    """What this form published when it was sent first; raises `otherwise` if it did not.
+    """Return what this form published when it was first sent. Raise `otherwise` if it was not sent before.
 
-    Looked up only when something fails, since a form's second sending always
-    fails: whatever stands in its way, the answer is the first one's.
+    Call it only after a failure, since a form's second sending always fails. Whatever the failure, the answer is the
+    first one's.
     """
     first = Publication.objects.filter(form_id=form_id).first() if form_id else None
     if first is None:
@@ -244,7 +246,7 @@ def publication_of_form(form_id: UUID | None, *, otherwise: Exception) -> Public
 
 
 def open_log(**signal: Any) -> None:
-    """The log has its head; one that exists stays as it is. Runs after every `migrate`."""
+    """Create the log's head. An existing one does not change. Runs after every `migrate`."""
     with connection.cursor() as cursor:
         cursor.execute(
             "INSERT INTO zones_loghead (id, cluster, epoch, sequence) VALUES (1, %s, %s, 0) ON CONFLICT DO NOTHING",
@@ -263,7 +265,7 @@ def _wake_workers(sequence: int) -> None:
 
 
 def _array(values: Iterable[int | str]) -> str:
-    """Numbers or plain words as PostgreSQL reads an array: psycopg would look at each of them for what to quote."""
+    """Format numbers or plain words as a PostgreSQL array: psycopg would check each of them for quoting."""
     return "{" + ",".join(map(str, values)) + "}"
 
 

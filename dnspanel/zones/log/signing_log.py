@@ -1,7 +1,7 @@
-"""Changes of how zones are signed, published: saved, numbered and in the log, as changes of RRsets are. Verbs.
+"""Published changes of how zones are signed: saved, numbered and in the log, as changes of RRsets are. Verbs.
 
-A change of signing is a revision of its own, whose serial moves: nodes and whoever transfers the zone see that it is
-another one. What must not happen at once (two NSEC3 chains) becomes several publications, one after the other.
+A change of signing is a revision of its own with a new serial, so that nodes and secondaries see it. A change that must
+not happen at once (two NSEC3 chains) becomes several publications, one after the other.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -43,7 +43,7 @@ _ROW_IDS = "SELECT nextval('zones_signing_row_id') FROM generate_series(1, %s)"
 
 
 def no_more(is_last: bool) -> None:
-    """Nothing besides is decided."""
+    """Decide nothing else."""
 
 
 def change_signing(
@@ -111,11 +111,11 @@ class _Step:
 
     @property
     def is_last(self) -> bool:
-        """Whether all zones are as they are to be then."""
+        """True if this publication brings all zones to their final state."""
         return self._after == self._result
 
     def publish(self, action: str, form_id: UUID | None = None) -> Publication | None:
-        """What differs is published, and noted in the audit log if the action has a name."""
+        """Publish the differences, and record them in the audit log if the action has a name."""
         changed = [zone for zone in self._locked if self._after[zone.pk] != self._before.get(zone.pk, UNSIGNED)]
         if not changed:
             return None
@@ -162,7 +162,7 @@ def _revision(zone: Zone, apex: Mapping[Key, RRset], state: SigningState, now: d
 
 
 def with_row_ids(states: Mapping[int, SigningState]) -> dict[int, SigningState]:
-    """The states with an id for each row of metadata that they need."""
+    """Return the states with an id for each row of metadata that they need."""
     lacking = {pk: [kind for kind in state.metadata if kind not in state.row_ids] for pk, state in states.items()}
     count = sum(map(len, lacking.values()))
     ids: list[int] = []
@@ -179,7 +179,7 @@ def with_row_ids(states: Mapping[int, SigningState]) -> dict[int, SigningState]:
 
 
 def record_states(changes: Sequence[tuple[int, int, SigningState | None, SigningState]], *, now: datetime) -> None:
-    """Zones (by id) are signed so by the revision of this number; before it they were signed otherwise, or never."""
+    """Record the signing of zones (by id) at a revision, and the one before (None: never signed)."""
     SigningChange.objects.bulk_create(
         SigningChange(
             zone_id=zone_id,
@@ -201,13 +201,13 @@ def record_states(changes: Sequence[tuple[int, int, SigningState | None, Signing
 
 
 def record_ends(ends: Mapping[int, datetime | None]) -> None:
-    """The first signatures of zones (by id) that came with them end then; None: they have none any more."""
+    """Record when the first original signatures of zones (by id) end; None: they have none any longer."""
     rows = [Signing(zone_id=zone_id, signatures_end=end) for zone_id, end in ends.items()]
     Signing.objects.bulk_update(rows, ["signatures_end"], batch_size=1_000)
 
 
 def key_row(*, zone_id: int, flags: int, pair: KeyPair, author: Author, now: datetime) -> ZoneKey:
-    """A row, not saved yet, for a key of a zone; its private part is encrypted."""
+    """Return an unsaved row for a key of a zone. Its private part is encrypted."""
     return ZoneKey(
         zone_id=zone_id,
         algorithm=pair.algorithm,
@@ -222,7 +222,7 @@ def key_row(*, zone_id: int, flags: int, pair: KeyPair, author: Author, now: dat
 
 
 def _act(before: SigningState, after: SigningState) -> dict[str, object]:
-    """What changed, for the audit log: nothing secret."""
+    """Return the change for the audit log, without secrets."""
     return {
         "keys": [key.id for key in after.keys],
         "keys_before": [key.id for key in before.keys],

@@ -36,7 +36,7 @@ class AuditChain(models.Model):
     floor = models.BigIntegerField(default=0)
     next_floor = models.BigIntegerField(default=0)
     next_floor_after = models.BigIntegerField(null=True)  # once every transaction before this one has ended
-    asked_at = models.DateTimeField(null=True)  # when somebody asked for a check that has not been made yet
+    asked_at = models.DateTimeField(null=True)  # when a check was requested that has not been made yet
     checked_at = models.DateTimeField(null=True)
     checked_to = models.BigIntegerField(default=0)
     faults: "models.JSONField[Any]" = MessagesField(default=list)

@@ -86,9 +86,9 @@ class SigningChange(models.Model):
 
 
 class Rollover(models.Model):
-    """An exchange of a zone's keys that is under way, or was (`dnssec.rollover`): where it stands, and what was seen.
+    """A current or former rollover of a zone's keys (`dnssec.rollover`): its step, and what was seen.
 
-    Times from `clock` on are those of its own clock (`rollover.steady`), but for `looked_at` and what people see.
+    Times from `clock` on are those of its own clock (`rollover.steady`), except `looked_at` and what people see.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="rollovers", db_index=False)
@@ -106,7 +106,7 @@ class Rollover(models.Model):
     started_by = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     step_revision = models.IntegerField()  # what every node and secondary has to answer with
     step_at = models.DateTimeField()
-    # What people see: what it waits for, not before when, since when, and what the parent has to be told.
+    # For people: what it waits for, the earliest time, since when, and the change at the parent.
     waits_for = MessageField(default="")
     earliest = models.DateTimeField(null=True)
     waits_since = models.DateTimeField()
@@ -144,7 +144,7 @@ class Rollover(models.Model):
 
 
 class AcceptedBreak(models.Model):
-    """Somebody wants this publication although a zone does not validate after it: the publisher lets it pass."""
+    """A publication that a person allowed although a zone does not validate after it: the publisher lets it pass."""
 
     publication = models.OneToOneField(
         Publication, primary_key=True, on_delete=models.CASCADE, related_name="accepted_break"
@@ -155,7 +155,7 @@ class AcceptedBreak(models.Model):
 
 
 class DnssecPolicy(models.Model):
-    """How zones are to be signed, for those that it is attached to; `signing.policies` writes it.
+    """A DNSSEC policy of the zones that it is attached to. `signing.policies` writes it.
 
     `nsec3` is `[iterations, salt, opt_out, narrow]` as in a `SigningState`; null: NSEC.
     """

@@ -13,19 +13,19 @@ from dnspanel.zones.models.zone import Zone
 
 
 class Draft(models.Model):
-    """Unpublished operations, over any number of zones: those that somebody works in, or those put aside with a name.
-    Or those that their owner discarded, for a while: without a name, and in nobody's hands.
+    """Unpublished operations over any number of zones: open in an editor, saved with a name, or discarded for a while.
 
-    `author` is who works in it now: one draft at most for each person, and nobody where it is put aside. One with a
-    name has an owner, in whosever hands it is. `key` is its address; `named_drafts` writes all but operations.
+    A discarded draft has no name and no editor. `author` is the person who works in the draft now: each person has at
+    most one. A saved draft has no author. A draft with a name has an owner, also while another person works in it.
+    `key` is its address; `named_drafts` writes all columns except operations.
     """
 
     author = models.OneToOneField(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="draft")
     owner = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
     name = models.CharField(max_length=80, blank=True, default="", db_default="")
     key = models.UUIDField(default=uuid4, db_default=RandomUUID(), unique=True, editable=False)
-    is_by_link = models.BooleanField(default=False, db_default=False)  # read by who has the address and sees its zones
-    # Ids of all in whose hands it was, and what came into it: who may have edited it does not approve it.
+    is_by_link = models.BooleanField(default=False, db_default=False)  # readable by link, for people who see its zones
+    # Ids of all people who worked in it, or in drafts merged into it: they may not approve it.
     worked_in = ArrayField(models.IntegerField(), default=list, db_default=[])
     changed_at = models.DateTimeField()
     discarded_at = models.DateTimeField(null=True)
@@ -43,7 +43,7 @@ class Draft(models.Model):
 
 
 class DraftShare(models.Model):
-    """Somebody, or each member of a team, may read a draft with a name; with `may_edit`, also work in it."""
+    """Access of a person, or of each member of a team, to a named draft; with `may_edit`, also to work in it."""
 
     draft = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="shares")
     user = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
@@ -62,10 +62,10 @@ class DraftShare(models.Model):
 
 
 class Operation(models.Model):
-    """One RRset as its editor drafts it (null: deleted), and as it was when the edit began.
+    """One RRset as drafted (null: deleted), and as it was when the edit began.
 
-    Publish compares `base` with what the zone holds by then: equal means apply,
-    different means a conflict that shows base, theirs and mine.
+    Publish compares `base` with the zone's current content: equal means apply, different means a conflict that shows
+    base, theirs and mine.
     """
 
     draft = models.ForeignKey(Draft, on_delete=models.CASCADE, related_name="operations")

@@ -31,7 +31,7 @@ class ZoneRule(models.Model):
 
     @property
     def scope(self) -> str:
-        """For which zones it holds, for people."""
+        """The zones that it covers, for people."""
         if self.zone is not None:
             return self.zone.name
         if self.tag:
@@ -41,7 +41,7 @@ class ZoneRule(models.Model):
         return gettext("every zone")
 
     def covers(self, zone: Zone) -> bool:
-        """Whether it holds for this zone."""
+        """Return True if the rule covers this zone."""
         if self.zone_id is not None:
             return self.zone_id == zone.pk
         if self.tag:
@@ -58,18 +58,18 @@ _OF_ONE_SCOPE = (
 
 
 class ApprovalRule(ZoneRule):
-    """Changes of these zones are published when so many others approve, and say a ticket where one is asked for.
+    """A rule that changes of these zones need a number of approvals, and a ticket if one is required.
 
-    They come from members of the team, and from those whose role is this one or a higher one; from administrators
-    where neither is said.
+    Approvals come from members of the team, and from people with at least this role; from administrators if neither
+    is set.
     """
 
     needed = models.SmallIntegerField()
     types = ArrayField(models.IntegerField(), default=list)  # only if one of these changes; empty: any
-    min_changes = models.IntegerField(default=1)  # only from so many changed RRsets of a zone on
+    min_changes = models.IntegerField(default=1)  # only from this number of changed RRsets of a zone
     approver_team = models.ForeignKey("accounts.Team", null=True, on_delete=models.SET_NULL, related_name="+")
     approver_role = models.CharField(max_length=16, blank=True, default="")
-    tokens = models.ManyToManyField("accounts.Token", related_name="+")  # who publish without
+    tokens = models.ManyToManyField("accounts.Token", related_name="+")  # these publish without approval
     ticket = models.TextField(blank=True, default="")  # as `ticket_patterns` reads it; empty: none is asked for
     ticket_link = models.TextField(blank=True, default="")
 

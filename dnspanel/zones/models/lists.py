@@ -13,7 +13,7 @@ from dnspanel.zones.models.zone import Zone
 
 
 class ViewPage(models.TextChoices):
-    """The pages of which there are saved views."""
+    """The pages with saved views."""
 
     ZONES = "zones", gettext_lazy("zones")
     SEARCH = "search", gettext_lazy("search")

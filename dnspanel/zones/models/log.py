@@ -58,7 +58,7 @@ class Publication(models.Model):
     epoch = models.UUIDField()
     at = models.DateTimeField()
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    # The token by which the author acted, if it was one.
+    # The token of the author, if any.
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+", db_index=False)
     channel = models.CharField(max_length=16, choices=Channel)
     reason = models.TextField(blank=True)
@@ -83,7 +83,7 @@ class Publication(models.Model):
 
     @property
     def by(self) -> str:
-        """Who published it, for people to read: a name, and the token's purpose; nothing for the panel itself."""
+        """The publisher for people to read: a name, and the token's purpose; "" for the panel itself."""
         if self.author is None:
             return ""
         if self.token is None:

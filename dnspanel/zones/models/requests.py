@@ -24,7 +24,7 @@ class RequestState(models.TextChoices):
 
 
 class PublishRequest(models.Model):
-    """A draft with a name that is to be published once others approve, or at a time; it outlives the draft.
+    """A request to publish a named draft after approval, or at a time. The request outlives the draft.
 
     `publish_requests` writes it.
     """
@@ -46,7 +46,7 @@ class PublishRequest(models.Model):
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
     publication = models.ForeignKey(Publication, null=True, on_delete=models.SET_NULL, related_name="requests")
-    # When it publishes itself, if it was told to; what stood in its way the last time.
+    # When it is published automatically, if planned; and why that failed the last time.
     publish_at = models.DateTimeField(null=True)
     tried_at = models.DateTimeField(null=True)
     refusal = MessageField(blank=True, default="")
@@ -65,7 +65,7 @@ class PublishRequest(models.Model):
 
     @property
     def is_open(self) -> bool:
-        """Whether it can still be published: nobody ended it, and its draft is there."""
+        """True if it can still be published: it has not ended, and its draft exists."""
         return self.state == RequestState.OPEN and self.draft_id is not None
 
 
@@ -76,9 +76,9 @@ class Verdict(models.TextChoices):
 
 
 class RequestNote(models.Model):
-    """What somebody said of a request: a verdict about what the draft was then, or a comment.
+    """A comment on a request, or a verdict about the draft at that time.
 
-    `seen` has a digest of each RRset that changes, by zone id, name and type: what moved since is what differs.
+    `seen` has a digest of each changed RRset, by zone id, name and type, so that later changes can be found.
     """
 
     request = models.ForeignKey(PublishRequest, on_delete=models.CASCADE, related_name="notes")

@@ -16,7 +16,7 @@ class Lock(models.Model):
     name = models.TextField(blank=True, default="", db_collation="C")
     type = models.IntegerField(null=True)
     reason = models.TextField()
-    # Whom it lets through: the token, else the person by pages; nobody where both are gone.
+    # The manager that it lets through: the token, else the person on pages; no one if both are deleted.
     person = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
     placed_by = models.ForeignKey(
@@ -41,7 +41,7 @@ class Lock(models.Model):
 
     @property
     def manager(self) -> str:
-        """Whom it lets through, for people; empty for nobody."""
+        """The manager that the lock lets through, for people; "" without one."""
         if self.token is not None:
             return gettext("the token {purpose}").format(purpose=self.token.purpose)
         return self.person.username if self.person else ""

@@ -28,7 +28,7 @@ class RRset(models.Model):
     type = models.IntegerField()
     ttl = models.IntegerField()
     rdata = ArrayField(models.TextField())
-    # The same with names in lower case, by which RRsets are found; null where `rdata` has no capitals in names.
+    # The same with names in lower case, for finding RRsets; null if `rdata` has no capitals in names.
     folded = ArrayField(models.TextField(), null=True)
     disabled = ArrayField(models.TextField(), default=list)
     comment = models.TextField(blank=True, default="")
@@ -43,10 +43,9 @@ class RRset(models.Model):
             models.CheckConstraint(condition=Q(rdata__len__gt=0), name="rrset_not_empty"),
             models.CheckConstraint(condition=Q(rdata__contains=F("disabled")), name="rrset_disabled_subset"),
         ]
-        # New entries wait in a list until `tasks.maintain_search_index` sorts many of them in: one by one is slow
-        # in an import.
-        # If nobody does and the list (in kB) is full, whoever writes next has to. Migration 0003 has more, for CNAMEs.
-        # DS RRsets are few, and those of a zone are wanted when it comes, whatever else it has.
+        # New entries wait in a list until `tasks.maintain_search_index` sorts many of them in: one by one is slow in
+        # an import. If that does not run and the list (in kB) is full, the next writer has to. Migration 0003 has
+        # more, for CNAMEs. DS RRsets are few, and those of a zone are wanted when it comes, whatever else it has.
         indexes = [
             GinIndex(fields=["rdata"], name="rrset_rdata", gin_pending_list_limit=256 << 10),
             models.Index(fields=["zone"], condition=Q(type=43), name="rrset_ds"),
@@ -62,9 +61,9 @@ class RRset(models.Model):
 
 
 class Expiry(models.Model):
-    """When a published RRset is to be removed, and who said so; `expiry` writes it, and changes but refusals.
+    """When a published RRset will be removed, and the person who set it. `expiry` writes it.
 
-    A trigger (migration 0031) lets it go with its RRset. It is not in the RRset's row, so publications leave it alone.
+    A trigger (migration 0031) deletes it with its RRset. It isn't in the RRset's row, so publications do not touch it.
     """
 
     zone = models.ForeignKey(Zone, on_delete=models.CASCADE, related_name="+", db_index=False)

@@ -33,7 +33,7 @@ class ZoneRun(models.Model):
     """
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
-    # The token by which the author acted, if it was one; and from where, see accounts.audit.
+    # The token of the author, if any; and the origin, see accounts.audit.
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
     by_token = models.BooleanField(default=False)
     address = models.GenericIPAddressField(null=True)

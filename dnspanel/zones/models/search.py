@@ -10,9 +10,9 @@ from dnspanel.zones.models.zone import Zone
 
 
 class NamePlace(models.Model):
-    """Where a name of a large zone stands among the others as people sort them; `display_order` writes it behind them.
+    """The place of a name of a large zone in natural order. `display_order` writes it after publications.
 
-    A name that has no RRsets any more may still have one.
+    A name without RRsets may still have one.
     """
 
     pk = models.CompositePrimaryKey("zone", "place", "owner_key")
@@ -38,7 +38,7 @@ class SearchText(models.Model):
 
     class Meta:
         indexes = [
-            # Whoever writes many texts sorts them into the index at the end.
+            # A writer of many texts sorts them into the index at the end.
             GinIndex(OpClass("text", "gin_trgm_ops"), name="search_text_trigram", gin_pending_list_limit=256 << 10),
             models.Index(fields=["zone", "first_key"], condition=Q(has_comments=True), name="search_text_comments"),
         ]
@@ -56,9 +56,9 @@ class SearchProgress(models.Model):
 
 
 class Complaint(models.Model):
-    """What the checks say against an RRset as it is published, the worst; `complaints_upkeep` keeps it, behind what is.
+    """The worst complaint of checks about a published RRset. `complaints_upkeep` writes it after publications.
 
-    With `into`, the id of another zone, it is about a name there, and is for who may know about that zone.
+    With `into`, the id of another zone, it is about a name there, and only for people who may see that zone.
     """
 
     pk = models.CompositePrimaryKey("zone", "owner_key", "type", "into")

@@ -17,7 +17,7 @@ class TemplateKind(models.TextChoices):
 
     ZONE = "zone", gettext_lazy("whole zones")
     SNIPPET = "snippet", gettext_lazy("records at a name")
-    SERVERS = "servers", gettext_lazy("name servers")  # the NS of zones, and who is named in their SOA
+    SERVERS = "servers", gettext_lazy("name servers")  # the NS of zones, and the primary in their SOA
 
 
 class ZoneTemplate(models.Model):
@@ -84,9 +84,9 @@ class TemplateLink(models.Model):
 
 
 class KeptAddresses(models.Model):
-    """A and AAAA of name servers' names in this zone are kept those of nodes, in the name of who said so.
+    """Server names in this zone whose A and AAAA follow the addresses of nodes, with the person who set it.
 
-    Which names and nodes these are stands in the newest version of the set. `transfer.zone_templates.vanity` writes it.
+    The newest version of the set has the names and nodes. `transfer.zone_templates.vanity` writes it.
     """
 
     template = models.ForeignKey(ZoneTemplate, on_delete=models.CASCADE, related_name="+", db_index=False)
@@ -98,7 +98,7 @@ class KeptAddresses(models.Model):
     # Why they could not be brought into step, and when that was tried last.
     refusal = MessageField(blank=True, default="")
     tried_at = models.DateTimeField(null=True)
-    # What the parent of the zone said when somebody asked: `delegation.Point` as JSON.
+    # The parent's answer to the last check: `delegation.Point` as JSON.
     asked_at = models.DateTimeField(null=True)
     points: "models.JSONField[Any]" = MessagesField(default=list)
 

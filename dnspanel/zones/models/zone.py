@@ -17,12 +17,12 @@ TRASH_DAYS = 30  # a deleted zone can be restored for so long
 
 
 def gone_at(deleted_at: datetime) -> datetime:
-    """Until when a zone that was deleted then can come back from the trash."""
+    """Return until when a deleted zone can be restored from the trash."""
     return deleted_at + timedelta(days=TRASH_DAYS)
 
 
 class NaturalName(models.TextField):  # type: ignore[type-arg]
-    """What names are sorted by in lists: `natural_text` of `name`, whoever stores the row."""
+    """The sort key of names in lists: `natural_text` of `name`, set at each save."""
 
     def pre_save(self, model_instance: models.Model, add: bool) -> str:
         text = natural_text(model_instance.name)  # type: ignore[attr-defined]
@@ -48,7 +48,7 @@ class Zone(models.Model):
     changed_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
-    # Whose quota it counts for; null: nobody's, the panel's own.
+    # The person whose quota it counts for; null: the panel's own.
     created_by = models.ForeignKey(
         settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+", db_index=False
     )
@@ -67,7 +67,7 @@ class Zone(models.Model):
     transferred_from = models.TextField(blank=True, default="", db_default="")
     # Whether nodes have it: not before its first transfer, nor when it has expired.
     is_served = models.BooleanField(default=True, db_default=True)
-    # Whether it is a catalog zone (RFC 9432), somebody's or, with its primary here, ours: no node ever has it.
+    # True for a catalog zone (RFC 9432), consumer or producer: no node ever has it.
     is_catalog = models.BooleanField(default=False, db_default=False)
 
     class Meta:
@@ -119,7 +119,7 @@ class Zone(models.Model):
 
     @property
     def is_transferable(self) -> bool:
-        """Whether somebody may have it from here: nodes have it, or it is for secondaries alone."""
+        """True if the zone can be transferred from here: nodes have it, or it is only for secondaries."""
         return self.is_served or self.is_producer
 
     @property

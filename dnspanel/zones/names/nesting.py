@@ -1,9 +1,9 @@
-"""Zones below and above others: who may make a name live, and which zone answers for a name.
+"""Zones below and above others: the right to make a name live, and the zone that answers for a name.
 
-A name server answers from the zone with the longest name that fits (RFC 1034 4.3.2). So a new zone takes the names at
-and below its apex away from the closest zone above it; and it becomes the parent of the zones below it, with their
-delegation in its hands. Both need the right to change every record of those others. Every verb that makes a name
-live calls `refuse_names`.
+A name server answers from the zone with the longest matching name (RFC 1034 4.3.2). So a new zone takes the names at
+and below its apex from the closest zone above it. It also becomes the parent of the zones below it, and controls their
+delegation. Both need the right to change every record of those others. Every verb that makes a name live calls
+`refuse_names`.
 """
 
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -39,7 +39,7 @@ from replication.dns.rrset import Key, RRset
 
 _IN_ORDER = f"SELECT {SqlLock.ZONE_NAMES.until_commit}"
 
-# {0} is true for zones of which the author may change every record.
+# {0} is true for zones in which the author may change every record.
 _ABOVE = """
 SELECT z.name, z.id, {0} FROM zones_zone z
 WHERE z.deleted_at IS NULL AND z.name = ANY(%(above)s) AND z.id <> ALL(%(own)s)"""
@@ -60,7 +60,8 @@ CROSS JOIN LATERAL (
 ) AS found"""
 
 
-# A zone with more owner names than this is asked for all zones inside it, which mostly are none, and at most so many.
+# For a zone with more owner names than this, all zones inside it are read, which mostly are none; at most this
+# number.
 _MANY_NAMES = 100
 _FEW_INSIDE = 100
 
@@ -92,17 +93,17 @@ class Shadowed:
 def refuse_names(
     *, zone_names: Sequence[str], own: Collection[int], author: Author, signed: Collection[str] = ()
 ) -> None:
-    """Raise if the author may not make zones of these names live; `own` are their ids, where they have any by now.
+    """Raise if the author may not make zones of these names live. `own` are their ids, if they have any by now.
 
-    A DS above them has to lead to a key of theirs, and a DS of theirs to a key of the zone here that it is for. For
-    those that the same publication is going to sign (`signed`), `refuse_broken` is to be called when they are signed.
+    A DS above them must match a key of theirs, and a DS of theirs a key of the zone here below. For names that the same
+    publication will sign (`signed`), call `refuse_broken` when they are signed.
 
-    To be called within the transaction that makes them live, after they are in their table and before the log:
-    authors who need rights over other zones then take turns until they commit, so that of two who create a zone and
-    one below it at the same time the second sees the first. Who may change every record of every zone waits for
-    nobody: whatever such a person does could have come before or after.
+    Call this within the transaction that makes them live, after they are in their table and before the log. Authors who
+    need rights over other zones then take turns until they commit: of two who create a zone and one below it at the
+    same time, the second sees the first. An author with rights over every record of every zone never waits: such an act
+    could have come before or after.
 
-    Raises NamesRefused with the reason of each name: PublicSuffix, ReverseName, NameOfOthers, SignedAtParent or
+    Raise NamesRefused with the reason of each name: PublicSuffix, ReverseName, NameOfOthers, SignedAtParent or
     BreaksBelow.
     """
     if refused := refusals_for_everybody(zone_names):
@@ -122,9 +123,10 @@ def refuse_broken(*, zone_names: Collection[str]) -> None:
 
 
 def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
-    """The zones here that a DS of these zones breaks: the zone with the DS, the one that it is for, and why; by name.
+    """Return the zones here that a DS of these zones breaks, by name: the zone with the DS, the broken zone, the
+    reason.
 
-    In one query where they have no DS.
+    One query if they have no DS.
     """
     found = store_rrsets.ds_of_zones(zone_ids) if zone_ids else {}
     served = {rrset.name: rrset.served for rrsets in found.values() for rrset in rrsets if rrset.served}
@@ -141,32 +143,34 @@ def broken_below(zone_ids: Collection[int]) -> list[tuple[str, str, str]]:
 
 
 def refuse_rights(*, zone_names: Sequence[str], own: Collection[int], author: Author) -> None:
-    """As `refuse_names`, for names that are live already: raises NamesRefused with NameOfOthers only."""
+    """Like `refuse_names`, for names that are live already. Raise NamesRefused with NameOfOthers only."""
     take_turns(author)
     if refused := refusals_by_others(zone_names=zone_names, own=own, author=author):
         raise NamesRefused(refused)
 
 
 def take_turns(author: Author) -> None:
-    """Until the transaction ends, no other author who needs rights over other zones makes names live."""
+    """Take turns, until the transaction ends, with other authors who need rights over other zones to make
+    names live.
+    """
     if not is_unbounded(author):
         lock_names()
 
 
 def lock_names() -> None:
-    """Wait until nobody who needs rights over other zones makes names live, and keep them out until the commit."""
+    """Wait for authors who need rights over other zones to make names live, and keep them out until the commit."""
     with connection.cursor() as cursor:
         cursor.execute(_IN_ORDER)
 
 
 def is_unbounded(author: Author) -> bool:
-    """Whether the author may change every record of every zone, and so may take any name."""
+    """Return True if the author may change every record of every zone, and so may take any name."""
     actor = None if author is None else actor_of(author)
     return author is None or (actor is not None and all(map(actor.may_everywhere, RECORD_RIGHTS)))
 
 
 def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
-    """Why nobody may have zones of some of these names; there is none of most names."""
+    """Return why no one may have zones of some of these names, by name. Most names are free."""
     suffixes = read_suffixes(tuple(settings.REFUSED_SUFFIXES), settings.PUBLIC_SUFFIX_LIST)
     refused: dict[str, NameRefused] = {}
     for name in zone_names:
@@ -181,10 +185,10 @@ def refusals_for_everybody(zone_names: Iterable[str]) -> dict[str, NameRefused]:
 def refusals_by_others(
     *, zone_names: Sequence[str], author: Author, own: Collection[int] = ()
 ) -> dict[str, NameOfOthers]:
-    """Those of these names at which zones of others are in the way, by name; in two queries, however many names.
+    """Return by name why other people's zones are in the way of these names; in two queries for any number of names.
 
-    What is in the way is the closest zone above and every zone below, unless the author may change all of its
-    records. The message names it only to who may know about it.
+    In the way are the closest zone above and every zone below, unless the author may change all of its records. The
+    message names the zone only to people who may know it.
     """
     if is_unbounded(author) or not zone_names:
         return {}
@@ -200,7 +204,7 @@ def refusals_by_others(
 
 
 def zones_above(zone_names: Iterable[str], *, without: Collection[int] = ()) -> dict[str, ZoneAbove]:
-    """The closest live zone above each of these names, where there is one; in one query.
+    """Return the closest live zone above each of these names, if there is one; in one query.
 
     The zones `without` (ids) do not count.
     """
@@ -221,9 +225,9 @@ class DsAbove:
 
 
 def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
-    """Those of these names for which the closest zone above, if it is here, serves a DS.
+    """Return those of these names whose closest zone above is here and serves a DS for them.
 
-    Resolvers that validate then take only signed answers for the name (RFC 4035 5.2). In two queries.
+    Validating resolvers then accept only signed answers for the name (RFC 4035 5.2). Two queries.
     """
     found = {}
     for name, (parent, rrsets) in rrsets_above(zone_names).items():
@@ -234,8 +238,9 @@ def ds_above(zone_names: Iterable[str]) -> dict[str, DsAbove]:
 
 
 def rrsets_above(zone_names: Iterable[str]) -> dict[str, tuple[ZoneAbove, Mapping[Key, RRset]]]:
-    """For each of these names with a zone above it here: the closest one, and what it has at such names; in two
-    queries."""
+    """Return for each of these names the closest zone above it here, and that zone's RRsets at the names; in
+    two queries.
+    """
     above = zones_above(zone_names)
     below: dict[int, tuple[str, set[str]]] = {}
     for name, parent in above.items():
@@ -245,9 +250,9 @@ def rrsets_above(zone_names: Iterable[str]) -> dict[str, tuple[ZoneAbove, Mappin
 
 
 def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str, str]]:
-    """For owner names of zones, {zone: names}, those that another zone inside answers for: {zone: {name: that zone}}.
+    """Return the owner names that another zone inside answers for, from {zone: names}: {zone: {name: that zone}}.
 
-    In one query, however many zones and names; in two where a zone has many.
+    One query for any number of zones and names; two if a zone has many.
     """
     known = _few_inside([zone for zone, owned in owners.items() if len(owned) > _MANY_NAMES])
     # Mostly there is no zone inside: then the names need not be looked at.
@@ -259,15 +264,15 @@ def answering_zones(owners: Mapping[str, Collection[str]]) -> dict[str, dict[str
 
 
 def shadowed(zone: Zone, rrsets: Iterable[RRset]) -> dict[Key, str]:
-    """Those of these RRsets of a zone that are never answered, with the zone inside that answers in their place.
+    """Return those of these RRsets of a zone that are never answered, with the zone inside that answers instead.
 
-    In one query, or two where there is any such zone.
+    One query, or two if there is any such zone.
     """
     return shadowed_in({zone.pk: (zone, list(rrsets))})[zone.pk]
 
 
 def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, dict[Key, str]]:
-    """The same for RRsets of many zones, {zone id: (zone, RRsets)}, in no more queries."""
+    """Return the shadowed RRsets of many zones, {zone id: (zone, RRsets)}, in no more queries than for one."""
     found: dict[int, dict[Key, str]] = {zone_id: {} for zone_id in owned}
     by_zone = answering_zones(
         {zone.name: {rrset.name for rrset in rrsets} - {zone.name} for zone, rrsets in owned.values()}
@@ -284,9 +289,9 @@ def shadowed_in(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> dict[int, 
 
 
 def shadows_of(zone: Zone) -> tuple[dict[Key, str], bool]:
-    """RRsets of this zone that are never answered, as `shadowed` has it; and whether there may be more of them.
+    """Return RRsets of this zone that are never answered, as `shadowed` does; and whether there may be more of them.
 
-    Looked at are some zones below it, and the first RRsets at and below each: at most four queries.
+    Only some zones below it, and the first RRsets at and below each, are examined: at most four queries.
     """
     below = zones_below(zone.name, _MOST_BELOW + 1)
     seen = sorted(below)[:_MOST_BELOW]
@@ -295,9 +300,9 @@ def shadows_of(zone: Zone) -> tuple[dict[Key, str], bool]:
 
 
 def shadowed_by_publication(revisions: Iterable[Revision]) -> list[Shadowed]:
-    """What these revisions of a publication left that is never answered, as things are now; by zone, in its order.
+    """Return RRsets of these revisions that are never answered now; by zone, in its order.
 
-    Looked at are the first changes, and some zones that came; the revisions' zones must be loaded.
+    Only the first changes, and some new zones, are examined. The revisions' zones must be loaded.
     """
     live = {revision.pk: revision.zone for revision in revisions if revision.zone.deleted_at is None}
     rows = Change.objects.filter(revision__in=list(live), after__isnull=False).order_by("revision", "owner_key", "type")
@@ -319,7 +324,7 @@ def shadowed_by_publication(revisions: Iterable[Revision]) -> list[Shadowed]:
 
 
 def zones_below(name: str, limit: int) -> list[str]:
-    """The first live zones below this name, in no particular order."""
+    """Return the first live zones below this name, in no particular order."""
     return [below for _, _, below in _below([name], "false", {"own": [], "limit": limit})]
 
 
@@ -330,7 +335,7 @@ def zone_below_each(zone_names: Sequence[str], *, without: Collection[int]) -> d
 
 
 def _few_inside(zone_names: Sequence[str]) -> dict[str, set[str]]:
-    """The live zones inside each of these zones, of those that have few."""
+    """Return the live zones inside each of these zones, for those that have few."""
     if not zone_names:
         return {}
     inside: dict[str, set[str]] = {name: set() for name in zone_names}
@@ -340,23 +345,23 @@ def _few_inside(zone_names: Sequence[str]) -> dict[str, set[str]]:
 
 
 def _with_those_above(name: str) -> list[str]:
-    """The name and those above it, the nearest first, the root last."""
+    """Return the name and the names above it, the nearest first, the root last."""
     return [name, *ancestors_within(name, names.ROOT)]
 
 
 def _inside(name: str, zone: str) -> Iterable[str]:
-    """The name and those above it, up to but without the zone's apex."""
+    """Yield the name and the names above it, below the zone's apex."""
     return (at for at in (name, *ancestors_within(name, zone)) if at != zone)
 
 
 def _closest(chains: Mapping[str, Iterable[str]], live: Collection[str]) -> dict[str, str]:
-    """The first of each chain that is live, where one is."""
+    """Return the first live name of each chain, if there is one."""
     closest = {name: next((at for at in chain if at in live), None) for name, chain in chains.items()}
     return {name: at for name, at in closest.items() if at is not None}
 
 
 def _others_above(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
-    """The closest zone above each name, where it is not the author's."""
+    """Return the closest zone above each name if the author may not change it."""
     chains = {name: _with_those_above(name)[1:] for name in zone_names}
     may_change, parameters = _may_change(author)
     parameters |= {"above": list({above for chain in chains.values() for above in chain}), "own": list(own)}
@@ -369,14 +374,14 @@ def _others_above(zone_names: Sequence[str], own: Collection[int], author: Autho
 
 
 def _others_below(zone_names: Sequence[str], own: Collection[int], author: Author) -> dict[str, tuple[str, int, str]]:
-    """One zone below each name that is not the author's, where there is any."""
+    """Return one zone below each name that the author may not change, if there is any."""
     may_change, parameters = _may_change(author)
     found = _below(zone_names, may_change, parameters | {"own": list(own), "limit": 1})
     return {name: ("above", zone_id, below) for name, zone_id, below in found}
 
 
 def _below(zone_names: Sequence[str], may_change: str, parameters: dict[str, Any]) -> list[tuple[str, int, str]]:
-    """What _BELOW finds: a name, and id and name of a zone below it."""
+    """Return the rows of _BELOW: a name, and the id and name of a zone below it."""
     ranges = [_backwards(name) for name in zone_names]
     parameters |= {
         "names": list(zone_names),
@@ -389,13 +394,13 @@ def _below(zone_names: Sequence[str], may_change: str, parameters: dict[str, Any
 
 
 def _backwards(name: str) -> tuple[str, str]:
-    """The range of what lies below a name, as the index has it: the first, and what comes behind the last."""
+    """Return the range of names below a name in the index: the first, and what follows the last."""
     below = "." if name == names.ROOT else f".{name}"[::-1]
     return below, below[:-1] + "/"
 
 
 def _may_change(author: Author) -> tuple[str, dict[str, Any]]:
-    """SQL that is true for a zone `z` of which the author may change every record, and its parameters."""
+    """Return SQL that is true for a zone `z` if the author may change its every record, and its parameters."""
     actor = actor_of(author) if author is not None else None
     if actor is None:
         return "false", {}
@@ -411,7 +416,7 @@ def _may_change(author: Author) -> tuple[str, dict[str, Any]]:
 
 
 def _reach(actor: Actor) -> Iterable[tuple[list[int], list[int], list[str]]]:
-    """The zones, teams and tags over which each layer gives each right to change records, without limits."""
+    """Yield the zones, teams and tags over which each layer gives each right to change records, without limits."""
     found = set()
     for layer in actor.layers:
         for right in RECORD_RIGHTS:

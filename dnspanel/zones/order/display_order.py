@@ -1,8 +1,8 @@
-"""Where the names of large zones stand as people sort them, a moment behind what is published. Verbs.
+"""The places of large zones' names in natural order, updated soon after publications. Verbs.
 
-A small zone is sorted when somebody looks at it. For a large one a worker writes down the place of each name, so that a
-page of it is read along an index; what is published costs nothing more. Who reads (`by_name`) puts the names that were
-changed since between them.
+A small zone is sorted when a person looks at it. For a large one a worker stores the place of each name, so that a page
+of it is read along an index, and publishing costs nothing more. The reader (`by_name`) inserts the names that changed
+since.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -29,13 +29,13 @@ _COPY = "COPY zones_nameplace (zone_id, place, owner_key) FROM STDIN"
 
 
 def place_names(zone_ids: Collection[int]) -> None:
-    """All names of those of these zones that are large have their places; those of the others have none."""
+    """Write the places of all names of those zones that are large. Delete those of the others."""
     NamePlace.objects.filter(zone__in=zone_ids).delete()
     _place_large(zone_ids)
 
 
 def place_changed(zone_id: int, keys: Sequence[bytes]) -> None:
-    """Those of these names of the zone that have RRsets have their places; the others have none any more."""
+    """Write the places of those of these names that have RRsets. Delete those of the others."""
     if not NamePlace.objects.filter(zone=zone_id).exists():
         _place_large([zone_id])
         return

@@ -1,4 +1,4 @@
-"""By which column a list is sorted, and which way; the rows are annotated with `sort_key`."""
+"""The column and direction of a list's order. Rows are annotated with `sort_key`."""
 
 from dataclasses import dataclass
 from enum import StrEnum
@@ -18,28 +18,28 @@ class SortOrder(Generic[Column]):
 
     @classmethod
     def of_url(cls, text: str, columns: type[Column], otherwise: Self) -> Self:
-        """The order that a URL names, with a hyphen before the column for down; `otherwise` for anything else."""
+        """Parse an order of a URL, with a hyphen before the column for descending; `otherwise` for anything else."""
         try:
             return cls(columns(text.removeprefix("-")), text.startswith("-"))
         except ValueError:
             return otherwise
 
     def sorted(self, rows: "QuerySet[Any]", *then: str) -> "QuerySet[Any]":
-        """The rows in this order; what is the same in the column comes by these fields."""
+        """Sort the rows in this order, and rows with the same value by these fields."""
         return rows.order_by("-sort_key" if self.descending else "sort_key", *then)
 
     def beyond(self, rows: "QuerySet[Any]", by: Any) -> "QuerySet[Any]":
-        """Those behind all that have this in the column."""
+        """Select the rows after all rows with this value in the column."""
         return rows.filter(**{f"sort_key__{self._way}": by})
 
     def up_to(self, rows: "QuerySet[Any]", by: Any) -> "QuerySet[Any]":
-        """Those that have this in the column, and those before them."""
+        """Select the rows with this value in the column, and those before them."""
         return rows.filter(**{f"sort_key__{'gte' if self.descending else 'lte'}": by})
 
     def behind(self, rows: "QuerySet[Any]", by: Any, then: Q) -> "QuerySet[Any]":
-        """Those behind a row that has this in the column: of the rows with the same, the ones of which `then` is true.
+        """Select the rows after a row with this value: of rows with the same value, those that match `then`.
 
-        The bound that both kinds have stands by itself, where PostgreSQL uses it.
+        The bound common to both kinds is a separate condition, so that PostgreSQL uses it.
         """
         return rows.filter(**{f"sort_key__{self._way}e": by}).filter(Q(**{f"sort_key__{self._way}": by}) | then)
 
@@ -49,7 +49,7 @@ class SortOrder(Generic[Column]):
 
 
 def number_in(text: str | bytes, below: int) -> int:
-    """The number in a part of a cursor. Raises ValueError for none, and for one that no column has."""
+    """Parse a number of a cursor. Raise ValueError if it isn't one, or is out of range."""
     number = int(text)
     if not 0 <= number < below:
         raise ValueError(number)

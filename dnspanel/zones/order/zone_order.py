@@ -1,13 +1,14 @@
-"""The orders of a list of zones. Each is total, so that a page says with which zone the next one starts.
+"""The orders of a list of zones. Each is total, so that a page says at which zone the next one starts.
 
-By name, zones come as people sort names. Those that are the same in another column come by the letters of their names:
-what they are sorted by lies behind all else that a zone has, and to read so far in each takes half as long again.
+By name, zones come in natural order. Zones with the same value in another column come by the letters of their names:
+the natural sort key is stored after all other columns of a zone, and reading that far in each row takes half as long
+again.
 
-No index is made for a column but the name: what a publication writes into a zone's row stands in no index, so
-PostgreSQL puts the new row beside the old one and touches none of them. The first zones by another column are picked
-out of all that a person sees, and half of that is comparing: of 263,238 zones, 65 ms. So for who sees all, those alone
-are compared that are as good as ten in a sample of a hundredth, in 41 ms; if these are too few for a page, all are. By
-author or team, those of nobody come by name, where a sample has ten of them.
+Only the name has an index: values that a publication writes into a zone's row are in no index, so PostgreSQL puts the
+new row next to the old one and touches no index. The first zones by another column are selected from all that a person
+sees, and half of that is comparing: of 263,238 zones, 65 ms. So for people who see all zones, only those are compared
+that are as good as ten in a sample of a hundredth, in 41 ms; if these are too few for a page, all are compared. By
+author or team, zones without one come by name, if a sample has ten of them.
 """
 
 from bisect import bisect_left
@@ -53,27 +54,27 @@ BY_NAME = ZoneOrder()
 
 
 def order_of(text: str) -> ZoneOrder:
-    """The order that a URL names: `rrsets`, or `-rrsets` for the largest first; by name for anything else."""
+    """Parse an order of a URL: `rrsets`, or `-rrsets` for the largest first; by name for anything else."""
     return ZoneOrder.of_url(text, ZoneColumn, BY_NAME)
 
 
 def named_before(zones: "QuerySet[Zone]", name: str) -> "QuerySet[Zone]":
-    """Those before this name ("": all), the last one first, along the index of names."""
+    """Return the zones before this name ("": all), the last one first, along the index of names."""
     return (zones.filter(sort_name__lt=natural_text(name)) if name else zones).order_by("-sort_name")
 
 
 def named_behind(name: str) -> Q:
-    """Zones behind this name ("": all) where they are sorted by `sort_name`."""
+    """Return the condition for zones after this name ("": all) in the order of `sort_name`."""
     return Q(sort_name__gt=natural_text(name))
 
 
 def ordered(
     zones: "QuerySet[Zone]", order: ZoneOrder, after: str, limit: int, *, are_all: bool = False
 ) -> tuple[list[int], str]:
-    """Ids of the first of these zones behind a cursor ("": of all), and the cursor of what follows ("": nothing).
+    """Return ids of the first of these zones after a cursor ("": of all), and the next cursor ("": none).
 
-    For every column but the name; in up to four queries. What is no cursor is the beginning. `are_all`: no zone is
-    left out of `zones` but those in the trash.
+    For every column except the name; in up to four queries. An invalid cursor is the beginning. `are_all`: `zones`
+    leaves out only those in the trash.
     """
     if order.column is ZoneColumn.DNSSEC:
         found = _by_dnssec(zones, order, _place(after, _state), limit + 1)
@@ -89,7 +90,7 @@ _Row = tuple[int, str, Any]  # id, name, and what it is sorted by
 
 
 def _by_dnssec(zones: "QuerySet[Zone]", order: ZoneOrder, start: tuple[Any, str] | None, limit: int) -> list[_Row]:
-    """Those of one state by name, then those of the other: each is read along the index of names."""
+    """Return the zones of one state by name, then those of the other: each is read along the index of names."""
     found: list[_Row] = []
     signed = Q(signing__is_signed=True)
     unsigned = Q(signing__is_signed=None) | Q(signing__is_signed=False)
@@ -132,7 +133,7 @@ def _first(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
 
 
 def _first_by_sample(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> list[_Row]:
-    """The first of all zones, if a sample says among which they are; fewer if it does not, or not truly."""
+    """Return the first of all zones if a sample bounds them; fewer if it does not, or is not representative."""
     if order.column not in _NAMED:
         way = "DESC" if order.descending else "ASC"
         sampled = _tenth_of_sample(_KEYS[order.column][0], f"ORDER BY 1 {way}")
@@ -145,9 +146,9 @@ def _first_by_sample(zones: "QuerySet[Zone]", order: ZoneOrder, limit: int) -> l
 
 
 def _tenth_of_sample(column: str, rest: str) -> tuple[Any] | None:
-    """What the tenth zone of a sample has in the column; None if there are not so many.
+    """Return the value of the tenth zone of a sample, or None if there are fewer.
 
-    PostgreSQL takes one page of the table in a hundred: a millisecond. Of all zones, about a thousand come before it.
+    PostgreSQL reads one page of the table in a hundred: a millisecond. About a thousand of all zones come before it.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -161,9 +162,9 @@ def _tenth_of_sample(column: str, rest: str) -> tuple[Any] | None:
 
 @dataclass(frozen=True, slots=True)
 class _Ranks:
-    """Places of names in the order of the alphabet: comparing these of 263,238 zones takes half as long.
+    """Ranks of names in alphabetical order: comparing these for 263,238 zones takes half as long.
 
-    The first name is that of nobody.
+    The first name belongs to no one.
     """
 
     names: tuple[str, ...]
@@ -171,7 +172,7 @@ class _Ranks:
 
     @classmethod
     def of(cls, column: str, owners: "QuerySet[Any]") -> "_Ranks":
-        """Those of all people or teams, for the zones' column with their id."""
+        """Return the ranks of all people or teams, for the zones' column with their id."""
         by_name = sorted((str(name).lower(), pk) for pk, name in owners.all())
         ranks = [0] * max((pk for _, pk in by_name), default=0)
         for rank, (_, pk) in enumerate(by_name, 1):
@@ -186,7 +187,7 @@ class _Ranks:
         return cls(("", *(name for name, _ in by_name)), of_zone)
 
     def place(self, of: str, zone_name: str, *, descending: bool) -> tuple[int, str]:
-        """The rank of a name and the zone behind which to go on; where the name is gone, what would follow it."""
+        """Return the rank of a name and the zone to continue after. If the name was deleted, its successor."""
         rank = bisect_left(self.names, of)
         if rank < len(self.names) and self.names[rank] == of:
             return rank, zone_name
@@ -201,8 +202,8 @@ def _number(text: str) -> int:
     return number_in(text, 2**63)
 
 
-# What is compared, and how a cursor says it. How many nodes have a zone follows from how new its revision is: what is
-# late stands together, and first in the descending order.
+# The compared value, and its form in a cursor. The number of nodes with a zone follows from the age of its revision:
+# late zones come together, first in descending order.
 _KEYS: dict[ZoneColumn, tuple[str, Callable[[str], Any]]] = {
     ZoneColumn.RRSETS: ("rrset_count", _number),
     ZoneColumn.SERIAL: ("serial", _number),
@@ -218,13 +219,13 @@ _NAMED: dict[ZoneColumn, tuple[str, QuerySet[Any]]] = {
 
 
 def _cursor(row: _Row) -> str:
-    """What it is sorted by, a space, and the name, which has none."""
+    """Format a cursor: the sort value, a space, and the name, which has no space."""
     _, name, key = row
     return f"{key.astimezone(UTC).isoformat() if isinstance(key, datetime) else key} {name}"
 
 
 def _place(after: str, read: Callable[[str], Any]) -> tuple[Any, str] | None:
-    """The key and the name in a cursor; None for anything else."""
+    """Parse the key and the name of a cursor, or return None."""
     key, space, name = after.rpartition(" ")
     if not space:
         return None
