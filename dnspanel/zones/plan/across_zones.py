@@ -1,8 +1,8 @@
-"""Records that point from one zone into another: at what is not there, or will be there no more.
+"""Records that point from one zone into another: at missing names, or at names that are about to go.
 
-`rules` sees one zone. Here the other zones of the panel are asked, in a few queries however many records there are,
-and none where nothing points out of its zone and nothing goes. Of zones and records that the person may not know about
-no name is told: where records point into such a zone nothing is said, as of a zone of other servers.
+`rules` sees one zone. This module asks the other zones of the panel, in a few queries for any number of records, and in
+none if nothing points out of its zone and nothing goes. Names of zones and records that the person may not see are not
+shown: pointing into such a zone is treated as pointing to other servers.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -50,8 +50,10 @@ class Pointer:
 
 
 def faults(moves: Sequence[Move], person: Person | None) -> dict[int, list[Violation]]:
-    """Warnings by zone id, once all of these changes are made: about records that point at what other zones have not
-    got, and about names that go though records of other zones point at them."""
+    """Return warnings by zone id about pointers to missing names of other zones, and about names that others point at.
+
+    The warnings describe the state after all of these changes.
+    """
     found: dict[int, list[Violation]] = {}
     after = {move.zone.pk: {change.key: change.after for change in move.changes} for move in moves}
     for zone_id, violation in (*_leading_nowhere(moves, after, person), *_left_behind(moves, after, person)):
@@ -60,9 +62,9 @@ def faults(moves: Sequence[Move], person: Person | None) -> dict[int, list[Viola
 
 
 def leading_nowhere(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> Iterator[tuple[int, Violation, int]]:
-    """For {zone id: (zone, RRsets)} as they are published: zone id, a warning, and the id of the zone it leads into.
+    """Yield for published RRsets {zone id: (zone, RRsets)}: zone id, a warning, and the id of the zone it leads into.
 
-    Of every zone of the panel, so each of them is for who may know about that other zone.
+    All zones of the panel are read, so each warning is only for people who may see that other zone.
     """
     within = {
         zone.name: {target for rrset in rrsets for target in targets_of(rrset) if names.is_within(target, zone.name)}
@@ -82,9 +84,10 @@ def leading_nowhere(owned: Mapping[int, tuple[Zone, Sequence[RRset]]]) -> Iterat
 
 
 def pointers_into(zone: Zone, person: Person) -> tuple[list[Pointer], bool]:
-    """The records of other zones that point at names of this one, and whether there may be more of them.
+    """Return other zones' records that point at names of this one, and whether there may be more. For deleting the
+    zone.
 
-    Looked at are the first names of the zone. For whoever deletes it.
+    Only the first names of the zone are examined.
     """
     first = store_rrsets.rrsets_within(zone.pk, zone.name, [zone.name], _MOST_RRSETS + 1)
     inside = list(dict.fromkeys(rrset.name for rrset in first[:_MOST_RRSETS]))
@@ -111,7 +114,7 @@ class _Seen:
             self._of_zone = {pk: access.visibility_of(person, zone) for pk, zone in self._zones.items()}
 
     def zone_of(self, zone_id: int, rrset: RRset) -> Zone | None:
-        """The zone, if the person may know about it and this RRset of it."""
+        """Return the zone if the person may see it and this RRset of it."""
         sees = self._of_zone.get(zone_id)
         return self._zones.get(zone_id) if sees is None or sees(rrset.name, rrset.type) else None
 
@@ -124,7 +127,7 @@ def _seen_as(sees: _Seen, target: str, zone_id: int, rrset: RRset) -> Pointer:
 def _leading_nowhere(
     moves: Sequence[Move], after: Mapping[int, Mapping[Key, RRset | None]], person: Person | None
 ) -> Iterator[tuple[int, Violation]]:
-    """What is put into a zone and points at a name of another one that is not there."""
+    """Yield warnings about new records that point at a missing name of another zone."""
     leading = [
         each
         for move in moves
@@ -148,7 +151,7 @@ def _leading_nowhere(
 def _leading_out(
     zone: Zone, rrsets: Iterable[RRset], answered_by: Mapping[str, str]
 ) -> Iterator[tuple[Zone, RRset, str]]:
-    """Those of these RRsets of a zone that point at names for which others answer, with each such name."""
+    """Yield those of these RRsets that point at names of other zones, with each such name."""
     for rrset in rrsets:
         if rrset.type == rdtypes.DNAME:
             continue
@@ -158,7 +161,7 @@ def _leading_out(
 
 
 def _hidden(closest: Mapping[str, Zone], person: Person) -> set[str]:
-    """Those of these names, {name: zone}, whose records the person's token does not show, though the zone is shown."""
+    """Return those of these names, {name: zone}, whose records the person's token hides, though it shows the zone."""
     by_zone = {zone.pk: access.visibility_of(person, zone) for zone in closest.values()}
     limited = [(name, sees) for name, zone in closest.items() if (sees := by_zone[zone.pk]) is not None]
     return {name for name, sees in limited if not sees(name, rdtypes.A)}
@@ -167,8 +170,10 @@ def _hidden(closest: Mapping[str, Zone], person: Person) -> set[str]:
 def _answers(
     closest: Mapping[str, Zone], after: Mapping[int, Mapping[Key, RRset | None]]
 ) -> dict[str, Mapping[int, RRset]]:
-    """What the zones of these names, {name: zone}, answer for them once the changes are made; without the names for
-    which others answer. In one query."""
+    """Return the zones' answers for these names, {name: zone}, after the changes, without names that others answer for.
+
+    One query.
+    """
     near: dict[int, tuple[str, set[str]]] = {}
     for name, zone in closest.items():
         above = list(ancestors_within(name, zone.name))
@@ -187,14 +192,16 @@ def _wildcard_below(name: str) -> str:
 
 
 def _overlaid(rrsets: Mapping[Key, RRset], after: Mapping[Key, RRset | None]) -> dict[Key, RRset]:
-    """The served RRsets once these changes are made."""
+    """Return the served RRsets after these changes."""
     return {key: rrset for key, rrset in {**rrsets, **after}.items() if rrset is not None and rrset.served}
 
 
 def _left_behind(
     moves: Sequence[Move], after: Mapping[int, Mapping[Key, RRset | None]], person: Person | None
 ) -> Iterator[tuple[int, Violation]]:
-    """What goes from a zone and is pointed at from others, and from where `rules` does not look."""
+    """Yield warnings about names that go and that other zones' records, or records that `rules` does not
+    check, point at.
+    """
     going = {(move.zone.pk, name): move.zone for move in moves for name in _going(move)}
     if not going:
         return
@@ -233,12 +240,15 @@ def _left_behind(
 
 
 def _is_classless(rrset: RRset, target: str) -> bool:
-    """Whether an alias leads from one reverse name to another (RFC 2317): all of a network do, with a PTR or not."""
+    """Return True if an alias leads from one reverse name to another (RFC 2317).
+
+    All names of a network do, with or without PTR.
+    """
     return rrset.type == rdtypes.CNAME and all(names.is_within(name, _REVERSE) for name in (rrset.name, target))
 
 
 def _going(move: Move) -> Iterator[str]:
-    """The names of which nothing stays, or no address: of something else that is put there, nothing goes."""
+    """Yield the names that lose all records, or all addresses. A replacement counts as nothing lost."""
     lessened = {change.name for change in move.changes if change.after is None or not change.after.served}
     if not lessened:
         return
@@ -261,7 +271,9 @@ def _going(move: Move) -> Iterator[str]:
 
 
 def _pointing(pointers: Sequence[Pointer]) -> str:
-    """Who points: `MX example.net. points at it`, `CNAME a.example.net. and 2 records of other zones point at it`."""
+    """Describe the pointing records: `MX example.net. points at it`, `CNAME a.example.net. and 2 records of
+    other zones point at it`.
+    """
     known: list[str] = [
         f"{rdata.type_to_text(each.rrset.type)} {each.rrset.name}" for each in pointers if each.rrset is not None
     ]

@@ -14,7 +14,7 @@ from dnspanel.accounts.actors.actors import Author, token_of, user_of
 from dnspanel.zones.errors import GuardedZone, MassDeletion
 from dnspanel.zones.models import Publication, Zone
 
-# So many zones within this time are no mass of them, however few zones there are; then the share counts.
+# This number of zones within this time is never a mass, however few zones exist; beyond it the share counts.
 MASS_FEW = 25
 MASS_PERCENT = 1
 MASS_WINDOW = timedelta(minutes=10)
@@ -53,13 +53,15 @@ def refuse_mass_deletion(
 
 
 def is_unguarded(author: Author) -> bool:
-    """Whether nobody would be asked: the panel itself, and tokens that were given it, each or all by the setting."""
+    """Return True if the guard does not apply: to the panel itself, and to tokens exempted one by one or by
+    the setting.
+    """
     token = token_of(author)
     return author is None or (token is not None and (token.deletes_many or settings.TOKENS_DELETE_MANY))
 
 
 def _deleted_lately(author: Author, now: datetime, besides: Collection[str]) -> int:
-    """How many zones this person deleted within MASS_WINDOW; what a token did counts for that token alone."""
+    """Count the zones that this person deleted within MASS_WINDOW. A token's deletions count only for that token."""
     by_them = Publication.objects.filter(sequence=OuterRef("sequence"), author=user_of(author), token=token_of(author))
     is_back = Exists(Zone.objects.filter(name=OuterRef("name"), deleted_at=None))
     gone = Zone.objects.filter(~is_back, Exists(by_them), deleted_at__gt=now - MASS_WINDOW).exclude(name__in=besides)

@@ -1,7 +1,7 @@
-"""Many RRsets changed alike: what each of them becomes. Pure.
+"""One change of many RRsets: the result for each. Pure.
 
-A pattern is text with stars, each of which stands for any text; it is compared with a whole value, from left to right
-and without going back, so that its cost is linear in the text whatever the pattern is.
+A pattern is text with stars, each of which matches any text. It is compared with a whole value, from left to right
+without backtracking, so that its cost is linear in the text for any pattern.
 """
 
 from collections.abc import Callable, Sequence
@@ -34,7 +34,7 @@ Act = Callable[[RRset], RRset | None]
 
 
 def set_ttl(ttl: int) -> Act:
-    """The RRset has this TTL, in seconds."""
+    """Return an act that sets the TTL, in seconds."""
     if 0 <= ttl <= MAX_TTL:
         return lambda rrset: replace(rrset, ttl=ttl)
 
@@ -45,18 +45,18 @@ def set_ttl(ttl: int) -> Act:
 
 
 def set_comment(comment: str) -> Act:
-    """The RRset has this comment; "" takes it away."""
+    """Return an act that sets the comment; "" removes it."""
     return lambda rrset: replace(rrset, comment=comment)
 
 
 def add_tags(tags: Sequence[str]) -> Act:
-    """The RRset has these tags besides. Raises ValueError for none, and for what is not a tag."""
+    """Return an act that adds these tags. Raise ValueError for an empty list or an invalid tag."""
     added = _tags(tags)
     return lambda rrset: replace(rrset, notes=rrset.notes.with_tags(_fitting((*rrset.notes.tags, *added), rrset)))
 
 
 def remove_tags(tags: Sequence[str]) -> Act:
-    """The RRset lacks these tags. Raises ValueError as `add_tags` does."""
+    """Return an act that removes these tags. Raise ValueError as `add_tags` does."""
     gone = frozenset(_tags(tags))
     return lambda rrset: replace(rrset, notes=rrset.notes.with_tags([t for t in rrset.notes.tags if t not in gone]))
 
@@ -69,7 +69,7 @@ def _tags(typed: Sequence[str]) -> tuple[str, ...]:
 
 
 def _fitting(tags: Sequence[str], rrset: RRset) -> tuple[str, ...]:
-    """The tags, if an RRset can have them all. Raises BadRRset."""
+    """Return the tags if an RRset can have them all. Raise BadRRset."""
     try:
         return rrset_tags(tags)
     except ValueError as exc:
@@ -77,14 +77,14 @@ def _fitting(tags: Sequence[str], rrset: RRset) -> tuple[str, ...]:
 
 
 def switch(*, on: bool) -> Act:
-    """All records of the RRset are answered, or none is."""
+    """Return an act that enables or disables all records of the RRset."""
     return lambda rrset: replace(rrset, disabled=() if on else rrset.rdata)
 
 
 def set_values(texts: Sequence[str]) -> Act:
-    """The RRset has these values, as a person types them, and no others; those that it had already stay disabled.
+    """Return an act that replaces the values by these, as a person types them. Values that were disabled stay disabled.
 
-    Raises ValueError for none, and for more or longer ones than an act takes.
+    Raise ValueError for an empty list, and for too many or too long values.
     """
     values = _checked(texts)
 
@@ -97,7 +97,7 @@ def set_values(texts: Sequence[str]) -> Act:
 
 
 def add_values(texts: Sequence[str]) -> Act:
-    """The RRset has these values besides. Raises ValueError as `set_values` does."""
+    """Return an act that adds these values. Raise ValueError as `set_values` does."""
     values = _checked(texts)
 
     def act(rrset: RRset) -> RRset:
@@ -108,9 +108,9 @@ def add_values(texts: Sequence[str]) -> Act:
 
 
 def remove_values(texts: Sequence[str]) -> Act:
-    """The RRset lacks these values, and is gone when none is left; a zone keeps its SOA.
+    """Return an act that removes these values, and an RRset without any left, except a SOA.
 
-    What is no value of its type is none that it has. Raises ValueError as `set_values` does.
+    A text that isn't a value of the type matches nothing. Raise ValueError as `set_values` does.
     """
     values = _checked(texts)
 
@@ -135,17 +135,16 @@ def _checked(texts: Sequence[str]) -> Sequence[str]:
 
 
 def delete(rrset: RRset) -> RRset | None:
-    """The RRset is gone; a zone keeps its SOA."""
+    """Delete the RRset, unless it is a SOA."""
     return rrset if rrset.type == rdtypes.SOA else None
 
 
 def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Act:
-    """Each value in which the text is found has the replacement in its place; with a pattern, each that it fits.
+    """Return an act that replaces the text in each value with it; or with a pattern, each value that matches.
 
-    The nth star of the replacement is what the nth star of the pattern stood for. Values are compared as they are
-    stored, those of types with names in any capitals; what they become is read as if somebody had typed it. Raises
-    ValueError for a text that is empty or longer than LONGEST_TEXT, and for a pattern with more than MOST_STARS stars,
-    or fewer than its replacement has.
+    The nth star of the replacement is the text matched by the nth star of the pattern. Values are compared as stored,
+    names without regard to case. The results are parsed as if typed. Raise ValueError for a text that is empty or
+    longer than LONGEST_TEXT, and for a pattern with more than MOST_STARS stars, or fewer than its replacement has.
     """
     if not find or max(len(find), len(replacement)) > LONGEST_TEXT:
         raise ValueError(
@@ -182,7 +181,7 @@ def replace_text(find: str, replacement: str, *, is_pattern: bool = False) -> Ac
 
 
 def _replaced(text: str, find: str, replacement: str) -> str:
-    """The text with the replacement wherever `find` is in it, in any capitals. Rdata are ASCII."""
+    """Replace `find` in the text, in any case. Rdata are ASCII."""
     compared, wanted, pieces, at = text.lower(), find.lower(), [], 0
     while (found := compared.find(wanted, at)) >= 0:
         pieces += [text[at:found], replacement]
@@ -191,7 +190,9 @@ def _replaced(text: str, find: str, replacement: str) -> str:
 
 
 def stars_of(parts: Sequence[str], text: str, *, any_case: bool = False) -> list[str] | None:
-    """What each star between these parts stands for in the text, the shortest from the left; None where it does not."""
+    """Return the text that each star between these parts matches, the shortest from the left, or None without
+    a match.
+    """
     compared = text
     if any_case:
         compared, parts = text.lower(), [part.lower() for part in parts]
@@ -212,7 +213,7 @@ def stars_of(parts: Sequence[str], text: str, *, any_case: bool = False) -> list
 
 
 def try_act(act: Act, rrset: RRset) -> RRset | Refused | None:
-    """What the RRset becomes, or why it cannot be."""
+    """Return the act's result for the RRset, or the reason of a refusal."""
     try:
         return act(rrset)
     except ReplicationError as exc:

@@ -38,10 +38,10 @@ class Merged:
 
 
 def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -> Merged:
-    """Decide about each edit by what the zone holds; the changes begin at that.
+    """Merge each edit with the zone's current content. The changes begin from that content.
 
-    A SOA's serial is no difference. Capitals of names in rdata are none to what others did meanwhile, but the author
-    can ask for others.
+    A SOA's serial is no difference. Case of names in rdata is no difference between the edit and others' changes, but
+    the author can change the case.
     """
     apply, already_so, conflicts = [], [], []
     for edit in edits:
@@ -61,7 +61,7 @@ def merge(zone_name: str, edits: Iterable[Edit], current: Mapping[Key, RRset]) -
 
 
 def is_already_so(current: RRset | None, after: RRset | None) -> bool:
-    """True when making it `after` changes nothing; a SOA with a greater serial is a change."""
+    """Return True if `after` changes nothing. A SOA with a greater serial is a change."""
     if current is None or after is None:
         return current is after
     if after.type == rdtypes.SOA:

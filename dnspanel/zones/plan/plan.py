@@ -50,10 +50,10 @@ class ZonePlan:
     soa_before: RRset | None
     soa_after: RRset | None  # with the new serial
     changes: tuple[Change, ...]  # in canonical order; the SOA is among them only if more than its serial changes
-    already_so: tuple[Change, ...]  # others published the same meanwhile
+    already_so: tuple[Change, ...]  # others published the same since
     conflicts: tuple[Conflict, ...]
     violations: tuple[Violation, ...]
-    guard: tuple[str, ...]  # why somebody must confirm it; empty in normal work
+    guard: tuple[str, ...]  # why a person must confirm it; empty in normal work
 
     @property
     def serial(self) -> int:
@@ -98,10 +98,12 @@ def plan_zones(
     dropping: Collection[int] = (),
     author: Author = None,
 ) -> tuple[ZonePlan, ...]:
-    """The plan of each zone, in the order given: {zone id: (zone, edits)}. Reads what is not `seen`, writes nothing.
+    """Plan the changes of each zone, in the order given: {zone id: (zone, edits)}. Read what is not in `seen`;
+    write nothing.
 
-    Without rules, a plan has no violations and no guard: for pieces of what was checked as one. Zones (by id) that are
-    `dropping` the signatures that they came with may change. Of other zones it tells what the author may know.
+    Without rules, a plan has no violations and no guard: for pieces of a change that was checked as a whole. Zones (by
+    id) in `dropping` lose their original signatures and may change. Only other zones that the author may see are
+    mentioned.
     """
     known = seen or {}
     unseen = {}
@@ -142,14 +144,14 @@ _NOTHING = Seen((), {})
 
 
 def _with_violations(plan: ZonePlan, more: Iterable[Violation]) -> ZonePlan:
-    """The plan with these violations too, where it does not have them already; errors first."""
+    """Add these violations to the plan, except those that it has already; errors first."""
     known = {(each.code, each.name, each.type) for each in plan.violations}
     new = [each for each in more if (each.code, each.name, each.type) not in known]
     return replace(plan, violations=in_order([*plan.violations, *new])) if new else plan
 
 
 def names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
-    """The owner names of the zone at which a plan of these edits looks."""
+    """Return the owner names of the zone that a plan of these edits reads."""
     inside = [edit.change for edit in edits if names.is_within(edit.change.name, zone.name)]
     shapes = [change.after or change.before for change in inside]
     near = names_to_know(zone.name, [shape for shape in shapes if shape is not None])
@@ -157,7 +159,7 @@ def names_near(zone: Zone, edits: Iterable[Edit]) -> set[str]:
 
 
 def _answered_by_others(edits: Mapping[int, tuple[Zone, Sequence[Edit]]]) -> dict[str, dict[str, str]]:
-    """For what the edits leave, and what it points at, which other zones answer, per zone and name; in one query."""
+    """Return per zone the names of the edits, and their targets, that other zones answer for; in one query."""
     owners: dict[str, set[str]] = {}
     for zone, of_zone in edits.values():
         after = [edit.change.after for edit in of_zone if edit.change.after is not None]
@@ -179,7 +181,7 @@ class _Around:
 def _around(
     zones: Mapping[int, Zone], merged: Mapping[int, Merged], near: Mapping[int, dict[Key, RRset]]
 ) -> dict[int, _Around]:
-    """What the rules look at in each zone that changes; however many zones there are, in the same few queries."""
+    """Return what the rules read in each changed zone, in the same few queries for any number of zones."""
     changing = {zone_id: of_zone for zone_id, of_zone in merged.items() if of_zone.apply}
     at_risk = {zone_id: _names_at_risk(zones[zone_id], of_zone) for zone_id, of_zone in changing.items()}
     pointers = store_rrsets.rrsets_with_rdata(at_risk, _POINTERS_SEEN)
@@ -207,9 +209,9 @@ def _plan_zone(
     *,
     is_presigned: bool,
 ) -> ZonePlan:
-    """The plan of one zone; `answered` is what `_answered_by_others` found for it, or None to look at no rules.
+    """Plan one zone. `answered` is the result of `_answered_by_others`, or None to check no rules.
 
-    `around` is None where nothing changes.
+    `around`: None if nothing changes.
     """
     changes = sorted(merged.apply, key=lambda change: _canonical(change, zone.name))
     soa_before = near.get((zone.name, rdtypes.SOA))
@@ -229,7 +231,7 @@ def _plan_zone(
 
 
 def _refused(plan: ZonePlan) -> ZonePlan:
-    """The plan of a zone that is served with the signatures that it came with: an error for each RRset that changes."""
+    """Return the plan of a presigned zone: an error for each changed RRset."""
     errors = (
         Violation(
             Severity.ERROR,
@@ -252,7 +254,7 @@ def _canonical(change: Change, zone: str) -> tuple[bytes, int]:
 
 
 def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[str, str]) -> Iterator[Violation]:
-    """What the changes break: all about the changed RRsets, and about their neighbours what was not so before."""
+    """Yield the rules broken by the changed RRsets, and new violations of their neighbours."""
     changed = {change.key for change in merged.apply}
     before, after, below = around.before, around.after, around.below
     allow_lua, unanswered = settings.ALLOW_LUA_RECORDS, reasons_against(_types_for(zone.name, merged.apply))
@@ -274,7 +276,7 @@ def _violations(zone: Zone, merged: Merged, around: _Around, answered: Mapping[s
 
 
 def _breaking_ds(merged: Merged) -> list[Violation]:
-    """A warning, to be accepted by name, for each DS RRset that makes a zone bogus that is served here."""
+    """Return a warning for each DS RRset that makes a zone here bogus. It must be accepted by name."""
     served = {c.name: c for c in merged.apply if c.type == rdtypes.DS and c.after is not None and c.after.served}
     if not served:
         return []
@@ -296,8 +298,7 @@ def _breaking_ds(merged: Merged) -> list[Violation]:
 
 
 def _keys_by_hand(zone: Zone, merged: Merged) -> Iterator[Violation]:
-    """Errors for records of keys at the apex that the panel makes of its own keys itself, and for DNSKEYs of other
-    signers that do not go with those."""
+    """Yield errors for apex key records that the panel makes itself, and for unsuitable DNSKEYs of other signers."""
     touched = [c for c in merged.apply if c.name == zone.name and c.type in OF_KEYS and c.after is not None]
     if not touched:
         return
@@ -321,14 +322,14 @@ def _keys_by_hand(zone: Zone, merged: Merged) -> Iterator[Violation]:
 
 
 def _types_for(zone: str, changes: Iterable[Change]) -> set[int]:
-    """The types that appear; for a CNAME at the apex also ALIAS, which its refusal recommends where it is answered."""
+    """Return the added types. A CNAME at the apex also adds ALIAS, which its refusal recommends if it is answered."""
     found = {change.key for change in changes if change.after is not None}
     types = {type_ for _, type_ in found}
     return types | {rdtypes.ALIAS} if (zone, rdtypes.CNAME) in found else types
 
 
 def _names_at_risk(zone: Zone, merged: Merged) -> set[str]:
-    """Names that lose an RRset or become a CNAME: what points at them by its whole rdata is looked at."""
+    """Return names that lose an RRset or become a CNAME: records with such a name as whole rdata are checked."""
     return {
         change.name
         for change in merged.apply
@@ -338,7 +339,7 @@ def _names_at_risk(zone: Zone, merged: Merged) -> set[str]:
 
 
 def _aliases_of_owners(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, list[RRset]]:
-    """The aliases that lead to RRsets which clients find only by these; seldom any, then a query for a step."""
+    """Return aliases to RRsets that clients find only through them; seldom any, then a query for each step."""
     ends = {}
     for zone_id, of_zone in merged.items():
         after = (change.after for change in of_zone.apply if change.after is not None)
@@ -394,7 +395,7 @@ def _follow_chains(zones: Mapping[int, Zone], merged: Mapping[int, Merged], arou
 
 
 def _names_below(zones: Mapping[int, Zone], merged: Mapping[int, Merged]) -> dict[int, dict[str, tuple[str, ...]]]:
-    """The first names below each new delegation or DNAME, as they will be after the edits; in one query."""
+    """Return the first names below each new delegation or DNAME after the edits; in one query."""
     tops = []
     deleted = {}
     for zone_id, of_zone in merged.items():

@@ -1,6 +1,6 @@
-"""Quotas of zones, of RRsets in a zone, of drafts and of the operations in one, where they are added.
+"""Quotas of zones, of RRsets in a zone, of drafts and of the operations in a draft, checked when any are added.
 
-Taking away is never refused, nor is changing what there is: whoever has too much can always mend it.
+Deleting and changing are never refused, so a person beyond a quota can always reduce their use.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,9 +27,9 @@ from dnspanel.zones.plan.plan import ZonePlan
 
 
 def refuse_zones(author: Author, team: Team | None, added: int) -> None:
-    """Raise QuotaExceeded if so many new zones are too many for who creates them, or for the team they will belong to.
+    """Raise QuotaExceeded if this number of new zones is too large for their creator, or for their team.
 
-    Until the transaction ends, nobody else adds zones for the same person or team.
+    Until the transaction ends, no other transaction adds zones for the same person or team.
     """
     own = holders_for(author)[:1]
     of_team = () if team is None or author is None else (holder_of(team),)
@@ -37,9 +37,9 @@ def refuse_zones(author: Author, team: Team | None, added: int) -> None:
 
 
 def refuse_zone_of(*, creator: User | None, team: Team | None, added: int = 1) -> None:
-    """Raise QuotaExceeded if this person, or this team, cannot have so many more of the zones that there are already.
+    """Raise QuotaExceeded if this person, or this team, cannot have this number of existing zones more.
 
-    For a zone that comes back from the trash, and for those that a team is given.
+    For a zone that is restored from the trash, and for zones that move to a team.
     """
     own = () if creator is None else (holder_of(creator),)
     of_team = () if team is None else (holder_of(team),)
@@ -75,22 +75,22 @@ def without_room(zones: Sequence[Zone], author: Author) -> dict[int, str]:
 
 
 def zones_left(team: Team) -> int | None:
-    """How many more zones the team may have at this moment; None for any number."""
+    """Return how many more zones the team may have now, or None for any number."""
     holder = holder_of(team)
     limit = holder.limits[Kind.ZONES]
     return None if limit is None else limit - zone_count(holder, limit)
 
 
 def zone_count(holder: Holder, most: int) -> int:
-    """How many zones a person created, or a team has, without those in the trash; counted up to `most`."""
+    """Count the zones that a person created, or that a team has, without the trash, up to `most`."""
     return _zones_of(holder).filter(deleted_at=None)[:most].count()
 
 
 def _room_taken(holder: Holder, most: int) -> int:
-    """The zones that there are; or half of them and those in the trash, if that is more.
+    """Count the zones, or half of the zones including the trash if that is more.
 
-    Who deletes a zone may create another at once, but who does so again and again must not fill the disk: a zone
-    takes its room for as long as it lies in the trash.
+    After deleting a zone a person may create another at once. But repeating that must not fill the disk: a zone uses
+    space while it is in the trash.
     """
     alive = zone_count(holder, most)
     trashed = _zones_of(holder).exclude(deleted_at=None)[: 2 * most - alive].count()
@@ -115,18 +115,18 @@ def refuse_growth(author: Author, plans: Sequence[ZonePlan]) -> None:
 
 
 def refuse_larger(author: Author, growth: Iterable[tuple[Zone, int]]) -> None:
-    """Raise QuotaExceeded for the first of these zones that would be larger than it may, by so many more RRsets."""
+    """Raise QuotaExceeded for the first of these zones that would become too large by this number of new RRsets."""
     for reason in growing_too_large(author, growth).values():
         raise QuotaExceeded(reason)
 
 
 def growing_too_large(author: Author, growth: Iterable[tuple[Zone, int]]) -> dict[int, str]:
-    """Return why some of these zones may not have so many more RRsets, by their ids."""
+    """Return by id why some of these zones may not have this number of new RRsets."""
     return _too_large(author, ((zone, zone.rrset_count, added) for zone, added in growth))
 
 
 def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[int, str]:
-    """Return why some of these zones, with so many RRsets and so many more, would be too large, by their ids.
+    """Return by id why some of these zones (zone, current RRsets, new RRsets) would be too large.
 
     A query is needed only for teams that the author is not in and that were not loaded with their zones.
     """
@@ -143,7 +143,7 @@ def _too_large(author: Author, sizes: Iterable[tuple[Zone, int, int]]) -> dict[i
 
 
 def rrset_limit(author: Author, team: Team | None) -> int | None:
-    """How many RRsets a zone of this team may have when this author adds some; None for any number."""
+    """Return how many RRsets a zone of this team may have if this author adds some, or None for any number."""
     if author is None:
         return None
     holders = _limits(author, None if team is None else holder_of(team))
@@ -152,7 +152,7 @@ def rrset_limit(author: Author, team: Team | None) -> int | None:
 
 
 def refuse_operations(author: Author, *, used: int, added: int) -> None:
-    """Raise QuotaExceeded if so many more operations are too many for the author's draft, which is locked."""
+    """Raise QuotaExceeded if this number of new operations is too large for the author's draft, which is locked."""
     if added <= 0:
         return
     for holder in holders_for(author):
@@ -165,20 +165,20 @@ def refuse_operations(author: Author, *, used: int, added: int) -> None:
 
 
 def operations_to_count(author: Author) -> int:
-    """How far a draft's operations have to be counted to know whether there is room for more; 0 without a quota."""
+    """Return how far to count a draft's operations to know whether there is room for more; 0 without a quota."""
     limits = [holder.limits[Kind.OPERATIONS] for holder in holders_for(author)]
     return max((limit + 1 for limit in limits if limit is not None), default=0)
 
 
 def operations_in(draft: Draft, most: int) -> RawSQL:
-    """The number of a draft's operations, counted up to `most`: a column for a query that is made anyway."""
+    """Return a column that counts a draft's operations up to `most`, for a query that is made anyway."""
     return RawSQL(
         "(SELECT count(*) FROM (SELECT FROM zones_operation WHERE draft_id = %s LIMIT %s) AS counted)", [draft.pk, most]
     )
 
 
 def operation_count(user_id: int, most: int) -> int:
-    """How many operations a person's draft has, counted up to `most`."""
+    """Count the operations of a person's draft, up to `most`."""
     return Operation.objects.filter(draft__author=user_id)[:most].count()
 
 
@@ -188,14 +188,14 @@ def refuse_named_draft(author: Author) -> None:
 
 
 def named_draft_count(holder: Holder, most: int) -> int:
-    """How many drafts with a name a person, or a team's members, have; counted up to `most`."""
+    """Count the named drafts of a person, or of a team's members, up to `most`."""
     owners = members_bound_by(holder.pk) if holder.team else {"pk": holder.pk}
     found = Draft.objects.filter(owner__in=User.objects.filter(**owners).values("pk"), discarded_at=None)
     return found[:most].count()
 
 
 def _limits(author: Author, team: Holder | None) -> tuple[Holder, ...]:
-    """Whose quotas hold for the size of a zone: the author's, and those of the team that the zone belongs to."""
+    """Return the holders of quotas on a zone's size: the author, and the team of the zone."""
     own = holders_for(author)[:1]
     return own if team is None else (*own, team)
 
@@ -211,7 +211,7 @@ def _teams_of(author: Author, zones: Iterable[Zone]) -> Mapping[int, Holder]:
 
 
 def _size_refusal(holders: Iterable[Holder], name: str, used: int, added: int) -> str:
-    """Return which quota a zone with so many RRsets would exceed with so many more; empty if none."""
+    """Return the quota that a zone of this size would exceed with this number of new RRsets, or ""."""
     for holder in holders:
         limit = holder.limits[Kind.RRSETS]
         if limit is not None and used + added > limit:

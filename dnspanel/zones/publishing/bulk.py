@@ -1,9 +1,8 @@
-"""Many zones in one publication: create, change, delete, and take back what a publication changed. Verbs.
+"""Many zones in one publication: create, change, delete, and undo what a publication changed. Verbs.
 
-Every verb is one transaction and one sequence, and says what it reads and
-writes in sets: the number of queries does not depend on the number of zones.
-`in_transaction` runs inside that transaction once the sequence is known, so that
-whoever calls can record the sequence together with what it published.
+Every verb is one transaction and one sequence, and reads and writes in sets: the number of queries does not depend on
+the number of zones. `in_transaction` runs inside that transaction once the sequence is known, so that the caller can
+record the sequence together with what it published.
 """
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
@@ -80,7 +79,7 @@ class _Move:
         return [Change(self.zone.name, rdtypes.SOA, before, after)] if before != after else []
 
     def revision(self) -> NewRevision:
-        """What it is in the log: one that no node had comes to them with it."""
+        """Return the revision for the log. A zone that no node had comes to the nodes with it."""
         added = sum(change.before is None for change in self.changes)
         removed = sum(change.after is None for change in self.changes)
         soa_changed = not soa.same(self.soa_before, self.soa_after)
@@ -100,13 +99,16 @@ class _Move:
 
 @dataclass(frozen=True, slots=True)
 class _Published:
-    """What one publication changed in one zone, besides the serial."""
+    """The changes of one publication in one zone, without the serial."""
 
     name: str
     changes: list[Change]
 
     def taken_back(self, current: Mapping[Key, RRset]) -> tuple[dict[Key, RRset | None], list[Key]]:
-        """What takes it back, and the keys at which that is not possible any more. `current` has all at their names."""
+        """Return the changes that undo it, and the keys that can no longer be undone.
+
+        `current` has all RRsets at their names.
+        """
         back: dict[Key, RRset | None] = {}
         stay = []
         for change in self.changes:
@@ -133,15 +135,14 @@ def change_zones(
     by_transfer: bool = False,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[int]]:
-    """The zones have these changes, each in a revision of its own, all in one publication (None: nothing to do).
+    """Change these zones in one publication, each in its own revision. None: nothing to do.
 
-    Returned besides are the ids of zones that were left alone, because they are gone, not at their base revision any
-    more, locked where they would change, or have their primary elsewhere. RRsets that are so already are not touched;
-    a zone without any other gets no revision. Each SOA has a higher serial than before: that of the new SOA if it is
-    one. Only where a zone is served with the signatures that it came with, the SOA is exactly the new one. Only zones
-    with their primary elsewhere are changed `by_transfer`, whose SOA is exactly the new one too; nodes that did not
-    have such a zone get it. A zone never loses its SOA. Raises QuotaExceeded for a zone that becomes too large, and
-    IntegrityError for what the database refuses: rules are the caller's.
+    Also return the ids of skipped zones: deleted, no longer at their base revision, locked for these changes, or with
+    their primary elsewhere. RRsets without a difference are not touched; a zone without any other gets no revision.
+    Each SOA gets a higher serial: that of the new SOA if it is higher. For a presigned zone, the SOA is exactly the new
+    one. With `by_transfer`, only zones with their primary elsewhere change, and their SOA is exactly the new one too;
+    nodes without such a zone get it. A zone never loses its SOA. Raise QuotaExceeded for a zone that becomes too large,
+    and IntegrityError for what the database refuses. The caller checks the rules.
     """
     by_zone = {change.zone_id: change for change in changes}
 
@@ -179,12 +180,10 @@ def delete_zones(
     confirmed: bool = False,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[int]]:
-    """The zones (id, expected revision) are in the trash, in one publication (None: there was nothing to do).
+    """Delete the zones (id, expected revision) in one publication. None: nothing to do.
 
-    Returned besides are the ids of those left alone: gone, at another
-    revision, locked, or governed by a rule. Drafts forget their operations on deleted zones. Raises
-    RightMissing, and MassDeletion for too many zones unless a person
-    `confirmed` it.
+    Also return the ids of skipped zones: deleted, at another revision, locked, or covered by a rule. Drafts lose their
+    operations on deleted zones. Raise RightMissing, and MassDeletion for too many zones unless a person `confirmed` it.
     """
     expected = dict(zones)
 
@@ -243,14 +242,13 @@ def undo_zone_changes(
     in_transaction: InTransaction = nothing,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[tuple[str, str, int]]]:
-    """What publication `sequence` changed is as it was before, wherever nobody changed it since; in one publication.
+    """Undo what publication `sequence` changed, except what was changed since; in one publication.
 
-    Returned besides are the RRsets (zone name, name, type) that were kept: those that are not any more what that
-    publication left, those at names where taking back would put a CNAME beside other data, DS that would break a zone
-    here, values that some node cannot read by now, what is locked, and all those of zones that a rule of approval, a
-    freeze or a quota is about, that are in the trash, that have their primary elsewhere (but for the panel itself), or
-    that are served with the signatures that they came with. An RRset that is already as it was before is not touched,
-    so undoing twice changes nothing. Zones that it created or deleted are not looked at.
+    Also return the RRsets (zone name, name, type) that were left: changed since; at names where the old value would be
+    a CNAME next to other data; DS that would break a zone here; values that some node cannot read by now; locked ones;
+    and all those of zones with a rule of approval, a freeze or a quota, in the trash, with their primary elsewhere
+    (except for the panel itself), or presigned. RRsets that are undone already are not touched, so a second undo
+    changes nothing. Zones that it created or deleted are not examined.
     """
 
     def undo(left: Mapping[int, str]) -> tuple[Publication | None, list[tuple[str, str, int]]]:
@@ -292,9 +290,9 @@ def undo_zone_changes(
 
 
 def leaving_refused(act: Callable[[Mapping[int, str]], R]) -> R:
-    """Return what the act returns, once publish hooks were asked, without the zones for which a hook refuses it.
+    """Run the act after asking publish hooks, without the zones that a hook refuses. Return its result.
 
-    The act gets those zones, by id, with what the hook answered.
+    The act gets those zones, by id, with the hook's answer.
     """
     left: dict[int, str] = {}
     with_hooks = after_hooks(act)
@@ -315,7 +313,7 @@ def _refused_by_rules(
 
 
 def _breaking(decided: Mapping[int, Changes], current: Mapping[int, Mapping[Key, RRset]]) -> list[tuple[int, Key]]:
-    """The zones and keys of DS RRsets that would break a zone here which is not broken yet."""
+    """Return zones and keys of DS RRsets that would newly break a zone here."""
     at = {
         key: (id, rrset)
         for id, changes in decided.items()
@@ -328,7 +326,7 @@ def _breaking(decided: Mapping[int, Changes], current: Mapping[int, Mapping[Key,
 
 
 def _unreadable(zones: Mapping[int, Zone], decided: Mapping[int, Changes]) -> list[tuple[int, Key]]:
-    """The zones and keys of RRsets with values that some node cannot read."""
+    """Return zones and keys of RRsets with values that some node cannot read."""
     coming = (
         (id, zones[id].name, rrset)
         for id, changes in decided.items()
@@ -339,12 +337,12 @@ def _unreadable(zones: Mapping[int, Zone], decided: Mapping[int, Changes]) -> li
 
 
 def _locked(zone_ids: Collection[int]) -> dict[int, Zone]:
-    """These zones, without deleted ones, locked."""
+    """Lock and return these zones, without deleted ones."""
     return {zone.pk: zone for zone in find_zones.locked(zone_ids)}
 
 
 def _at_names(zones: Mapping[int, Zone], keys: Mapping[int, Iterable[Key]]) -> dict[int, dict[Key, RRset]]:
-    """Per zone, every RRset at its apex and at the names of these keys."""
+    """Return per zone every RRset at its apex and at the names of these keys."""
     return store_rrsets.rrsets_at_names(
         {id: (zone.name, {zone.name, *(name for name, _ in keys[id])}) for id, zone in zones.items()}
     )
@@ -357,9 +355,9 @@ def _moves(
     now: datetime,
     fixed: Collection[int] = (),
 ) -> list[_Move]:
-    """The next revision of each zone in which something of what was decided is not so yet.
+    """Return the next revision of each zone that differs from what was decided.
 
-    The SOA of zones (by id) in `fixed` is what was decided, its serial too.
+    The SOA of zones (by id) in `fixed` is exactly what was decided, with its serial.
     """
     moves = []
     for id, afters in decided.items():
@@ -406,7 +404,7 @@ def _names_with_cname_and_more(rrsets: Mapping[Key, RRset | None]) -> set[str]:
 
 
 def _published_by(sequence: int) -> dict[int, _Published]:
-    """What a publication changed in each zone that was there before and after it, by zone id."""
+    """Return by zone id what a publication changed in each zone that existed before and after it."""
     rows = StoredChange.objects.filter(revision__publication=sequence, revision__kind=RevisionKind.CHANGE)
     published: dict[int, _Published] = {}
     for row in rows.select_related("revision__zone").order_by("revision__zone_id", "owner_key", "type"):

@@ -28,23 +28,23 @@ _OF_KEYS = frozenset({rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY, rdtypes.SIGN
 
 @dataclass(frozen=True, slots=True)
 class Content:
-    """What a zone gives to a new one, and how many RRsets of which types stay behind."""
+    """The content of a zone for its clones, and the number of RRsets left out, by type."""
 
     zone: Zone
     rrsets: tuple[RRset, ...]
     left_out: Mapping[int, int]
 
     def named(self, name: str, now: datetime) -> Iterator[RRset]:
-        """The RRsets of a new zone with this canonical name. Raises BadName for one that makes a name too long."""
+        """Yield the RRsets of a new zone with this canonical name. Raise BadName if a name becomes too long."""
         for rrset in self.rrsets:
             copy = renamed(rrset, self.zone.name, name)
             yield soa.with_serial(copy, soa.first_serial(now)) if copy.type == rdtypes.SOA else copy
 
 
 def renamed(rrset: RRset, source: str, target: str) -> RRset:
-    """The RRset of one zone as it is in another: names inside of the source are inside of the target.
+    """Move the RRset from one zone to another: names inside the source become names inside the target.
 
-    Raises BadName where that is too long.
+    Raise BadName if one is too long.
     """
 
     def rename(old: str) -> str:
@@ -63,9 +63,9 @@ def renamed(rrset: RRset, source: str, target: str) -> RRset:
 
 
 def content_for_clones(*, source: Zone, author: Author, count: int = 1) -> Content:
-    """What the zone has published, for so many new ones.
+    """Return the zone's published content for this number of clones.
 
-    Raises RightMissing for who may not read all of it, CannotClone where that is too much.
+    Raise RightMissing if the author may not read all of it, CannotClone if it is too large.
     """
     access.require_right(author, source, Right.READ)
     if author is not None and access.visibility_of(author, source) is not None:
@@ -91,13 +91,13 @@ def clone_zone(
     team: Team | None = None,
     with_tags: bool = False,
 ) -> Publication:
-    """Zones of these canonical names exist, with the source's records, in one publication; or none does.
+    """Create zones of these canonical names with the source's records, in one publication, or none.
 
-    Copied are published RRsets with comments and disabled values, the default TTL, and how the serial moves; names
-    inside of the source become names inside of the new zone, as owners and where records point at them. Not copied are
-    keys, signatures and DS: these are of one name. Each begins with a serial of its own, and signed if its policy says
-    so. `with_tags` takes the right to change settings of the new zones. Raises as `content_for_clones` and
-    `edit.create_zones` do.
+    Published RRsets are copied with comments and disabled values, the default TTL, and the way the serial moves. Names
+    inside the source become names inside the new zone, as owners and as targets. Keys, signatures and DS are not
+    copied: they belong to one name. Each zone begins with its own serial, and signed if its policy says so. `with_tags`
+    needs the right to change settings of the new zones. Raise the errors of `content_for_clones` and
+    `edit.create_zones`.
     """
     content = content_for_clones(source=source, author=acting.author, count=len(zone_names))
 
@@ -116,5 +116,5 @@ def clone_zone(
 
 
 def is_of_one_name(rrset: RRset, zone: str) -> bool:
-    """True for keys, signatures and DS: under another name they would be wrong."""
+    """Return True for keys, signatures and DS: under another name they would be wrong."""
     return rrset.type in _OF_ONE_NAME or (rrset.type in _OF_KEYS and rrset.name == zone)

@@ -1,4 +1,4 @@
-"""The delegation of zones in the zones above them, drafted for whoever may change those. Verbs."""
+"""Delegations of zones in the zones above them, drafted for people who may change those. Verbs."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
@@ -21,7 +21,7 @@ _MOST_TRACES = 300
 
 
 def delegating_zones(person: Drafter, zone_names: Sequence[str]) -> dict[str, Zone]:
-    """The closest zone above each of these names, where it is one of which this person may change records."""
+    """Return the closest zone above each of these names, if this person may change records of it."""
     above = nesting.zones_above(zone_names)
     visible = access.zones_visible_to(person).in_bulk({zone.id for zone in above.values()})
     editable = {pk: zone for pk, zone in visible.items() if access.may_edit_zone(person, zone)}
@@ -29,11 +29,11 @@ def delegating_zones(person: Drafter, zone_names: Sequence[str]) -> dict[str, Zo
 
 
 def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: datetime) -> list[Zone]:
-    """The author's draft delegates these live zones in the closest zones above them: NS, glue, and DS where signed.
+    """Draft the delegation of these live zones in the closest zones above: NS, glue, and DS of signed zones.
 
-    The zone above a classless one (RFC 2317) also gets the CNAMEs that lead into it, where nothing else stands.
-    Returns the zones in which it does; left alone are those in which the author may not do so, and what is so
-    already. What others drafted or published is merged as with any other edit.
+    The zone above a classless one (RFC 2317) also gets the CNAMEs into it, unless their names are in use. Return the
+    changed zones. Zones that the author may not change, and records that exist already, are skipped. Others' drafts and
+    publications are merged as with any other edit.
     """
     above = delegating_zones(author, zone_names)
     of_zone: dict[int, list[RRset]] = {}
@@ -55,10 +55,10 @@ def draft_delegations(*, zone_names: Sequence[str], author: Drafter, now: dateti
 
 
 def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | None:
-    """What delegates a zone in the closest zone above it, if this person may change that.
+    """Return the delegation of a zone in the closest zone above it, if this person may change that.
 
-    Only what leads nowhere without the zone: its NS, DS and glue, and the CNAMEs of RFC 2317. None where there is
-    nothing of it.
+    Only records that lead nowhere without the zone: its NS, DS and glue, and the CNAMEs of RFC 2317. None if there
+    are none.
     """
     parent = delegating_zones(person, [zone_name]).get(zone_name)
     if parent is None:
@@ -79,16 +79,18 @@ def traces_of(person: Drafter, zone_name: str) -> tuple[Zone, list[RRset]] | Non
 
 
 def draft_removal(*, parent: Zone, rrsets: Iterable[RRset], author: Drafter, now: datetime) -> int:
-    """The author's draft takes these away from the zone above; returns how many.
+    """Delete these records of the zone above in the author's draft. Return their number.
 
-    Raises RightMissing, Unknown and QuotaExceeded.
+    Raise RightMissing, Unknown and QuotaExceeded.
     """
     gone: dict[Key, RRset | None] = {(rrset.name, rrset.type): None for rrset in rrsets}
     return len(draft.change_rrsets(author=author, zone=parent, afters=gone, now=now))
 
 
 def delegation_rrsets(zone_name: str, rrsets: Iterable[RRset]) -> list[RRset]:
-    """What the zone above needs of a zone with these RRsets: its NS, and the addresses of those inside it (glue)."""
+    """Return what the zone above needs of a zone with these RRsets: its NS, and the addresses of servers
+    inside it (glue).
+    """
     content = list(rrsets)
     delegation = next((r for r in content if r.name == zone_name and r.type == rdtypes.NS and r.served), None)
     if delegation is None:
@@ -99,9 +101,9 @@ def delegation_rrsets(zone_name: str, rrsets: Iterable[RRset]) -> list[RRset]:
 
 
 def _aliases_into(above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
-    """The CNAMEs of RFC 2317 into those of these names that are classless zones, by the id of the zone above.
+    """Return the CNAMEs (RFC 2317) into those of these names that are classless zones, by the id of the zone above.
 
-    Where anything stands already, it is left: it may be in use.
+    Names with any existing record are skipped: they may be in use.
     """
     aliases = {name: classless_aliases(name) for name in above}
     owners: dict[int, tuple[str, set[str]]] = {}
@@ -119,7 +121,7 @@ def _aliases_into(above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
 
 
 def _ds_into(zones: Iterable[Zone], above: Mapping[str, Zone]) -> dict[int, list[RRset]]:
-    """The DS RRsets of the signed ones of these zones, by the id of the zone above, where it has none for them."""
+    """Return the DS RRsets of the signed zones of these, by the id of the zone above, if that has none for them."""
     by_id = {zone.pk: zone for zone in zones}
     texts = {by_id[zone_id].name: ds for zone_id, ds in ds_into(by_id.values()).items() if ds}
     owners: dict[int, tuple[str, set[str]]] = {}
@@ -134,7 +136,7 @@ def _ds_into(zones: Iterable[Zone], above: Mapping[str, Zone]) -> dict[int, list
 
 
 def _delegations_of(zones: Iterable[Zone]) -> dict[str, list[RRset]]:
-    """The delegation of each zone by its name, from what it has at its apex and at its own servers; in two queries."""
+    """Return the delegation of each zone by name, from the RRsets at its apex and its own servers; in two queries."""
     by_id = {zone.pk: zone for zone in zones}
     found = store_rrsets.rrsets_at_names({pk: (zone.name, {zone.name}) for pk, zone in by_id.items()})
     servers = {}

@@ -48,7 +48,7 @@ from replication.dns import names, rdtypes
 from replication.dns.rrset import Change, RRset, make
 from replication.errors import BadRRset
 
-Then = Callable[[], Publication]  # what a caller publishes besides, in the same transaction
+Then = Callable[[], Publication]  # the caller's further publication, in the same transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,12 +61,12 @@ class NewZone:
 
 @dataclass(frozen=True, slots=True)
 class Apex:
-    """What the apex of a new zone gets where its RRsets lack a SOA or NS.
+    """The defaults for a new zone without SOA or NS.
 
-    The name servers are `nameservers`; without them those of `server_set`, else of the set that new zones of the team
-    begin with, and then the zone is kept in step with that set; else those of the settings. A SOA that only a face has
-    made (`soa_is_made`) names whom the set says. With `soa_edit` the zone's serial moves in that way from now on, the
-    one that it begins with included.
+    The name servers are `nameservers`; otherwise those of `server_set`; otherwise those of the default set for new
+    zones of the team, and the zone then follows that set; otherwise those of the settings. A SOA made by a face
+    (`soa_is_made`) gets the primary of the set. With `soa_edit` the zone's serial moves in that way, beginning with its
+    first one.
     """
 
     nameservers: Sequence[str] | None = None
@@ -127,19 +127,19 @@ def create_zone(
 ) -> Publication:
     """Create a zone and publish it as revision 1.
 
-    The zone's name may be typed by a person: it becomes canonical here. `apex` says what the zone gets where it lacks a
-    SOA or apex NS. A serial that is not above the one at which a zone of this name
-    was deleted becomes the next one of that. Raises BadName,
-    NameRefused (NameTaken, or for a name that nobody or not this author may
-    have: see `nesting`), QuotaExceeded or RuleViolations (errors only;
-    warnings do not stop a new zone). It begins signed if its DNSSEC policy says
-    so. The same form sent twice returns the first publication. A zone with more
-    RRsets than `pieces.PIECE_RRSETS` is filled by further publications; the last one is returned. The zone
-    belongs to `team`, or to the only team in which the author may create
-    zones; raises RightMissing for who may not. `in_transaction` runs in the same transaction,
-    when the zone is in its table; `then` does as the last step of that transaction, when the zone is in the log, and
-    publishes what belongs to its beginning: that publication is returned. One that `awaits_transfer` is not signed,
-    and no node gets it before its first transfer; `in_transaction` says from where.
+    A person may have typed the zone's name: it becomes canonical here. `apex` has the defaults for a missing SOA or NS.
+    If a zone of this name was deleted, the serial is at least the next one after its last. The same form sent twice
+    returns the first publication. The zone belongs to `team`, or to the only team in which the author may create zones.
+    The zone begins signed if its DNSSEC policy says so. A zone with more RRsets than `pieces.PIECE_RRSETS` is filled by
+    further publications; the last one is returned.
+
+    `in_transaction` runs in the same transaction, after the zone's row is written. `then` runs as the last step of that
+    transaction, after the zone is in the log, and publishes what belongs to its beginning: that publication is
+    returned. A zone that `awaits_transfer` is not signed, and no node gets it before its first transfer;
+    `in_transaction` sets its primaries.
+
+    Raise BadName, NameRefused (NameTaken, or for a name that no one or not this author may have: see `nesting`),
+    QuotaExceeded, RuleViolations (errors only; warnings do not stop a new zone), and RightMissing.
     """
     name, rrsets = names.parse(zone.name), zone.rrsets or ()
     team = access.team_for_new_zone(acting.author, team, name)
@@ -203,22 +203,18 @@ def create_zones(
     awaits_transfer: bool = False,
     under: SystemRight | None = None,
 ) -> Publication:
-    """Create all these zones in one publication, or none. `in_transaction` is as of `create_zone`.
+    """Create all these zones in one publication, or none. `in_transaction` is that of `create_zone`.
 
-    Raises NameTaken or NameReserved for the first such name; for those that
-    nobody or not this author may have NameRefused if it is the only zone, else
-    NamesRefused (see `nesting`).
+    Raise NameTaken or NameReserved for the first such name. For names that no one or not this author may have, raise
+    NameRefused if it is the only zone, else NamesRefused (see `nesting`).
 
-    They belong to `team`, or to the only team in which the author may create
-    zones; raises RightMissing for who may not, and QuotaExceeded. Those whose
-    DNSSEC policies say so begin signed, but for those of an import.
+    The zones belong to `team`, or to the only team in which the author may create zones. Raise RightMissing if there is
+    no such team, and QuotaExceeded. Zones begin signed if their DNSSEC policies say so, except those of an import.
 
-    For bulk: RRsets must be such as `rrset.make` returns. Refused is only what
-    the database refuses (duplicates, a CNAME beside other data), names outside
-    of the zone, and the types and values that not every node answers. Missing SOA and apex
-    NS are made from `server_set`, as of `create_zone`; zones with its name
-    servers are kept in step with it. `in_transaction` runs in the same transaction, when
-    the zones are in their table. With `awaits_transfer` it is as with `create_zone`.
+    For bulk: RRsets must be results of `rrset.make`. Only what the database refuses is refused (duplicates, a CNAME
+    next to other data), names outside of the zone, and types and values that not every node answers. Missing SOA and
+    apex NS are made from `server_set`, as in `create_zone`; zones with its name servers follow it. `awaits_transfer` is
+    that of `create_zone`.
     """
     team = access.team_for_new_zone(acting.author, team, zones[0].name)
     if (
@@ -253,11 +249,10 @@ def delete_zone(
     at_revision: int | None = None,
     confirmed: bool = False,
 ) -> Publication:
-    """The zone is in the trash and served no more; drafts forget their operations on it.
+    """Delete a zone: it is in the trash and no longer served. Drafts lose their operations on it.
 
-    Raises Unknown, RightMissing, RevisionMoved when it is not `at_revision`, or
-    MassDeletion when the author deletes too many zones in a short time, unless
-    a person `confirmed` that.
+    Raise Unknown, RightMissing, RevisionMoved if it is not `at_revision`, or MassDeletion if the author deletes too
+    many zones in a short time, unless a person `confirmed` that.
     """
     return delete_zones(
         zones=[ZoneToDelete(zone, at_revision)],
@@ -281,10 +276,10 @@ def delete_zones(
     form_id: UUID | None = None,
     confirmed: bool = False,
 ) -> Publication:
-    """All these zones are in the trash, in one publication, or none is; drafts forget their operations on them.
+    """Delete all these zones in one publication, or none. Drafts lose their operations on them.
 
-    The guard judges all of them at once, before the first is deleted: raises MassDeletion unless a person `confirmed`
-    it or the author's token may delete many; Unknown, RightMissing or RevisionMoved for the first zone at fault. The
+    The guard judges all of them at once, before the first is deleted: raise MassDeletion unless a person `confirmed` it
+    or the author's token may delete many. Raise Unknown, RightMissing or RevisionMoved for the first zone at fault. The
     same form sent twice returns the first publication.
     """
     expected = {each.zone.pk: each for each in zones}
@@ -322,12 +317,11 @@ def _refuse_deletion(author: Author, expected: ZoneToDelete, found: Zone | None)
 def restore_zone(
     *, zone: Zone, author: Author, channel: str, now: datetime, reason: str = "", form_id: UUID | None = None
 ) -> Publication:
-    """The zone is back from the trash as it was, with a higher serial.
+    """Restore a zone from the trash with a higher serial.
 
-    A DS that it holds for a zone here, and that leads to no key of that zone by now, is disabled. Raises NotInTrash,
-    RightMissing, QuotaExceeded, RuleViolations for values that nodes cannot read by now, or NameRefused: the name may
-    be taken by now, zones of others may stand above or below it, or the zone above may hold a DS that leads to no key
-    of it.
+    A DS in it for a zone here that matches no key of that zone by now is disabled. Raise NotInTrash, RightMissing,
+    QuotaExceeded, RuleViolations for values that nodes cannot read by now, or NameRefused: the name may be taken by
+    now, others' zones may be above or below it, or the zone above may have a DS that matches no key of it.
     """
     try:
         with transaction.atomic(durable=True):
@@ -354,7 +348,7 @@ def restore_zone(
 
 
 def empty_trash(*, now: datetime) -> int:
-    """Zones that lay in the trash for longer than TRASH_DAYS are gone for good; returns how many."""
+    """Delete zones permanently that were in the trash for longer than TRASH_DAYS. Return their number."""
     old = Zone.objects.filter(deleted_at__lt=now - timedelta(days=TRASH_DAYS))
     _, by_model = old.delete()
     return by_model.get("zones.Zone", 0)
@@ -412,7 +406,7 @@ def _has_nameservers(zone: str, rrsets: Sequence[RRset]) -> bool:
 
 
 def _follow(server_set: ServerSet | None, zones: Sequence[tuple[str, Sequence[RRset]]], now: datetime) -> None:
-    """Those of the new zones that have the set's name servers are kept in step with it."""
+    """Link those of the new zones that have the set's name servers to the set."""
     if server_set is None:
         return
     following = [name for name, rrsets in zones if server_sets.has_servers_of(server_set, name, rrsets)]

@@ -1,7 +1,6 @@
-"""A new history of the log, begun by a person after nodes were found to know what this database does not. Verbs.
+"""A new history of the log, begun by a person after nodes were found to have data that this database lacks. Verbs.
 
-One transaction, so that there is either the new epoch with all that was
-decided about it, or the hold as it was.
+One transaction, so that there is either the new epoch with all that was decided about it, or the old hold.
 """
 
 import logging
@@ -85,19 +84,19 @@ def begin_epoch(
     now: datetime,
     in_transaction: Callable[[Epoch], object],
 ) -> Epoch:
-    """A new epoch has begun, everything in `batches` is published in it, and the hold has ended.
+    """Begin a new epoch, publish everything in `batches` in it, and end the hold.
 
-    1. Lock the head; nobody else publishes until the end.
+    1. Lock the head, so that no one else publishes until the end.
     2. Open the epoch above everything known, and the ids of zones too.
     3. Publish each batch as one publication of the new epoch.
     4. Write the audit log; `in_transaction` runs in the same transaction.
 
-    Raises NotOnHold, NamesRefused for zones that come back below or above those of which `by` may not change every
-    record, and IntegrityError for content that the database refuses; then everything is as it was. Suffixes that
-    nobody may hold are not looked at: nodes serve these zones already.
+    Raise NotOnHold, NamesRefused for zones that come back below or above zones in which `by` may not change every
+    record, and IntegrityError for content that the database refuses; then nothing changes. Refused suffixes are not
+    checked: nodes serve these zones already.
     """
     with transaction.atomic(durable=True):
-        nesting.take_turns(by)  # before the head, for which those wait whose turn it is
+        nesting.take_turns(by)  # before the head, because others wait for the head while they have the turn
         head = LogHead.objects.select_for_update().get()
         if not head.held_reason:
             raise NotOnHold
@@ -138,7 +137,7 @@ def _open(after: int, known: Known, by: Author, reason: str, now: datetime) -> E
 
 
 def _publish(batch: Sequence[Outcome], by: Author, reason: str, now: datetime) -> None:
-    """One publication with a revision of each zone in the batch."""
+    """Publish a revision of each zone in the batch, in one publication."""
     ready_zones.prefer_indexes()
     of_ours = {each.zone_id: each for each in batch if not isinstance(each, NewZone)}
     zones = {zone.pk: zone for zone in Zone.objects.select_for_update(no_key=True).filter(pk__in=list(of_ours))}
@@ -172,7 +171,7 @@ def _refuse_others(live: Sequence[ready_zones.BulkZone | Zone], by: Author) -> N
 
 
 def _with_ids(zones: Sequence[NewZone]) -> list[tuple[ready_zones.BulkZone, list[RRset]]]:
-    """The zones with the ids that they get, and their RRsets with the serial that the zone begins with."""
+    """Return the zones with their new ids, and their RRsets with the zone's first serial."""
     preferred = [zone.node_zone_id for zone in zones]
     taken = set(Zone.objects.filter(pk__in=preferred).values_list("pk", flat=True))
     fresh = iter(ready_zones.allocate_zone_ids(len(taken))) if taken else iter(())

@@ -1,7 +1,7 @@
-"""RRsets that are removed at a time that somebody set. Verbs.
+"""RRsets with a removal time. Verbs.
 
-The time belongs to the published name and type, whatever the RRset says: an edit, an import or a draft leaves it as it
-is. It goes with the RRset, so that one that is made anew later is not removed. In the trash it waits.
+The time belongs to the published name and type, whatever the RRset's content: an edit, an import or a draft does not
+change it. It is deleted with the RRset, so that a new RRset in its place is not removed. In the trash it waits.
 """
 
 import logging
@@ -45,14 +45,14 @@ logger = logging.getLogger(__name__)
 
 
 class _ChangedMeanwhile(Exception):
-    """Somebody set another time, or none, since it was read."""
+    """Another time was set, or the time was deleted, since it was read."""
 
 
 def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now: datetime) -> Expiry:
-    """The published RRset is removed at this time, in the author's name; a time that it had before is forgotten.
+    """Set the time at which the published RRset is removed, in the author's name. It replaces an earlier time.
 
-    The audit log says so. Raises Unknown, RightMissing for who may not remove the RRset, and ExpiryRefused for a time
-    that is past or more than LONGEST ahead, and for an RRset that is not there or that no zone can be without.
+    Record it in the audit log. Raise Unknown, RightMissing if the author may not remove the RRset, and ExpiryRefused
+    for a time in the past or more than LONGEST ahead, and for an RRset that is missing or that every zone needs.
     """
     name, type_ = key
     if key == (zone.name, rdtypes.SOA):
@@ -73,7 +73,7 @@ def set_expiry(*, zone: Zone, key: Key, remove_at: datetime, author: Author, now
 
 
 def cancel_expiry(*, zone: Zone, key: Key, author: Author, now: datetime) -> None:
-    """The published RRset stays; raises as `set_expiry` does."""
+    """Cancel the removal of the published RRset. Raise the errors of `set_expiry`."""
     with transaction.atomic():
         before = _locked(zone, key, author)
         if before is not None:
@@ -82,12 +82,12 @@ def cancel_expiry(*, zone: Zone, key: Key, author: Author, now: datetime) -> Non
 
 
 def expiry_of(zone: Zone, key: Key) -> Expiry | None:
-    """When this RRset is removed."""
+    """Return the removal time of this RRset, or None."""
     return next(iter(expiries_at(zone, [key[0]], type=key[1]).values()), None)
 
 
 def expiries_at(zone: Zone, owner_names: Collection[str], *, type: int | None = None) -> dict[Key, Expiry]:
-    """When RRsets at these names are removed. One query, none without names."""
+    """Return the removal times of RRsets at these names. One query, none without names."""
     if not owner_names:
         return {}
     keys = {relative_key(name, zone.name) for name in owner_names}
@@ -99,9 +99,10 @@ def expiries_at(zone: Zone, owner_names: Collection[str], *, type: int | None = 
 def expiring(
     person: Person, *, until: datetime | None, limit: int, after: tuple[datetime, int] | None = None
 ) -> list[Expiry]:
-    """The first that are removed until then, or should have been, in zones that this person may see. One query.
+    """Return the first removals until then, including late ones, in zones that this person may see. One query.
 
-    `after` is time and id of the last one of the page before. A token may not know of all of them: `visibility_of`.
+    `after` is time and id of the last one of the page before. The caller hides those that a token may not see:
+    `visibility_of`.
     """
     visible = access.zones_visible_to(person)
     found = Expiry.objects.filter(zone__in=visible.values("pk")).select_related("zone", "set_by", "token")
@@ -114,10 +115,10 @@ def expiring(
 
 
 def remove_due(*, now: datetime, most: int = MOST_REMOVED) -> int:
-    """RRsets whose time has come are removed, as far as who set it may still do that; returns how many.
+    """Remove RRsets at their time, if the person who set it still may. Return their number.
 
-    One publication for each person and the day on which they set it. Where that is refused, each RRset is tried by
-    itself; why one stays is kept with it, and it is tried again after TRIED_AGAIN_AFTER. While publishing is held, all
+    Each person and day of setting has one publication. If that is refused, each RRset is tried separately. The reason
+    of a refusal is stored with the RRset, and it is tried again after TRIED_AGAIN_AFTER. While publishing is held, all
     wait.
     """
     untried = Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER)
@@ -170,7 +171,7 @@ def _publish(expiries: Sequence[Expiry], now: datetime) -> None:
     author = _author_of(first)
 
     def refuse_changed() -> None:
-        # The zones are locked, as by whoever sets another time; that one has another id.
+        # The zones are locked, as in `set_expiry`; another time would have another id.
         if Expiry.objects.filter(pk__in=[expiry.pk for expiry in expiries]).count() != len(expiries):
             raise _ChangedMeanwhile
 
@@ -192,7 +193,7 @@ def _publish(expiries: Sequence[Expiry], now: datetime) -> None:
 
 
 def _author_of(expiry: Expiry) -> Actor:
-    """Who set it, as they are now. Raises ExpiryRefused for who is not there any more."""
+    """Return the person who set it, with current rights. Raise ExpiryRefused if the account is gone."""
     if expiry.by_token and (expiry.token is None or expiry.token.revoked_at is not None):
         raise ExpiryRefused(gettext("The token by which it was set is revoked."))
     actor = None
@@ -215,7 +216,7 @@ def _keep(expiry: Expiry, refusal: Exception, now: datetime) -> None:
 
 
 def _locked(zone: Zone, key: Key, author: Author) -> Expiry | None:
-    """What is set for an RRset that the author may remove, with its zone locked as publications lock it."""
+    """Return the removal time of an RRset that the author may remove, with its zone locked as publications lock it."""
     name, type_ = key
     if not locked([zone.pk]):
         raise Unknown(zone.name)

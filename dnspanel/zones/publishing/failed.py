@@ -41,12 +41,11 @@ _BROUGHT = (RevisionKind.CREATE, RevisionKind.RESTORE)
 
 
 def take_back(*, sequence: int, reason: str, now: datetime, in_transaction: InTransaction) -> Publication | None:
-    """What this publication changed is as it was, and it is marked with the reason; return the publication that did it.
+    """Revert a publication and mark it as failed. Return the publication that did it.
 
-    Zones that it brought are in the trash, but those whose primary is elsewhere: no node has
-    them. What others changed since stays.
-    None, and no mark, where nothing of it is left to take back. `in_transaction` runs
-    in the transaction of each publication that takes back. By the panel itself.
+    Zones that it created go to the trash, except zones with their primary elsewhere: no node has them. Later changes of
+    others stay. None, and no mark, if nothing is left to revert. `in_transaction` runs in the transaction of each
+    reverting publication. The panel itself is the author.
     """
 
     def mark(inverse: Publication) -> None:
@@ -91,12 +90,12 @@ def take_back_signing(
     now: datetime,
     in_transaction: Callable[[Publication, int], object],
 ) -> Publication | None:
-    """The zone is signed as it was after the sequence `after`; return the publication that did it.
+    """Restore the zone's signing from after the sequence `after`. Return the publication that did it.
 
     The first publication up to `up_to` that changed its signing is marked with the reason, and `in_transaction` gets
-    that one's sequence too, in the transaction. A rollover of its keys has ended. None, and no mark, where none of them
-    changed the signing, or a key of then has no private part any more. By the panel itself. Where the way back leads
-    over NSEC, to another NSEC3 chain, its second half is a publication of its own, not returned.
+    that one's sequence too, in the transaction. A rollover of its keys has ended. None, and no mark, if none of them
+    changed the signing, or a key of then has no private part any longer. The panel itself is the author. If the way
+    back leads over NSEC to another NSEC3 chain, its second half is a separate publication, not returned.
     """
     with transaction.atomic(durable=True):
         changes = SigningChange.objects.filter(zone=zone)
@@ -129,7 +128,7 @@ def take_back_signing(
         left = queries.signing_of(zone)
     if left != _as(before, left):
         with transaction.atomic(durable=True):
-            # Whoever signs it in another way meanwhile means that.
+            # A person who changed the signing since intended that.
             take_back(lambda _, state: _as(before, state) if state == left else state)
     return inverse
 
@@ -162,15 +161,15 @@ def _mark(sequence: int, inverse: Publication, reason: str, now: datetime) -> No
 
 
 def _as(wanted: SigningState, state: SigningState) -> SigningState:
-    """Signed as is wanted, with the rows that there are. What was due then is not: it may be what did not validate."""
+    """Return the wanted signing with the existing rows. A chain that was due then is dropped: it may be what failed."""
     return replace(wanted, row_ids={**wanted.row_ids, **state.row_ids}, due_nsec3=None)
 
 
 def draft_again(*, publication: Publication, author: Drafter, now: datetime) -> Draft:
-    """The author's draft holds once more what this publication changed, as far as the author may change it.
+    """Draft the changes of this publication again, as far as the author may make them.
 
-    Raises CannotUndo where there is nothing to hold: it brought zones, which
-    are in the trash, or the draft has operations on the same RRsets.
+    Raise CannotUndo if there are none: it created zones, which are in the trash, or the draft has operations on the
+    same RRsets.
     """
     drafted: Draft | None = None
     for each in _changed(publication):
@@ -190,7 +189,7 @@ def _changed(publication: Publication) -> list[Revision]:
 
 
 def _changes_again(revision: Revision) -> list[Change]:
-    """What has to change for the zone to be once more as the revision left it."""
+    """Return the changes that bring the zone to the content of the revision."""
     zone = revision.zone
     rows = [row for row in revision.changes.order_by("owner_key", "type") if row.type != rdtypes.SOA]
     current = rrsets_at_names({zone.pk: (zone.name, {row.name for row in rows})})[zone.pk]

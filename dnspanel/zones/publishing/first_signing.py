@@ -50,7 +50,7 @@ class BroughtSigning:
     other_nsec3: tuple[Nsec3, ...] = ()
 
     def is_named_by(self, zone: str, ds: Sequence[str]) -> bool:
-        """Whether one of these DS leads to a key that signs and can be seen."""
+        """Return True if one of these DS matches a visible signing key."""
         seen = [OtherKey(key.flags, key.pair.algorithm, key.pair.public) for key in self.keys if key.is_seen]
         return any(is_named_by(zone, each.flags, each.algorithm, each.public, ds) for each in (*seen, *self.entries))
 
@@ -58,7 +58,7 @@ class BroughtSigning:
 def record_first_signings(
     *, zones: Sequence[tuple[int, BroughtSigning]], author: Author, now: datetime, action: str = "dnssec.import"
 ) -> None:
-    """Zones (by id) whose first revision is being published in this transaction are signed by it with these keys.
+    """Record these zones (by id) as signed with these keys by their first revision, in this transaction.
 
     Raise RuleViolations for those among them that delegate a wildcard, unless they bring their signatures.
     """
@@ -91,8 +91,11 @@ def record_first_signings(
 
 
 def sign_new_zones(*, zone_ids: Sequence[int], author: Author, now: datetime) -> None:
-    """Zones whose first revision is being published in this transaction are signed by it, by new keys, as far as their
-    policies sign new zones. That is the panel's own doing: who may create a zone needs no right to sign it."""
+    """Sign new zones with new keys in their first revision, as far as their policies sign new zones.
+
+    Call it in the transaction that publishes the revision. This is the panel's own act: the creator of a zone needs no
+    right to sign it.
+    """
     if not DnssecPolicy.objects.filter(signs_new_zones=True).exists():
         return
     applied = applied_to_zones(list(Zone.objects.filter(pk__in=zone_ids).order_by("pk")))

@@ -44,21 +44,21 @@ class LostSigning:
     keys: tuple[LostKey, ...]
 
     def to_json(self) -> dict[str, Any]:
-        """As it is stored."""
+        """Return the signing as JSON for the database."""
         keys = [[k.id, k.algorithm, k.bits, k.flags, k.public, k.private_encrypted] for k in self.keys]
         return {"state": self.state.to_json(), "keys": keys}
 
     @classmethod
     def from_json(cls, stored: Mapping[str, Any]) -> "LostSigning":
-        """The inverse."""
+        """Read a signing from `to_json`'s form."""
         return cls(SigningState.from_json(stored["state"]), tuple(LostKey(*each) for each in stored["keys"]))
 
 
 def take_over_signings(signings: Sequence[tuple[int, str, int, LostSigning]], *, by: Author, now: datetime) -> None:
-    """Zones (id, name, number of the revision that says so) are signed as nodes sign them; in the caller's transaction.
+    """Take over the signing of zones (id, name, number of the new revision) from nodes, in the caller's transaction.
 
-    The panel has the keys again, under the ids that their rows have on nodes. Rollovers of these zones have ended: what
-    the panel knew of them is older than what the nodes do.
+    The panel gets the keys back, under the ids of their rows on nodes. Rollovers of these zones have ended: the panel's
+    knowledge of them is older than the state of the nodes.
     """
     if not signings:
         return
@@ -87,7 +87,7 @@ def take_over_signings(signings: Sequence[tuple[int, str, int, LostSigning]], *,
 
 
 def _keep(zone_id: int, key: LostKey, by: Author, now: datetime) -> int:
-    """The id under which the panel has the key: that of its row on nodes, unless another key has it here."""
+    """Store the key and return its id: that of its row on nodes, unless another key has it here."""
     public, private = bytes.fromhex(key.public), base64.b64decode(key.private_encrypted)
     known = ZoneKey.objects.filter(pk=key.id).first()
     if known is not None and (known.zone_id, known.algorithm, bytes(known.public)) == (zone_id, key.algorithm, public):

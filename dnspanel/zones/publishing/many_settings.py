@@ -1,7 +1,7 @@
-"""Tags and teams of many zones, and their deletion: what an act does to each of them, shown first or done. Verbs.
+"""Tags and teams of many zones, and their deletion: what an act does to each of them, as a preview or for good. Verbs.
 
-Everything is read and written in sets, by one transaction. Whatever happened to a zone since somebody looked at it, it
-is done wholly or, for a reason that is told, not at all.
+Everything is read and written in sets, by one transaction. An act on a zone that changed since the preview is done
+completely, or not at all for a reason that is shown.
 """
 
 import json
@@ -60,11 +60,11 @@ class Marks:
     team: Team | None = None
 
     def tags_of(self, zone: Zone) -> list[str]:
-        """The tags that the zone will have. Raises SettingsRefused for too many."""
+        """Return the tags that the zone will have. Raise SettingsRefused for too many."""
         return canonical_tags({*zone.tags, *self.add}.difference(self.remove))
 
     def team_id_of(self, zone: Zone) -> int | None:
-        """The team that the zone will belong to."""
+        """Return the id of the zone's new team."""
         return (self.team.pk if self.team else None) if self.moves else zone.team_id
 
 
@@ -83,16 +83,16 @@ class ZonesOutcome:
 
 
 def _nothing(_: ZonesOutcome) -> None:
-    """What happens beside a change, if nothing is asked for."""
+    """Write nothing beside a change: the default of callers."""
 
 
 def marks_of(*, add: Iterable[str] = (), remove: Iterable[str] = ()) -> Marks:
-    """These tags, canonical, to be added and removed. Raises SettingsRefused for what is not a tag."""
+    """Return canonical tags to add and remove. Raise SettingsRefused for an invalid tag."""
     return Marks(tuple(canonical_tags(add)), tuple(canonical_tags(remove)))
 
 
 def preview_marks(*, selection: ZoneSelection, marks: Marks, author: Drafter) -> ZonesOutcome:
-    """What `change_marks` would do now. Raises as it does, but for quotas."""
+    """Return what `change_marks` would do now. Raise its errors, except for quotas."""
     _require_somewhere(author, Right.SETTINGS)
     return marked(selected_zones(selection, author, MOST_ZONES), marks, author)
 
@@ -105,14 +105,13 @@ def change_marks(
     now: datetime,
     in_transaction: Callable[[ZonesOutcome], None] = _nothing,
 ) -> ZonesOutcome:
-    """These zones have the tags and the team; the audit log says for each what it had before.
+    """Set the tags and the team of these zones. The audit log has the former values of each.
 
-    The zones of the outcome are as they were; `in_transaction` is called with it within the transaction.
-
-    What they have by now counts: a tag that somebody else added meanwhile stays. Left alone, with the reason, are
-    zones that are gone, whose settings the author may not change, by which the author would gain a right, or around
-    which zones of others stand. Raises SettingsRefused for a team that the author cannot choose, QuotaExceeded for one
-    that would have too many zones, and Forbidden to who may change the settings of no zone.
+    The zones of the outcome have their old values; `in_transaction` is called with it within the transaction. Current
+    values count: a tag that another person added since stays. Zones are skipped, with the reason, if they are deleted,
+    if the author may not change their settings or would gain a right over them, or if others' zones are around. Raise
+    SettingsRefused for a team that the author cannot choose, QuotaExceeded for one that would have too many zones, and
+    Forbidden if the author may change the settings of no zone.
     """
     _require_somewhere(author, Right.SETTINGS)
     with transaction.atomic(durable=True):
@@ -141,7 +140,7 @@ def change_marks(
 
 
 def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutcome:
-    """Which of the zones `delete_found` would delete now. Raises TooMany, and Forbidden."""
+    """Return the zones that `delete_found` would delete now. Raise TooMany, and Forbidden."""
     _require_somewhere(author, Right.DELETE_ZONE)
     return deletable(selected_zones(selection, author, MOST_DELETED), author)
 
@@ -149,10 +148,10 @@ def preview_deletion(*, selection: ZoneSelection, author: Drafter) -> ZonesOutco
 def delete_found(
     *, zones: Sequence[Zone], author: Drafter, channel: str, now: datetime, reason: str = "", confirmed: bool = False
 ) -> tuple[Publication | None, ZonesOutcome]:
-    """These zones are in the trash, in one publication (None: none was deleted), but for those that changed meanwhile.
+    """Delete these zones in one publication, except those that changed since. None: nothing was deleted.
 
-    `zones` are as somebody saw them: one with another revision by now, or that the author may not delete, is left
-    alone, with the reason. Raises MassDeletion for too many unless a person `confirmed` it, and Forbidden.
+    `zones` are in the state that a person saw: a zone with another revision by now, or that the author may not delete,
+    is skipped, with the reason. Raise MassDeletion for too many unless a person `confirmed` it, and Forbidden.
     """
     _require_somewhere(author, Right.DELETE_ZONE)
     outcome = deletable(zones, author)
@@ -175,7 +174,7 @@ def delete_found(
 
 
 def selected_zones(selection: ZoneSelection, author: Drafter, most: int) -> list[Zone]:
-    """The zones of the selection that the author sees, by name. Raises TooMany."""
+    """Return the zones of the selection that the author sees, by name. Raise TooMany."""
     visible: QuerySet[Zone] = access.zones_visible_to(author)
     named = visible.filter(name__in=selection.names)
     found = named if selection.names else found_zones(visible, selection.search)
@@ -186,7 +185,7 @@ def selected_zones(selection: ZoneSelection, author: Drafter, most: int) -> list
 
 
 def marked(zones: Sequence[Zone], marks: Marks, author: Drafter) -> ZonesOutcome:
-    """Which of these zones would have other tags or another team. Raises SettingsRefused for a team."""
+    """Return the zones that would get other tags or another team. Raise SettingsRefused for a team."""
     if marks.moves and marks.team is not None and marks.team not in teams_to_choose_from(author):
         raise SettingsRefused("team", gettext("You cannot give zones to the team {name}.").format(name=marks.team.name))
     outcome = ZonesOutcome()
@@ -210,7 +209,7 @@ def marked(zones: Sequence[Zone], marks: Marks, author: Drafter) -> ZonesOutcome
 
 
 def _leave_nested(outcome: ZonesOutcome, moving: Sequence[Zone], author: Drafter) -> None:
-    """Zones that would change their team stay where zones of others stand above or below: it would have their names."""
+    """Refuse to move zones with others' zones above or below: the new team would have their names."""
     if not moving or nesting.is_unbounded(author):
         return
     refusals = nesting.refusals_by_others(
@@ -231,7 +230,7 @@ def _details(zone: Zone, marks: Marks, teams: dict[int, Team]) -> dict[str, obje
 
 
 def deletable(zones: Sequence[Zone], author: Drafter) -> ZonesOutcome:
-    """Which of these zones the author may delete."""
+    """Return the zones that the author may delete."""
     outcome = ZonesOutcome()
     for zone in zones:
         try:

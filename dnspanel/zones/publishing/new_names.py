@@ -1,4 +1,4 @@
-"""What stands against zones of some names, told before anybody tries to create them."""
+"""Obstacles to creating zones of some names, shown before a person tries."""
 
 from collections.abc import Sequence
 
@@ -10,9 +10,10 @@ from replication.dns import names
 
 
 def refusals_of(zone_names: Sequence[str], author: Author) -> dict[str, NameRefused]:
-    """Why the author may not create zones of some of these names, by name, in their order; in at most four queries.
+    """Return by name why the author may not create zones of some of these names, in their order; in at most four
+    queries.
 
-    Others may be first meanwhile, and a parent may ask for signatures: whoever creates them is told then.
+    Another person may take a name in between, and a parent may require signatures: creating the zone then reports it.
     """
     found: dict[str, NameRefused] = {
         **refusals_by_others(zone_names=zone_names, author=author),

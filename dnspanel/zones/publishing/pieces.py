@@ -1,12 +1,12 @@
 """Large changes are published in pieces, so that others' edits overtake them. Verbs.
 
-The log has one order, and whoever publishes holds its head while the changes are written down: 200,000 RRsets in one
-publication would keep an edit made a moment later from the nodes for half a minute. So what is larger than one piece
-is checked as one, and nothing of it is published if any of it is refused; then it goes out piece by piece, each a
-publication of its own, and not before there is room for it (`signals.room_requested`).
+The log has one order, and a publisher holds its head while the changes are written: 200,000 RRsets in one publication
+would delay an edit made a moment later by half a minute. So a change larger than one piece is checked as a whole, and
+nothing of it is published if any part is refused. Then it is published piece by piece, each when there is room for it
+(`signals.room_requested`).
 
-A name is never divided, so that a CNAME never stands beside what replaces it. In each zone names that go come first:
-what is added may need them gone.
+A name is never divided, so that a CNAME never exists next to its replacement. In each zone deleted names come first:
+additions may need that.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -49,12 +49,12 @@ class Published:
 
 
 def is_large(plans: Sequence[ZonePlan]) -> bool:
-    """Whether this is too much for one publication."""
+    """Return True if this is too much for one publication."""
     return exceeds_piece(sum(len(plan.changes) for plan in plans))
 
 
 def exceeds_piece(rrsets: int) -> bool:
-    """Whether so many RRsets go out in pieces; a rehearsal, which nobody else sees, is one piece."""
+    """Return True if this number of RRsets needs several pieces. A rehearsal, which no one else sees, is one piece."""
     return rrsets > PIECE_RRSETS and rehearsal.under_way() is None
 
 
@@ -69,14 +69,14 @@ def publish_in_pieces(
 ) -> Published:
     """Publish everything that these plans change, in several publications; the last one has the form's id.
 
-    The plans have been refused if they are to be (`revision.refuse`): here only what others published since is looked
-    at, and whether the author may still do it. `expected` has the revision of zones that nobody else may change
-    in the meantime. `in_transaction` runs in the transaction of the last piece. `fills` created the zone that the plans
-    fill: it is the first part of this write, and who may create a zone may fill it, whether or not they may add to it
+    The caller has refused invalid plans (`revision.refuse`): only later publications of others are checked here, and
+    whether the author still has the rights. `expected` has the revision of zones that no one else may change in
+    between. `in_transaction` runs in the transaction of the last piece. `fills` created the zone that the plans fill:
+    it is the first part of this write, and the creator of a zone may fill it, even without the right to add to it
     later.
 
-    Raises Unknown, RevisionMoved, RightMissing, QuotaExceeded or Conflicts if that happens before the first piece is
-    published, and PublishedInPart if it happens after it: nothing that is published is taken back.
+    Raise Unknown, RevisionMoved, RightMissing, QuotaExceeded or Conflicts before the first piece is published, and
+    PublishedInPart after it: nothing that is published is undone.
     """
     pieces = list(_cut(plans))
     first = fills
@@ -134,7 +134,7 @@ def make_room() -> bool:
 
 
 def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], now: datetime) -> tuple[ZonePlan, ...]:
-    """The plans of one piece, with its zones locked. Raises Unknown, RevisionMoved or Conflicts."""
+    """Plan one piece, with its zones locked. Raise Unknown, RevisionMoved or Conflicts."""
     zones = {zone.pk: zone for zone in locked(piece)}
     for zone_id in piece:
         zone = zones.get(zone_id)
@@ -151,7 +151,7 @@ def _plan(piece: Mapping[int, Sequence[Change]], expected: Mapping[int, int], no
 
 
 def _cut(plans: Iterable[ZonePlan]) -> Iterator[dict[int, list[Change]]]:
-    """Pieces of at most PIECE_RRSETS changes, by zone id, unless a single name has more."""
+    """Yield pieces of at most PIECE_RRSETS changes, by zone id, unless a single name has more."""
     piece: dict[int, list[Change]] = {}
     size = 0
     for plan in plans:
@@ -166,13 +166,13 @@ def _cut(plans: Iterable[ZonePlan]) -> Iterator[dict[int, list[Change]]]:
 
 
 def _by_name(plan: ZonePlan) -> list[list[Change]]:
-    """The changes of each name, those first of which nothing is left but what goes, and the apex last."""
+    """Return the changes of each name: names with only deletions first, the apex last."""
     found = [list(changes) for _, changes in groupby(plan.changes, key=lambda change: change.name)]
     return sorted(found, key=lambda of: (of[0].name == plan.zone.name, any(change.after is not None for change in of)))
 
 
 def _after(plans: Sequence[ZonePlan], latest: Sequence[ZonePlan]) -> tuple[ZonePlan, ...]:
-    """The plans as they are known now that these pieces of them are published."""
+    """Update the plans after these pieces of them are published."""
     by_zone = {plan.zone.pk: plan for plan in latest if plan.changes}
     return tuple(_moved(plan, by_zone.get(plan.zone.pk)) for plan in plans)
 

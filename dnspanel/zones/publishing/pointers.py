@@ -1,7 +1,7 @@
-"""PTR records in step with A and AAAA: where the PTR of an address stands, and drafts that make the two agree. Verbs.
+"""PTR records for A and AAAA: where the PTR of an address belongs, and drafts that make both agree. Verbs.
 
-Everything is as the author sees it: as published, with the author's draft over it, unless it is published at once.
-Nothing changes a PTR unasked.
+Everything is as the author sees it: published content with the author's draft, unless it is published at once. No PTR
+changes unless a person asks for it.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -37,7 +37,7 @@ class Pair:
 
 
 class State(StrEnum):
-    """How a pair stands: whether there is what there should be, and if not, why that cannot be mended here."""
+    """The state of a pair: whether the PTR is right, and if not, why it cannot be fixed here."""
 
     AGREES = "agrees"
     MISSING = "missing"  # the name has the address, and there is no PTR
@@ -51,9 +51,9 @@ class State(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where the PTR of an address stands: its owner name, its zone, and the RRset that is there now.
+    """The place of an address's PTR: its owner name, its zone, and its current RRset.
 
-    `zone` is None where the panel has no zone for it that the author may know of, or others answer for the name.
+    `zone`: None if the panel has no zone for it that the author may see, or others answer for the name.
     """
 
     owner: str
@@ -69,16 +69,16 @@ class Place:
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """A pair with the place of its PTR, and how it stands."""
+    """A pair with the place of its PTR, and its state."""
 
     pair: Pair
     place: Place
     state: State
-    ttl: int | None = None  # of the name's address; None where it has not got it, or nobody here knows
+    ttl: int | None = None  # TTL of the name's address; None without one, or if it is unknown here
 
     @property
     def is_open(self) -> bool:
-        """Whether it is out of step, and the author can mend it."""
+        """True if the pair does not agree and the author can fix it."""
         return self.state in (State.MISSING, State.OTHER, State.LEFT)
 
 
@@ -92,7 +92,7 @@ class Drafted:
 
 
 def pairs_of(*rrsets: RRset | None) -> list[Pair]:
-    """The pairs that the served A and AAAA records among these make; a wildcard is no name of an address."""
+    """Return the pairs of the served A and AAAA records among these. A wildcard isn't the name of an address."""
     return sorted(
         {
             Pair(rrset.name, address)
@@ -110,9 +110,10 @@ def steps_of(
     afters: Mapping[Key, RRset | None] | None = None,
     with_draft: bool = True,
 ) -> list[Step]:
-    """How these pairs stand, in their order; those beyond `MOST_PAIRS` are left out.
+    """Return the state of these pairs, in their order. Pairs beyond `MOST_PAIRS` are left out.
 
-    `afters` is what the author is about to write besides. In a bounded number of queries, however many pairs.
+    `afters` are further changes that the author is about to write. The number of queries does not depend on the number
+    of pairs.
     """
     looked_at = list(dict.fromkeys(pairs))[:MOST_PAIRS]
     if not looked_at:
@@ -135,21 +136,20 @@ def steps_of(
 
 
 def bring_in_step(*, author: Drafter, pairs: Collection[Pair], now: datetime, take_over: bool = False) -> Drafted:
-    """The author's draft makes the PTRs of these pairs agree with the addresses that there are, where it can.
+    """Draft PTRs of these pairs that agree with the existing addresses, where possible.
 
-    A name that has the address gets its PTR, in place of a name that has not got it, or of any other name with
-    `take_over`; of several names in one call the first has it. A PTR that names a name without the address loses
-    that name. Raises QuotaExceeded.
+    A name with the address gets its PTR. It replaces a name without the address, or with `take_over` any other name; of
+    several names in one call the first gets it. A PTR loses a name without the address. Raise QuotaExceeded.
     """
     steps = steps_of(author=author, pairs=pairs)
     return _draft(_changes_of(steps, take_over=take_over), author, now)
 
 
 def with_pointers(*, author: Actor, patches: Sequence[Patch]) -> list[Patch]:
-    """These patches, with the PTRs of the addresses that they change brought in step, as far as the author may.
+    """Return these patches with matching PTRs of the addresses that they change, as far as the author may.
 
-    As things are now: whoever changes the same PTRs before the patches are published is overwritten. A PTR that a
-    patch changes by itself is left to it. A patch that refuses gets nothing added: publishing it says why.
+    This uses the current state: a change of the same PTRs before the patches are published is overwritten. A patch's
+    own change of a PTR has precedence. A refused patch gets nothing added: publishing it shows the reason.
     """
     owners = {patch.zone.pk: (patch.zone.name, patch.names) for patch in patches if patch.names}
     at = store_rrsets.rrsets_at_names(owners)
@@ -184,7 +184,7 @@ def with_pointers(*, author: Actor, patches: Sequence[Patch]) -> list[Patch]:
 
 
 def _and_also(patch: Patch, changes: Mapping[Key, RRset | None]) -> Patch:
-    """The patch, which makes these changes too, where it does not decide about the same RRset itself."""
+    """Return the patch with these further changes, except for RRsets that it changes itself."""
     if not changes:
         return patch
     names_read = None if patch.names is None else {*patch.names, *(name for name, _ in changes)}
@@ -192,7 +192,7 @@ def _and_also(patch: Patch, changes: Mapping[Key, RRset | None]) -> Patch:
 
 
 def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, str], tuple[Place, RRset | None]]:
-    """What the PTR RRsets become that bring these steps in step, by zone id and owner name."""
+    """Return the PTR RRsets that fix these steps, by zone id and owner name."""
     found: dict[tuple[int, str], tuple[Place, RRset | None]] = {}
     claimed = set()
     chosen = [step for step in steps if step.is_open or (take_over and step.state == State.SHARED)]
@@ -210,9 +210,9 @@ def _changes_of(steps: Iterable[Step], *, take_over: bool) -> dict[tuple[int, st
 
 
 def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool = True) -> dict[str, Place]:
-    """Where the PTRs of these addresses stand: in the closest zone above, or where a CNAME of it leads (RFC 2317).
+    """Return the places of these addresses' PTRs: in the closest zone above, or at the target of its CNAME (RFC 2317).
 
-    A classless zone that is here has them also while the zone above it is not here, or has no CNAME yet.
+    A classless zone here has them even if the zone above it is not here, or has no CNAME yet.
     """
     straight = {address: reverse_name(address) for address in addresses}
     classless = {address: classless_names(address) for address in addresses}
@@ -239,7 +239,9 @@ def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool =
 
 
 def seen_at(author: Drafter, owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[int, dict[Key, RRset]]:
-    """Every RRset at these owner names, {zone id: (zone name, owner names)}, as the author sees it; in two queries."""
+    """Return every RRset at these owner names, {zone id: (zone name, owner names)}, as the author sees it; in
+    two queries.
+    """
     found = store_rrsets.rrsets_at_names(owners)
     everywhere = {name for _, owned in owners.values() for name in owned}
     mine = Operation.objects.filter(draft__author=person(author), zone__in=list(owners), name__in=everywhere)
@@ -255,9 +257,9 @@ def seen_at(author: Drafter, owners: Mapping[int, tuple[str, Collection[str]]]) 
 def _ttls_of(
     author: Drafter, pairs: Collection[Pair], afters: Mapping[Key, RRset | None], with_draft: bool
 ) -> dict[Pair, int | None]:
-    """For each pair the TTL of the name's address, None where it has no such address.
+    """Return for each pair the TTL of the name's address, or None without such an address.
 
-    Pairs of which nobody here knows are left out: names of other servers, and such as make their addresses.
+    Pairs that are unknown here are left out: names of other servers, and names with computed addresses.
     """
     zones = access.closest_zones_visible_to(author, {pair.name for pair in pairs})
     seen = _seen_in(author, zones, with_draft, wildcards=True)
@@ -303,7 +305,7 @@ def _naming(current: RRset | None, step: Step, ttl: int) -> RRset:
 
 
 def _without(current: RRset | None, name: str) -> RRset | None:
-    """The RRset without the records that name this name; None if it has no other."""
+    """Return the RRset without the records that name this name, or None without others."""
     if current is None:
         return None
     return current.without([name])
@@ -331,7 +333,7 @@ def _draft(placed: Mapping[tuple[int, str], tuple[Place, RRset | None]], author:
 def _seen_in(
     author: Drafter, zones: Mapping[str, Zone], with_draft: bool, *, wildcards: bool = False
 ) -> dict[int, dict[Key, RRset]]:
-    """What stands at these names of these zones, at those above them, where a delegation may be, and at wildcards."""
+    """Return the RRsets at these names of these zones, at names above (possible delegations), and at wildcards."""
     looked_at: dict[int, tuple[str, set[str]]] = {}
     for owner, zone in zones.items():
         of_zone = looked_at.setdefault(zone.pk, (zone.name, set()))[1]
@@ -344,22 +346,22 @@ def _seen_in(
 
 
 def _wildcard_of(owner: str) -> str:
-    """The wildcard beside a name that is not the root."""
+    """Return the wildcard next to a name that isn't the root."""
     return f"*.{names.parent(owner)}".replace("..", ".")
 
 
 def _is_cut(owner: str, zone: Zone, seen: Mapping[int, Mapping[Key, RRset]]) -> bool:
-    """Whether the zone delegates the name, or one above it, to other servers."""
+    """Return True if the zone delegates the name, or one above it, to other servers."""
     return any((at, rdtypes.NS) in seen[zone.pk] for at in (owner, *_between(owner, zone)) if at != zone.name)
 
 
 def _between(owner: str, zone: Zone) -> Iterator[str]:
-    """The names above an owner name inside its zone, without the apex."""
+    """Yield the names above an owner name inside its zone, without the apex."""
     return (at for at in ancestors_within(owner, zone.name) if at != zone.name)
 
 
 def _alias_at(owner: str, zones: Mapping[str, Zone], seen: Mapping[int, Mapping[Key, RRset]]) -> str | None:
-    """The name that a CNAME at the owner name leads to."""
+    """Return the target of a CNAME at the owner name, or None."""
     alias = seen[zones[owner].pk].get((owner, rdtypes.CNAME)) if owner in zones else None
     return next(iter(targets_of(alias)), None) if alias is not None else None
 

@@ -38,8 +38,8 @@ _EXISTING = """
 SELECT z.name, z.id, z.revision, z.serial FROM unnest(%s::text[]) AS wanted (name)
 CROSS JOIN LATERAL (SELECT * FROM zones_zone WHERE deleted_at IS NULL AND name = wanted.name LIMIT 1) AS z"""
 
-# One call at a time, so that its ids have none of another's between them: rows of LMDB lie by zone id, and those of an
-# import are put fastest where nothing else lies between them.
+# One call at a time, so that no other call's ids are between its ids: rows of LMDB are ordered by zone id, and rows
+# of an import are written fastest without others between them.
 _ALLOCATE = f"""
 WITH alone AS MATERIALIZED (
     SELECT pg_get_serial_sequence('zones_zone', 'id')::regclass AS ids, {SqlLock.ZONE_IDS.until_commit}
@@ -71,18 +71,18 @@ class ExistingZone:
 
 
 def nothing(publication: Publication) -> None:
-    """What runs beside a publication unless the caller has something."""
+    """Run nothing beside a publication: the default of callers."""
 
 
 def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:
-    """Those of these names that have a zone, in one query."""
+    """Return the zones with these names, in one query."""
     with connection.cursor() as cursor:
         cursor.execute(_EXISTING, [list(zone_names)])
         return {name: ExistingZone(*row) for name, *row in cursor.fetchall()}
 
 
 def allocate_zone_ids(count: int) -> list[int]:
-    """Ids that no other zone has or will have, ascending and in a row."""
+    """Allocate ids that no other zone has or will have, ascending and consecutive."""
     with connection.cursor() as cursor:
         cursor.execute(_ALLOCATE, [count])
         return sorted(id for (id,) in cursor.fetchall())
@@ -98,17 +98,17 @@ def create_ready_zones(
     in_transaction: InTransaction = nothing,
     signed: Collection[str] = (),
 ) -> Publication:
-    """These zones exist with the RRsets that `rows` makes (of `copy_rows`), each at revision 1, in one publication.
+    """Create these zones at revision 1 with the RRsets that `rows` makes (of `copy_rows`), in one publication, or none.
 
-    `in_transaction` signs those whose names are `signed`. A zone whose name had one begins above that one's last
-    serial. Or none does: raises NamesTaken with all names that have a zone, NamesRefused with all that nobody or not
-    this author may have (see `nesting`), NameReserved, QuotaExceeded, HookRefused, or IntegrityError for rows that the
-    database refuses.
+    `in_transaction` signs the zones in `signed` (names). A zone with a deleted predecessor begins above that one's last
+    serial. Raise NamesTaken with all names that have a zone, NamesRefused with all that no one or not this author may
+    have (see `nesting`), NameReserved, QuotaExceeded, HookRefused, or IntegrityError for rows that the database
+    refuses.
     """
     try:
         with transaction.atomic(durable=True):
-            # Two at once fight for the same pages of the indexes: both take longer than one after the other, and what
-            # somebody edits meanwhile waits for both.
+            # Two at once compete for the same pages of the indexes: both take longer than one after the other, and
+            # edits in between wait for both.
             lock_until_commit(Lock.CREATION)
             refuse_new_zones(zones=zones, author=acting.author, team=team)
             new = insert_zones(zones=zones, rows=rows(), author=acting.author, now=acting.now, team=team)
@@ -171,12 +171,12 @@ def insert_zones(
 
 
 def _copied_names(name: str) -> str:
-    """A zone's name and what it is sorted by, as COPY reads them."""
+    """Format a zone's name and its sort key for COPY."""
     return f"{store_rrsets.copy_text(name)}\t{store_rrsets.copy_text(natural_text(name))}"
 
 
 def creations(zones: Iterable[BulkZone], kind: RevisionKind = RevisionKind.CREATE) -> list[NewRevision]:
-    """The first revision of each new zone."""
+    """Return the first revision of each new zone."""
     return [
         NewRevision(zone.id, zone.name, kind, 1, zone.serial, zone.rrset_count, added=zone.rrset_count)
         for zone in zones
@@ -184,7 +184,7 @@ def creations(zones: Iterable[BulkZone], kind: RevisionKind = RevisionKind.CREAT
 
 
 def taken_names(names: Sequence[str]) -> list[str]:
-    """Those of the names that have a zone, and those that come twice; in their order."""
+    """Return those of the names that have a zone, and those that come twice; in their order."""
     taken: dict[str, None] = {}
     seen = set(existing_zones(names))
     for name in names:
@@ -195,10 +195,9 @@ def taken_names(names: Sequence[str]) -> list[str]:
 
 
 def prefer_indexes() -> None:
-    """Until the end of the transaction, nothing is looked up by reading a whole table.
+    """Forbid scans of whole tables until the end of the transaction.
 
-    With a thousand ids in one query PostgreSQL may take that for the faster
-    way, and from statistics older than the last batch it cannot know better.
+    With a thousand ids in one query PostgreSQL may prefer a scan, and its statistics may be older than the last batch.
     """
     with connection.cursor() as cursor:
         cursor.execute("SET LOCAL enable_seqscan = off")

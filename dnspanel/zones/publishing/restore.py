@@ -116,7 +116,7 @@ def is_out_of_trash(publication: Publication, now: datetime) -> bool:
 
 
 def preview_restore(*, zones: Sequence[Zone], author: Author, now: datetime, reason: str = "") -> ZonesOutcome:
-    """Return what `restore_zones` would do now, but for publish hooks, which are not asked. Nothing is written."""
+    """Return what `restore_zones` would do now, without asking publish hooks. Write nothing."""
     total = ZonesOutcome()
     for piece in _pieces(zones):
         with transaction.atomic(durable=True):
@@ -137,12 +137,12 @@ def restore_zones(
     in_transaction: InTransaction = nothing,
     joins: Publication | None = None,
 ) -> Restored:
-    """Bring these zones back as they were, with higher serials: in one publication, or one for each piece of many.
+    """Restore these zones with higher serials: in one publication, or one for each piece of many.
 
-    The outcome names each zone that stays in the trash, and why; one that is back already is unchanged.
-    `in_transaction` runs in the transaction of each publication, and `form_id` is that of the last one: the same form
-    sent twice publishes once. The publications are parts of one write, that of `joins` if there is one. Raise
-    PublishingOnHold or another ZoneError before the first piece; later ones leave the rest in the trash.
+    The outcome names each zone that stays in the trash, and why. A zone that is restored already is unchanged.
+    `in_transaction` runs in the transaction of each publication. `form_id` is that of the last one: the same form sent
+    twice publishes once. The publications are parts of one write, that of `joins` if given. Raise PublishingOnHold or
+    another ZoneError before the first piece; errors in later pieces leave the rest in the trash.
     """
     if (first := _published_by(form_id)) is not None:
         return first

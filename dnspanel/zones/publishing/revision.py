@@ -77,7 +77,7 @@ Passing = Callable[[Sequence[ZonePlan]], Passage]  # raises whatever refuses the
 def preview(
     *, author: Drafter, zones: Sequence[Zone] | None = None, of: NamedDraft | None = None
 ) -> tuple[ZonePlan, ...]:
-    """What `publish` would do now with the author's draft (of these zones): the same plan, not carried out."""
+    """Return the plan that `publish` would carry out now with the author's draft (of these zones)."""
     drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
     chosen = _in_zones(drafted, zones)
     # A draft outlives a grant: what one may no longer see is not shown by it either.
@@ -86,13 +86,13 @@ def preview(
 
 
 def drafted_zones(*, author: Drafter, of: NamedDraft | None = None) -> list[Zone]:
-    """The zones of which `preview` has a plan: those in the draft that the author may see."""
+    """Return the zones that `preview` plans: those in the draft that the author may see."""
     drafted = draft.operations_of(author) if of is None else operations_seen(author, of.draft)
     return list(access.zones_visible_to(author).filter(pk__in=drafted.values("zone")))
 
 
 def preview_of(of: Draft, *, author: Author) -> tuple[ZonePlan, ...]:
-    """What publishing all of this draft would do now, whoever sees how much of it."""
+    """Return what publishing all of this draft would do now, regardless of the viewer's rights."""
     chosen = Operation.objects.filter(draft=of)
     alive = Zone.objects.filter(pk__in=chosen.values("zone"), deleted_at=None).order_by("name")
     return plan_zones(_with_edits(alive, draft.edits_of(chosen)), timezone.now(), author=author)
@@ -112,24 +112,22 @@ def publish(
 ) -> Publication:
     """Publish the author's draft (of these zones): save it, number it, append it to the log, and drop its operations.
 
-    `of` names a draft that is not in the author's hands: of that, what they see. A draft with a name of which nothing
-    is left is gone.
+    `of` names a draft that is not open in the author's editor: its part that the author sees is published. A named
+    draft without remaining operations is deleted.
 
     1. Lock the draft, then the zones in the order of their ids.
     2. Plan: merge each RRset, check the rules, count what is removed.
     3. Drop the operations, write the RRsets.
     4. Append to the log, last, because all publishers queue for its head.
 
-    `consent` may be a function of the plans, so that who compares
-    them with what a person saw does not plan twice; what it raises ends the publication, and the draft is as it was.
-    `passing` says of the plans by what they pass rules of
-    approval; without it, a draft that waits for approval is refused.
-    Raises RightMissing for
-    an RRset that the author may not change, ApprovalNeeded, Frozen, HookRefused, DraftRefused,
-    or PublishRefused: Conflicts, RuleViolations or
-    GuardHolds, then the draft is as it was; or NothingToPublish, then
-    operations that others have published as well are gone. The same form
-    sent twice returns the first publication.
+    `consent` may be a function of the plans, so that a caller who compares them with a person's view does not plan
+    twice. Its errors end the publication, and the draft does not change. `passing` decides from the plans how they pass
+    rules of approval. Without it, a draft that waits for approval is refused.
+
+    Raise RightMissing for an RRset that the author may not change, ApprovalNeeded, Frozen, HookRefused, DraftRefused,
+    or PublishRefused: Conflicts, RuleViolations or GuardHolds, then the draft does not change; or NothingToPublish,
+    then operations that others have published as well are deleted. The same form sent twice returns the first
+    publication.
     """
     try:
         with transaction.atomic(durable=True):
@@ -155,10 +153,10 @@ def publish(
 
 
 def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draft:
-    """The author's draft holds the inverse of this revision; what others changed since will be a conflict.
+    """Draft the inverse of this revision. Later changes of others will be a conflict.
 
-    Raises CannotUndo: for a revision that created, deleted, restored or signed the
-    zone, and when the draft already changes one of the same RRsets.
+    Raise CannotUndo for a revision that created, deleted, restored or signed the zone, and if the draft already changes
+    one of the same RRsets.
     """
     if revision.kind != RevisionKind.CHANGE:
         raise _not_by_draft(revision)
@@ -175,7 +173,7 @@ def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draf
 
 
 def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Draft:
-    """The author's draft takes the zone back to this revision. Raises CannotUndo as `undo_revision` does."""
+    """Draft the changes that take the zone back to this revision. Raise CannotUndo as `undo_revision` does."""
     zone.refresh_from_db()
     if not 0 < number <= zone.revision:
         raise CannotUndo(gettext("{name} has no revision {number}.").format(name=zone.name, number=number))
@@ -190,7 +188,7 @@ def restore_to(*, zone: Zone, number: int, author: Drafter, now: datetime) -> Dr
 
 
 def _locked_draft(author: Drafter) -> tuple[Draft | None, QuerySet[Operation]]:
-    """The draft in the author's hands, locked, and its operations: none where it was put aside meanwhile."""
+    """Lock and return the author's draft, and its operations: none if the draft was saved and closed since."""
     found = Draft.objects.select_for_update(no_key=True).filter(author=person(author)).first()
     return found, Operation.objects.none() if found is None else Operation.objects.filter(draft=found)
 
@@ -234,7 +232,7 @@ def guarded(plans: Iterable[ZonePlan]) -> list[GuardedZone]:
 
 
 def _named(accepted: Accepted, reason: str) -> Accepted:
-    """Without a reason, nobody accepts that a zone breaks."""
+    """Remove the acceptance of breaking DS unless there is a reason."""
     return accepted if isinstance(accepted, bool) or reason.strip() else set(accepted) - {BREAKING_DS}
 
 
@@ -252,7 +250,7 @@ def carry_out(
     passage: Passage = NO_PASSAGE,
     under: SystemRight | None = None,
 ) -> Publication | None:
-    """Write what the plans say, nothing of which is refused, and append it to the log; None when they say nothing."""
+    """Write the changes of these plans, which are not refused, and append them to the log. None without changes."""
     revisions = [_new_revision(plan) for plan in plans if plan.changes]
     if not revisions:
         return None
@@ -264,7 +262,9 @@ def carry_out(
 
 
 def _with_soa(plan: ZonePlan) -> list[Change]:
-    """The plan's changes and the SOA with its new serial, which every revision writes; but one that came signed."""
+    """Return the plan's changes and the SOA with its new serial, which every revision writes, except a
+    presigned SOA.
+    """
     apex = plan.zone.name, rdtypes.SOA
     others = [change for change in plan.changes if change.key != apex]
     if plan.soa_before == plan.soa_after:

@@ -22,9 +22,9 @@ InTransaction = Callable[[Publication], object]
 def stop_serving(
     *, zone_ids: Collection[int], channel: str, now: datetime, reason: str, in_transaction: InTransaction
 ) -> Publication | None:
-    """No node has these zones any more, as far as they are transferred; what they hold stays here. By the panel itself.
+    """Take these transferred zones off the nodes and keep their content here. The panel itself is the author.
 
-    None, without `in_transaction`, where that is so already. `in_transaction` runs in the same transaction.
+    None, without `in_transaction`, if they are off already. `in_transaction` runs in the same transaction.
     """
     if not zone_ids:
         return None
@@ -43,8 +43,10 @@ def stop_serving(
 
 
 def serve_within(*, zone: Zone, author: Author, channel: str, now: datetime, reason: str) -> Publication | None:
-    """Nodes get the zone as it is here; None where they have it. The last step of the caller's transaction, which holds
-    the zone's lock."""
+    """Give the zone to the nodes, or return None if they have it.
+
+    Call it as the last step of the caller's transaction, which holds the zone's lock.
+    """
     if zone.is_served:
         return None
     Zone.objects.filter(pk=zone.pk).update(is_served=True)

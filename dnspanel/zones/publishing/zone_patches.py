@@ -28,7 +28,7 @@ from dnspanel.zones.store.find_zones import locked
 from replication.dns import rdata
 from replication.dns.rrset import Change, Key, RRset, make
 
-# How often a large change is decided anew when others change the same RRsets while its pieces are published.
+# The number of times that a large change is decided again if others change the same RRsets between its pieces.
 _ATTEMPTS = 3
 
 CurrentRRsets = Mapping[Key, RRset]  # every RRset at the names that a patch reads
@@ -62,7 +62,7 @@ class Outcome:
 
 
 def patch_of_steps(zone: Zone, steps: Sequence[tuple[Key, Step]], *, at_revision: int | None = None) -> Patch:
-    """A patch that takes these steps in their order; several for one RRset build on each other."""
+    """Return a patch that takes these steps in their order. Several steps for one RRset build on each other."""
 
     def decide(current: CurrentRRsets) -> Changes:
         changes: dict[Key, RRset | None] = {}
@@ -74,17 +74,17 @@ def patch_of_steps(zone: Zone, steps: Sequence[tuple[Key, Step]], *, at_revision
 
 
 def replaced(rrset: RRset) -> Step:
-    """The RRset becomes this one."""
+    """Return a step that replaces the RRset by this one."""
     return lambda current: rrset
 
 
 def removed(current: RRset | None) -> RRset | None:
-    """The RRset is gone."""
+    """Remove the RRset."""
     return None
 
 
 def extended(rrset: RRset) -> Step:
-    """The RRset has these records besides; the TTL and comment that it has stay."""
+    """Return a step that adds these records. The RRset's own TTL and comment stay."""
 
     def step(current: RRset | None) -> RRset | None:
         if current is None:
@@ -97,7 +97,7 @@ def extended(rrset: RRset) -> Step:
 
 
 def without(rdata_texts: Collection[str]) -> Step:
-    """The RRset lacks these canonical rdata; it is gone when none is left."""
+    """Return a step that removes these canonical rdata, and an empty RRset."""
 
     def step(current: RRset | None) -> RRset | None:
         return None if current is None else current.without(rdata_texts)
@@ -117,17 +117,15 @@ def publish_patches(
 ) -> Outcome:
     """Publish all these patches, one revision per zone, in one publication; or none.
 
-    What changes more RRsets than `pieces.PIECE_RRSETS` becomes several publications: it is still refused as one, but
-    others' edits are published between its parts, and whoever reads in that time sees a part of it. Not so without
-    `in_pieces`: what is to be undone as one is one publication, however long others wait for it.
+    Changes of more RRsets than `pieces.PIECE_RRSETS` become several publications: they are still refused as a whole,
+    but others' edits are published between the parts, and readers in that time see a part. Without `in_pieces` there is
+    one publication, so that it can be undone as a whole, however long others wait for it.
 
-    At most one patch per zone. Raises Unknown for a zone that is gone,
-    RevisionMoved for one that is not at its revision, RightMissing for an
-    RRset that the author may not change, RuleViolations, GuardHolds unless
-    `confirmed`, PublishedInPart, and whatever a patch's `decide` raises.
-    `in_transaction` runs in the same transaction (the last one), also where nothing
-    changes: what it writes is there exactly if the patches are published. The same form sent twice returns the
-    first publication, without plans.
+    At most one patch per zone. Raise Unknown for a deleted zone, RevisionMoved for one that is not at its revision,
+    RightMissing for an RRset that the author may not change, RuleViolations, GuardHolds unless `confirmed`,
+    PublishedInPart, and the errors of a patch's `decide`. `in_transaction` runs in the same transaction (the last one),
+    even if nothing changes: its writes are committed exactly if the patches are published. The same form sent twice
+    returns the first publication, without plans.
     """
     if len({patch.zone.pk for patch in patches}) != len(patches):
         raise ValueError("two patches for one zone")
@@ -182,13 +180,13 @@ def _publish(
 
 
 def preview_patches(*, patches: Sequence[Patch], author: Author) -> tuple[ZonePlan, ...]:
-    """What `publish_patches` would do now: the same plans, nothing written."""
+    """Return the plans that `publish_patches` would carry out now. Write nothing."""
     with transaction.atomic():
         return plan_patches(patches, timezone.now(), author)
 
 
 def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tuple[ZonePlan, ...]:
-    """The plan of each patch, with the zones locked until the transaction ends; raises as `publish_patches` does."""
+    """Plan each patch, with the zones locked until the transaction ends. Raise the errors of `publish_patches`."""
     alive = {zone.pk: zone for zone in locked([patch.zone.pk for patch in patches])}
     for patch in patches:
         zone = alive.get(patch.zone.pk)
@@ -208,7 +206,7 @@ def plan_patches(patches: Sequence[Patch], now: datetime, author: Author) -> tup
 
 
 def _seen(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[int, Seen]:
-    """What each patch reads, and the names above, for the rules: by one query for names, and one for full zones."""
+    """Return what each patch reads, and the names above, for the rules: one query for names, and one for full zones."""
     some = {
         patch.zone.pk: (zones[patch.zone.pk].name, with_ancestors(patch.names, zones[patch.zone.pk].name))
         for patch in patches
@@ -224,7 +222,7 @@ def _seen(patches: Sequence[Patch], zones: Mapping[int, Zone]) -> dict[int, Seen
 
 
 def _at(owner_names: Collection[str] | None, rrsets: CurrentRRsets) -> CurrentRRsets:
-    """Those at these names (None: at all)."""
+    """Return the RRsets at these names (None: all)."""
     if owner_names is None:
         return rrsets
     wanted = set(owner_names)

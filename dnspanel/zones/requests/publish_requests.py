@@ -1,8 +1,8 @@
-"""Requests: a draft with a name waits for the approval of others, or for a time, and is then published. Verbs.
+"""Requests: a named draft waits for the approval of others, or for a time, and is then published. Verbs.
 
-It is published in the name of its author, with the rights that they have by then, whoever of author and approvers says
-so. An approval is of exactly what its approver saw: whatever moves in the draft, or beneath it in the zone, makes it
-stale. Who may have worked in the draft approves nothing of it.
+It is published in the name of its author, with the author's current rights, whether the author or an approver publishes
+it. An approval covers exactly what its approver saw: later changes in the draft, or in the zone beneath it, make it
+stale. A person who may have worked in the draft cannot approve it.
 """
 
 import logging
@@ -57,7 +57,7 @@ from dnspanel.zones.rights import access
 MOST_CHANGES = 10_000  # of one request
 LONGEST_TEXT = 1_000
 LATEST = timedelta(days=366)
-CLOCKS_DIFFER = timedelta(minutes=2)  # at most, where nobody set one back
+CLOCKS_DIFFER = timedelta(minutes=2)  # at most, unless one was set back
 
 logger = logging.getLogger(__name__)
 
@@ -81,10 +81,10 @@ def ask(
     zones: Collection[Zone] | None = None,
     terms: Terms = Terms(),
 ) -> PublishRequest:
-    """The draft waits under its name (`name`, for one that has none) for approval, and until the time of its terms.
+    """Let the draft wait for approval, and until the time of its terms. `name` is for a draft without a name.
 
-    Raises DraftRefused as `named_drafts.put_aside`, RequestRefused for one that waits already, for more than
-    MOST_CHANGES, and for a time that is past or more than LATEST ahead.
+    Raise DraftRefused as `named_drafts.put_aside`, RequestRefused for a draft that waits already, for more than
+    MOST_CHANGES, and for a time in the past or more than LATEST ahead.
     """
     access.require(author, Permission.EDIT)
     _refuse_time(terms.publish_at, now)
@@ -125,9 +125,10 @@ def ask(
 
 
 def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, text: str = "") -> RequestNote:
-    """This person approves exactly what has this digest, and nothing else.
+    """Approve exactly the content with this digest.
 
-    Raises RequestRefused for who may not, and if the request changed since it was seen; that is in the audit log too.
+    Raise RequestRefused if the person may not, or if the request changed since it was seen. The audit log has the
+    refusal.
     """
     with _refusal_told("approve", request, by, now), transaction.atomic():
         found = _locked(request)
@@ -143,7 +144,7 @@ def approve(*, request: PublishRequest, by: Drafter, seen: str, now: datetime, t
 
 
 def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """The request is over, with the reason; its draft is one like others again. Raises RequestRefused."""
+    """End the request with the reason. Its draft is an ordinary draft again. Raise RequestRefused."""
     if not text.strip():
         raise RequestRefused(gettext("Say why you decline it."))
     with transaction.atomic():
@@ -158,7 +159,7 @@ def decline(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 
 
 def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -> RequestNote:
-    """The text stands beneath the request, for everybody who may see it. Raises RequestRefused."""
+    """Add a comment for all readers of the request. Raise RequestRefused."""
     if not text.strip():
         raise RequestRefused(gettext("Write something."))
     with transaction.atomic():
@@ -169,7 +170,7 @@ def comment(*, request: PublishRequest, by: Drafter, now: datetime, text: str) -
 
 
 def withdraw(*, request: PublishRequest, by: Drafter, now: datetime) -> None:
-    """Its author, or the owner of the draft, takes it back; the draft stays. Raises RequestRefused."""
+    """Withdraw the request, by its author or the draft's owner. The draft stays. Raise RequestRefused."""
     with transaction.atomic():
         found = _locked(request)
         _refuse_to_change(by, found)
@@ -178,7 +179,7 @@ def withdraw(*, request: PublishRequest, by: Drafter, now: datetime) -> None:
 
 
 def publish_at_time(*, request: PublishRequest, by: Drafter, publish_at: datetime | None, now: datetime) -> None:
-    """The request publishes itself at this time, or not by itself (None). Raises RequestRefused."""
+    """Set the time at which the request is published automatically, or None. Raise RequestRefused."""
     _refuse_time(publish_at, now)
     with transaction.atomic():
         found = _locked(request)
@@ -190,10 +191,11 @@ def publish_at_time(*, request: PublishRequest, by: Drafter, publish_at: datetim
 def publish_request(
     *, request: PublishRequest, by: Drafter | None, channel: str, now: datetime, past_rules: str = ""
 ) -> Publication:
-    """The request is published as its author's, with the author's rights of now; by the author, an approver, or a time.
+    """Publish the request in its author's name, with the author's current rights; by the author, an approver, or a
+    time.
 
-    Nobody (None) publishes it at its time. With `past_rules`, a reason, it goes past what rules still ask for, as the
-    publication of `by`, who may govern its zones. Raises RequestRefused, and as `revision.publish` does.
+    `by` None publishes it at its time. With `past_rules`, a reason, it passes the remaining rules, as the publication
+    of `by`, who may govern its zones. Raise RequestRefused, and the errors of `revision.publish`.
     """
     draft = request.draft
     if draft is None or not request.is_open:
@@ -240,15 +242,15 @@ def publish_request(
             ),
             passing=passing,
         )
-    except DraftUnknown as gone:  # somebody published it in the same moment
+    except DraftUnknown as gone:  # it was published in the same moment
         raise RequestRefused(gettext("This request is over.")) from gone
 
 
 def publish_due(*, now: datetime) -> int:
-    """What should be published by now is, once each; returns how many were. What is refused keeps the reason.
+    """Publish due requests, once each. Return their number. A refused request stores the reason.
 
-    A request is tried once: whoever asked says anew when. While publishing is held, all wait. Where the clock shows a
-    time before the request was asked it was set back, which the request and the audit log say once.
+    A request is tried once; its author can set a new time. While publishing is held, all wait. If the clock shows a
+    time before the request was made, it was set back: the request and the audit log say so once.
     """
     set_back = Q(asked_at__gt=now + CLOCKS_DIFFER, publish_at__isnull=False, refusal="")
     due = PublishRequest.objects.filter(
@@ -275,7 +277,9 @@ def publish_due(*, now: datetime) -> int:
 
 
 def _tell_of_clock(request: PublishRequest, now: datetime) -> None:
-    """The request says, as does the audit log, that it waits longer than it seems to: it was asked in the future."""
+    """Note in the request and the audit log that the clock was set back, so that the request waits longer
+    than it seems.
+    """
     clock = f"{now.astimezone(UTC):%Y-%m-%d %H:%M} UTC"
     refusal = gettext("The panel’s clock was set back to {clock}: it is published at its time.").format(clock=clock)
     with transaction.atomic():
@@ -298,7 +302,9 @@ def _refuse_without_ticket(draft: Draft, zone_ids: Collection[int], reason: str)
 
 
 def _refuse_to_change(by: Drafter, request: PublishRequest) -> None:
-    """Raise RequestRefused for who neither asked nor owns the draft, RightMissing for a token that may not do this."""
+    """Raise RequestRefused if `by` neither made the request nor owns the draft, RightMissing for a token
+    without the rights.
+    """
     if person(by).pk not in owners_of(request):
         raise RequestRefused(gettext("Only who asked may do this."))
     if token_of(by) is not None:
@@ -307,7 +313,7 @@ def _refuse_to_change(by: Drafter, request: PublishRequest) -> None:
 
 
 def _author_of(request: PublishRequest) -> Actor:
-    """Who asked, as they are now. Raises RequestRefused for who is not there any more."""
+    """Return the request's author with current rights. Raise RequestRefused if the account is gone."""
     if request.by_token and (request.token is None or request.token.revoked_at is not None):
         raise RequestRefused(gettext("The token by which it was asked is revoked."))
     actor = actor_of_token(request.token) if request.token is not None else None
@@ -319,7 +325,7 @@ def _author_of(request: PublishRequest) -> Actor:
 
 
 def _locked(request: PublishRequest) -> PublishRequest:
-    """The request, locked until the transaction ends. Raises RequestRefused for one that is over."""
+    """Lock and return the request. Raise RequestRefused if it has ended."""
     related = PublishRequest.objects.select_for_update(of=("self",), no_key=True).select_related("draft", "author")
     found = related.filter(pk=request.pk).first()
     if found is None or not found.is_open:
@@ -359,7 +365,7 @@ def _at(publish_at: datetime | None) -> dict[str, str]:
 
 @contextmanager
 def _refusal_told(act: str, request: PublishRequest, by: Drafter, now: datetime) -> Iterator[None]:
-    """Within, a refusal is in the audit log, once its transaction is rolled back."""
+    """Record a refusal within the block in the audit log, after its transaction is rolled back."""
     try:
         yield
     except RequestRefused as refusal:

@@ -31,7 +31,7 @@ from dnspanel.zones.requests.request_status import accounts_involved, planned_fo
 from dnspanel.zones.rights import access
 
 MOST_NOTES = 200
-MOST_LOOKED_AT = 200  # open requests, for those that wait for somebody
+MOST_LOOKED_AT = 200  # open requests examined for those that wait for a person
 # For so long after it people are shown what went past rules.
 PAST_RULES_LISTED = timedelta(days=30)
 MOST_PLANNED = 5  # that a page names
@@ -57,10 +57,9 @@ class Attention:
 
 
 def request_for(reader: Drafter, key: UUID) -> PublishRequest:
-    """The request with this key, for who sees one of its zones or asked it. Raises RequestUnknown.
+    """Return the request with this key, for its author and people who see one of its zones. Raise RequestUnknown.
 
-    A token other than the one that asked sees all of all its zones, since what is done to a request is done to all of
-    it.
+    A token other than the author's must see all of all its zones, since acts on a request concern all of it.
     """
     related = PublishRequest.objects.select_related("draft__owner", "author", "token__owner", "ended_by", "publication")
     found = related.filter(key=key).first()
@@ -72,12 +71,14 @@ def request_for(reader: Drafter, key: UUID) -> PublishRequest:
 
 
 def notes_of(request: PublishRequest) -> list[RequestNote]:
-    """What was said of it, the oldest first."""
+    """Return the notes of the request, the oldest first."""
     return list(request.notes.select_related("by", "token").order_by("pk")[:MOST_NOTES])
 
 
 def requests_of(reader: Drafter, *, before: int | None = None, limit: int = 50) -> list[PublishRequest]:
-    """The reader's own, the newest first; a token's are those of its owner's last ones that it may know."""
+    """Return the reader's own requests, the newest first; for a token, those of its owner's last ones that it
+    may see.
+    """
     found = PublishRequest.objects.filter(author=person(reader)).select_related(
         "draft", "author", "token", "ended_by", "publication"
     )
@@ -128,7 +129,7 @@ def waiting_for(reader: Drafter) -> list[PublishRequest]:
 
 
 def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishRequest]:
-    """What went past rules since then, the newest first, where this reader sees a zone of it."""
+    """Return requests that went past rules since then, the newest first, if this reader sees a zone of them."""
     found = PublishRequest.objects.filter(state=RequestState.PAST_RULES, ended_at__gte=since)
     listed = list(found.select_related("author", "token", "ended_by", "publication").order_by("-pk")[:MOST_LOOKED_AT])
     seen = (
@@ -144,16 +145,16 @@ def past_rules_lately(reader: Drafter, *, since: datetime) -> list[PublishReques
 
 
 def request_behind(publication: Publication) -> PublishRequest | None:
-    """The request by which this was published, with its approvals as `notes`. One query without one."""
+    """Return the request that this publication carried out, with its approvals as `notes`. One query without one."""
     approvals = RequestNote.objects.filter(verdict=Verdict.APPROVE).select_related("by").order_by("pk")
     found = PublishRequest.objects.filter(publication=publication).prefetch_related(Prefetch("notes", approvals))
     return found.first()
 
 
 def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
-    """The ticket in a reason, as rules about these zones have it, and where it is; empty if there is none.
+    """Return the ticket in a reason, by the rules of these zones, and its URL; both empty if there is none.
 
-    One query where there are no rules, and none where no word has a number.
+    One query if there are no rules, and none if no word has a number.
     """
     if not any(map(str.isdigit, reason)):
         return "", ""
@@ -164,9 +165,9 @@ def ticket_link(reason: str, zones: Collection[Zone]) -> tuple[str, str]:
 
 
 def calendar_of(zone: Zone, now: datetime, known: Rules | None = None) -> ZoneCalendar:
-    """What is planned for a zone, and its freezes. One query where there is nothing, as for nearly every zone.
+    """Return a zone's planned requests and freezes. One query if there are none, as for nearly every zone.
 
-    None where that is `known`: what `rules_for` has said with the zone `displayed`.
+    No query if that is `known`: the result of `rules_for` with the zone `displayed`.
     """
     if known is not None and not known.freezes and not known.is_planned:
         return ZoneCalendar()
@@ -201,7 +202,7 @@ def attention_of(reader: Drafter, now: datetime) -> Attention:
 
 
 def types_by_zone(drafts: Collection[int]) -> dict[tuple[int | None, int], Counter[int]]:
-    """How many RRsets of each type drafts change in each zone, by draft and zone."""
+    """Count the changed RRsets of each type in drafts, by draft and zone."""
     found: dict[tuple[int | None, int], Counter[int]] = {}
     rows = Operation.objects.filter(draft__in=drafts).values_list("draft", "zone", "type")
     for draft, zone, type_ in rows.order_by():

@@ -1,4 +1,4 @@
-"""Say how far a request is: what it would publish, who has approved that, and who may."""
+"""The status of a request: what it would publish, who has approved that, and who may."""
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -32,14 +32,14 @@ Seen = Mapping[str, str]  # "zone id, name, type" of each RRset that changes →
 
 @dataclass(frozen=True, slots=True)
 class Approval:
-    """What somebody approved, and what of it moved since: RRsets as (zone id, name, type)."""
+    """An approval, and the RRsets that changed since, as (zone id, name, type)."""
 
     note: RequestNote
     moved: frozenset[str]
 
     @property
     def is_stale(self) -> bool:
-        """Whether it counts no more."""
+        """True if the approval no longer counts."""
         return bool(self.moved)
 
 
@@ -57,7 +57,7 @@ class Demand:
 
     @property
     def who(self) -> str:
-        """Who may approve, for people."""
+        """The possible approvers, for people."""
         return publish_guards.approvers_text(self.rule)
 
 
@@ -84,7 +84,10 @@ class RequestStatus:
 
 
 def status_of(request: PublishRequest, reader: Drafter) -> RequestStatus:
-    """How far an open request is, planned as it would be published now. Raises RequestUnknown for one that is over."""
+    """Return the status of an open request, planned as it would be published now.
+
+    Raise RequestUnknown if it has ended.
+    """
     if request.draft is None or not request.is_open:
         raise RequestUnknown
     plans = plans_of(request)
@@ -117,13 +120,13 @@ def status_of(request: PublishRequest, reader: Drafter) -> RequestStatus:
 
 
 def plans_of(request: PublishRequest) -> tuple[ZonePlan, ...]:
-    """What publishing it would do now, to all of its zones, whoever looks."""
+    """Plan the publication of the request in all of its zones, regardless of the viewer's rights."""
     assert request.draft is not None
     return revision.preview_of(request.draft, author=request.author)
 
 
 def moved_only(plans: Sequence[ZonePlan], moved: Collection[str]) -> tuple[ZonePlan, ...]:
-    """The plans with those changes alone that moved since an approval."""
+    """Return the plans with only those changes that moved since an approval."""
     kept = (
         replace(plan, changes=tuple(c for c in plan.changes if _key(plan, c.name, c.type) in moved)) for plan in plans
     )
@@ -131,9 +134,10 @@ def moved_only(plans: Sequence[ZonePlan], moved: Collection[str]) -> tuple[ZoneP
 
 
 def rules_for(plans: Sequence[ZonePlan], author: Drafter, *, displayed: Zone | None = None) -> Rules:
-    """The rules that ask something of the author before this is published, and the freezes. One query without any.
+    """Return the rules that ask the author for something before this publication, and the freezes. One query
+    without any.
 
-    And whether something is planned for the zone that is `displayed` with it.
+    Also whether something is planned for the zone `displayed`.
     """
     rules = publish_guards.rules_about(
         [plan.zone for plan in plans], planned=planned_for(displayed) if displayed else None
@@ -148,7 +152,7 @@ def rules_for(plans: Sequence[ZonePlan], author: Drafter, *, displayed: Zone | N
 
 
 def may_go_past(author: Drafter, plans: Sequence[ZonePlan]) -> bool:
-    """Whether the author may publish this past rules, with a reason."""
+    """Return True if the author may publish this past rules, with a reason."""
     return bool(plans) and all(access.has_right(author, plan.zone, Right.GOVERN) for plan in plans)
 
 
@@ -171,7 +175,7 @@ def rules_concerned(plans: Sequence[ZonePlan], rules: Rules) -> tuple[ApprovalRu
 def _reason_not(
     request: PublishRequest, user: User, reader: Drafter, demands: Sequence[Demand], involved: Collection[int]
 ) -> str:
-    """Why this person may not approve or decline; empty for who may."""
+    """Return why this person may not approve or decline, or ""."""
     if token_of(reader) is not None and not can(reader, Permission.APPROVE):
         return gettext("This token may not approve or decline: give it the permission, or do it on the request’s page.")
     if user.human_id in involved:
@@ -192,7 +196,7 @@ def approvals_of(request: PublishRequest, seen: Seen) -> tuple[Approval, ...]:
 
 
 def approvers_of(approvals: Sequence[Approval], involved: Collection[int]) -> set[int]:
-    """The accounts whose approvals count."""
+    """Return the accounts whose approvals count."""
     people = (each.note.by for each in approvals if not each.is_stale)
     return {person.pk for person in people if person is not None and person.human_id not in involved}
 
@@ -202,9 +206,10 @@ def _moved(before: Mapping[str, Any], now: Seen) -> frozenset[str]:
 
 
 def digests_of(plans: Sequence[ZonePlan]) -> dict[str, str]:
-    """A digest of each RRset: what it is, what it becomes, and whether others changed it meanwhile.
+    """Return a digest of each RRset: its content, its new content, and whether others changed it since.
 
-    What a SOA is moves with every publication of its zone; if others changed more of it, that is a conflict.
+    A SOA's content is left out, since it moves with every publication of its zone. Others' changes of it are a
+    conflict.
     """
     found = {
         _key(plan, change.name, change.type): _short(
@@ -247,12 +252,12 @@ def owners_of(request: PublishRequest) -> set[int]:
 
 
 def humans_involved(request: PublishRequest) -> set[int]:
-    """Who approves nothing of it, as `User.human_id`. One query."""
+    """Return the people who may not approve it, as `User.human_id`. One query."""
     return set(humans_of(accounts_involved(request)).values())
 
 
 def accounts_involved(request: PublishRequest) -> set[int]:
-    """The accounts of who asked, and of all in whose hands the draft was."""
+    """Return the accounts that made the request or worked in the draft."""
     draft = request.draft
     if draft is None:
         return owners_of(request)

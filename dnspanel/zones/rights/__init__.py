@@ -1,1 +1,1 @@
-"""Rights over zones: who may read or change which, and locks."""
+"""Rights over zones: reading and changing, and locks."""

@@ -35,12 +35,12 @@ Visibility = Callable[[str, int], bool]  # owner name, type
 
 
 def zones_visible_to(person: Person) -> QuerySet[Zone]:
-    """The zones this person may know about, without those in the trash."""
+    """Select the zones that this person may see, without the trash."""
     return zones_within_reach(person, Right.READ).filter(deleted_at=None)
 
 
 def zones_seen_by(person: Person) -> QuerySet[Zone]:
-    """The zones all of which this person sees: what a search finds inside of others would tell a token too much."""
+    """Select the zones that this person sees completely. A search inside others would reveal too much to a token."""
     actor = actor_of(person)
     if actor is None or actor.scope is None:
         return zones_visible_to(person)
@@ -49,12 +49,12 @@ def zones_seen_by(person: Person) -> QuerySet[Zone]:
 
 
 def closest_zones_visible_to(person: Person, owners: Collection[str]) -> dict[str, Zone]:
-    """The closest live zone above each of these names that has one, where the person may know of it; in two queries."""
+    """Return the closest live zone above each of these names, if the person may see it; in two queries."""
     return closest_zones(owners, zones_visible_to(person))
 
 
 def closest_zones(owners: Collection[str], among: QuerySet[Zone]) -> dict[str, Zone]:
-    """The closest live zone above each of these names, where it is `among` these; in two queries."""
+    """Return the closest live zone above each of these names, if it is `among` these; in two queries."""
     chains = {owner: [owner, *ancestors_within(owner, names.ROOT)] for owner in owners}
     live = ids_of_living({at for chain in chains.values() for at in chain})
     closest = {owner: next((live[at] for at in chain if at in live), None) for owner, chain in chains.items()}
@@ -64,12 +64,12 @@ def closest_zones(owners: Collection[str], among: QuerySet[Zone]) -> dict[str, Z
 
 
 def trash_visible_to(person: Person) -> QuerySet[Zone]:
-    """The deleted zones this person may know about."""
+    """Select the deleted zones that this person may see."""
     return zones_within_reach(person, Right.READ).exclude(deleted_at=None)
 
 
 def zones_within_reach(person: Person, right: Right) -> QuerySet[Zone]:
-    """All zones, deleted ones included, over which this person has the right (at some name and type)."""
+    """Select all zones, including deleted ones, over which this person has the right (at some name and type)."""
     actor = actor_of(person)
     if actor is None:
         return Zone.objects.none()
@@ -84,7 +84,7 @@ def zones_within_reach(person: Person, right: Right) -> QuerySet[Zone]:
 
 
 def zone_for_reading(person: Person, name: str) -> Zone:
-    """The zone of this name; raises Unknown."""
+    """Return the zone of this name. Raise Unknown."""
     try:
         canonical = names.parse(name)
     except BadName as exc:
@@ -96,9 +96,9 @@ def zone_for_reading(person: Person, name: str) -> Zone:
 
 
 def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zone:
-    """The zone of this canonical name, without what pages show beside it, and sooner; raises Unknown.
+    """Return the zone of this canonical name quickly, without related rows for pages. Raise Unknown.
 
-    With `relations` as of `find_zones.living_zone`.
+    `relations` are those of `find_zones.living_zone`.
     """
     zone = living_zone(name, relations)
     if zone is None or not has_right(person, zone, Right.READ):
@@ -107,9 +107,9 @@ def zone_alone(person: Person, name: str, relations: tuple[str, ...] = ()) -> Zo
 
 
 def unknown_to(person: Person, name: str) -> Unknown:
-    """What to raise when this person sees no zone of this canonical name: whether it is in the trash, if they may know.
+    """Return the error if this person sees no zone of this canonical name: InTrash if they may see it in the trash.
 
-    Of several in the trash it is the one that was deleted last.
+    If several are in the trash, it is the one that was deleted last.
     """
     trashed = trash_visible_to(person).filter(called(name)).order_by("-deleted_at").first()
     if trashed is None or trashed.deleted_at is None:
@@ -119,9 +119,9 @@ def unknown_to(person: Person, name: str) -> Unknown:
 
 
 def zone_for_editing(person: Person, name: str) -> Zone:
-    """The zone of this name, to change records; raises Unknown, or Forbidden to a person who may only read it.
+    """Return the zone of this name for changing records. Raise Unknown, or Forbidden if the person may only read it.
 
-    That is everybody where its primary is elsewhere: Transferred.
+    Raise Transferred for everyone if its primary is elsewhere.
     """
     zone = zone_for_reading(person, name)
     require_editor(person, zone)
@@ -141,14 +141,14 @@ def refuse_transferred(zone: Zone) -> None:
 
 
 def zone_for(person: Person, name: str, right: Right) -> Zone:
-    """The zone of this name, for what the right says; raises Unknown, or RightMissing."""
+    """Return the zone of this name if the person has the right. Raise Unknown, or RightMissing."""
     zone = zone_for_reading(person, name)
     require_right(person, zone, right)
     return zone
 
 
 def trashed_zone_for_reading(person: Person, zone_id: int) -> Zone:
-    """The deleted zone with this id; raises Unknown."""
+    """Return the deleted zone with this id. Raise Unknown."""
     zone = trash_visible_to(person).select_related("changed_by").filter(pk=zone_id).first()
     if zone is None:
         raise Unknown(str(zone_id))
@@ -156,7 +156,7 @@ def trashed_zone_for_reading(person: Person, zone_id: int) -> Zone:
 
 
 def trashed_zone_for_restoring(person: Person, zone_id: int) -> Zone:
-    """The deleted zone with this id, to bring it back or to let it go; raises Unknown or RightMissing."""
+    """Return the deleted zone with this id, for restoring or deleting it permanently. Raise Unknown or RightMissing."""
     zone = trashed_zone_for_reading(person, zone_id)
     require_right(person, zone, Right.DELETE_ZONE)
     return zone
@@ -181,39 +181,39 @@ def require_editor(author: Person | None, zone: Zone) -> None:
 
 
 def has_right(person: Person, zone: Zone, right: Right) -> bool:
-    """Whether this person has the right over this zone (at some name and type)."""
+    """Return True if this person has the right over this zone (at some name and type)."""
     actor = actor_of(person)
     return actor is not None and actor.may(right, zone_id=zone.pk, tags=zone.tags, team_id=zone.team_id)
 
 
 def may_edit_zone(person: Person, zone: Zone) -> bool:
-    """Whether this person may change any record of this zone."""
+    """Return True if this person may change any record of this zone."""
     return any(has_right(person, zone, right) for right in RECORD_RIGHTS)
 
 
 def may_edit_here(person: Person, zone: Zone) -> bool:
-    """Whether this person may change any record of this zone, and the zone is changed here: its primary is this panel.
+    """Return True if this person may change any record of this zone, and its primary is this panel.
 
-    For what a page offers: a change itself says from where the zone comes.
+    For what a page offers: a change itself reports a primary elsewhere.
     """
     return zone.is_edited_here and may_edit_zone(person, zone)
 
 
 def may_edit(person: Person) -> bool:
-    """Whether this person may change zones at all."""
+    """Return True if this person may change zones at all."""
     return can(person, Permission.EDIT)
 
 
 def may_create_zones(person: Person) -> bool:
-    """Whether this person may create a zone of some name or team."""
+    """Return True if this person may create a zone of some name or team."""
     actor = actor_of(person)
     return actor is not None and actor.may_somewhere(Right.CREATE_ZONE)
 
 
 def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team | None:
-    """The team that a new zone of this author belongs to: the one asked for, else the only one that gives the right.
+    """Return the team of a new zone by this author: the requested one, or else the only one that gives the right.
 
-    Raises RightMissing for who may not create zones, or not for this team.
+    Raise RightMissing if the author may not create zones, or not for this team.
     """
     actor = None if author is None else actor_of(author)
     if author is None or (actor is not None and actor.may_everywhere(Right.CREATE_ZONE)):
@@ -230,8 +230,8 @@ def team_for_new_zone(author: Author, team: Team | None, zone_name: str) -> Team
 def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under: SystemRight | None = None) -> None:
     """Raise RightMissing for the first of these changes that the author may not publish, Locked for a locked one.
 
-    Raises Transferred for a zone whose primary is elsewhere, whoever the author is. A serial that moves by itself is
-    nobody's change.
+    Raise Transferred for a zone with its primary elsewhere, for any author. A serial that moves automatically does not
+    count as a change.
     """
     refuse_transferred(zone)
     if zone.has_locks and not passes_rules(under):
@@ -251,10 +251,10 @@ def refuse_changes(author: Author, zone: Zone, changes: Iterable[Change], under:
 
 
 def visibility_of(person: Person, zone: Zone) -> Visibility | None:
-    """Which RRsets of a visible zone this person sees; None: all of them.
+    """Return a test for the RRsets of a visible zone that this person sees; None: all of them.
 
-    People see all of a zone. A token sees what the limits of its scope let
-    through, because it should know no more than its task needs.
+    People see all of a zone. A token sees what the limits of its scope let through, because it should see only what its
+    task needs.
     """
     actor = actor_of(person)
     if actor is None or actor.scope is None:
@@ -266,10 +266,10 @@ def visibility_of(person: Person, zone: Zone) -> Visibility | None:
 
 
 def may_know_author(person: Person, token_id: int | None = None) -> bool:
-    """Whether this reader is told who published something by which token, and why.
+    """Return True if this reader may see the author, token and reason of a publication.
 
-    A token that sees some names or types only is not: reasons speak of what it
-    does not see, and its task needs no colleagues. Its own acts it knows.
+    A token limited to some names or types may not: reasons mention things that it does not see, and its task needs no
+    names of people. It may see its own acts.
     """
     actor = actor_of(person)
     if actor is None or actor.scope is None or actor.token is None:
@@ -279,7 +279,10 @@ def may_know_author(person: Person, token_id: int | None = None) -> bool:
 
 
 def _may_at_all_names(actor: Actor, right: Right, zone: Zone) -> bool:
-    """Whether the right is had over this zone without limits by name or type: then no RRset needs to be looked at."""
+    """Return True if the actor has the right over this zone without limits by name or type.
+
+    Then RRsets need no check.
+    """
     return all(
         any(
             right in grant.rights and not grant.is_limited and grant.covers_zone(zone.pk, zone.tags, zone.team_id)
@@ -299,7 +302,10 @@ def _allows(layer: tuple[Grant, ...], zone: Zone, right: Right, name: str, type:
 
 
 def tagged(tags: Iterable[str]) -> Q:
-    """Zones with one of these tags. The index of tags leaves out zones without any, so the condition says it too."""
+    """Return the condition for zones with one of these tags.
+
+    The index leaves out zones without tags, so it says that too.
+    """
     return Q(tags__overlap=sorted(tags)) & ~Q(tags=[])
 
 
@@ -313,7 +319,7 @@ def _covered(grant: Grant) -> Q:
 
 
 def _teams_to_create_in(actor: Actor) -> set[int]:
-    """Teams whose zones each layer of this actor may create."""
+    """Return the teams in which every layer of this actor may create zones."""
     found: set[int] | None = None
     for layer in actor.layers:
         giving = [grant for grant in layer if Right.CREATE_ZONE in grant.rights and not grant.is_limited]

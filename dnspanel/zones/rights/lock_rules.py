@@ -11,14 +11,14 @@ from replication.dns.rrset import Change, Key
 
 
 def locks_of(zone: Zone) -> Sequence[Lock]:
-    """The zone's locks: first those of the whole zone, then by name and type. One query, none without locks."""
+    """Return the zone's locks: first those of the whole zone, then by name and type. One query, none without locks."""
     if not zone.has_locks:
         return ()
     return tuple(Lock.objects.filter(zone=zone).select_related("person", "token").order_by("name", "type", "pk"))
 
 
 def lock_in(zone: Zone, lock_id: int) -> Lock:
-    """This lock of the zone. Raises LockUnknown."""
+    """Return this lock of the zone. Raise LockUnknown."""
     found = next((lock for lock in locks_of(zone) if lock.pk == lock_id), None)
     if found is None:
         raise LockUnknown(zone.name)
@@ -26,14 +26,14 @@ def lock_in(zone: Zone, lock_id: int) -> Lock:
 
 
 def locks_against(author: Author, zone: Zone) -> Sequence[Lock]:
-    """The zone's locks that keep something from this author. Nobody (None) manages none."""
+    """Return the zone's locks that block this author. An author of None manages no lock."""
     return tuple(lock for lock in locks_of(zone) if not is_managed_by(lock, author))
 
 
 def refuse_locked(author: Author, zone: Zone, changes: Iterable[Change] | None) -> None:
-    """Raise Locked for the first of these changes (None: of the zone as a whole) that a lock keeps from the author.
+    """Raise Locked for the first of these changes (None: the zone as a whole) that a lock blocks for the author.
 
-    A serial that moves by itself is nobody's change.
+    A serial that moves automatically does not count as a change.
     """
     if not (locks := locks_against(author, zone)):
         return
@@ -65,18 +65,18 @@ def lock_against_taking(author: Author, zone: Zone, name: str) -> Lock | None:
 
 
 def kept_from(author: Author, zone: Zone, keys: Iterable[Key]) -> set[Key]:
-    """Those of these RRsets that a lock keeps from the author."""
+    """Return those of these RRsets that a lock blocks for the author."""
     locks = locks_against(author, zone)
     return {key for key in keys if lock_of(locks, *key)} if locks else set()
 
 
 def lock_of(locks: Iterable[Lock], name: str, type: int) -> Lock | None:
-    """The first of these locks that is one of this RRset."""
+    """Return the first of these locks that covers this RRset."""
     return next((lock for lock in locks if lock.name in ("", name) and lock.type in (None, type)), None)
 
 
 def is_managed_by(lock: Lock, author: Author) -> bool:
-    """Whether this author is whom the lock lets through: the token itself, or the person without a token."""
+    """Return True if this author manages the lock: the token itself, or the person without a token."""
     token, user = token_of(author), user_of(author)
     if token is not None:
         return lock.token_id == token.pk

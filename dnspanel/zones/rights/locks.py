@@ -1,7 +1,7 @@
-"""Locks: what only its manager changes, such as what Terraform writes, with the reason for everybody else. Verbs.
+"""Locks: content that only its manager changes, such as records written by Terraform, with a reason for others. Verbs.
 
-A lock is of a whole zone, of a name, or of an RRset. Whoever may change the zone's settings places and lifts it, so it
-keeps nobody from anything for good: it is there against mistakes, and who lifted it is in the audit log.
+A lock covers a whole zone, a name, or an RRset. People who may change the zone's settings add and remove locks. So a
+lock blocks no one permanently: it protects against mistakes, and its removal is in the audit log.
 """
 
 from dataclasses import dataclass
@@ -21,16 +21,16 @@ from dnspanel.zones.rights.lock_rules import lock_in, locks_of
 from dnspanel.zones.store.find_zones import locked
 from replication.dns import names, rdata, rdtypes
 
-# Of one zone. Who needs more locks the zone, or gives narrower rights.
+# In one zone. For more, lock the zone, or grant narrower rights.
 MOST = 100
 LONGEST_REASON = 200
-# What the panel makes itself, whoever asks for it: nothing that a person writes is kept from it.
+# Records that the panel makes itself, for any author: people never write them.
 _UNLOCKABLE = frozenset({rdtypes.RRSIG, rdtypes.NSEC, rdtypes.NSEC3})
 
 
 @dataclass(frozen=True, slots=True)
 class Manager:
-    """Whom a lock lets through: a person, or one token alone; nobody where both are None."""
+    """The manager that a lock lets through: a person, or only one token; no one if both are None."""
 
     person: User | None = None
     token: Token | None = None
@@ -40,17 +40,17 @@ NOBODY = Manager()
 
 
 def manager_of(author: Author) -> Manager:
-    """The author as a manager: the token that they act by, else the person."""
+    """Return the author as a manager: the token that they act by, else the person."""
     return Manager(user_of(author), token_of(author))
 
 
 def add_lock(
     *, zone: Zone, name: str, type: int | None, reason: str, manager: Manager, author: Author, now: datetime
 ) -> Lock:
-    """The zone (no name), the name (no type) or the RRset is locked from now on, drafts of others included.
+    """Lock the zone (no name), the name (no type) or the RRset, also for existing drafts of others.
 
-    Raises RightMissing for who may not change the zone's settings, Unknown for a zone that is gone, LockRefused for a
-    lock that there is already, a name outside the zone, a type without a name, no reason, and beyond MOST.
+    Raise RightMissing if the author may not change the zone's settings, Unknown for a deleted zone, LockRefused for an
+    existing lock, a name outside the zone, a type without a name, no reason, and beyond MOST.
     """
     reason = " ".join(reason.split())
     if not reason or len(reason) > LONGEST_REASON:
@@ -92,7 +92,7 @@ def add_lock(
 
 
 def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> None:
-    """The lock is gone. Raises LockUnknown, Unknown, and RightMissing as `add_lock` does."""
+    """Remove the lock. Raise LockUnknown, Unknown, and RightMissing as `add_lock` does."""
     with transaction.atomic():
         found = _locked(zone, author)
         lock = lock_in(found, lock_id)
@@ -103,7 +103,7 @@ def lift_lock(*, zone: Zone, lock_id: int, author: Author, now: datetime) -> Non
 
 
 def _locked(zone: Zone, author: Author) -> Zone:
-    """The zone as publications lock it: one that is at work ends first, and the next one knows of the lock."""
+    """Lock the zone as publications do, so that a running one ends first, and the next one sees the lock."""
     found = next(iter(locked([zone.pk])), None)
     if found is None:
         raise Unknown(zone.name)

@@ -1,4 +1,4 @@
-"""Who may do what in a zone, with what gives it; of nobody whom the reader may not know. Reads."""
+"""The rights of people and tokens in a zone, with their sources, without people that the reader may not see. Reads."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,7 +23,7 @@ from dnspanel.zones.rights.tsig_permissions import rights_by_key
 
 @dataclass(frozen=True, slots=True)
 class RightsHere:
-    """What somebody may in the zone by one reason, within the limits of its grant."""
+    """The rights in the zone from one reason, within the limits of its grant."""
 
     rights: frozenset[Right]
     reason: Reason
@@ -46,16 +46,16 @@ class TokenHere:
 
 
 def subject_of(zone: Zone, name: str = "", type: int = 0) -> Subject:
-    """The zone, and maybe one RRset of it, as the explanation wants it."""
+    """Return the zone, and maybe one RRset of it, as a subject of the explanation."""
     return Subject(zone_id=zone.pk, zone_name=zone.name, tags=zone.tags, team_id=zone.team_id, name=name, type=type)
 
 
 def people_here(
     actor: Actor, zone: Zone, *, after: str = "", limit: int, name: str = "", type: int = 0
 ) -> list[PersonHere]:
-    """The next people behind this username, by name, in three queries. A token that may not know people sees one.
+    """Return the next people after this username, by name, in three queries. A token that may not see people sees one.
 
-    With name and type the rights are those over this RRset; somebody may then have none.
+    With name and type the rights are those over this RRset; a person may then have none.
     """
     subject = subject_of(zone, name, type)
     found = people_with_rights(actor, subject).filter(username__gt=after)
@@ -67,7 +67,10 @@ def people_here(
 
 
 def tokens_here(actor: Actor, zone: Zone, *, now: datetime, before: int | None = None, limit: int) -> list[TokenHere]:
-    """The next tokens before this id, newest first, in four queries. A token that may not know people sees itself."""
+    """Return the next tokens before this id, newest first, in four queries.
+
+    A token that may not see people sees itself.
+    """
     subject = subject_of(zone)
     found = tokens_with_rights(actor, subject, now)
     if _is_narrow(actor) and actor.token is not None:

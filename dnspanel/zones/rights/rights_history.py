@@ -24,7 +24,7 @@ _OF_GRANT = ("grant.give", "grant.take")
 
 @dataclass(frozen=True, slots=True)
 class Since:
-    """What was done since `at` that may have changed the answer; `acts` are named to who reads the audit log."""
+    """Acts since `at` that may have changed the answer. `acts` are only for readers of the audit log."""
 
     at: datetime
     too_young: str  # what there was not at all then, in words: the account or the zone
@@ -55,7 +55,10 @@ class Since:
 
 
 def rights_since(*, reader: Actor, person: User, zone: Zone, at: datetime) -> Since:
-    """What changed since then of what decides about this person and zone, the newest first. At most three queries."""
+    """Return what changed since then in the rights of this person over this zone, the newest first.
+
+    At most three queries.
+    """
     then = AuditEntry.objects.filter(at__gte=at)
     name = person.username
     of_teams = Q(action__in=_OF_MEMBER, details__person=name) | Q(

@@ -18,7 +18,7 @@ _RIGHTS = {TsigAct.UPDATE: RECORD_RIGHTS | {Right.READ}, TsigAct.TRANSFER: froze
 
 
 def replace_key_names(*, zone: Zone, act: TsigAct, key_names: Collection[str]) -> None:
-    """Exactly the keys of these (canonical) names may do this with the zone."""
+    """Set the keys (canonical names) that may do this with the zone."""
     with transaction.atomic():
         named = TsigPermission.objects.filter(zone=zone, act=act)
         named.exclude(key_name__in=key_names).delete()
@@ -27,14 +27,14 @@ def replace_key_names(*, zone: Zone, act: TsigAct, key_names: Collection[str]) -
 
 
 def key_names(zone: Zone, act: TsigAct) -> list[str]:
-    """The names of the keys that may do this with the zone."""
+    """Return the names of the keys that may do this with the zone."""
     return list(
         TsigPermission.objects.filter(zone=zone, act=act).order_by("key_name").values_list("key_name", flat=True)
     )
 
 
 def rights_by_key(zone: Zone) -> dict[str, frozenset[Right]]:
-    """What the zone names keys for, by the name of the key: as far as their scope goes, too."""
+    """Return the rights that the zone gives to keys, by the name of the key. A key's scope limits them further."""
     found: dict[str, frozenset[Right]] = {}
     for key_name, act in TsigPermission.objects.filter(zone=zone).values_list("key_name", "act"):
         found[key_name] = found.get(key_name, frozenset()) | _RIGHTS[TsigAct(act)]
@@ -42,10 +42,10 @@ def rights_by_key(zone: Zone) -> dict[str, frozenset[Right]]:
 
 
 def actor_for(actor: Actor, zone_name: str, act: TsigAct) -> Actor:
-    """The actor of a TSIG key as far as it may do this with the zone of this (canonical) name.
+    """Return the actor of a TSIG key, limited to this act on the zone of this (canonical) name.
 
-    A key whose scope says all is what it was; any other one is left with what
-    its scope gives over a zone that names it, and with nothing elsewhere.
+    A key without needed permission does not change. Any other key keeps only its scope's rights over a zone that
+    names it.
     """
     token = actor.token
     if token is None or not token.needs_permission:

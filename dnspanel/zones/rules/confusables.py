@@ -1,6 +1,6 @@
-"""Letters of international labels: their scripts, whether those go together, and what looks like plain letters. Pure.
+"""Letters of international labels: their scripts, which scripts go together, and look-alikes of plain letters. Pure.
 
-By Unicode's tables (UTS 39), of which confusables.txt has what a label may hold.
+confusables.txt is an extract of Unicode's tables (UTS 39) with the letters that a label may contain.
 """
 
 import unicodedata
@@ -49,16 +49,16 @@ def _letters() -> _Letters:
 
 
 def scripts_of(letter: str) -> frozenset[str]:
-    """The scripts in which a letter is used, by Unicode's names; none for digits, marks and signs of all scripts."""
+    """Return the scripts of a letter, by Unicode's names; none for digits, marks and signs of all scripts."""
     table = _letters()
     at = bisect_right(table.firsts, ord(letter)) - 1
     return table.scripts[at] if at >= 0 and ord(letter) <= table.lasts[at] else frozenset()
 
 
 def mixed_scripts(label: str) -> tuple[str, ...]:
-    """The scripts of a label that are not written together in any language, at most one for each letter; mostly none.
+    """Return the scripts of a label that no language mixes, at most one for each letter; mostly none.
 
-    What passes is "highly restrictive" (UTS 39 5.2): one script, or Latin beside Japanese, Korean or Chinese.
+    Labels that are "highly restrictive" (UTS 39 5.2) pass: one script, or Latin with Japanese, Korean or Chinese.
     """
     used = [scripts for letter in label if (scripts := scripts_of(letter))]
     written = [scripts.union(*(_WITH.get(script, ()) for script in scripts)) for scripts in used]
@@ -72,7 +72,7 @@ def mixed_scripts(label: str) -> tuple[str, ...]:
 
 
 def looks_like(label: str) -> str:
-    """The label in plain letters, digits and hyphens for which this one may be taken; "" if there is none."""
+    """Return the label in plain letters, digits and hyphens that this one looks like, or ""."""
     plain = _letters().plain
     text = "".join(letter if letter.isascii() else plain.get(letter, letter) for letter in label)
     return text if text.isascii() and text != label and unicodedata.is_normalized("NFC", label) else ""

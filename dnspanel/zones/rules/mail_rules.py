@@ -22,7 +22,7 @@ Finding = tuple[str, str, str]  # severity, code, message
 
 
 def check_txt(rrset: RRset) -> Iterator[Finding]:
-    """What receivers of mail will refuse in this TXT RRset."""
+    """Yield what mail receivers will refuse in this TXT RRset."""
     texts = [text_of(rrset.type, record) for record in rrset.served]
     spf = [text for text in texts if text.lower() == "v=spf1" or text.lower().startswith("v=spf1 ")]
     if len(spf) > 1:
@@ -47,7 +47,7 @@ def check_txt(rrset: RRset) -> Iterator[Finding]:
 
 
 def is_of_dkim_key(name: str) -> bool:
-    """Whether receivers look for a DKIM key here; signing practices and reports have names of their own.
+    """Return True if receivers look up a DKIM key here. Signing practices and reports have separate names.
 
     RFC 5617 3.1, RFC 6651 3.2.
     """
@@ -55,7 +55,7 @@ def is_of_dkim_key(name: str) -> bool:
 
 
 def text_of(type: int, record: str) -> str:
-    """The character strings of one record joined, as receivers read them."""
+    """Join the character strings of one record, as receivers read them."""
     wire = rdata.to_wire(type, record)
     parts, at = [], 0
     while at < len(wire):
@@ -65,7 +65,7 @@ def text_of(type: int, record: str) -> str:
 
 
 def spf_lookups(text: str) -> int:
-    """DNS look-ups that this SPF record itself asks for; what an include asks for comes on top."""
+    """Count the DNS look-ups of this SPF record itself, without those of its includes."""
     count = 0
     for term in text.lower().split()[1:]:
         mechanism = term.lstrip("+-~?").replace("/", ":").split(":")[0]
@@ -90,7 +90,7 @@ def _dkim(name: str, texts: list[str]) -> Iterator[Finding]:
 
 @small_cache(entries=1024, longest=1024)
 def _fault_of_dkim(text: str) -> Finding | None:
-    """What is wrong with the text of a DKIM key record (RFC 6376 3.6.1), if anything is."""
+    """Return the fault in the text of a DKIM key record (RFC 6376 3.6.1), or None."""
     tags = {part.split("=")[0].strip(): "".join(part.partition("=")[2].split()) for part in text.split(";")}
     if tags.get("v", "DKIM1") != "DKIM1" or "p" not in tags:
         return "warning", "dkim-malformed", gettext("is none: it begins with v=DKIM1 and has the key behind p=")

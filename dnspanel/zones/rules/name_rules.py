@@ -15,7 +15,7 @@ SOA_PRIMARY, SOA_MAILBOX = "soa-primary", "soa-mailbox"
 SOA_CODES = (SOA_PRIMARY, SOA_MAILBOX)  # in the order of the fields
 AT_SIGN = "at-in-name"
 _NO_ZONE = "\0"  # no name is below it
-# A name below the zone with so many labels was probably meant to be one of another zone.
+# A name below the zone with this number of labels was probably meant to be in another zone.
 _LABELS_OF_OTHERS = 2
 # Types whose first name is a mailbox.
 MAILBOXES = frozenset((rdtypes.RP, rdtypes.MINFO, rdtypes.MB, rdtypes.MG, rdtypes.MR))
@@ -36,16 +36,16 @@ def check_at_signs(rrset: RRset, zone: str) -> Iterator[Finding]:
 
 
 def names_with_at_sign(type: int, text: str, zone: str) -> Iterator[str]:
-    """The names in canonical rdata that have an @ which was probably not meant as a letter."""
+    """Yield the names in canonical rdata with an @ that was probably not meant as a letter."""
     for word in text.split(" "):
         if "\\@" in word and word[0] != '"' and has_at_sign(word, zone, is_mailbox=type in MAILBOXES):
             yield word
 
 
 def has_at_sign(name: str, zone: str, *, is_mailbox: bool = False) -> bool:
-    """Whether a name has an @ that was probably not meant as a letter.
+    """Return True if a name has an @ that was probably not meant as a letter.
 
-    Instances of DNS-SD may be called like a mailbox: `ana@desk._presence._tcp`.
+    Instances of DNS-SD may look like a mailbox: `ana@desk._presence._tcp`.
     """
     try:
         labels = names.labels(name)
@@ -66,13 +66,13 @@ def _about_at_sign(name: str) -> str:
 
 
 def names_of_soa(text: str) -> tuple[str, str]:
-    """The primary and the mailbox of a canonical SOA, in lower case."""
+    """Return the primary and the mailbox of a canonical SOA, in lower case."""
     primary, mailbox, _ = text.split(" ", 2)
     return primary.lower(), mailbox.lower()
 
 
 def is_doubtful_soa(text: str, zone: str) -> bool:
-    """Whether the rules may have something to say of a SOA; quick, since every zone has one."""
+    """Return True if the rules may find something in a SOA. This is quick, since every zone has one."""
     primary, mailbox = names_of_soa(text)
     at = f".{zone}"
     if not primary.endswith(at) and not mailbox.endswith(at) and _are_plain(primary, mailbox):
@@ -82,7 +82,7 @@ def is_doubtful_soa(text: str, zone: str) -> bool:
 
 @small_cache(entries=4096, longest=512)
 def _are_plain(primary: str, mailbox: str) -> bool:
-    """Whether nothing can be said of the names of a SOA outside of its zone; many zones have the same."""
+    """Return True if the rules find nothing in a SOA's names outside of its zone. Many zones have the same names."""
     return not any(True for _ in _findings(f"{primary} {mailbox} ", _NO_ZONE, lambda name: True))
 
 
@@ -131,27 +131,27 @@ def soa_names_within(rrset: RRset, zone: str) -> set[str]:
 
 
 def _looks_like_address(name: str, zone: str) -> bool:
-    """Whether a name ends like an address, or is one that was read as relative to the zone."""
+    """Return True if a name ends like an address, or is an address that was read as relative to the zone."""
     below = _without(name, zone)
     return looks_like_address(name) if below == name else below.replace(".", "").isdigit() and below.count(".") == 3
 
 
 def _is_foreign(name: str, zone: str) -> bool:
-    """Whether a name below the zone looks as if it were of another zone."""
+    """Return True if a name below the zone looks like a name of another zone."""
     below = _without(name, zone)
     return below != name and below.count(".") >= _LABELS_OF_OTHERS - 1
 
 
 def _without(name: str, zone: str) -> str:
-    """A name without the zone that it is in and without its final dot; the name if it is not below the zone."""
+    """Return a name without its zone and its final dot, or the name itself if it is not below the zone."""
     end = f".{zone}" if zone != names.ROOT else "\0"
     return name.removesuffix(end) if name.endswith(end) else name
 
 
 def mailbox_text(text: str) -> str:
-    """The name, as text, of a mailbox that is written as an address: `host\\.master.example.net.` (RFC 1035 8).
+    r"""Return a mailbox address as the text of a name: `host\.master.example.net.` (RFC 1035 8).
 
-    Text without an @ stays as it is.
+    Text without an @ does not change.
     """
     local, at, domain = text.strip().removeprefix("mailto:").strip("<>").replace("\\@", "@").partition("@")
     if not at:
@@ -162,5 +162,5 @@ def mailbox_text(text: str) -> str:
 
 
 def mailbox_name(text: str) -> str:
-    """The name of a mailbox, which may be written as an address; raise BadName."""
+    """Return the name of a mailbox, which may be written as an address. Raise BadName."""
     return names.parse(mailbox_text(text))

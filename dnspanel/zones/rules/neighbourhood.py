@@ -16,9 +16,9 @@ AT_A_CUT = frozenset((rdtypes.NS, rdtypes.DS))
 
 @dataclass(frozen=True)
 class Neighbourhood:
-    """The RRsets near a change, as they are or will be; `below` maps a cut or DNAME to names under it.
+    """The RRsets near a change, before or after it. `below` maps a cut or DNAME to names under it.
 
-    `answered_by` maps names for which another zone inside this one answers to the name of that zone.
+    `answered_by` maps names that another zone inside this one answers for to the name of that zone.
     """
 
     zone: str
@@ -48,7 +48,7 @@ class Neighbourhood:
         return found
 
     def names_leading_to(self, name: str) -> Iterator[str]:
-        """The names that aliases of the zone, CNAME and DNAME, lead here: the nearest first."""
+        """Yield the names from which the zone's aliases, CNAME and DNAME, lead here: the nearest first."""
         dnames = [(owner, targets_of(rrset)) for (owner, type_), rrset in self.rrsets.items() if type_ == rdtypes.DNAME]
         known, here = {name}, [name]
         for _ in range(MAX_CHAIN):
@@ -78,18 +78,18 @@ class Neighbourhood:
         return displayed(name, self.zone)
 
     def ancestors(self, name: str) -> Iterator[str]:
-        """The names above this one inside the zone, the nearest first, the apex last."""
+        """Yield the names above this one inside the zone, the nearest first, the apex last."""
         yield from ancestors_within(name, self.zone)
 
     def cut_above(self, name: str) -> str | None:
-        """The delegation that this name lies under, if there is one."""
+        """Return the delegation above this name, or None."""
         if not self.has_cuts:
             return None
         cuts = [a for a in self.ancestors(name) if a != self.zone and rdtypes.NS in self.at(a)]
         return cuts[-1] if cuts else None
 
     def answers_at(self, name: str) -> dict[int, RRset] | None:
-        """What this zone answers for a name of its own: its RRsets or a wildcard's; None where others answer."""
+        """Return this zone's answer for its own name: its RRsets or a wildcard's; None if others answer."""
         if name in self.answered_by:
             return None
         if self.at(name):
@@ -105,7 +105,7 @@ class Neighbourhood:
 
 
 def ancestors_within(name: str, zone: str) -> Iterator[str]:
-    """The names above `name` up to and with the apex."""
+    """Yield the names above `name`, up to and including the apex."""
     while name != zone:
         above = names.parent(name)
         if above is None:
@@ -115,7 +115,7 @@ def ancestors_within(name: str, zone: str) -> Iterator[str]:
 
 
 def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
-    """The owner names that `check_zone` has to see to judge these RRsets, apart from their own."""
+    """Return the owner names that `check_zone` needs to judge these RRsets, apart from their own."""
     content = list(rrsets)
     parents = (names.parent(rrset.name) for rrset in content if rrset.name != zone)
     found = with_ancestors((parent for parent in parents if parent is not None), zone)
@@ -131,7 +131,7 @@ def names_to_know(zone: str, rrsets: Iterable[RRset]) -> set[str]:
 
 
 def with_ancestors(owner_names: Iterable[str], zone: str) -> set[str]:
-    """These names of the zone, those above them, and the apex."""
+    """Return these names of the zone, the names above them, and the apex."""
     found = {zone}
     for name in owner_names:
         at: str | None = name
@@ -142,7 +142,7 @@ def with_ancestors(owner_names: Iterable[str], zone: str) -> set[str]:
 
 
 def names_below(zone: str, rrsets: Iterable[RRset]) -> dict[str, tuple[str, ...]]:
-    """For each DNAME among all the RRsets of a zone, the first names that lie below it."""
+    """Return the first names below each DNAME among all the RRsets of a zone."""
     content = list(rrsets)
     found: dict[str, tuple[str, ...]] = {}
     for dname in content:
@@ -153,7 +153,7 @@ def names_below(zone: str, rrsets: Iterable[RRset]) -> dict[str, tuple[str, ...]
 
 
 def targets_of(rrset: RRset) -> set[str]:
-    """The names that the served records point at."""
+    """Return the names that the served records point at."""
     if rrset.type not in rdata.POINTING:
         return set()
     found = {target for text in rrset.served for target in rdata.targets(rrset.type, text)}
@@ -161,10 +161,10 @@ def targets_of(rrset: RRset) -> set[str]:
 
 
 def is_shadowed(rrset: RRset, answering: str, delegation: RRset | None) -> bool:
-    """Whether an RRset at a name that the zone `answering` answers for is never answered.
+    """Return True if an RRset is never answered because the zone `answering` answers for its name.
 
-    What stays of the parent's are the NS and DS at the cut, and the addresses of the name servers that are named
-    there, its glue (RFC 1034 4.2.1, RFC 4035 3.1.4.1). `delegation` is that NS RRset, as the parent has it.
+    The parent's NS and DS at the cut stay, and the addresses of the name servers named there, its glue (RFC 1034 4.2.1,
+    RFC 4035 3.1.4.1). `delegation` is the parent's NS RRset.
     """
     if rrset.name == answering and rrset.type in AT_A_CUT:
         return False

@@ -47,7 +47,7 @@ def check_zone(
     allow_lua: bool = False,
     unanswered: Mapping[int, str] | None = None,
 ) -> list[Violation]:
-    """Every rule that the changed RRsets break, or break for those that point at them; errors first.
+    """Return every rule that the changed RRsets break, or break for RRsets that point at them; errors first.
 
     `unanswered`: types and kinds of values that not every node answers, with the reason (`reasons_against` of
     `computed_types`).
@@ -120,7 +120,7 @@ def _single(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _apex_types(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    """SOA and DNSKEY belong to the zone itself (RFC 4034 2.1.1), DS to the zone above it (RFC 4035 2.4)."""
+    """Yield SOA and DNSKEY outside the apex (RFC 4034 2.1.1), and DS at the apex (RFC 4035 2.4)."""
     at_apex = rrset.name == near.zone
     if rrset.type in _ONLY_AT_APEX and not at_apex:
         word = rdata.type_to_text(rrset.type)
@@ -258,14 +258,14 @@ def _owner(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def needs_alias(rrset: RRset) -> bool:
-    """Whether clients find an RRset only by an alias that leads to its name, if there is one."""
+    """Return True if clients find an RRset only by an alias to its name."""
     if rrset.type in value_rules.OWNERS:
         return value_rules.is_misplaced(rrset.name, rrset.type)
     return rrset.type in (rdtypes.A, rdtypes.AAAA) and rrset.name.startswith("_")
 
 
 def _is_underscore_host(near: Neighbourhood, rrset: RRset) -> bool:
-    """Whether an address is at a name that cannot be a host's, and no alias leads hosts there."""
+    """Return True if an address is at a name that cannot be a host's, and no alias leads hosts there."""
     if rrset.type not in (rdtypes.A, rdtypes.AAAA) or rrset.name == near.zone or not needs_alias(rrset):
         return False
     return all(name.startswith("_") for name in near.names_leading_to(rrset.name))
@@ -314,7 +314,9 @@ def _soa_names(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _look_alikes(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
-    """About the labels of its name, those of the zone only with its SOA; and notes about names that it points at."""
+    """Yield findings about the labels of its name (the zone's labels only with its SOA), and notes about its
+    targets.
+    """
     if _INTERNATIONAL in rrset.name:
         labels = names.labels(rrset.name)
         own = labels if rrset.type == rdtypes.SOA else _below_zone(near, labels)
@@ -356,7 +358,7 @@ def _svcb(near: Neighbourhood, rrset: RRset) -> Iterator[Violation]:
 
 
 def _is_bad_ech(text: str) -> bool:
-    """Whether the value has an `ech` whose length prefix is not that of what follows."""
+    """Return True if the value has an `ech` with a wrong length prefix."""
     _, found, rest = text.partition(' ech="')
     value = binascii.a2b_base64(rest.partition('"')[0]) if found else b""
     return bool(found) and (len(value) < 6 or int.from_bytes(value[:2], "big") != len(value) - 2)
@@ -397,5 +399,5 @@ _RULES: tuple[tuple[Rule, frozenset[int] | None], ...] = (
 
 @cache
 def _rules_of(type: int) -> tuple[Rule, ...]:
-    """The rules that are about this type."""
+    """Return the rules about this type."""
     return tuple(rule for rule, types in _RULES if types is None or type in types)

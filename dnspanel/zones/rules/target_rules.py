@@ -60,7 +60,7 @@ def _target_within(near: Neighbourhood, rrset: RRset, target: str) -> Iterator[V
 
 
 def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, RRset]) -> Violation | None:
-    """A warning about a name that an RRset of the zone points at, and that has these answers, if nobody gets far."""
+    """Return a warning about the target of an RRset, with these answers, if clients cannot use it."""
     if rrset.type in HOST_TARGETS and rdtypes.CNAME in answers:
         message = gettext("{zone} points at {target}, which is a CNAME; it must be a host with addresses").format(
             zone=what(zone, rrset), target=target
@@ -82,7 +82,7 @@ def fault_of_target(zone: str, rrset: RRset, target: str, answers: Mapping[int, 
 
 
 def has_address(answers: Mapping[int, RRset]) -> bool:
-    """Whether there are addresses among what a name answers, or what makes them."""
+    """Return True if a name's answers include addresses, or records that compute them."""
     # A LUA record may make addresses; only its code knows.
     return not (ADDRESSES | {rdtypes.LUA}).isdisjoint(answers.keys())
 

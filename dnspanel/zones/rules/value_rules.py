@@ -25,7 +25,7 @@ TYPES = _MUST_BE_HOSTS | {rdtypes.TLSA, rdtypes.CAA}
 
 
 def check_values(rrset: RRset) -> Iterator[Finding]:
-    """What is doubtful about the served records of an RRset of these TYPES."""
+    """Yield doubts about the served records of an RRset of these TYPES."""
     if rrset.type in _MUST_BE_HOSTS:
         yield from _hosts(rrset)
     if rrset.type == rdtypes.SRV and is_misplaced(rrset.name, rrset.type):
@@ -46,12 +46,14 @@ def check_values(rrset: RRset) -> Iterator[Finding]:
 
 @small_cache(entries=4096, longest=512)
 def breaks_hosts(type: int, texts: tuple[str, ...]) -> bool:
-    """Whether MX, NS or SRV records point at what is no host; quick, since many zones have the same."""
+    """Return True if MX, NS or SRV records point at a name that isn't a host. Quick, since many zones have the same."""
     return any(_fault_of_target(target) for text in texts for target in _targets(type, text))
 
 
 def is_misplaced(name: str, type: int) -> bool:
-    """Whether nobody asks for an SRV (RFC 2782; RFC 6763 4.1 with an instance before it) or a TLSA at this name."""
+    """Return True if no client asks for an SRV (RFC 2782; RFC 6763 4.1 with an instance before it) or a TLSA
+    at this name.
+    """
     first, second, third, *_ = (*_first_labels(name), "", "")
     if type == rdtypes.SRV:
         return not any(
@@ -63,7 +65,7 @@ def is_misplaced(name: str, type: int) -> bool:
 
 
 def _first_labels(name: str) -> list[str]:
-    """Three labels; a dot inside a label, which instances of DNS-SD may have, does not part it."""
+    """Return the first three labels. A dot inside a label, as in instances of DNS-SD, does not split it."""
     if "\\" in name:
         return [label.decode("latin-1") for label in names.labels(name)[:3]]
     return name.split(".", 3)
@@ -89,7 +91,7 @@ def _targets(type: int, text: str) -> Iterator[str]:
 
 @small_cache(entries=4096, longest=512)
 def _fault_of_target(target: str) -> tuple[str, str] | None:
-    """Why a name cannot be a host, with the code of the rule."""
+    """Return why a name cannot be a host, with the code of the rule."""
     if looks_like_address(target):
         return "target-is-address", gettext("which looks like an address: records of this type need the name of a host")
     if is_host(target):
@@ -98,17 +100,17 @@ def _fault_of_target(target: str) -> tuple[str, str] | None:
 
 
 def looks_like_address(name: str) -> bool:
-    """Whether a name ends like an IPv4 address."""
+    """Return True if a name ends like an IPv4 address."""
     return name.rstrip(".").rpartition(".")[2].isdigit()
 
 
 def is_host(name: str) -> bool:
-    """Whether a name can be a host's."""
+    """Return True if a name can be a host's."""
     return all(map(_is_of_host, name.rstrip(".").split(".")))
 
 
 def _is_of_host(label: str) -> bool:
-    """Whether a host's name may have this label (RFC 1123 2.1)."""
+    """Return True if a host's name may have this label (RFC 1123 2.1)."""
     return label.isascii() and label.replace("-", "").isalnum() and not (label[0] == "-" or label[-1] == "-")
 
 
@@ -131,7 +133,7 @@ def _caa(rrset: RRset) -> Iterator[Finding]:
 
 @small_cache(entries=4096, longest=512)
 def fault_of_caa(text: str) -> Finding | None:
-    """What certification authorities will not understand in one CAA record."""
+    """Return what certification authorities will not understand in one CAA record, or None."""
     tag, value = _tag_and_value(text)
     if tag not in _CAA_TAGS:
         return "note", "caa-tag", gettext("certification authorities know no tag “{tag}”").format(tag=tag)
@@ -158,7 +160,7 @@ def _tag_and_value(text: str) -> tuple[str, str]:
 
 
 def look_alikes(name_labels: Iterable[bytes]) -> Iterator[Finding]:
-    """What readers may take labels for that are not in plain letters (UTS 39)."""
+    """Yield findings about labels with international letters that readers may confuse (UTS 39)."""
     for label in name_labels:
         if label.startswith(b"xn--"):
             yield from ((severity, code, spoken(message)) for severity, code, message in _look_alikes_of(label))

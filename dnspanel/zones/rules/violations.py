@@ -32,7 +32,7 @@ class Violation:
 
 
 def in_order(violations: Iterable[Violation]) -> tuple[Violation, ...]:
-    """Each of these once: errors first, then by name and type."""
+    """Return each violation once: errors first, then by name and type."""
     return tuple(sorted(dict.fromkeys(violations), key=lambda v: (_ORDER[v.severity], v.name, v.type, v.code)))
 
 

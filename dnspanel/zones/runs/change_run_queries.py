@@ -28,19 +28,19 @@ RIGHTS_OF_ACTS: Mapping[str, Right] = {
 
 
 def may_be_undone(run: ChangeRun) -> bool:
-    """Whether there is something that `undo_run` could take back."""
+    """Return True if `undo_run` has anything to undo."""
     has_ended = run.state not in UNFINISHED_STATES
     return has_ended and not run.dry_run and run.undo_of_id is None and bool(run.counts.get(Outcome.CHANGE))
 
 
 def may_begin_runs(person: Person) -> bool:
-    """Whether there may be a zone that this person may change in one of these ways."""
+    """Return True if this person may change some zone in one of these ways."""
     actor = actor_of(person)
     return actor is not None and any(map(actor.may_somewhere, (Right.SETTINGS, *RIGHTS_OF_ACTS.values())))
 
 
 def runs_visible_to(person: Person) -> "QuerySet[ChangeRun]":
-    """One's own; a token those that it began. The newest first."""
+    """Select the person's own runs, or those that the token began. The newest first."""
     runs = ChangeRun.objects.select_related("author", "team", "policy").order_by("-pk")
     actor = actor_of(person)
     if actor is None:
@@ -50,7 +50,7 @@ def runs_visible_to(person: Person) -> "QuerySet[ChangeRun]":
 
 
 def run_for(person: Person, run_id: int) -> ChangeRun:
-    """The run of this id. Raises ChangeRunUnknown."""
+    """Return the run of this id. Raise ChangeRunUnknown."""
     run = runs_visible_to(person).filter(pk=run_id).first()
     if run is None:
         raise ChangeRunUnknown
@@ -58,5 +58,5 @@ def run_for(person: Person, run_id: int) -> ChangeRun:
 
 
 def unfinished_runs() -> list[int]:
-    """The runs that somebody should be working on; none while publishing is held."""
+    """Return the unfinished runs; none while publishing is held."""
     return run_turns.unfinished_ids(ChangeRun)

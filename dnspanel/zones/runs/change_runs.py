@@ -1,8 +1,8 @@
-"""Many zones are changed alike, as a job: a dry run, then the same for good, batch after batch, and back again. Verbs.
+"""One change of many zones, as a job: a dry run, then the same for good, batch after batch, and an undo. Verbs.
 
-A run for good is over the zones that its dry run found, so that nothing happens to one that nobody saw; whatever came
-to a zone meanwhile, it is done wholly or refused with the reason. A run that takes another back does so zone by zone:
-what others changed since stays. What is done twice changes nothing.
+A run for good covers the zones that its dry run found, so that nothing happens to a zone that no one saw. A zone that
+changed since is changed completely, or refused with the reason. An undo works zone by zone: later changes of others
+stay. A repeated step changes nothing.
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -57,7 +57,7 @@ MOST_LISTED: Mapping[str, int] = {Outcome.CHANGE: _EVERY, Outcome.REFUSED: 1_000
 
 @dataclass(frozen=True, slots=True)
 class Alike:
-    """What is to be done with each zone; `policy` None takes away the one that is attached to the zone itself."""
+    """The change for each zone. `policy` None removes the attachment of the zone itself."""
 
     act: ZoneAct
     tags: tuple[str, ...] = ()
@@ -88,7 +88,7 @@ class _Found:
         self.outcomes[zone.pk], self.before[zone.pk] = Outcome.CHANGE, dict(before)
 
     def take(self, outcome: ZonesOutcome) -> None:
-        """The zones that have changed, and those that are refused; the others stay the same."""
+        """Note the changed and the refused zones. The others stay the same."""
         for zone in outcome.changed:
             self.change(zone, {"tags": zone.tags, "team": zone.team_id})
         for zone, reason in outcome.refused:
@@ -104,10 +104,10 @@ def create_run(
     names: Sequence[str] = (),
     form_id: UUID | None = None,
 ) -> ChangeRun:
-    """A dry run waits for a worker: over these zones, or those that a search finds ("" finds all).
+    """Create a dry run that waits for a worker: over these zones, or those that a search finds ("" finds all).
 
-    Raises Forbidden to who may do so with no zone, SettingsRefused for tags or a team that cannot be, and RunRefused to
-    who has several unfinished runs already, or for more than MOST_NAMED names.
+    Raise Forbidden if the author may do this with no zone, SettingsRefused for invalid tags or team, and RunRefused for
+    an author with several unfinished runs, or for more than MOST_NAMED names.
     """
     _require_somewhere(by, alike.act)
     if len(names) > MOST_NAMED:
@@ -136,9 +136,9 @@ def create_run(
 def start_run(
     *, dry_run: ChangeRun, by: Author, now: datetime, confirmed: bool = False, form_id: UUID | None = None
 ) -> ChangeRun:
-    """What this dry run found is done for good, by another run, which waits for a worker.
+    """Create a run that does what this dry run found for good. The run waits for a worker.
 
-    Raises RunRefused where the dry run has not ended, Forbidden, and MassDeletion for too many zones unless a person
+    Raise RunRefused if the dry run has not ended, Forbidden, and MassDeletion for too many zones unless a person
     `confirmed` it.
     """
     _require_somewhere(by, dry_run.act)
@@ -150,9 +150,9 @@ def start_run(
 
 
 def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None = None) -> ChangeRun:
-    """What this run changed is taken back by another run, which waits for a worker; what others changed since stays.
+    """Create a run that undoes what this run changed. It waits for a worker; later changes of others stay.
 
-    Raises RunRefused for a dry run, one that has not ended, and one that takes another back itself; Forbidden.
+    Raise RunRefused for a dry run, an unfinished run, and an undo; Forbidden.
     """
     _require_somewhere(by, run.act)
     if not may_be_undone(run):
@@ -161,12 +161,12 @@ def undo_run(*, run: ChangeRun, by: Author, now: datetime, form_id: UUID | None 
 
 
 def cancel_run(*, run: ChangeRun, by: Author, now: datetime) -> None:
-    """The run stops after the batch at hand; what was done stays. Raises RunRefused for one that has ended."""
+    """Stop the run after the current batch. Finished batches stay. Raise RunRefused if it has ended."""
     run_turns.cancel(run, by=by, now=now, action="zone.run_cancel")
 
 
 def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.TURN_SECONDS) -> bool:
-    """The run takes a turn; whether there is more to do."""
+    """Work on the run for one turn. Return True if there is more to do."""
     return run_turns.work(
         ChangeRun.objects.select_related("author", "token", "team", "policy", "dry_run_of", "undo_of"),
         run_id,
@@ -209,7 +209,7 @@ def _require_somewhere(by: Author, act: str) -> None:
 
 
 def _take_batch(run: ChangeRun, batch: int) -> bool:
-    """The next zones are done, or the run ends; whether there may be more of them."""
+    """Work on the next zones, or end the run. Return True if there may be more of them."""
     author = run_turns.author_of(run)
     if author is None:
         raise RunRefused(gettext("A run that changes zones is somebody's."))
@@ -248,7 +248,7 @@ class _Batch:
         self._of_undo = panel_reasons.RUN_TAKEN_BACK.format(undone=run.undo_of_id, number=run.pk)
 
     def look(self, zones: Sequence[Zone], now: datetime) -> None:
-        """The run's row says what would become of these zones."""
+        """Note in the run's row what would happen to these zones."""
         found = _Found()
         match self._alike.act:
             case ZoneAct.DELETE:
@@ -262,7 +262,7 @@ class _Batch:
         self._advance_alone(zones, found)
 
     def carry_out(self, zones: Sequence[Zone], now: datetime) -> None:
-        """It has become of these zones, and the run's row says so."""
+        """Change these zones, and note it in the run's row."""
         match self._alike.act:
             case ZoneAct.DELETE:
                 self._delete(zones, now)
@@ -288,7 +288,7 @@ class _Batch:
                 )
 
     def take_back(self, zones: Sequence[Zone], now: datetime) -> None:
-        """These zones are as they were before the run that is taken back, and the run's row says so."""
+        """Restore these zones to their state before the undone run, and note it in the run's row."""
         found = _Found()
         rows = ChangeRunZone.objects.filter(run=self._run.undo_of_id, zone_id__in=[zone.pk for zone in zones])
         before = {row.zone_id: row.before for row in rows}
@@ -314,7 +314,7 @@ class _Batch:
         for zone in zones:
             tags, team_id = set(before[zone.pk]["tags"]), before[zone.pk]["team"]
             marks = self._alike.marks
-            moves = marks.moves and zone.team_id == marks.team_id_of(zone)  # nobody has moved it on
+            moves = marks.moves and zone.team_id == marks.team_id_of(zone)  # not moved since
             added = tuple(sorted(set(marks.add) - tags))
             removed = tuple(sorted(set(marks.remove) & tags))
             alike.setdefault((removed, added, moves, team_id if team_id in teams else None), []).append(zone)
@@ -335,7 +335,7 @@ class _Batch:
                 found.refuse(zone, str(exc))
 
     def _restore(self, zones: Sequence[Zone], found: _Found, reason: str, now: datetime) -> None:
-        """The zones are back from the trash, in one publication, but for those that cannot come back."""
+        """Restore the zones from the trash, in one publication, except those that cannot be restored."""
         restored = restore.restore_zones(
             zones=zones, author=self._author, channel=self._channel, now=now, reason=reason
         )
@@ -346,7 +346,7 @@ class _Batch:
         run_turns.note_publications(self._run, [publication.sequence for publication in restored.publications])
 
     def _delete_again(self, zones: Sequence[Zone], rows: Iterable[ChangeRunZone], found: _Found, now: datetime) -> None:
-        """Zones that the run restored, and that are still as it left them, are in the trash again."""
+        """Delete zones again that the run restored and that did not change since."""
         restored_at = {row.zone_id: row.revision + 1 for row in rows}
         allowed = many_settings.deletable([z for z in zones if z.revision == restored_at[z.pk]], self._author)
         for zone, reason in allowed.refused:
@@ -368,7 +368,7 @@ class _Batch:
             run_turns.note_publications(self._run, [publication.sequence])
 
     def _policies(self, zones: Sequence[Zone], found: _Found) -> list[Zone]:
-        """Those of these zones to which the policy is to be attached, or from which to be detached; all are noted."""
+        """Return those of these zones whose attachment of the policy changes. Note all."""
         own = _own_policies(zones)
         changing = []
         for zone in zones:
@@ -387,7 +387,7 @@ class _Batch:
         return policies.attach(policy=policy, to=target, by=self._author, now=now)
 
     def _delete(self, zones: Sequence[Zone], now: datetime) -> None:
-        """They are in the trash, in one publication, but for those that are not as the dry run saw them."""
+        """Delete the zones in one publication, except those that changed since the dry run."""
         found = _Found()
         rows = ChangeRunZone.objects.filter(run=self._run.dry_run_of_id, zone_id__in=[zone.pk for zone in zones])
         seen = dict(rows.values_list("zone_id", "revision"))
@@ -425,7 +425,7 @@ class _Batch:
             self._advance(zones, found)
 
     def _advance(self, zones: Sequence[Zone], found: _Found) -> None:
-        """The row says that these zones are done; raises Stopped if the run was cancelled or is further by now."""
+        """Note that these zones are done. Raise Stopped if the run was cancelled or has advanced since."""
         noted = ((zone, found.outcomes.get(zone.pk, Outcome.SAME), found.messages.get(zone.pk, "")) for zone in zones)
         listed = run_turns.advance(self._run, zones, noted, MOST_LISTED)
         ChangeRunZone.objects.bulk_create(
@@ -449,6 +449,6 @@ def _found_in(outcome: ZonesOutcome) -> _Found:
 
 
 def _own_policies(zones: Iterable[Zone]) -> dict[int, int]:
-    """The policy that is attached to each zone itself, by its id."""
+    """Return the policy attached to each zone itself, by the zone's id."""
     rows = PolicyAttachment.objects.filter(zone__in=[zone.pk for zone in zones])
     return dict(rows.values_list("zone_id", "policy_id"))

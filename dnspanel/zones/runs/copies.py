@@ -1,4 +1,4 @@
-"""RRsets of one zone as they would be in another one, beside what stands there. Writes nothing."""
+"""RRsets of one zone as copies in another one, with that zone's current records. Writes nothing."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -46,10 +46,10 @@ class Copies:
 
 
 def copies_of(*, selection: Selection, source: Zone, target: Zone, author: User, existing: Existing) -> Copies:
-    """What copying the selected RRsets makes of the target, both as the author's draft has them. Raises TooMany.
+    """Return the effect of copying the selected RRsets to the target, both with the author's draft. Raise TooMany.
 
-    Names inside of the source become names inside of the target. SOA and name servers of the zone itself, keys,
-    signatures and DS are left out. What the author may not change in the target is refused.
+    Names inside the source become names inside the target. SOA and name servers of the zone itself, keys, signatures
+    and DS are left out. Changes that the author may not make in the target are refused.
     """
     copies = Copies()
     made: dict[Key, RRset] = {}
@@ -94,9 +94,9 @@ def _change(
 
 
 def _merged(now: RRset, copy: RRset) -> RRset:
-    """The values of both, with their notes, and the TTL and comment that stand there.
+    """Return the values of both, with their notes, and the TTL and comment of the current RRset.
 
-    Raises ValueError for types of one value.
+    Raise ValueError for types with one value.
     """
     if now.type in _OF_ONE_VALUE:
         raise ValueError(gettext("it has one value, so there are no values of both to keep"))

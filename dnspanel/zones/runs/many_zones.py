@@ -63,7 +63,7 @@ class WideOutcome:
     changes: dict[Zone, list[Change]] = field(default_factory=dict)
     unchanged: int = 0
     refused: list[RefusedInZone] = field(default_factory=list)
-    left_out: int = 0  # zones of which what was published last is not looked through
+    left_out: int = 0  # zones whose newest publications were not examined
 
     @property
     def count(self) -> int:
@@ -76,7 +76,7 @@ class WideOutcome:
         return {zone: {change.key: change.after for change in of_zone} for zone, of_zone in self.changes.items()}
 
     def examples(self, most: int) -> list[tuple[Zone, Change]]:
-        """The first of those that change: one of each zone before a second of any."""
+        """Return the first changes as examples: one of each zone before a second of any."""
         found: list[tuple[Zone, Change]] = []
         for number in range(most):
             found += [(zone, of_zone[number]) for zone, of_zone in self.changes.items() if number < len(of_zone)]
@@ -86,11 +86,11 @@ class WideOutcome:
 
 
 def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: datetime) -> WideOutcome:
-    """What the act makes of each selected RRset that the author sees; those that they may not change so are refused.
+    """Return the act's result for each selected RRset that the author sees. Changes that they may not make are refused.
 
-    A person's own draft is looked at: what it deletes is not selected, and what it changes is changed further. To a
-    token, RRsets are as they are published. Raises TooMany, SearchTooGeneral, and Forbidden to who may change
-    no RRset of any zone.
+    A person's own draft counts: RRsets that it deletes are not selected, and those that it changes are changed further.
+    For a token, RRsets are as published. Raise TooMany, SearchTooGeneral, and Forbidden if the author may change no
+    RRset of any zone.
     """
     actor = actor_of(author)
     if actor is None or not any(map(actor.may_somewhere, RECORD_RIGHTS)):
@@ -102,7 +102,7 @@ def wide_outcome(*, act: Act, selection: WideSelection, author: Drafter, now: da
 
 
 def publishable_patches(outcome: WideOutcome) -> list[zone_patches.Patch]:
-    """Patches that make it so; an RRset that others changed since it was looked at stays as they left it."""
+    """Return patches that make the changes. An RRset that others changed since stays."""
     return [
         zone_patches.patch_of_steps(zone, [(change.key, partial(_unless_moved, change)) for change in of_zone])
         for zone, of_zone in outcome.changes.items()
@@ -110,7 +110,7 @@ def publishable_patches(outcome: WideOutcome) -> list[zone_patches.Patch]:
 
 
 def draft_outcome(*, outcome: WideOutcome, author: Drafter, now: datetime) -> int:
-    """The author's draft leaves the RRsets so; returned is how many operations that takes. Raises as `draft` does."""
+    """Put the changes into the author's draft. Return the number of operations. Raise the errors of `draft`."""
     return draft.change_rrsets_of_zones(author=author, afters=outcome.afters, now=now)
 
 
@@ -140,7 +140,7 @@ def _outcome(act: Act, selected: Selected, author: Drafter) -> WideOutcome:
 def _allowed(
     zone: Zone, changes: Sequence[tuple[Change, Change]], author: Drafter, outcome: WideOutcome
 ) -> Iterator[Change]:
-    """Those that the author may publish; mostly that is all or none, so all are asked for together first."""
+    """Yield those that the author may publish. Mostly it is all or none, so all are checked together first."""
     try:
         access.refuse_changes(author, zone, (published for _, published in changes))
     except RightMissing:
@@ -157,7 +157,7 @@ def _allowed(
 
 
 def _selected(selection: WideSelection, author: Drafter, now: datetime) -> tuple[Selected, int]:
-    """Each selected RRset by zone, and of how many zones what was published last is not looked through."""
+    """Return each selected RRset by zone, and the number of zones whose newest publications were not examined."""
     if len(selection.keys) > MOST_SELECTED:
         raise TooMany
     visible, left_out = access.zones_visible_to(author), 0
@@ -189,13 +189,13 @@ def _canonical(place: KeyInZone, zones: Mapping[int, Zone]) -> tuple[str, bytes,
 
 
 def _seen(zone: Zone, pairs: Sequence[tuple[RRset | None, RRset]], author: Drafter) -> list[tuple[RRset | None, RRset]]:
-    """Those that the author sees."""
+    """Return the pairs that the author sees."""
     visibility = access.visibility_of(author, zone)
     return [pair for pair in pairs if visibility is None or visibility(pair[1].name, pair[1].type)]
 
 
 def _named(keys: Collection[KeyByName], visible: "QuerySet[Zone]") -> set[KeyInZone]:
-    """The places of those of these in zones that the author sees."""
+    """Return the places of those of these keys in zones that the author sees."""
     ids = dict(visible.filter(name__in={zone for zone, _, _ in keys}).values_list("name", "pk"))
     return {(ids[zone], name, type) for zone, name, type in keys if zone in ids and names.is_within(name, zone)}
 
@@ -203,9 +203,9 @@ def _named(keys: Collection[KeyByName], visible: "QuerySet[Zone]") -> set[KeyInZ
 def _found(
     search: Search, visible: "QuerySet[Zone]", author: Drafter, now: datetime
 ) -> tuple[dict[KeyInZone, RRset], dict[KeyInZone, Operation], int]:
-    """The RRsets that a search finds, as published and as the author's draft has them.
+    """Return the RRsets that a search finds, as published and in the author's draft.
 
-    And of how many zones what was published last is not looked through. Raises TooMany and SearchTooGeneral.
+    Also return the number of zones whose newest publications were not examined. Raise TooMany and SearchTooGeneral.
     """
     if search.faults or not search:
         return {}, {}, 0
@@ -233,7 +233,7 @@ def _found(
 
 
 def _published_at(zones: Mapping[int, Zone], places: Collection[KeyInZone]) -> dict[KeyInZone, RRset]:
-    """What is published at these places."""
+    """Return the published RRsets at these places."""
     owners: dict[int, tuple[str, set[str]]] = {}
     for zone_id, name, _ in places:
         if zone_id in zones:
@@ -245,12 +245,12 @@ def _published_at(zones: Mapping[int, Zone], places: Collection[KeyInZone]) -> d
 
 
 def _drafted(author: Drafter) -> "QuerySet[Operation]":
-    """What the author's draft says; a token publishes past it."""
+    """Select the operations of the author's draft; none for a token, which publishes without a draft."""
     return Operation.objects.none() if isinstance(author, Actor) else draft.operations_of(author)
 
 
 def _drafted_at(author: Drafter, places: Collection[KeyInZone]) -> dict[KeyInZone, Operation]:
-    """What the author's draft says about these places."""
+    """Return the operations of the author's draft at these places."""
     if not places:
         return {}
     found = _drafted(author).filter(zone__in={zone_id for zone_id, _, _ in places})

@@ -1,7 +1,7 @@
-"""Zones are brought to what their policies say, as a job: a dry run, then the same for good, batch after batch. Verbs.
+"""Changing zones to match their policies, as a job: a dry run, then the same for good, batch after batch. Verbs.
 
-How far a run is stands in its row, by the transaction that publishes a batch: a killed worker's run goes on behind the
-last batch that was published, and what is done twice changes nothing.
+A run's progress is in its row, written by the transaction that publishes a batch: a killed worker's run continues after
+the last published batch, and a repeated step changes nothing.
 """
 
 from collections.abc import Mapping, Sequence
@@ -46,7 +46,7 @@ from dnspanel.zones.signing.policy_apply import Applying, BeginRollover, Finding
 
 # Zones of one publication. Larger ones make edits of others wait: the log has one order.
 BATCH = 500
-# Zones that a run lists of each act: those that it refuses are what somebody has to look at.
+# Zones that a run lists for each act: refused ones need a person's attention.
 MOST_LISTED: Mapping[str, int] = {
     **dict.fromkeys(Act, 100),
     Act.REFUSED: 1000,
@@ -60,7 +60,7 @@ _POLICIES_CHANGED = gettext_noop(
 
 
 def may_begin_runs(person: Person) -> bool:
-    """Whether there may be a zone that this person may sign."""
+    """Return True if this person may sign some zone."""
     actor = actor_of(person)
     return actor is not None and actor.may_somewhere(Right.DNSSEC)
 
@@ -80,9 +80,9 @@ def create_run(
     dry_run: bool = True,
     form_id: UUID | None = None,
 ) -> PolicyRun:
-    """A run waits for a worker: over the zones that the policy is for, or all, as far as the search finds them.
+    """Create a run that waits for a worker: over the policy's zones, or all, limited by the search.
 
-    Raises Forbidden to who may sign no zone, and RunRefused to who has several unfinished runs already.
+    Raise Forbidden if the author may sign no zone, and RunRefused for an author with several unfinished runs.
     """
     return _create(
         by, now, PolicyRun(policy=policy, search=search, dry_run=dry_run, fingerprint=fingerprint()), form_id
@@ -90,9 +90,9 @@ def create_run(
 
 
 def start_run(*, dry_run: PolicyRun, by: Author, now: datetime, form_id: UUID | None = None) -> PolicyRun:
-    """What this dry run found is done for good, by another run, which waits for a worker.
+    """Create a run that does what this dry run found for good. The run waits for a worker.
 
-    Raises RunRefused where the dry run has not ended, or policies were changed since; Forbidden.
+    Raise RunRefused if the dry run has not ended, or policies were changed since; Forbidden.
     """
     run_turns.refuse_unless_done(dry_run)
     if dry_run.fingerprint != fingerprint():
@@ -118,12 +118,15 @@ def _create(by: Author, now: datetime, run: PolicyRun, form_id: UUID | None) -> 
 
 
 def cancel_run(*, run: PolicyRun, by: Author, now: datetime) -> None:
-    """The run stops after the batch at hand; what was published stays. Raises RunRefused for one that has ended."""
+    """Stop the run after the current batch. Published batches stay. Raise RunRefused if it has ended."""
     run_turns.cancel(run, by=by, now=now, action="dnssec.policy_cancel")
 
 
 def runs_visible_to(person: Person) -> "QuerySet[PolicyRun]":
-    """One's own, a token those that it began; all for who may change policies. The newest first."""
+    """Select the person's own runs, or those that the token began; all for people who may change policies.
+
+    The newest first.
+    """
     runs = PolicyRun.objects.select_related("policy", "author").order_by("-pk")
     actor = actor_of(person)
     if actor is None:
@@ -134,7 +137,7 @@ def runs_visible_to(person: Person) -> "QuerySet[PolicyRun]":
 
 
 def run_for(person: Person, run_id: int) -> PolicyRun:
-    """The run of this id. Raises RunUnknown."""
+    """Return the run of this id. Raise RunUnknown."""
     run = runs_visible_to(person).filter(pk=run_id).first()
     if run is None:
         raise RunUnknown
@@ -142,7 +145,7 @@ def run_for(person: Person, run_id: int) -> PolicyRun:
 
 
 def unfinished_runs() -> list[int]:
-    """The runs that somebody should be working on; none while publishing is held."""
+    """Return the unfinished runs; none while publishing is held."""
     return run_turns.unfinished_ids(PolicyRun)
 
 
@@ -153,7 +156,7 @@ def work_on_run(
     batch: int = BATCH,
     seconds: float = run_turns.TURN_SECONDS,
 ) -> bool:
-    """The run takes a turn; whether there is more to do."""
+    """Work on the run for one turn. Return True if there is more to do."""
     return run_turns.work(
         PolicyRun.objects.select_related("author", "token", "policy"),
         run_id,
@@ -171,7 +174,7 @@ def _selected(run: PolicyRun, author: Author) -> "QuerySet[Zone]":
 
 
 def _take_batch(run: PolicyRun, batch: int, begin_rollover: BeginRollover | None) -> bool:
-    """The next zones are done, or the run ends; whether there may be more of them."""
+    """Work on the next zones, or end the run. Return True if there may be more of them."""
     if run.fingerprint != fingerprint():
         raise RunRefused(gettext(_POLICIES_CHANGED))
     author = run_turns.author_of(run)
@@ -218,7 +221,7 @@ def _do(
 def _without_policy(
     zones: Sequence[Zone], applied: Mapping[int, Applied], author: Author
 ) -> dict[int, Sequence[Difference]]:
-    """What is found of zones of which nothing else needs to be known, by their ids."""
+    """Return by id the findings about zones that need no further reads."""
     found: dict[int, Sequence[Difference]] = {}
     for zone in zones:
         if zone.pk not in applied:
@@ -231,7 +234,7 @@ def _without_policy(
 
 
 def _advance(run: PolicyRun, zones: Sequence[Zone], findings: Findings) -> None:
-    """The row says that these zones are done; raises Stopped if the run was cancelled or is further by now."""
+    """Note that these zones are done. Raise Stopped if the run was cancelled or has advanced since."""
     noted = (
         (zone, difference.act, difference.message)
         for zone in zones

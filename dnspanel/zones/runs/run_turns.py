@@ -1,7 +1,7 @@
-"""Runs over many zones take turns at a worker: whose rights they have, how long a turn is, and how one fails. Verbs.
+"""Turns of runs over many zones at a worker: their rights, the length of a turn, and failures. Verbs.
 
-How far a run is stands in its row, by the transaction that publishes a batch: a killed worker's run goes on behind the
-last batch that was published.
+A run's progress is in its row, written by the transaction that publishes a batch: a killed worker's run continues after
+the last published batch.
 """
 
 import logging
@@ -35,7 +35,7 @@ from dnspanel.zones.signals import room_requested
 # A worker lets other jobs have their turn after this long.
 TURN_SECONDS = 20.0
 MOST_UNFINISHED = 3  # of one person
-# How often a batch is taken anew because of what happened to its zones meanwhile.
+# The number of times that a batch is read again because its zones changed.
 _TRIES = 5
 _NOBODY = gettext_noop("Whoever began this may not do it any more: the account is closed or the token was revoked.")
 
@@ -45,13 +45,13 @@ Run = TypeVar("Run", PolicyRun, TemplateRun, ChangeRun)
 
 
 class Stopped(Exception):
-    """Somebody cancelled the run, or another worker did this batch."""
+    """The run was cancelled, or another worker did this batch."""
 
 
 def begin(run: Run, *, by: Author, now: datetime, form_id: UUID | None, begun: Signal, action: str, target: str) -> Run:
-    """The run waits for a worker, with its author and where the request came from; what is for good is audited.
+    """Let the run wait for a worker, with its author and origin. Record a run for good in the audit log.
 
-    The same form sent twice is the first run. Raises RunRefused to who has several unfinished runs already.
+    The same form sent twice returns the first run. Raise RunRefused for an author with several unfinished runs.
     """
     model, user, where = type(run), user_of(by), audit.origin()
     run.author, run.token, run.created_at, run.form_id = user, token_of(by), now, form_id
@@ -80,7 +80,7 @@ def refuse_unless_done(dry_run: Run) -> None:
 
 
 def cancel(run: Run, *, by: Author, now: datetime, action: str) -> None:
-    """The run stops after the batch at hand; what was published stays. Raises RunRefused for one that has ended."""
+    """Stop the run after the current batch. Published batches stay. Raise RunRefused if it has ended."""
     with transaction.atomic():
         if not unfinished(type(run), run.pk).update(state=RunState.CANCELLED, ended_at=now):
             raise RunRefused(gettext("This run has ended already."))
@@ -89,18 +89,18 @@ def cancel(run: Run, *, by: Author, now: datetime, action: str) -> None:
 
 
 def unfinished(model: type[Run], run_id: int) -> "QuerySet[Run]":
-    """The run of this id, unless it has ended."""
+    """Select the run of this id, unless it has ended."""
     return model.objects.filter(pk=run_id, state__in=UNFINISHED_STATES)
 
 
 def unfinished_ids(model: type[Run]) -> list[int]:
-    """The runs that somebody should be working on; none while publishing is held."""
+    """Return the unfinished runs; none while publishing is held."""
     runs = model.objects.filter(state__in=UNFINISHED_STATES).order_by("pk")
     return [] if current_hold() else list(runs.values_list("pk", flat=True))
 
 
 def author_of(run: Run) -> Actor | None:
-    """Who began the run, with today's rights; None for the panel itself. Raises Forbidden."""
+    """Return the run's author with current rights; None for the panel itself. Raise Forbidden."""
     if run.author is None:
         return None
     actor = actor_of_token(run.token) if run.token else None if run.by_token else actor_of(run.author)
@@ -117,10 +117,10 @@ def work(
     take_batch: Callable[[Run], bool],
     seconds: float,
 ) -> bool:
-    """The run goes on, batch after batch, until it ends or the turn is over; whether there is more to do.
+    """Work on the run, batch after batch, until it ends or the turn is over. Return True if there is more to do.
 
-    Nothing happens while another worker is at it, or publishing is held. Between two batches for good it waits until
-    the nodes can take one more large publication beside edits.
+    Do nothing while another worker does, or publishing is held. Between two batches for good, wait until the nodes can
+    take one more large publication along with edits.
     """
     with locked(lock, run_id) as mine:
         until = time.monotonic() + seconds
@@ -159,10 +159,10 @@ def take_zones(
     moved: tuple[type[Exception], ...],
     too_fast: str,
 ) -> bool:
-    """The next of the selected zones are carried out, or the run ends; whether there may be more of them.
+    """Carry out the next of the selected zones, or end the run. Return True if there may be more of them.
 
-    Where that raises one of `moved`, somebody changed a zone in this moment: they are taken anew. Raises RunRefused
-    with the reason `too_fast` if that does not help, and Stopped.
+    One of the errors `moved` means that a zone changed in this moment: the batch is read again. Raise RunRefused with
+    the reason `too_fast` if that does not help, and Stopped.
     """
     now = timezone.now()
     if run.state == RunState.WAITING:
@@ -183,10 +183,9 @@ def take_zones(
 def advance(
     run: Run, zones: Sequence[Zone], noted: Iterable[tuple[Zone, str, str]], most_listed: Mapping[str, int]
 ) -> list[tuple[Zone, str, str]]:
-    """The row says that these zones are done, and counts what was noted: each a zone, what was found, and a message.
+    """Note that these zones are done, and count the findings. `noted` has a zone, the finding, and a message each.
 
-    Returns those that are to be listed: of each finding not more than it may have. Raises Stopped if the run was
-    cancelled or is further by now.
+    Return those to list, limited for each finding. Raise Stopped if the run was cancelled or has advanced since.
     """
     found: Counter[str] = Counter()
     listed = []
@@ -227,14 +226,14 @@ def taken_back_of(run: PolicyRun | TemplateRun | ChangeRun) -> list[TakenBackBat
 
 
 def _start(run: Run, *, total: int, now: datetime) -> None:
-    """A run that waited is running, over so many zones. Raises Stopped if it waits no more."""
+    """Start a waiting run over this number of zones. Raise Stopped if it isn't waiting."""
     waiting = type(run).objects.filter(pk=run.pk, state=RunState.WAITING)
     if not waiting.update(state=RunState.RUNNING, started_at=now, total=total):
         raise Stopped
 
 
 def _end(run: Run, now: datetime) -> None:
-    """The run is done, unless it is further by now."""
+    """Mark the run as done, unless it has advanced since."""
     if unfinished(type(run), run.pk).filter(cursor=run.cursor).update(state=RunState.DONE, ended_at=now):
         what = type(run).__name__
         logger.info("ended %s=%s dry=%s zones=%s counts=%s", what, run.pk, run.dry_run, run.done, run.counts)
