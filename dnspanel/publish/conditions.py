@@ -1,4 +1,4 @@
-"""Say what is wrong with publishing: it stands still, or objects of the log are damaged."""
+"""Conditions of publishing: it has stopped, or objects of the log are damaged."""
 
 from collections.abc import Collection, Iterator
 from dataclasses import dataclass
@@ -16,7 +16,7 @@ KINDS = {
 
 @dataclass(frozen=True, slots=True)
 class PublishInputs:
-    """Why publishing stands still, for each schema for which it does; how many segments are damaged."""
+    """Why publishing has stopped, for each schema concerned; and the number of damaged segments."""
 
     stalls: tuple[str, ...] = ()
     damaged_segments: int = 0

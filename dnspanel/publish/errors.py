@@ -1,10 +1,10 @@
-"""What may stop the publisher, besides the errors of `replication`; each is shown to a person.
+"""Errors that stop the publisher, in addition to those of `replication`; each is shown to a person.
 
 Transient (replication)
-└── StorageUnreachable    the storage of segments does not answer, or takes nothing more
+└── StorageUnreachable    the storage of segments does not answer, or is full
 Permanent (replication)
 ├── ZoneNotEncoded        a zone's content cannot be compiled
-├── ChainBroken           a zone would not validate any more
+├── ChainBroken           a zone would not validate any longer
 ├── SegmentsAhead         segments exist that the log does not know
 ├── StoreAhead            the panel's LMDB holds more than its segments
 └── BadSegment (replication)
@@ -28,7 +28,7 @@ class StorageUnreachable(Transient):
 
 
 class ZoneNotEncoded(Permanent):
-    """One zone cannot be compiled; a publication that mends the zone lets the log go on."""
+    """One zone cannot be compiled. A publication that fixes the zone lets the log continue."""
 
     def __init__(self, *, zone_name: str, reason: str) -> None:
         super().__init__(gettext("{zone_name} cannot be encoded: {reason}").format(zone_name=zone_name, reason=reason))
@@ -36,7 +36,7 @@ class ZoneNotEncoded(Permanent):
 
 
 class ChainBroken(Permanent):
-    """Resolvers that validate would answer nothing of a zone, and nobody said that this is wanted."""
+    """Validating resolvers would answer nothing of a zone, and no person allowed this."""
 
     def __init__(self, *, zone_name: str, sequence: int, reason: str) -> None:
         super().__init__(
@@ -50,7 +50,7 @@ class ChainBroken(Permanent):
 
 
 class SegmentsAhead(Permanent):
-    """PostgreSQL was restored or altered: sequences that nodes have are to be handed out again."""
+    """PostgreSQL was restored or altered: it would allocate sequences again that nodes have."""
 
     def __init__(self, *, segments: int, head: int) -> None:
         super().__init__(

@@ -22,10 +22,10 @@ from dnspanel.zones.rights import access
 
 
 def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:
-    """The zone, its records and its history are gone, and the audit log says who did it. Nothing brings it back.
+    """Delete the zone, its records and its history permanently, and record the author in the audit log.
 
-    Raises NotInTrash, RightMissing, or StillOnItsWay while its deletion is still on its way into the log of the
-    nodes or into the audit log's chain. One transaction.
+    Raise NotInTrash, RightMissing, or StillOnItsWay while its deletion is still on its way into the log of the nodes or
+    into the audit log's chain. One transaction.
     """
     with transaction.atomic(durable=True):
         trashed = Zone.objects.select_for_update().filter(pk=zone.pk).exclude(deleted_at=None).first()
@@ -47,7 +47,7 @@ def delete_for_good(*, zone: Zone, author: Author, now: datetime) -> None:
 
 
 def _is_known(sequence: int) -> bool:
-    """Whether every schema's log is encoded beyond this publication, and the audit log's chain has it."""
+    """Return True if every schema's log is encoded beyond this publication, and the audit log's chain has it."""
     epoch = LogHead.objects.values_list("epoch", flat=True).get()
     for schema in schemas_in_use():
         segments = Segment.objects.filter(schema=schema, epoch=epoch).aggregate(newest=Max("last"))["newest"]

@@ -54,7 +54,7 @@ class Segment(models.Model):
 
 
 class Stall(models.Model):
-    """Why publishing stands still for a schema, in words; there is no row while it does not."""
+    """Why publishing has stopped for a schema. There is no row while it works."""
 
     schema = models.SmallIntegerField(unique=True)
     sequence = models.BigIntegerField()  # the first one that could not be encoded
@@ -98,14 +98,14 @@ class Snapshot(models.Model):
 
 
 class UsedSchema(models.Model):
-    """A PowerDNS schema that nodes have, besides those of the settings: the publisher writes segments for it."""
+    """A PowerDNS schema of nodes, in addition to those of the settings: the publisher writes segments for it."""
 
     schema = models.SmallIntegerField(primary_key=True)
     since = models.DateTimeField()
 
 
 class Garbage(models.Model):
-    """An object that nothing names any more; it is removed once nobody can be reading it."""
+    """An unreferenced object. It is removed once no process can be reading it."""
 
     object_name = models.CharField(max_length=200, unique=True)
     since = models.DateTimeField()

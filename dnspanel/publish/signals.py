@@ -1,4 +1,4 @@
-"""The publisher tells whoever listens that nodes of a schema can be brought further, never by what."""
+"""The signal that nodes of a schema can be updated. It carries no data."""
 
 from django.dispatch import Signal
 

@@ -1,8 +1,7 @@
 """The publish worker: one process, one thread (`celery worker -Q publish --pool=solo`).
 
-`encode_log` carries nothing: it closes the difference between the log and its
-segments. Run twice, late or never, it does no harm; beat runs it every two
-seconds, in case nobody could be woken.
+`encode_log` carries no arguments: it closes the difference between the log and its segments. Running it twice, late or
+never does no harm. Beat runs it every two seconds, in case a wake-up was lost.
 """
 
 import logging
@@ -66,5 +65,5 @@ def wake_publisher(**_: Any) -> None:
 
 
 def request_snapshot(*, schema: int) -> None:
-    """Have a snapshot made soon. A dead broker costs seconds: whoever needs one asks again."""
+    """Request a snapshot soon. A dead broker costs seconds: the caller asks again if it needs one."""
     wake(make_snapshot, schema, lifetime=SNAPSHOT_LIFETIME)

@@ -29,7 +29,7 @@ _SERVED = """
 
 _PUBLIC = "SELECT id, public FROM zones_zonekey WHERE id = ANY(%s)"
 
-# Somebody wants it so; or an emergency began, which breaks what it breaks.
+# A person allowed it; or an emergency began, which breaks what it breaks.
 _ACCEPTED = """
     SELECT EXISTS (SELECT FROM zones_acceptedbreak WHERE publication_id BETWEEN %(first)s AND %(last)s)
     OR EXISTS (
@@ -55,10 +55,10 @@ def refuse_broken(
     changed: Mapping[int, publication_log.Changes],
     signings: Signings,
 ) -> None:
-    """Raise ChainBroken if a zone validates before the range and not after it, and nobody wants that.
+    """Raise ChainBroken if a zone validates before the range but not after it, unless a person allowed that.
 
-    Needs a snapshot. Where neither keys nor DS RRsets change, nothing is read; else a handful of queries, however many
-    zones there are.
+    Needs a snapshot. If neither keys nor DS RRsets change, nothing is read; otherwise a handful of queries for any
+    number of zones.
     """
     suspects = {*_signed_anew(steps, signings), *_delegated_anew(changed)}
     links = _links(conn, range.last, suspects) if suspects else []
@@ -72,7 +72,7 @@ def refuse_broken(
 
 
 def _signed_anew(steps: Sequence[ZoneStep], signings: Signings) -> Iterator[str]:
-    """Zones that are served after the range, and signed otherwise than before it, or served anew with keys."""
+    """Yield zones that are served after the range with a different signing, or that are newly served with keys."""
     known = signings.before.keys() | signings.after.keys()
     for step in steps:
         if step.serial is not None and step.zone_id in known:
@@ -89,7 +89,7 @@ def _delegated_anew(changed: Mapping[int, publication_log.Changes]) -> Iterator[
 
 
 def _links(conn: Connection, sequence: int, zone_names: Collection[str]) -> list[_Link]:
-    """Those of these names that are zones at this sequence, with the closest zone above, where there is one."""
+    """Return those of these names that are zones at this sequence, with the closest zone above, if any."""
     above = {name: list(ancestors_within(name, names.ROOT)) for name in zone_names}
     around = {*zone_names, *(each for chain in above.values() for each in chain)}
     ids: dict[str, int] = dict(conn.execute(_LIVE, (list(around),)).fetchall())
@@ -104,7 +104,7 @@ def _links(conn: Connection, sequence: int, zone_names: Collection[str]) -> list
 
 
 def _broken(conn: Connection, sequence: int, links: Sequence[_Link]) -> dict[_Link, str]:
-    """The links that do not hold at this sequence, each with why; those of zones that are not served then do."""
+    """Return the links that do not hold at this sequence, each with the reason; only for zones that are served then."""
     ids = {id for link in links for id in (link.zone_id, link.parent_id)}
     served = {id for (id,) in conn.execute(_SERVED, (list(ids), sequence))}
     at = {(link.parent_id, link.parent_name, link.zone_name, rdtypes.DS) for link in links}

@@ -38,7 +38,7 @@ class Chain:
     narrow: bool
 
     def hash(self, name: dns.name.Name) -> bytes:
-        """The hash of a name as its label has it."""
+        """Return the hash of a name as its label has it."""
         return dns.dnssec.nsec3_hash(name, self.salt, self.iterations, 1).lower().encode()
 
 
@@ -88,7 +88,7 @@ def names_in_chain(
     is_occluded: Mapping[dns.name.Name, bool],
     chain: Chain,
 ) -> set[dns.name.Name]:
-    """The names that have an NSEC3, those without records among them. `is_occluded`: below a delegation."""
+    """Return the names with an NSEC3, including names without records. `is_occluded`: below a delegation."""
     found: set[dns.name.Name] = set()
     for name, types in content.items():
         insecure = name != apex and set(types) - {_TYPE_RRSIG} == {_TYPE_NS}
@@ -104,7 +104,7 @@ def names_in_chain(
 
 
 def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bool) -> bool:
-    """PowerDNS's flag of a record of a name in the chain: that it has a hash."""
+    """Return PowerDNS's flag of a record of a name in the chain: that the record has a hash."""
     if chain.narrow or type == _TYPE_RRSIG:
         return False
     if at_cut and type in (_TYPE_A, _TYPE_AAAA):
@@ -113,7 +113,7 @@ def has_flag(chain: Chain, types: Mapping[int, object], type: int, *, at_cut: bo
 
 
 def helper_bodies(apex: dns.name.Name, name: dns.name.Name, chain: Chain) -> Iterator[tuple[bytes | None, bytes]]:
-    """The rows between a name and its hash: the label of the hash, or None for the name itself, and the body."""
+    """Yield the rows between a name and its hash: the label of the hash, or None for the name itself, and the body."""
     hashed = chain.hash(name)
     relative = name.relativize(apex).labels
     wire = b"".join(bytes((len(label),)) + label.lower() for label in relative) + b"\0"
@@ -127,7 +127,7 @@ def _helper(content: bytes, ttl: int) -> bytes:
 
 
 def attached_rows(schema: int, name: str, signing: ExpectedSigning) -> Iterator[tuple[int, bytes, bytes]]:
-    """Table, key and body of each row of metadata and keys, the ways from the zone's name to them included."""
+    """Yield table, key and body of each row of metadata and keys, including the index rows from the zone's name."""
     apex = dns.name.from_text(name)
     zone = _text(apex.to_wire() or b"\0")
     head = _of_class(1) + _of_class(0) + zone + _text(b"") if schema == 6 else _of_class(0) + zone

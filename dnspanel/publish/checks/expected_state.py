@@ -80,7 +80,7 @@ class ExpectedState:
         return sum(zone.rows for zone in self.zones.values())
 
     def zones_digests(self) -> dict[int, tuple[str, bytes]]:
-        """Name and digest of each zone."""
+        """Return name and digest of each zone."""
         return {zone_id: (zone.name, as_digest(zone.digest)) for zone_id, zone in self.zones.items()}
 
     @property
@@ -89,7 +89,7 @@ class ExpectedState:
         return as_digest(sum(zone.digest for zone in self.zones.values()))
 
     def main_digest(self, schema: int) -> bytes:
-        """What a main file with exactly these zones adds up to."""
+        """Return the digest of a main file with exactly these zones."""
         listed = sum(_listed(schema, zone_id, zone.name) for zone_id, zone in self.zones.items())
         attached = sum(
             digest_of(*row)
@@ -121,7 +121,7 @@ def expected_state(conn: Connection, only: Iterable[int] | None = None) -> Expec
 
 
 def digest_of(table: int, key: bytes, body: bytes) -> int:
-    """BLAKE2b-128 of table, length of key, key and body, as the format of segments has it."""
+    """Return BLAKE2b-128 of table, length of key, key and body, as in the format of segments."""
     hashed = hashlib.blake2b(digest_size=16)
     hashed.update(struct.pack(">BH", table, len(key)))
     hashed.update(key)
@@ -136,7 +136,7 @@ def as_digest(total: int) -> bytes:
 def zone_rows(
     zone_id: int, zone: str, rrsets: Iterable[RRsetRow], chain: Chain | None = None
 ) -> Iterator[tuple[bytes, bytes]]:
-    """Keys and bodies of all rows of a zone, in no order; `chain` is None for NSEC and where nothing is signed."""
+    """Yield keys and bodies of all rows of a zone, unordered. `chain`: None for NSEC and unsigned zones."""
     apex = dns.name.from_text(zone)
     content: dict[dns.name.Name, dict[int, tuple[int, list[bytes]]]] = {}
     rows = list(rrsets)
@@ -173,7 +173,7 @@ def zone_rows(
 
 
 def _is_reachable(cut: dns.name.Name, apex: dns.name.Name, cuts: set[dns.name.Name]) -> bool:
-    """Whether no other delegation lies above this one."""
+    """Return True if no other delegation is above this one."""
     name = cut.parent()
     while name != apex:
         if name in cuts:
@@ -185,7 +185,7 @@ def _is_reachable(cut: dns.name.Name, apex: dns.name.Name, cuts: set[dns.name.Na
 def _has_authority(
     name: dns.name.Name, apex: dns.name.Name, content: dict[dns.name.Name, dict[int, tuple[int, list[bytes]]]]
 ) -> bool:
-    """Whether no name from this one up to below the apex is delegated."""
+    """Return True if no name from this one up to below the apex is delegated."""
     while name != apex:
         if _TYPE_NS in content.get(name, ()):
             return False
@@ -194,7 +194,7 @@ def _has_authority(
 
 
 def _empty_names(apex: dns.name.Name, authority: dict[dns.name.Name, bool]) -> dict[dns.name.Name, bool]:
-    """Names without records that have names with records below them; with authority if one of those has it."""
+    """Return names without records above names with records; True if one of those has authority."""
     found: dict[dns.name.Name, bool] = {}
     for name, has_authority in authority.items():
         while name != apex:
@@ -205,21 +205,21 @@ def _empty_names(apex: dns.name.Name, authority: dict[dns.name.Name, bool]) -> d
 
 
 def _key(zone_id: int, name: dns.name.Name, apex: dns.name.Name, type: int) -> bytes:
-    """Zone id, the labels below the apex from the highest down, each ended by a zero byte, another one, the type."""
+    """Return zone id, labels below the apex from the highest down, each ended by a zero byte, another one, the type."""
     labels = name.relativize(apex).labels
     below = b"".join(label.lower() + b"\0" for label in reversed(labels)) or b"\0"
     return struct.pack(">I", zone_id) + below + b"\0" + struct.pack(">H", type)
 
 
 def _body(wires: Iterable[bytes], ttl: int, has_authority: bool, has_hash: bool = False) -> bytes:
-    """Of each record: length, rdata, TTL, and the flags auth, disabled and ordername."""
+    """Return for each record: length, rdata, TTL, and the flags auth, disabled and ordername."""
     return b"".join(
         struct.pack("<H", len(wire)) + wire + struct.pack("<I???", ttl, has_authority, 0, has_hash) for wire in wires
     )
 
 
 def _in_lower_case(type: int, text: str) -> str:
-    """Rdata of a type that PowerDNS would sign in lower case, and others validate as it is."""
+    """Return rdata of a type that PowerDNS would sign in lower case, and validators take unchanged."""
     start, end = _NAMES_AT[type]
     words = text.split(" ")
     return " ".join([*words[:start], *map(str.lower, words[start:end]), *words[end:]])
@@ -227,7 +227,7 @@ def _in_lower_case(type: int, text: str) -> str:
 
 @small_cache(entries=65_536, longest=256)
 def wire_of(type: int, text: str) -> bytes:
-    """The wire form of rdata."""
+    """Return the wire form of rdata."""
     if type in _OF_NAMES:
         return b"".join(dns.name.from_text(word).to_wire() or b"" for word in text.split())
     if type == _RKEY:
@@ -239,7 +239,7 @@ def wire_of(type: int, text: str) -> bytes:
 
 
 def _listed(schema: int, zone_id: int, name: str) -> int:
-    """The digests of a zone's two rows in the main file: its object, and the way from its name to it."""
+    """Return the digests of a zone's two rows in the main file: its object, and the index row of its name."""
     apex = dns.name.from_text(name)
     path = b"".join(label.lower() + b"\0" for label in reversed(apex.labels[:-1])) or b"\0"
     if schema == 4:
@@ -253,7 +253,7 @@ def _listed(schema: int, zone_id: int, name: str) -> int:
 
 
 def _zone_object(schema: int, zone_id: int, wire: bytes) -> bytes:
-    """PowerDNS's DomainInfo of a native zone, as Boost archives it."""
+    """Return PowerDNS's DomainInfo of a native zone, as Boost archives it."""
 
     def text(content: bytes) -> bytes:
         return struct.pack("<Q", len(content)) + content

@@ -1,6 +1,6 @@
-"""The next range of the log becomes a `Batch`: what it does, whether that would break a zone, and its rows. Verbs.
+"""Turning the next range of the log into a `Batch`: its effects, a check that it breaks no zone, and its rows. Verbs.
 
-Whoever compiles has the panel's LMDB as it was before the range, or at least the zones that the range changes.
+The compiler has the panel's LMDB from before the range, or at least the zones that the range changes.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ class Found:
     signings: Signings
 
     def signs_anew(self, zone_id: int) -> bool:
-        """Whether the zone is signed otherwise afterwards."""
+        """Return True if the range changes the zone's signing."""
         before, after = self.signings.of(zone_id)
         return before != after
 
@@ -52,9 +52,9 @@ def next_batch(
 
 
 def next_sound(conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded) -> Found | None:
-    """What the next range does, which breaks no zone; None at the head. Raises ChainBroken.
+    """Return the effects of the next range, which breaks no zone; None at the head. Raise ChainBroken.
 
-    Where publications behind it mend what it breaks, the range has those too, unless that would mix two NSEC3 chains.
+    If later publications fix what it breaks, the range includes them, unless that would mix two NSEC3 chains.
     """
     found = _found(conn, head, encoded)
     try:
@@ -158,7 +158,7 @@ def _record_operations(
             else:
                 first, last = operations.switched_zone_operations(step, rows, changes, before, after)
                 ops += first
-                # Of a zone that is paused nobody makes answers with the former parameters.
+                # A paused zone gets no answers computed with the former parameters.
                 (ops if state_before.paused else late).extend(last)
     full = {step.zone_id: step for step in steps if step.is_full}
     serials = {zone_id: step.serial for zone_id, step in full.items() if step.serial is not None}

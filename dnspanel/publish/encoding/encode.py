@@ -4,7 +4,7 @@ A step, for each PowerDNS schema in use:
 
 1. Take the publisher's lock, or leave: one writer at a time.
 2. Catch the panel's own LMDB up from segments that a crash left unapplied;
-   where they do not lead there, make it anew from PostgreSQL. A new epoch,
+   if they do not lead there, rebuild it from PostgreSQL. A new epoch,
    and a schema that comes late, begins with a snapshot of everything.
 3. Read the next range of the log in one snapshot; stop where a zone would
    not validate any more; compile what it changes, or take what an import has
@@ -64,9 +64,8 @@ logger = logging.getLogger(__name__)
 def encode_step(*, now: datetime) -> Position | None:
     """Encode one range for each schema; return the newest position reached, or None when there was nothing to do.
 
-    Also None while another process publishes, and for a schema that stands
-    still: `stall` then says why. Raises psycopg.Error and DatabaseError when
-    PostgreSQL is away, and whatever is a bug.
+    Also None while another process publishes, and for a schema that has stopped: `stall` then has the reason.
+    Raises psycopg.Error and DatabaseError when PostgreSQL is away, and whatever is a bug.
     """
     publisher = this_publisher()
     positions = []
@@ -120,7 +119,7 @@ def _encode_schema(publisher: Publisher, conn: Connection, schema: int, now: dat
 def _caught_up(
     publisher: Publisher, conn: Connection, head: Position, encoded: publication_log.Encoded, schema: int, cluster: UUID
 ) -> Store | None:
-    """Return the panel's LMDB at the end of the schema's log; None where it has to be made anew. Needs a snapshot."""
+    """Return the panel's LMDB at the end of the schema's log; None if it must be rebuilt. Needs a snapshot."""
     if encoded.digests is None and (encoded.is_new_epoch or head.sequence > LONGEST_FROM_BEGINNING):
         return None
     try:
@@ -151,7 +150,7 @@ def _publish_batch(publisher: Publisher, conn: Connection, store: Store, batch: 
 
 
 def _seal(conn: Connection, schema: int, key: Ed25519PrivateKey, batch: Batch, now: datetime) -> bytes:
-    """The batch is a segment that counts, and nodes can have it: steps 4 to 6. Returns the segment."""
+    """Seal the batch as a valid segment that nodes can get: steps 4 to 6. Return the segment."""
     started = time.perf_counter()
     sealed = seal_batch(batch, schema, key)
     _keep_segment(conn, batch, schema, sealed, now)

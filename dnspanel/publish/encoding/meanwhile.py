@@ -28,10 +28,10 @@ _MOST_WAITING = 64
 
 
 class Meanwhile:
-    """What is sealed behind `batch`, whose segment has a row, while the store applies it.
+    """The segments sealed after `batch`, whose own segment has a row, while the store applies it.
 
-    Whoever made this has the publisher's lock, and applies `sealed` in its order once the batch is applied. A crash
-    before that is made good from the segments, as any other.
+    The owner has the publisher's lock, and applies `sealed` in order once the batch is applied. A crash before that is
+    repaired from the segments, as any other.
     """
 
     def __init__(
@@ -87,7 +87,7 @@ class Meanwhile:
             return compile_found(self._conn, self._store, head, found, self._clock(), before=digests)
 
     def _is_apart(self, found: Found) -> bool:
-        """Whether the range reads nothing in the store that is not there yet."""
+        """Return True if the range reads nothing in the store that is still missing there."""
         return found.range.prepared is None and all(
             step.changed and step.zone_id not in self._touched and not found.signs_anew(step.zone_id)
             for step in found.steps

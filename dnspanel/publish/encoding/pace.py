@@ -1,9 +1,9 @@
-"""How often the publisher seals: at once for a person's edit, and in batches while publications pour in.
+"""The pace of sealing: at once for a person's edit, and in batches while publications pour in.
 
 Every segment costs every node a synced commit, three purges and some dozen questions, however little it holds. At 100
-publications a second one segment for each would take a good part of a node's cores for nothing: five a second carry
-the same, and nobody waits longer than a fifth of a second. Whoever publishes one thing after another and waits for
-each is no flood: twenty a second pass as they come.
+publications a second, one segment for each would waste a good part of a node's cores: five a second carry the same, and
+no one waits longer than a fifth of a second. A client that publishes one thing after another and waits for each is no
+flood: twenty a second pass at once.
 """
 
 import time
@@ -13,7 +13,7 @@ from collections.abc import Callable
 # that hold more serve it better.
 PER_SECOND = 20.0
 MOST = 4
-# So many may come one right after the other, as when somebody works quickly or a script does a few things.
+# This number may come one right after the other, as when a person works quickly or a script does a few things.
 BURST = 20.0
 
 
@@ -36,7 +36,7 @@ class Pace:
             self._fill()
 
     def count(self, sequence: int) -> None:
-        """What was published up to this sequence is sealed, behind what was counted before."""
+        """Count the publications up to this sequence as sealed."""
         publications = 1 if self._sequence is None else sequence - self._sequence
         self._sequence = sequence
         self._left -= min(MOST, max(1, publications))

@@ -1,7 +1,7 @@
-"""The panel's own LMDB follows the segments: after a crash, a restart, or on another machine.
+"""Bringing the panel's own LMDB up to date from segments: after a crash, a restart, or on another machine.
 
-It is a cache: where segments do not lead to where it should be, because they
-were pruned, are damaged or of another epoch, it is made anew from PostgreSQL.
+It is a cache: if segments do not lead to the target, because they were pruned, are damaged or of another epoch, it is
+rebuilt from PostgreSQL.
 """
 
 import logging
@@ -52,9 +52,9 @@ def catch_up(store: Store, conn: Connection, head: Position, encoded: publicatio
 
 
 def is_cured_by_rebuild(error: ReplicationError) -> bool:
-    """Whether the panel's LMDB has to be made anew, rather than a person to look.
+    """Return True if rebuilding the panel's LMDB fixes the error, so that no person needs to look.
 
-    An epoch of this database's own past is no riddle; one that it does not know is.
+    An epoch of this database's own past is understood; an unknown one isn't.
     """
     if isinstance(error, WrongEpoch):
         return is_of_this_history(error.ours)

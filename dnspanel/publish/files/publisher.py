@@ -36,9 +36,9 @@ class Publisher:
         self._key_read_at = datetime.min.replace(tzinfo=UTC)
 
     def store(self, schema: int, cluster: UUID) -> Store:
-        """Return the panel's own LMDB of this schema, open; an empty one when there is none.
+        """Return the panel's own LMDB of this schema, open; an empty one if there is none.
 
-        Files that a rebuild put in place of the open ones are opened instead.
+        If a rebuild replaced the open files, the new ones are opened instead.
         """
         path = store_path(self.directory, schema)
         if schema in self._stores and self._inodes[schema] != _inode(path):
@@ -50,12 +50,12 @@ class Publisher:
         return self._stores[schema]
 
     def close_store(self, schema: int) -> None:
-        """Close the files of this schema; the next `store` opens them anew."""
+        """Close the files of this schema. The next `store` opens them again."""
         if store := self._stores.pop(schema, None):
             store.close()
 
     def signing_key(self, *, now: datetime) -> Ed25519PrivateKey:
-        """Return the key to sign with; it is read anew now and then, so a rotation needs no restart."""
+        """Return the key to sign with. It is read again now and then, so a rotation needs no restart."""
         if self._key is None or abs(now - self._key_read_at) > KEY_KEPT:
             self._key, self._key_read_at = signing.private_key(signing.ensure_signing_key(now=now)), now
         return self._key

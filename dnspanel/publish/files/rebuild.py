@@ -1,8 +1,7 @@
-"""The panel's LMDB is a cache of PostgreSQL: made anew from it, and verified against its digests.
+"""The panel's LMDB is a cache of PostgreSQL: rebuilt from it, and verified against its digests.
 
-Both read the log as it was at the last segment, not as it is now, so the
-digests in that segment's row must come out. They are computed here by a full
-compile of every zone, whereas segments come from compiling changes.
+Both read the log at the last segment, not in its current state, so the digests in that segment's row must come out.
+They are computed here by a full compile of every zone, whereas segments come from compiling changes.
 """
 
 import logging
@@ -26,11 +25,10 @@ logger = logging.getLogger(__name__)
 
 
 def rebuild_store(*, schema: int, now: datetime) -> Position | None:
-    """Write the schema's LMDB anew from PostgreSQL, at the last segment's position, and put it in place.
+    """Rebuild the schema's LMDB from PostgreSQL, at the last segment's position, and put it in place.
 
-    Returns that position, or None when nothing was published yet. Raises
-    Diverged, leaving the old files, when the result is not what the last
-    segment's row says, and Busy while another process publishes.
+    Return that position, or None if nothing was published yet. Raise Diverged, keeping the old files, if the result
+    does not match the last segment's row, and Busy while another process publishes.
     """
     publisher = this_publisher()
     with publisher.session.publishing(wait_seconds=_WAIT_SECONDS) as conn:
@@ -53,7 +51,7 @@ def rebuild_at(
     schema: int,
     now: datetime,
 ) -> None:
-    """As `rebuild_store`, for who holds the publisher's lock and has seen that something is encoded."""
+    """Rebuild as `rebuild_store`, for callers that hold the publisher's lock and know that something is encoded."""
     with snapshot(conn):
         batch = full_batch(conn, head, encoded.sequence, schema_for(schema), now)
     if encoded.digests is not None and batch.digests != encoded.digests:
@@ -69,9 +67,9 @@ def make_anew(
     schema: int,
     now: datetime,
 ) -> Position:
-    """The LMDB is at the end of the schema's log; where there is no log yet, it begins here, with a snapshot.
+    """Rebuild the LMDB at the end of the schema's log. Without a log, start it here with a snapshot.
 
-    For who holds the publisher's lock. Returns the position. Raises Diverged, and what storing a snapshot raises.
+    The caller holds the publisher's lock. Return the position. Raise Diverged, and the errors of storing a snapshot.
     """
     if encoded.digests is not None:
         rebuild_at(publisher, conn, head, encoded, schema, now)

@@ -1,4 +1,4 @@
-"""One zone as it was at any position, compiled from PostgreSQL and sealed as a repair for a node that is there."""
+"""One zone at any position, compiled from PostgreSQL and sealed as a repair for a node at that position."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -76,14 +76,16 @@ def make_repair(*, schema: int, zone_id: int, told_name: str, position: Position
 
 
 def digest_at(*, schema: int, position: Position) -> bytes | None:
-    """What both files (main, then records) add up to at this position; None where no segment or snapshot ends."""
+    """Return the digests of both files (main, then records) at this position; None if no segment or snapshot
+    ends there.
+    """
     with reading() as conn:
         digests = _digests_at(conn, schema, position)
     return None if digests is None else b"".join(digests)
 
 
 def _zone_at(conn: Connection, zone_id: int, sequence: int) -> publication_log.ZoneStep | None:
-    """Return the zone as it was at a sequence, None if it had not come into being."""
+    """Return the zone at a sequence, or None if it did not exist yet."""
     row = conn.execute(_ZONE, (zone_id, sequence)).fetchone()
     if row is None:
         return None

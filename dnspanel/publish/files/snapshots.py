@@ -1,10 +1,10 @@
-"""Snapshots of the panel's LMDB: when one is due, how it is made and stored. Verbs.
+"""Snapshots of the panel's LMDB: when one is due, and how to make and store it. Verbs.
 
     snapshots/<schema>/<epoch>/<sequence>-<hash>/manifest      `replication.store.snapshot`
     snapshots/<schema>/<epoch>/<sequence>-<hash>/00000 ...     its chunks
 
 The chunks are stored before the manifest, and the manifest before the row
-that makes it count. The publisher goes on publishing meanwhile.
+that makes it count. The publisher continues to publish in the meantime.
 """
 
 import logging
@@ -33,7 +33,7 @@ from replication.store.snapshot import MANIFEST_NAME, Manifest, chunk_name, open
 from replication.store.store import Store
 from replication.wire.position import Position
 
-# A snapshot is due when the segments since the last one have this share of its size, but at least so many bytes.
+# A snapshot is due when the segments since the last one have this share of its size, and at least DUE_BYTES.
 DUE_SHARE = 0.5
 DUE_BYTES = 4 << 20
 # A node takes this many segments in about the time that a snapshot of a small database takes.
@@ -62,7 +62,7 @@ class Since:
 
 
 def is_due(since: Since) -> bool:
-    """Whether another snapshot should be made now."""
+    """Return True if another snapshot is due."""
     if not since.segments:
         return False
     if since.snapshot_bytes is None or since.damaged:
@@ -171,7 +171,7 @@ def _directory_of(manifest: Manifest, sealed: bytes) -> str:
 
 
 def _record(manifest: Manifest, object_name: str, now: datetime) -> Snapshot:
-    """The snapshot counts; another one of the same position that was first stays, and ours is garbage."""
+    """Record the snapshot. If another one of the same position was first, ours becomes garbage."""
     snapshot, is_new = Snapshot.objects.get_or_create(
         schema=manifest.schema,
         epoch=manifest.position.epoch,

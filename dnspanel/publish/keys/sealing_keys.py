@@ -1,8 +1,8 @@
-"""The keys under which private DNSSEC keys travel and rest. Verbs.
+"""The keys that encrypt private DNSSEC keys in transit and at rest. Verbs.
 
-Every node has them (`fleet.nodes.keys`), so that what lies in segments, snapshots and the panel's LMDB opens beside a
-PowerDNS and nowhere else. A new one seals what is published from then on; older ones stay, because files that were
-sealed with them do. Who had a node's files has the keys of its zones: a new sealing key protects those that come later.
+Every node has them (`fleet.nodes.keys`), so that segments, snapshots and the panel's LMDB can be opened only next to a
+PowerDNS. A new key seals later publications. Older keys stay, because files sealed with them do. An attacker with a
+node's files has the keys of its zones: a new sealing key protects later ones.
 """
 
 import secrets
@@ -20,7 +20,7 @@ from replication.codec import sealed
 
 
 def sealing_key(*, now: datetime) -> sealed.SealingKey:
-    """Return the key to seal with, the newest; make one, once, when there is none. Idempotent."""
+    """Return the key to seal with, the newest; make one, once, if it does not exist. Idempotent."""
     newest = _newest()
     if newest is None:
         with transaction.atomic():
@@ -35,7 +35,7 @@ def all_sealing_keys() -> list[sealed.SealingKey]:
 
 
 def rotate(*, now: datetime, by: Author) -> None:
-    """Private keys that are published from now on are sealed with a new key, if anything was sealed at all."""
+    """Seal later private keys with a new key, if anything was sealed at all."""
     with transaction.atomic():
         lock_until_commit(Lock.SIGNING_KEY)
         if _newest() is not None:
@@ -47,8 +47,11 @@ def _newest() -> SealingKey | None:
 
 
 def _make(now: datetime) -> SealingKey:
-    """The next key. Its id is the time, in Unix seconds: a database that was restored makes no other key under an id
-    that nodes know of a key which it lost, and they would take the one for the other."""
+    """Make the next key, with the time in Unix seconds as its id.
+
+    So a restored database never gives another key an id that nodes know of a key which the database lost; nodes would
+    confuse the two.
+    """
     newest = _newest()
     return SealingKey.objects.create(
         pk=max(int(now.timestamp()), newest.pk + 1 if newest else 1),

@@ -1,13 +1,13 @@
-"""The Ed25519 keys that sign segments, and how one follows another. Verbs.
+"""The Ed25519 keys that sign segments, and their rotation. Verbs.
 
-A key is made, given to every node (`fleet.keys`), then used for sealing, and retired once nothing that it signed is
-needed any more:
+A key is created, sent to every node (`fleet.keys`), then used for sealing, and retired once nothing that it signed is
+needed any longer:
 
-    new            nodes are being given it; segments are still sealed with the one before
+    new            nodes are getting it; segments are still sealed with the one before
     in use         the newest one seals; nodes accept all of them
-    retired        nodes accept it no more
+    retired        nodes no longer accept it
 
-A node is given the list by a key that it knows, so one that was away during a whole rotation catches up when back.
+The list sent to a node is signed by a key that it knows, so a node that was away during a whole rotation catches up.
 """
 
 from datetime import datetime, timedelta
@@ -34,7 +34,7 @@ SWITCHED_AFTER = timedelta(minutes=1)
 
 
 def ensure_signing_key(*, now: datetime) -> SigningKey:
-    """Return the key to seal with, the newest in use; make one, once, when there is none. Idempotent."""
+    """Return the key to seal with, the newest in use; make one, once, if it does not exist. Idempotent."""
     if key := _in_use():
         return key
     with transaction.atomic():
@@ -55,9 +55,9 @@ def rotate(*, now: datetime, by: Author) -> SigningKey:
 
 
 def begin_use(*, now: datetime, by: Author) -> SigningKey | None:
-    """Seal with the new key from now on; None where there is none.
+    """Seal with the new key from now on. None if there is no new key.
 
-    A node that does not know it yet goes on serving, and takes no segment before it was given the key.
+    A node that does not know it yet continues to serve, and accepts no segment before it got the key.
     """
     with transaction.atomic():
         key = new_key()

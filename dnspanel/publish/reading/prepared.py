@@ -1,9 +1,9 @@
-"""Rows made beforehand: a bulk import compiles the zones that it will create before it publishes them. Verbs.
+"""Prepared rows: a bulk import compiles the zones that it will create before it publishes them. Verbs.
 
-The publisher then has nothing to read from PostgreSQL and nothing to compile: it splices what lies ready into the
-segment, without looking at a row, since every edit waits behind it. The object's name says of which zones it is, how
-many rows it has and what they and their digests are. What is prepared is a cache like the LMDB files: where it is
-missing, damaged or of other zones, the publisher makes the same rows itself.
+The publisher then reads nothing from PostgreSQL and compiles nothing: it splices the prepared rows into the segment,
+without looking at a row, since every edit waits for it. The object's name depends on its zones, the number of rows, and
+their digests. Prepared rows are a cache like the LMDB files: if they are missing, damaged or of other zones, the
+publisher makes the same rows itself.
 """
 
 import hashlib
@@ -44,9 +44,9 @@ class Prepared:
 
 
 def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -> Prepared:
-    """These zones' PUTs (id and `record_puts`) lie in the storage, where nothing counts without `record_prepared`.
+    """Store these zones' PUTs (id and `record_puts`). They do not count without `record_prepared`.
 
-    `rows` is their number, `digest` the sum of their digests. Raises ValueError unless the ids ascend.
+    `rows` is their number, `digest` the sum of their digests. Raise ValueError unless the ids ascend.
     """
     zone_ids: list[int] = []
     packed = pack_puts(_noting(puts, zone_ids))
@@ -56,7 +56,7 @@ def put_prepared(*, puts: Iterable[tuple[int, bytes]], rows: int, digest: int) -
 
 
 def _noting(puts: Iterable[tuple[int, bytes]], zone_ids: list[int]) -> Iterator[bytes]:
-    """The PUTs alone; the ids are noted, which have to ascend: else rows would come out of order to every node."""
+    """Yield only the PUTs and note the ids. These must ascend: otherwise rows would reach every node out of order."""
     for zone_id, of_zone in puts:
         if zone_ids and zone_id <= zone_ids[-1]:
             raise ValueError(f"zone {zone_id} comes after zone {zone_ids[-1]}")
@@ -65,7 +65,7 @@ def _noting(puts: Iterable[tuple[int, bytes]], zone_ids: list[int]) -> Iterator[
 
 
 def record_prepared(*, sequence: int, prepared: Prepared) -> None:
-    """These rows are those of the zones that `sequence` creates. Inside the transaction that publishes it."""
+    """Record these rows as those of the zones that `sequence` creates. Inside the transaction that publishes it."""
     PreparedRows.objects.create(
         sequence=sequence,
         object_name=prepared.object_name,
@@ -89,7 +89,7 @@ def prepared_puts(prepared: Prepared, zone_ids: Collection[int]) -> PackedPuts |
 
 
 def drop_prepared(conn: Connection, *, schemas: Sequence[int], epoch: UUID) -> None:
-    """What every one of these schemas has in a segment is prepared no more. Idempotent."""
+    """Delete prepared rows that every one of these schemas has in a segment. Idempotent."""
     rows = planned_once(conn).execute(_PREPARED).fetchall()
     if not rows:
         return
@@ -101,7 +101,7 @@ def drop_prepared(conn: Connection, *, schemas: Sequence[int], epoch: UUID) -> N
 
 
 def _name_of(packed: bytes, zone_ids: Sequence[int], rows: int, digest: int) -> str:
-    """Neither rows nor zones nor the sum of the digests can be others under this name."""
+    """Return a name that depends on the rows, the zones and the sum of the digests."""
     zones = struct.pack(f">{len(zone_ids)}I", *zone_ids)
     about = struct.pack(">IQ", len(zone_ids), rows) + zones + digest_bytes(digest)
     return f"prepared/{hashlib.sha256(about + packed).hexdigest()[:32]}"

@@ -84,7 +84,7 @@ class Range:
 
 @dataclass(frozen=True, slots=True)
 class ZoneStep:
-    """What a range does to one zone. `serial` is None for a zone that is not served at the end of the range."""
+    """The effects of a range on one zone. `serial`: None for a zone that isn't served at the end of the range."""
 
     zone_id: int
     name: str
@@ -188,7 +188,7 @@ def read_head(conn: Connection) -> Head | None:
 
 
 def read_encoded(conn: Connection, schema: int, epoch: UUID) -> Encoded:
-    """Return up to where the schema's log leads. Raises WrongEpoch when it does so in an epoch nobody began only."""
+    """Return how far the schema's log leads. Raise WrongEpoch if it exists only in an unknown epoch."""
     row = planned_once(conn).execute(_ENCODED, {"schema": schema, "epoch": epoch}).fetchone()
     stalled, last, digest = row or (False, None, b"")
     if last is not None:
@@ -208,8 +208,8 @@ def stored_segments(conn: Connection, schema: int, epoch: UUID, *, after: int) -
 def next_range(conn: Connection, *, after: int, head: int, together: bool = False) -> Range | None:
     """Return the sequences to encode next: up to the head, or up to where they reach BATCH_RRSETS.
 
-    A publication whose rows are prepared stands alone. So does one that changes how zones are signed: what two of them
-    do may not be done at once, unless they are wanted `together`.
+    A publication whose rows are prepared has its own range. So does one that changes how zones are signed: what two
+    of them do may not be done at once, unless they are wanted `together`.
     """
     size = 0
     found: Range | None = None
@@ -229,8 +229,8 @@ def _publications(
 ) -> Iterator[tuple[int, datetime, Prepared | None, int, bool]]:
     """Yield sequence, time, prepared rows and size of each publication, and whether it changes how zones are signed.
 
-    Page by page: most callers stop early. Where rows are prepared nobody looks for a change of signing: an import has
-    thousands of zones, and stands alone anyway.
+    Page by page: most callers stop early. For prepared rows changes of signing are not checked: an import has thousands
+    of zones, and has its own range anyway.
     """
     while after < head:
         if head == after + 1:  # as after most edits
@@ -301,7 +301,7 @@ def rrsets_at(conn: Connection, sequence: int, serials: Mapping[int, int]) -> It
 def some_rrsets_at(
     conn: Connection, sequence: int, places: Collection[tuple[int, str, str, int]]
 ) -> dict[tuple[int, str, int], RRset]:
-    """Return those of these RRsets (zone id, zone name, name, type) that there are at a sequence. Needs a snapshot."""
+    """Return those of these RRsets (zone id, zone name, name, type) that exist at a sequence. Needs a snapshot."""
     ids, keys, types = (list(each) for each in zip(*((i, relative_key(n, z), t) for i, z, n, t in places), strict=True))
     found: dict[tuple[int, str, int], RRset | None] = {
         (zone_id, name, type): RRset(name, type, ttl, tuple(rdata), tuple(disabled))
@@ -323,5 +323,5 @@ def _undone(rows: Iterator[tuple[Any, ...]], undo: Changes, serial: int) -> list
             rrsets.pop(key, None)
         else:
             rrsets[key] = before
-    # A serial that a restore moved stands in no change, so undoing does not bring back the one before it.
+    # A serial that a restore moved is in no change, so undoing does not bring back the one before it.
     return [soa.with_serial(rrset, Serial(serial)) if rrset.type == rdtypes.SOA else rrset for rrset in rrsets.values()]

@@ -84,7 +84,7 @@ def _names_of_zones(conn: Connection, zone_ids: Collection[int]) -> list[str]:
 
 
 def _zones_leading_to(conn: Connection, names: set[str], *, touched: list[int]) -> set[int]:
-    """Return the zones, without those touched, out of which a chain of CNAMEs leads to one of these names."""
+    """Return the zones, without those touched, that have a chain of CNAMEs leading to one of these names."""
     if len(names) > MOST_NAMES:
         return set()
     found: set[int] = set()

@@ -1,6 +1,6 @@
-"""Which PowerDNS schemas the publisher writes: those of the settings, and those that nodes have. Verbs.
+"""The PowerDNS schemas that the publisher writes: those of the settings, and those of nodes. Verbs.
 
-`publish` does not know that nodes exist, so whoever gives a node its schema says so here.
+`publish` does not know that nodes exist, so the code that gives a node its schema calls this module.
 """
 
 from collections.abc import Collection, Iterable
@@ -18,12 +18,12 @@ _USED = "SELECT schema FROM publish_usedschema"
 
 
 def use_schema(*, schema: int, now: datetime) -> None:
-    """The publisher writes this schema from its next step on. Idempotent."""
+    """Write this schema from the next step on. Idempotent."""
     UsedSchema.objects.get_or_create(schema=schema, defaults={"since": now})
 
 
 def keep_schemas(*, schemas: Collection[int], now: datetime) -> None:
-    """Exactly these schemas, and those of the settings, are written. What was written of others stays until pruned."""
+    """Write exactly these schemas, and those of the settings. Segments of others stay until pruned."""
     UsedSchema.objects.exclude(schema__in=schemas).delete()
     for schema in schemas:
         use_schema(schema=schema, now=now)
@@ -35,7 +35,7 @@ def schemas_in_use() -> list[int]:
 
 
 def read_schemas(conn: Connection) -> list[int]:
-    """As `schemas_in_use`, over the publisher's own connection."""
+    """Return the schemas as `schemas_in_use` does, over the publisher's own connection."""
     return _with_settings(row[0] for row in planned_once(conn).execute(_USED).fetchall())
 
 

@@ -1,15 +1,12 @@
 """The publisher's own connection to PostgreSQL: one writer at a time, and one view of the log per step.
 
-It lies outside Django's connections, which Celery may close around a task:
-the advisory lock must live exactly as long as the connection that inserts
-segments. A publisher that lost its lock has lost that connection too, so it
-can insert nothing any more.
+It is separate from Django's connections, which Celery may close around a task: the advisory lock must live exactly as
+long as the connection that inserts segments. A publisher that lost its lock has lost that connection too, so it can no
+longer insert anything.
 
-As in `prepared_statements`, PostgreSQL plans a statement of each edit once for
-the connection (`planned_once`), without its parameters, and anew after much was
-published (`plan_anew`). All others have them in their text, and are planned for
-them: a plan for the average range of the log would read whole tables for the
-last edit.
+As in `prepared_statements`, PostgreSQL plans a statement of each edit once for the connection (`planned_once`), without
+its parameters, and again after large publications (`plan_anew`). All others have parameters in their text, and are
+planned for them: a plan for the average range of the log would read whole tables for the last edit.
 """
 
 from collections.abc import Iterator
@@ -42,7 +39,7 @@ class Session:
 
     @contextmanager
     def publishing(self, *, wait_seconds: float = 0.0) -> Iterator[Connection | None]:
-        """Yield the connection while nobody else publishes, or None when somebody else does.
+        """Yield the connection while no other process publishes, or None while one does.
 
         Any error of PostgreSQL closes the connection, and with it the lock.
         """
@@ -69,21 +66,21 @@ class Session:
 
 @contextmanager
 def reading() -> Iterator[Connection]:
-    """A connection of its own, whose reads see the database as it was at the first of them."""
+    """Open a separate connection whose reads all see the database at the first of them."""
     with _connect("dnspanel reader", prepare_threshold=None) as conn, snapshot(conn):
         yield conn
 
 
 def planned_once(conn: Connection) -> psycopg.Cursor[tuple[Any, ...]]:
-    """A cursor for statements of which every edit needs one, and whose best plan is the same for all parameters.
+    """Return a cursor for statements that every edit needs, and whose best plan is the same for all parameters.
 
-    The publisher's connection keeps their plans; one of `reading` makes them anew.
+    The publisher's connection keeps their plans; one of `reading` plans each time.
     """
     return psycopg.Cursor(conn)
 
 
 def plan_anew(conn: Connection) -> None:
-    """No kept plan is used any more: each was made for tables as large as they were then."""
+    """Discard all plans: each was made for tables of the size at that time."""
     conn.execute("DISCARD PLANS")
 
 
@@ -97,7 +94,7 @@ def _connect(application_name: str, **options: Any) -> Connection:
 
 @contextmanager
 def snapshot(conn: Connection) -> Iterator[None]:
-    """All reads inside see the database as it was at the first of them."""
+    """Make all reads inside see the database at the first of them."""
     conn.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     try:
         yield

@@ -71,7 +71,7 @@ def _changes_after(conn: Connection, sequence: int, zone_ids: Collection[int]) -
 def _undone(
     today: Mapping[int, SigningState], changes: Iterable[tuple[int, int, Any]], sequence: int
 ) -> dict[int, SigningState]:
-    """Return today's states without what was changed behind this sequence: as they were before the first of it."""
+    """Return today's states without the changes after this sequence."""
     found: dict[int, SigningState] = {}
     for zone_id, changed_at, before in changes:
         if changed_at > sequence and zone_id not in found:
@@ -87,10 +87,10 @@ def _states(conn: Connection, zone_ids: Collection[int] | None) -> dict[int, Sig
 def signing_operations(
     conn: Connection, steps: Iterable[ZoneStep], signings: Signings, schema: Schema, now: datetime
 ) -> list[Op]:
-    """Return what makes PowerDNS sign these zones as they are to be, in the order in which it may be seen.
+    """Return the operations that make PowerDNS sign these zones as wanted, in the order in which they may be seen.
 
-    1. Keys of zones that are to be signed no more.
-    2. Settings that go, those that come.
+    1. Keys of zones that become unsigned.
+    2. Settings that go, then those that come.
     3. Keys that come or change, then keys that go.
 
     Wherever a transaction may end, a zone is signed as before, as after, or not yet.
@@ -139,7 +139,7 @@ class _Plan:
 
     @classmethod
     def of(cls, step: ZoneStep, before: SigningState, after: SigningState, schema: Schema) -> "_Plan":
-        """A zone that was not served has no rows, and one that is served no more has none either."""
+        """Plan one zone. A zone has no rows before it is served, and none after it stops being served."""
         before = before if step.served_before else UNSIGNED
         return cls(step.name, before, after if step.serial is not None else UNSIGNED, schema)
 
@@ -152,7 +152,7 @@ class _Plan:
         for kind, rows in old.items():
             if kind not in new:
                 stages[1] += self._deletes(rows)
-        # That a chain is not stored comes before that there is one, and both before that signatures are stored.
+        # That a chain isn't stored comes before its parameters, and both before that signatures are stored.
         for kind in reversed(new):
             if old.get(kind) != new[kind]:
                 stages[2] += self._puts(new[kind])
@@ -167,14 +167,13 @@ class _Plan:
         return (Op(OpKind.PUT, dbi, key, body) for dbi, key, body in rows)
 
     def _deletes(self, rows: Rows) -> Iterator[Op]:
-        """The way to an object goes before the object."""
+        """Yield deletions of these rows: index rows before their object."""
         for dbi, key, body in reversed(rows):
             yield Op(OpKind.DELETE, dbi, key, body if self.schema.dbi(dbi).dupsort else b"")
 
 
 def _metadata_rows(name: str, state: SigningState, schema: Schema) -> dict[str, Rows]:
-    """The rows of each kind: that of a zone that came signed first, that of the NSEC3 parameters, that of narrow
-    answers, and the rest."""
+    """Return the rows of each kind, in order: presigned, NSEC3 parameters, narrow answers, and the rest."""
     first = (PRESIGNED, NSEC3PARAM, NSEC3NARROW)
     kinds = sorted(state.metadata, key=lambda kind: (*(kind != each for each in first), kind))
     return {
@@ -193,12 +192,12 @@ def _key_rows(name: str, key: KeyState, schema: Schema, texts: Mapping[int, str]
 
 
 def _bare_key_rows(name: str, key: KeyState, schema: Schema) -> Rows:
-    """Where the rows of a key are; the body of the object is empty."""
+    """Return the places of a key's rows. The body of the object is empty."""
     (dbi, at, _), index = schema.key_rows(key.id, KeyObject(name, "", key.flags, key.active, key.published))
     return [(dbi, at, b""), index]
 
 
 def _by_table(ops: list[Op]) -> list[Op]:
-    """Many rows of one table together, so that a segment with many zones is read and written in runs."""
+    """Group operations by table, so that a segment with many zones is read and written in runs."""
     is_delete = bool(ops) and ops[0].kind is OpKind.DELETE
     return sorted(ops, key=lambda op: -op.dbi if is_delete else op.dbi)

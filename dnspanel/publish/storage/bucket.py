@@ -29,7 +29,7 @@ _NOT_FOUND = {"404", "NoSuchKey", "NotFound"}
 
 
 class Bucket(S3Storage):  # type: ignore[misc]
-    """One bucket; safe for threads, each of which has a connection of its own."""
+    """One bucket; safe for threads, each with its own connection."""
 
     def __init__(self, **options: Any) -> None:
         config = Config(
@@ -71,7 +71,7 @@ class Bucket(S3Storage):  # type: ignore[misc]
         return modified
 
     def _open(self, name: str, mode: str = "rb") -> "File[bytes]":
-        """The complete object, read now: one request, and no error can come later."""
+        """Return the complete object, read now: one request, and no later errors."""
         with _as_os_errors(name), ExitStack() as on_error:
             spool = on_error.enter_context(tempfile.SpooledTemporaryFile(max_size=_IN_MEMORY_BYTES))
             answer = self.connection.meta.client.get_object(Bucket=self.bucket_name, Key=self._normalize_name(name))

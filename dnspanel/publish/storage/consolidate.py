@@ -68,9 +68,9 @@ def consolidate(*, up_to: int | None, now: datetime) -> int:
 
 
 def merge_range(*, epoch: UUID, first: int, last: int, now: datetime) -> int:
-    """In every schema the segments that hold first..last are one, whatever they do; return in how many schemas.
+    """Merge the segments of first..last in every schema. Return the number of schemas.
 
-    No node may be inside the range but those that are past it. Idempotent. Raises StorageUnreachable.
+    No node may be inside the range; nodes after it do not matter. Idempotent. Raise StorageUnreachable.
     """
     head = LogHead.objects.get()
     concerned = Segment.objects.filter(epoch=epoch, last__gte=first, first__lte=last)
@@ -115,13 +115,13 @@ def merge(segments: Iterable[wire.Segment], schema: Schema) -> tuple[list[ZoneMa
             # Where a key may have several values, each of them is a row of its own.
             value = op.body if schema.dbi(op.dbi).dupsort else b""
             key = (op.dbi, op.key, value, is_prefix)
-            ops.pop(key, None)  # what comes last stands last: new zones after removed ones
+            ops.pop(key, None)  # the last operation of a key comes last: new zones after removed ones
             ops[key] = op
     return list(marks.values()), list(ops.values())
 
 
 def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now: datetime) -> bool:
-    """One segment replaces the run; False if one of the run is damaged, or somebody else was first."""
+    """Replace the run by one segment. Return False if one of the run is damaged, or another process was first."""
     keys = signing.all_public_keys()
     try:
         opened = [_opened(row, keys) for row in run]
@@ -174,7 +174,7 @@ def _replace(run: Sequence[Stored], schema: int, cluster: UUID, epoch: UUID, now
 
 
 def _swap(run: Sequence[Stored], merged: Segment, now: datetime) -> bool:
-    """The merged segment counts and the single ones do not, if all of them are still there."""
+    """Put the merged segment in place of the single ones, if all of them still exist."""
     with transaction.atomic():
         deleted, _ = Segment.objects.filter(pk__in=[row.id for row in run]).delete()
         if deleted != len(run):
@@ -188,7 +188,7 @@ def _swap(run: Sequence[Stored], merged: Segment, now: datetime) -> bool:
 
 
 def _opened(row: Stored, keys: Sequence[bytes]) -> wire.Segment:
-    """Return a segment of which all is in memory. Raises DamagedObject and StorageUnreachable."""
+    """Return a segment that is completely in memory. Raise DamagedObject and StorageUnreachable."""
     with open_segment_object(row.object_name) as file:
         return open_segment(file.read(), keys)
 

@@ -15,12 +15,12 @@ logger = logging.getLogger(__name__)
 
 
 def record_damage(*, object_name: str, reason: str) -> None:
-    """No node is sent this segment any more. Idempotent."""
+    """Mark this segment as damaged, so that no node gets it. Idempotent."""
     if Segment.objects.filter(object_name=object_name, damaged=False).update(damaged=True):
         logger.error("a segment is damaged, nodes before it will get a snapshot: %s", reason)
 
 
 def drop_snapshot(*, snapshot: Snapshot, reason: str, now: datetime) -> None:
-    """No node is sent this snapshot any more: an object of it is missing or altered. Idempotent."""
+    """Drop this snapshot, so that no node gets it: an object of it is missing or altered. Idempotent."""
     if discard_snapshots(snapshots=[snapshot], now=now):
         logger.error("a snapshot is damaged, another one will be made: %s", reason)

@@ -84,7 +84,7 @@ def object_name(*, schema: int, epoch: UUID, first: int, last: int, content: byt
 
 
 def put_object(name: str, content: bytes) -> None:
-    """The object is stored durably. Raises DamagedObject and StorageUnreachable."""
+    """Store the object durably. Raise DamagedObject and StorageUnreachable."""
     with _errors_of_storage(name):
         _storage().put(name, content)
 

@@ -1,7 +1,7 @@
-"""The panel drops what nobody needs any more: old segments and snapshots, leftovers, and then their objects. Verbs.
+"""Dropping unneeded old segments and snapshots, leftovers, and then their objects. Verbs.
 
-A row goes first, and its object's name becomes garbage: whoever read the row
-a moment before still finds the object. Objects are removed an hour later.
+A row is deleted first, and its object's name becomes garbage: a process that read the row a moment before still finds
+the object. Objects are removed an hour later.
 """
 
 import logging
@@ -21,7 +21,7 @@ from replication.store.snapshot import chunk_name
 
 # A push that reads an object takes less than this.
 GARBAGE_LIFETIME = timedelta(hours=1)
-# What lies prepared for longer belongs to an import that was given up.
+# Rows prepared for longer than this belong to an import that was given up.
 PREPARED_LIFETIME = timedelta(days=2)
 SNAPSHOTS_KEPT = 2
 _GARBAGE_AT_ONCE = 5_000
@@ -60,12 +60,12 @@ class Pruned:
 
 
 def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
-    """Drop every segment that the newest snapshot holds and that no node needs, and all snapshots but the newest two.
+    """Drop every segment that the newest snapshot holds and that no node needs, and all snapshots except the newest
+    two.
 
-    `needed` says, per schema, up to which sequence of the present epoch every
-    node is; a schema that is not named has no node. What is older than
-    LOG_DAYS is dropped whoever needs it, and so is what leads to a damaged
-    segment and no further: a snapshot takes its place.
+    `needed` has, per schema, the lowest sequence of the present epoch that a node is at; a schema that is not named has
+    no node. Segments older than LOG_DAYS are dropped in any case, and so are segments that only lead to a damaged one:
+    a snapshot replaces them.
     """
     head = LogHead.objects.first()
     if head is None:
@@ -91,7 +91,7 @@ def prune_log(*, needed: Mapping[int, int], now: datetime) -> Pruned:
 
 
 def discard_snapshots(*, snapshots: Sequence[Snapshot], now: datetime) -> int:
-    """No node is sent these any more; return how many were still there."""
+    """Discard these snapshots, so that no node gets them. Return how many still existed."""
     gone = 0
     for snapshot in snapshots:
         with transaction.atomic():
@@ -103,7 +103,7 @@ def discard_snapshots(*, snapshots: Sequence[Snapshot], now: datetime) -> int:
 
 
 def discard_objects(*, names: Sequence[str], now: datetime) -> None:
-    """Nothing names these objects any more; they are removed when nobody can be reading them."""
+    """Mark these unreferenced objects as garbage. They are removed when no process can be reading them."""
     garbage = [Garbage(object_name=name, since=now) for name in names]
     Garbage.objects.bulk_create(garbage, ignore_conflicts=True)
 
@@ -144,7 +144,7 @@ def _old_snapshots(schema: int, head: LogHead) -> list[Snapshot]:
 
 
 def _objects_that_count(names: Sequence[str]) -> set[str]:
-    """Return those of the names that a row names again: the same bytes were stored anew since."""
+    """Return those of the names that a row has again: the same bytes were stored again since."""
     found: set[str] = set()
     for model in (Segment, Snapshot, PreparedRows):
         found.update(model.objects.filter(object_name__in=names).values_list("object_name", flat=True))

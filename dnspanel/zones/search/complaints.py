@@ -35,7 +35,7 @@ def refuse_unless_known(search: Search) -> None:
 
 
 def unchecked_zones(search: Search) -> int:
-    """How many zones were published since the checks looked, at most MOST_UNCHECKED, if the search asks for them."""
+    """Count zones published since the last checks, at most MOST_UNCHECKED, if the search asks for complaints."""
     if not search.warnings:
         return 0
     at = ComplaintProgress.objects.values_list("sequence", flat=True).first() or 0
@@ -44,7 +44,7 @@ def unchecked_zones(search: Search) -> int:
 
 
 def _equal(column: str, outer: str) -> dict[str, OuterRef]:
-    """Two bounds and not an equation: for that PostgreSQL reads everything into a table of hashes first."""
+    """Return two bounds instead of an equation: for an equation PostgreSQL reads everything into a hash table first."""
     return {f"{column}__gte": OuterRef(outer), f"{column}__lte": OuterRef(outer)}
 
 
@@ -52,35 +52,36 @@ _AT = {**_equal("zone", "zone"), "owner_key": OuterRef("owner_key"), "type": Out
 
 
 def zones_with(known: "QuerySet[Zone, Any]", rrsets: "QuerySet[Any] | None" = None) -> Q:
-    """Zones with a complaint, about one of these RRsets if they are given; into other zones only where those are known.
+    """Return the condition for zones with a complaint, about one of these RRsets if given.
 
-    `known` are the zones of which whoever asks may know.
+    Complaints about a name of another zone count only if `known` has that zone. `known` are the zones that the
+    client may see.
     """
     about = (
         Complaint.objects.filter(row_by_row(rrsets.filter(**_AT))) if rrsets is not None else Complaint.objects.all()
     )
-    # Of whomever: to ask for each of very many whether it may be told takes longer than to find out that they are many.
+    # Whatever zones the client may see: checking very many costs more than finding out that they are many.
     few = list(about.order_by().values_list("zone_id", flat=True).distinct()[: FEW_ZONES + 1])
     told = row_by_row(_told(about, known).filter(**_equal("zone", "pk")))
     return Q(pk__in=few) & told if len(few) <= FEW_ZONES else told
 
 
 def blocks_with(known: "QuerySet[Zone, Any]") -> Q:
-    """Texts of names about which there are complaints."""
+    """Return the condition for texts with names that have complaints."""
     said = _told(Complaint.objects.all(), known).filter(**_equal("zone", "zone"), owner_key__gte=OuterRef("first_key"))
     end = Coalesce(OuterRef("end_key"), Value(BEHIND_ALL_KEYS), output_field=BinaryField())
     return row_by_row(said.filter(owner_key__lt=end))
 
 
 def rrsets_with(known: "QuerySet[Zone, Any]") -> Q:
-    """RRsets, and operations of a draft at RRsets, against which something is said as they are published."""
+    """Return the condition for published RRsets with complaints, and for operations of a draft at such RRsets."""
     return row_by_row(_told(Complaint.objects.all(), known).filter(**_AT))
 
 
 def messages_about(
     keys: Sequence[tuple[int, bytes, int]], known: "QuerySet[Zone, Any]"
 ) -> dict[tuple[int, bytes, int], str]:
-    """What is said against these RRsets: zone id, owner key and type. In one query."""
+    """Return the complaints about these RRsets: zone id, owner key and type. One query."""
     if not keys:
         return {}
     wanted = set(keys)
@@ -95,11 +96,14 @@ def messages_about(
 
 
 def row_by_row(rows: "QuerySet[Any]") -> Q:
-    """Whether there are such rows, as a case: PostgreSQL takes those found to be few, and would read them all first."""
+    """Return the condition that rows exist, as a CASE.
+
+    PostgreSQL assumes few rows for EXISTS, and would read them all first.
+    """
     return Q(Case(When(Exists(rows), then=True), default=False, output_field=BooleanField()))
 
 
 def _told(complaints: "QuerySet[Complaint]", known: "QuerySet[Zone, Any]") -> "QuerySet[Complaint]":
-    """Those of these complaints that may be told to who may know of these zones."""
+    """Select those of these complaints that a client who may see the `known` zones may see."""
     leading = row_by_row(known.order_by().filter(**_equal("pk", "into")))
     return complaints.filter(Q(into=0) | leading)

@@ -21,20 +21,20 @@ from replication.dns.rrset import RRset
 from replication.errors import BadName
 
 MOST_COMPARED = 20_000  # RRsets; a tenth of a second
-# Most pages are filled from the first blocks; whoever needs more of them takes more at a time.
+# Most pages are filled from the first blocks; if more are needed, more are read at a time.
 _FEWEST_BLOCKS, _MOST_BLOCKS = 50, 1_600
 _OF_BLOCK = 500  # RRsets that a block of a large zone has, or somewhat more
 
 
 class Place(NamedTuple):
-    """An RRset in the order of the answer: that of the zones' ids, in each of which that of its names and types."""
+    """An RRset's place in the order of results: by zone id, then by name and type."""
 
     zone_id: int
     owner_key: bytes
     type: int
 
     def to_text(self) -> str:
-        """As it stands in an address."""
+        """Format the place for a URL."""
         return f"{self.zone_id}-{self.owner_key.hex()}-{self.type}"
 
 
@@ -54,11 +54,11 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class FoundPage:
-    """Some RRsets, and behind which one to go on; None: there are no more.
+    """Some RRsets, and the place to continue after (or None).
 
-    `looked_to` is the zone up to which was looked, if the page ends because that was enough work; there may be more
-    behind it though it has few rows. Of `left_out` zones what was published last is not known yet, and at that of
-    `unchecked` ones the checks have not looked.
+    `looked_to` is the zone that the search reached if the page ends because that was enough work; more may follow even
+    if the page has few rows. The newest publications of `left_out` zones are not known yet, and those of `unchecked`
+    zones were not checked.
     """
 
     rows: tuple[Found, ...]
@@ -76,7 +76,7 @@ class _Block(NamedTuple):
 
 
 def place_of(text: str) -> Place:
-    """The place in an address; BEFORE_ALL for anything else."""
+    """Parse the place of a URL. Return BEFORE_ALL for anything else."""
     zone_id, _, rest = text.partition("-")
     key, _, type_ = rest.partition("-")
     try:
@@ -89,10 +89,10 @@ def place_of(text: str) -> Place:
 def rrsets_found(
     *, person: Person, search: Search, now: datetime, after: Place = BEFORE_ALL, limit: int = 50
 ) -> FoundPage:
-    """The RRsets that fit the search, in zones that the person sees.
+    """Return the RRsets that match the search, in zones that the person sees.
 
-    Where a word is only in the name of the zone, its RRsets are not found by it: the zone is. Raises SearchTooGeneral
-    for what the checks say before they have looked at everything.
+    A word that is only in the name of the zone finds the zone, not its RRsets. Raise SearchTooGeneral for complaints
+    before the checks have covered everything.
     """
     if not search.terms or search.faults:
         return FoundPage((), None)
@@ -141,7 +141,7 @@ def _page(
 def _blocks(
     zones: "QuerySet[Zone]", search: Search, progress: texts.Progress, after: Place, count: int, warned: Q | None
 ) -> list[_Block]:
-    """The next blocks in which there may be RRsets that fit, in the order of the answer."""
+    """Return the next blocks that may have matching RRsets, in the order of results."""
     if not progress.is_complete:
         ahead = zones.filter(pk__gte=after.zone_id).order_by("pk")
         return [_Block(pk, b"", None, n) for pk, n in ahead.values_list("pk", "rrset_count")[:count]]
@@ -165,7 +165,7 @@ def _blocks(
 
 
 def _first_of(blocks: list[_Block], most: int) -> list[_Block]:
-    """The first blocks, one at least, up to the one with which they have so many RRsets."""
+    """Return the first blocks that together have `most` RRsets; at least one."""
     total = 0
     for count, block in enumerate(blocks, start=1):
         total += block.rrsets
@@ -175,7 +175,7 @@ def _first_of(blocks: list[_Block], most: int) -> list[_Block]:
 
 
 def _rows(blocks: list[_Block], search: Search, after: Place, known: "QuerySet[Zone]") -> "QuerySet[StoredRRset]":
-    """The RRsets of these blocks that fit and are behind a place."""
+    """Select the RRsets of these blocks that match and come after a place."""
     complete = []
     within = Q()
     for zone_id, first_key, end_key in _ranges(blocks):
@@ -195,7 +195,7 @@ def _rows(blocks: list[_Block], search: Search, after: Place, known: "QuerySet[Z
 
 
 def _ranges(blocks: list[_Block]) -> list[tuple[int, bytes, bytes | None]]:
-    """Zone, first key and key behind the last of these blocks; those that follow each other are one."""
+    """Return zone, first key and key after the last of these blocks. Consecutive blocks become one range."""
     ranges: list[tuple[int, bytes, bytes | None]] = []
     for block in blocks:
         if ranges and ranges[-1][0] == block.zone_id and ranges[-1][2] == block.first_key:
@@ -206,7 +206,7 @@ def _ranges(blocks: list[_Block]) -> list[tuple[int, bytes, bytes | None]]:
 
 
 def by_more_than_the_zone(rows: Rows, words: tuple[Term, ...]) -> Rows:
-    """Those that one of the words is about, and not only their zone's name."""
+    """Select RRsets that match one of the words themselves, not only by their zone's name."""
     words = tuple(word for word in words if not word.negated)
     if not words or not all(isinstance(word.meaning, str) for word in words):
         return rows

@@ -46,10 +46,10 @@ _INTERNATIONAL = "xn--"
 
 
 def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
-    """Those of these RRsets, or of these operations of a draft, that fit every word and every filter of RRsets.
+    """Select those of these RRsets, or operations of a draft, that match every word and every filter of RRsets.
 
-    Of an operation, what the RRset becomes is looked at, and for `has:warning` what is published. Terms about zones
-    alone are for `zone_conditions`. `known` are the zones of which whoever asks may know.
+    For an operation, the resulting RRset counts, and for `has:warning` the published one. Terms only about zones are
+    for `zone_conditions`. `known` are the zones that the client may see.
     """
     complaints.refuse_unless_known(search)
     rows = with_texts(rows)
@@ -60,7 +60,7 @@ def fitting(rows: Rows, search: Search, known: "QuerySet[Zone]") -> Rows:
 
 
 def with_texts(rows: Rows) -> Rows:
-    """With what `condition` compares: `lines`, `seconds`, `said` and `own_tags`."""
+    """Add the columns that `condition` compares: `lines`, `seconds`, `said` and `own_tags`."""
     if rows.model is Operation:
         return rows.alias(
             lines=Func(
@@ -98,9 +98,10 @@ def with_texts(rows: Rows) -> Rows:
 
 
 def condition(term: Term) -> Q:
-    """What an RRset has to be to fit this term, which is not about its zone alone, nor about what the checks say.
+    """Return the condition for RRsets that match this term, which concerns more than the zone and isn't about
+    complaints.
 
-    A negation is not looked at.
+    A negation is ignored.
     """
     match term.filter, term.meaning:
         case Filter.WORD, IPv4Address() | IPv6Address() as address:
@@ -127,7 +128,7 @@ def condition(term: Term) -> Q:
 
 
 def within(span: Span, column: str) -> Q:
-    """Rows whose number in this column is in the span."""
+    """Return the condition for rows whose number in this column is in the span."""
     found = Q()
     if span.low is not None:
         found &= Q(**{f"{column}__gte": span.low})
@@ -137,7 +138,7 @@ def within(span: Span, column: str) -> Q:
 
 
 def in_name(text: str, column: str = "name") -> Q:
-    """The text is in the name, as it is stored or as a list displays it."""
+    """Return the condition for names with the text, as stored or as displayed."""
     text = lowered(text)
     if text.isascii():  # names are stored in lower case
         return Q(**{f"{column}__contains": text})
@@ -148,23 +149,23 @@ def in_name(text: str, column: str = "name") -> Q:
 
 
 def in_values(text: str) -> Q:
-    """The text is in one of the values, in whichever case; letters that are not ASCII also as their bytes."""
+    """Return the condition for values with the text, in any case; non-ASCII letters also as their bytes."""
     return Q(lines__icontains=escaped_bytes(text))
 
 
 def in_comment(text: str) -> Q:
-    """The text is in the comment or in that of a value, in whichever case."""
+    """Return the condition for comments, also of values, with the text, in any case."""
     return ~Q(said="") & Q(said__icontains=text)
 
 
 def has_tag(text: str) -> Q:
-    """The RRset has the tag, or its zone has."""
+    """Return the condition for RRsets that have the tag, or whose zone has it."""
     tag = [text.lower()]
     return Q(own_tags__contains=tag) | Q(zone__tags__contains=tag)
 
 
 def has_value(text: str) -> Q:
-    """One of the values is this one, as a person types it."""
+    """Return the condition for RRsets with this value, as a person types it."""
     found = Q()
     for spelling in rdata_spellings(text):
         # Names are the same in any capitals, and no other value ends in a dot without quotes.
@@ -174,12 +175,12 @@ def has_value(text: str) -> Q:
 
 
 def holds_address(address: Address) -> Q:
-    """An A or AAAA RRset with this address."""
+    """Return the condition for A or AAAA RRsets with this address."""
     return Q(type__in=_ADDRESSES) & Q(lines__contains=f"\n{address}\n")
 
 
 def holds_address_in(network: Network) -> Q:
-    """An A or AAAA RRset with an address of this network."""
+    """Return the condition for A or AAAA RRsets with an address of this network."""
     network_text = Cast(Value(str(network)), TextField())
     inside = Func(F("type"), F("lines"), network_text, function="rrset_within", output_field=BooleanField())
     # Few others begin so, and that is seen sooner.
@@ -187,11 +188,11 @@ def holds_address_in(network: Network) -> Q:
 
 
 def displayed_name_contains(text: str, column: str = "name") -> Q:
-    """The text, in lower case, is in the name as people read it in its own script."""
+    """Return the condition for names that have the text, in lower case, in their own script."""
     displayed = Func(F(column), function="name_displayed", output_field=TextField())
     return Q(**{f"{column}__contains": _INTERNATIONAL}) & Q(Contains(displayed, Value(text)))
 
 
 def lowered(text: str) -> str:
-    """A text as it is compared with names in their own script."""
+    """Return a text in the form for comparing with names in their own script."""
     return unicodedata.normalize("NFC", text.lower())

@@ -21,9 +21,9 @@ _EXAMPLES: dict[Filter, tuple[str, ...]] = {
 
 
 def suggestions(*, person: Person, text: str) -> list[str]:
-    """Searches that the text may become, each with its last word completed; none for a word that is no filter.
+    """Return searches with the last word of the text completed; none for a word that isn't a filter.
 
-    Tags are those of some of the zones that the person sees, teams those that they may know. At most one query.
+    Tags are from some of the zones that the person sees, teams those that they may see. At most one query.
     """
     before, _, word = text.rpartition(" ")
     begin = f"{before} " if before else ""

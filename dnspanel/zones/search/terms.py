@@ -1,8 +1,8 @@
-"""What a search says: words, and words with a filter in front, such as `type:mx` or `-tag:shop`. One language. Pure.
+"""The language of searches: words, and words with a filter such as `type:mx` or `-tag:shop`. One language. Pure.
 
-A search is made of words, all of which must fit. Quotes hold words together and take away what else a sign means:
-`team:"Web ops"`, `"include:spf"`. A hyphen in front turns a word around: `-type:txt`. A word that has a colon and no
-filter that we know in front of it is looked for as it is, and named as unknown.
+A search consists of words, all of which must match. Quotes join words and remove special meanings: `team:"Web ops"`,
+`"include:spf"`. A hyphen negates a word: `-type:txt`. A word with a colon and an unknown filter is searched as text,
+and reported as unknown.
 """
 
 import difflib
@@ -114,9 +114,9 @@ Meaning = str | Address | Network | Span | Since | frozenset[int]
 
 @dataclass(frozen=True, slots=True)
 class Term:
-    """One word of a search: what is looked for where, and the word as it was typed.
+    """One word of a search: where to look, for what, and the word as typed.
 
-    `meaning` is the text of most; an address or a network where a WORD is one; numbers of types for TYPE, a Span for
+    `meaning` is mostly the text. It is an address or a network for such a WORD, numbers of types for TYPE, a Span for
     TTL and SERIAL, a Since for CHANGED.
     """
 
@@ -151,7 +151,7 @@ class Fault:
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """What stands in front of a colon and is no filter, and the filter that it may have meant."""
+    """An unknown filter in front of a colon, and the filter that it may have meant."""
 
     name: str
     closest: str
@@ -159,7 +159,7 @@ class Unknown:
 
 @dataclass(frozen=True, slots=True)
 class Search:
-    """What somebody looks for: each of the terms has to fit. With a fault nothing is looked for."""
+    """A search: each of the terms must match. With a fault nothing is searched."""
 
     terms: tuple[Term, ...] = ()
     faults: tuple[Fault, ...] = ()
@@ -200,7 +200,7 @@ class Search:
 
 
 def parse(text: str) -> Search:
-    """What a search means. Never raises: what cannot be understood is in `faults`, a filter that is none in `unknown`.
+    """Parse a search. Never raise: parts that are not understood are in `faults`, unknown filters in `unknown`.
 
     Linear in the text. A search of more than MOST_TERMS words is a fault.
     """
@@ -233,12 +233,12 @@ def _parsed(text: str) -> Search:
 
 
 def split_search(search: str) -> list[str]:
-    """The words of a search; quotes hold words together."""
+    """Split a search into words. Quotes join words."""
     return _WORD.findall(search)
 
 
 def unknown_filters(search: str, known: Collection[str]) -> list[str]:
-    """What stands in front of a colon and is none of the filters of this box; addresses have colons of their own."""
+    """Return the unknown filters in front of colons, for this search box. Addresses have their own colons."""
     found = []
     for word in split_search(search):
         word = word.removeprefix("-")
@@ -249,12 +249,12 @@ def unknown_filters(search: str, known: Collection[str]) -> list[str]:
 
 
 def closest_to(word: str, known: Collection[str]) -> str:
-    """The one of these that somebody may have meant; empty if none is near."""
+    """Return the one of these that the person may have meant, or ""."""
     return next(iter(difflib.get_close_matches(word.lower()[:40], known, n=1, cutoff=0.6)), "")
 
 
 def span_of(text: str, read: Callable[[str], int]) -> Span:
-    """`300`, `<300`, `>=300` or `300..3600` as numbers, each read by `read`. Raises ValueError."""
+    """Parse `300`, `<300`, `>=300` or `300..3600` as a span of numbers, each read by `read`. Raise ValueError."""
     low, dots, high = text.partition("..")
     if dots:
         return Span(read(low) if low else None, read(high) if high else None)
@@ -271,7 +271,7 @@ def span_of(text: str, read: Callable[[str], int]) -> Span:
 
 
 def seconds_of(text: str) -> int:
-    """`300`, `5m`, `1h`, `7d` in seconds. Raises ValueError."""
+    """Parse `300`, `5m`, `1h`, `7d` as seconds. Raise ValueError."""
     match = _LENGTH.fullmatch(text)
     if match is None:
         raise ValueError(text)
@@ -279,7 +279,7 @@ def seconds_of(text: str) -> int:
 
 
 class _Misread(Exception):
-    """A filter does not take what stands behind it; the message is for who typed it."""
+    """The value of a filter is invalid. The message is for the person who typed it."""
 
 
 def _term(word: str) -> Term:
@@ -303,7 +303,10 @@ def _unquoted(word: str) -> str:
 
 
 def _word_meaning(word: str) -> Meaning:
-    """A text; or an address or network, which is not looked for letter by letter. Quotes make any of them a text."""
+    """Return the word's text, or its address or network, which isn't compared as text.
+
+    With quotes, it is always a text.
+    """
     if '"' in word:
         return _unquoted(word) or word
     address = _address(word)
@@ -366,7 +369,7 @@ def _ttl(text: str) -> Span:
 
 
 def _serial(text: str) -> Span | str:
-    """A span; or the digits that a serial begins with, as `2026…` or `2026*`."""
+    """Return a span, or the first digits of a serial, as in `2026…` or `2026*`."""
     digits = text.rstrip("*.…")
     if digits != text or (digits.isascii() and digits.isdigit() and len(digits) < 10):
         if digits.isascii() and digits.isdigit() and len(digits) <= 10:
@@ -388,7 +391,7 @@ def _number(text: str) -> int:
 
 
 def _within(span: Span, most: int) -> Span:
-    """The span with ends that a column of such numbers can be compared with."""
+    """Limit the span to values that a column of such numbers can be compared with."""
     low, high = (None if end is None else max(-1, min(end, most + 1)) for end in (span.low, span.high))
     return Span(low, high)
 
@@ -435,7 +438,7 @@ def _listed(words: tuple[str, ...]) -> str:
 
 
 def rdata_spellings(value: str) -> list[str]:
-    """How a value that a person typed may be stored: an address, a name with its final dot, a quoted string."""
+    """Return how a typed value may be stored: an address, a name with its final dot, a quoted string."""
     spellings = {value, value.lower(), value.lower() + ".", json.dumps(value, ensure_ascii=False)}
     with suppress(ValueError):  # not an address
         spellings.add(str(ip_address(value)))
@@ -443,7 +446,7 @@ def rdata_spellings(value: str) -> list[str]:
 
 
 def beginning_of(network: Network) -> str:
-    """How the addresses of a network begin when they are written: `192.0.2.`, `2001:db8:1:`."""
+    """Return the written beginning of a network's addresses: `192.0.2.`, `2001:db8:1:`."""
     if isinstance(network, IPv4Network):
         return "".join(f"{byte}." for byte in network.network_address.packed[: network.prefixlen // 8])
     groups = network.network_address.exploded.split(":")[: network.prefixlen // 16]
@@ -456,7 +459,7 @@ def beginning_of(network: Network) -> str:
 
 
 def escaped_bytes(text: str) -> str:
-    """A text as rdata spells what is not ASCII: each byte of its UTF-8 as `\\195`."""
+    r"""Return a text with non-ASCII letters as rdata spell them: each byte of their UTF-8 as `\195`."""
     return "".join(_escaped(text))
 
 

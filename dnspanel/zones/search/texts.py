@@ -1,9 +1,9 @@
-"""What RRsets say, in blocks with an index of trigrams: which blocks can hold what a search looks for.
+"""Search texts of RRsets, in blocks with an index of trigrams: they show which blocks may have a search's results.
 
 An index of trigrams on RRsets themselves makes every write three times as slow. So a worker writes one text for each
 small zone, or for some hundred names of a large one, a moment after they are published (`texts_upkeep`). A text has a
-line for each name, value, comment and tag, in lower case, and one for each type. Who searches asks the texts where to
-look, looks at the RRsets there, and looks at the zones that were published since besides.
+line for each name, value, comment and tag, in lower case, and one for each type. A search asks the texts where to look,
+reads the RRsets there, and also reads the zones that were published since.
 """
 
 import re
@@ -63,11 +63,11 @@ class InZone:
 
 
 def progress() -> Progress:
-    """How far the texts have come. In two queries, or three while something is new."""
+    """Return the progress of the texts. Two queries, or three while something is new."""
     at = SearchProgress.objects.filter(last_zone=None).values_list("sequence", flat=True).first()
     if at is None:
         return Progress()
-    # The newest first: who has just published something looks for it.
+    # The newest first: people search for what they have just published.
     newer = Revision.objects.filter(publication__gt=at).order_by("-publication")
     zones = list(newer.values_list("zone_id", flat=True)[: 4 * MOST_NEW_ZONES])
     found = list(dict.fromkeys(zones))
@@ -78,26 +78,29 @@ def progress() -> Progress:
 
 
 def may_hold(terms: tuple[Term, ...]) -> Q | None:
-    """The texts in which there may be RRsets that fit all of these terms; None if nothing is known of any of them.
+    """Return the condition for texts that may have matching RRsets; None if the index knows none of the terms.
 
-    What the index of trigrams does not know is left out: all texts would be read for it.
+    Terms outside the index of trigrams are left out: all texts would be read for them.
     """
     return _saying([term for term in terms if not term.negated], "text", all_pieces=False)
 
 
 def in_index(terms: tuple[Term, ...]) -> bool:
-    """Whether the index of trigrams knows where RRsets may be that fit all of these terms."""
+    """Return True if the index of trigrams knows where RRsets may match all of these terms."""
     return any(_is_in_trigrams(pieces_of(term)) for term in terms if not term.negated)
 
 
 def zones_with(terms: tuple[Term, ...], most: int) -> list[int] | None:
-    """The ids of the zones of at most so many texts in which there may be RRsets that fit; None if they are more."""
+    """Return the ids of zones whose texts may have matching RRsets, or None if there are more than `most` texts."""
     ids = list(SearchText.objects.filter(may_hold(terms) or Q()).values_list("zone_id", flat=True)[: most + 1])
     return sorted(set(ids)) if len(ids) <= most else None
 
 
 def holds(terms: tuple[Term, ...], known: Progress) -> Q:
-    """Zones with an RRset that fits all of these terms, negated or not: asked zone by zone, texts before RRsets."""
+    """Return the condition for zones with an RRset that matches all of these terms, negated or not.
+
+    It is checked zone by zone, texts before RRsets.
+    """
     direct = StoredRRset.objects.filter(zone__gte=OuterRef("pk"), zone__lte=OuterRef("pk"))
     may = _saying(terms, "read", all_pieces=True) if known.is_complete and not known.left_out else None
     if may is None:
@@ -117,12 +120,12 @@ def holds(terms: tuple[Term, ...], known: Progress) -> Q:
 
 
 def _says_all(terms: tuple[Term, ...]) -> bool:
-    """Whether a text that is up to date has such an RRset whenever it seems so."""
+    """Return True if a current text that seems to match always has a matching RRset."""
     return len(terms) == 1 and terms[0].filter is Filter.TYPE
 
 
 def rrsets_fitting(terms: tuple[Term, ...]) -> "QuerySet[StoredRRset] | None":
-    """The RRsets that fit all of these terms; None without any."""
+    """Select the RRsets that match all of these terms; None without terms."""
     return _fitting(StoredRRset.objects.all(), terms) if terms else None
 
 
@@ -144,7 +147,7 @@ def _saying(terms: Sequence[Term], column: str, *, all_pieces: bool) -> Q | None
 
 
 def _says(term: Term, column: str, all_pieces: bool) -> Q | None:
-    """What is true of each text with an RRset that fits the term; None if nothing is known."""
+    """Return a condition that each text with a matching RRset meets; None if nothing is known."""
     if term.filter is Filter.TTL and isinstance(term.meaning, Span):
         return _has_ttl_in(term.meaning)
     if term.filter is Filter.TYPE and isinstance(term.meaning, frozenset) and all_pieces:
@@ -162,9 +165,9 @@ def _says(term: Term, column: str, all_pieces: bool) -> Q | None:
 
 
 def _may_have_tag(tag: str, column: str) -> Q:
-    """Texts of zones with the tag, and those that say that an RRset has it.
+    """Return the condition for texts of zones with the tag, and texts with an RRset that has it.
 
-    Where such zones are few they are named: then PostgreSQL finds both kinds by indexes, and puts them together.
+    If such zones are few they are listed: then PostgreSQL finds both kinds by indexes, and combines them.
     """
     tagged_zones = Zone.objects.filter(tagged([tag]))
     few = list(tagged_zones.values_list("pk", flat=True)[: FEW_TAGGED + 1])
@@ -173,7 +176,7 @@ def _may_have_tag(tag: str, column: str) -> Q:
 
 
 def _is_everywhere(term: Term) -> bool:
-    """Whether it asks for types that most zones have: beside a TTL, which no index knows, theirs is of no use."""
+    """Return True if the term asks for types that most zones have: their index does not help a TTL, which has none."""
     return term.filter is Filter.TYPE and isinstance(term.meaning, frozenset) and bool(term.meaning & _EVERYWHERE)
 
 
@@ -182,7 +185,7 @@ def _is_in_trigrams(pieces: list[str]) -> bool:
 
 
 def _has_ttl_in(span: Span) -> Q:
-    """The text has this TTL; or one that is not less, and one that is not more, which may be two."""
+    """Return the condition for texts with this TTL; or with one not less, and one not more, which may be two."""
     if span.low is not None and span.low == span.high:
         return Q(ttls__contains=[span.low])
     found = Q()
@@ -197,7 +200,10 @@ def _has_ttl_in(span: Span) -> Q:
 
 
 def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone | None:
-    """Where in a zone RRsets at or behind `start` may fit; None if the texts do not know. In at most four queries."""
+    """Return where RRsets at or after `start` may match in a zone; None if the texts do not know.
+
+    At most four queries.
+    """
     may = may_hold(terms)
     if may is None or not _know(zone):
         return None
@@ -208,9 +214,9 @@ def in_large_zone(zone: Zone, terms: tuple[Term, ...], start: bytes) -> InZone |
 
 
 def within(blocks: Sequence[Block]) -> Q:
-    """The RRsets of a zone that stand in these blocks of it, which are in their order.
+    """Return the condition for RRsets in these blocks of a zone, which are in order.
 
-    Between all of them is said first: who reads along the primary key reads no more than that.
+    The outer bounds come first, so that PostgreSQL scans only that range of the primary key.
     """
     among = Q(owner_key__in=[])
     for block in blocks:
@@ -224,7 +230,7 @@ def _between(block: Block) -> Q:
 
 
 def blocks_by_value(zone: Zone, values: str) -> dict[int, list[Block]] | None:
-    """The blocks of a zone that have each value of `types` or `ttls`, in their order; None if the texts do not know."""
+    """Return the blocks of a zone by value of `types` or `ttls`, in their order; None if the texts do not know."""
     if not _know(zone):
         return None
     found: dict[int, list[Block]] = {}
@@ -237,7 +243,7 @@ def blocks_by_value(zone: Zone, values: str) -> dict[int, list[Block]] | None:
 
 
 def blocks_with_comments(zone: Zone) -> list[Block] | None:
-    """The blocks of a zone in which RRsets have comments or tags; None if the texts do not know, or they are many."""
+    """Return the blocks of a zone with comments or tags; None if the texts do not know, or if they are many."""
     if not _know(zone):
         return None
     rows = SearchText.objects.filter(zone=zone, has_comments=True).order_by("first_key")
@@ -246,7 +252,7 @@ def blocks_with_comments(zone: Zone) -> list[Block] | None:
 
 
 def _know(zone: Zone) -> bool:
-    """Whether the texts of this zone say what is published. In up to three queries."""
+    """Return True if the texts of this zone are current. Up to three queries."""
     at = progress()
     return at.is_complete and not at.left_out and zone.pk not in at.new_zones
 
@@ -260,7 +266,7 @@ def _block(first: Any, end: Any) -> Block:
 
 
 def pieces_of(term: Term) -> list[str]:
-    """What is in the text of every RRset that fits the term: one of these at least. Empty: any text will do."""
+    """Return texts of which every matching RRset's text has at least one. Empty: any text may match."""
     match term.filter, term.meaning:
         case Filter.WORD, IPv4Address() | IPv6Address() as address:
             return [f"\n{address}\n", f"\n{address.reverse_pointer}.\n"]

@@ -19,7 +19,7 @@ NAMES_OF_BLOCK = 500
 ZONES_AT_A_TIME = 1_000
 REVISIONS_AT_A_TIME = 2_000
 ZONES_OF_A_TURN = 20_000
-# Somebody publishes very much just now: the texts wait until that is done, but no longer than this.
+# During very large publications the texts wait until these are done, but no longer than this.
 _BUSY_REVISIONS = 200
 _BUSY = timedelta(seconds=5)
 _LONGEST_WAIT = timedelta(minutes=10)
@@ -46,7 +46,7 @@ CROSS JOIN LATERAL (
         AND r.owner_key < COALESCE(b.end_key, %s::bytea)
 ) AS said"""
 
-# The first of every so many names of a range, but the very first: there a block ends and the next begins.
+# The first of every NAMES_OF_BLOCK names of a range, except the very first: there a block ends and the next begins.
 _BORDERS = """
 SELECT owner_key FROM (
     SELECT owner_key, row_number() OVER (ORDER BY owner_key) AS n FROM (
@@ -62,10 +62,10 @@ logger = logging.getLogger(__name__)
 
 
 def catch_up(*, now: datetime) -> int:
-    """The texts say what is published, or a turn's part of it; returns of how many zones they were written.
+    """Update the texts from publications, or a turn's part of it. Return the number of zones written.
 
-    At least ZONES_OF_A_TURN were written if there are more. Nothing is done by two workers at once, nor while somebody
-    publishes very much. What was interrupted is repeated.
+    At least ZONES_OF_A_TURN are written if that many wait. Two workers never do it at once, and no worker does during
+    very large publications. An interrupted turn is repeated.
     """
     written = 0
     with locked(Lock.SEARCH_TEXTS) as is_mine:
@@ -84,7 +84,7 @@ def catch_up(*, now: datetime) -> int:
 
 
 def is_busy(at: int, now: datetime) -> bool:
-    """Whether very much is being published, and what who has followed to the sequence `at` lacks is not old."""
+    """Return True during very large publications, unless the follower at sequence `at` is far behind."""
     oldest = Publication.objects.filter(sequence__gt=at).order_by("sequence").values_list("at", flat=True).first()
     if oldest is None or now - oldest > _LONGEST_WAIT:
         return False
@@ -96,7 +96,7 @@ def is_busy(at: int, now: datetime) -> bool:
 
 
 def _begin(at: SearchProgress | None) -> int | None:
-    """The next zones have their texts for the first time: how many, or None if all have."""
+    """Write the first texts of the next zones. Return their number, or None if all zones have texts."""
     head = LogHead.objects.values_list("sequence", flat=True).get() if at is None else at.sequence
     last = 0 if at is None else at.last_zone
     zones = Zone.objects.filter(pk__gt=last).order_by("pk")
@@ -109,7 +109,7 @@ def _begin(at: SearchProgress | None) -> int | None:
 
 
 def _follow(at: int) -> int | None:
-    """The next publications behind `at` are in the texts: of how many zones, or None if there are no more."""
+    """Follow the next publications after `at`. Return the number of zones, or None if there are none."""
     counted = Revision.objects.filter(publication__gt=at).values("publication_id").annotate(n=Count("pk"))
     total, to = 0, None
     for row in counted.order_by("publication_id")[:REVISIONS_AT_A_TIME]:
@@ -128,7 +128,7 @@ def _follow(at: int) -> int | None:
 
 
 def _write(zone_ids: Sequence[int], at: int, to: int) -> None:
-    """These zones have texts that are as new as the publication `to`; what they had was so at `at`."""
+    """Write texts of these zones up to the publication `to`. Their old texts are those of `at`."""
     revisions = Revision.objects.filter(zone__in=zone_ids, publication__gt=at, publication__lte=to)
     other = set(revisions.exclude(kind=RevisionKind.CHANGE).values_list("zone_id", flat=True))
     in_blocks = set(
@@ -146,7 +146,7 @@ def _write(zone_ids: Sequence[int], at: int, to: int) -> None:
 
 
 def _write_all_of(zone_ids: Sequence[int]) -> None:
-    """These zones have their texts, whatever they had before."""
+    """Write all texts of these zones and replace their old ones."""
     SearchText.objects.filter(zone__in=zone_ids).delete()
     display_order.place_names(zone_ids)
     counts = Zone.objects.filter(pk__in=zone_ids).order_by("pk").values_list("pk", "rrset_count")
@@ -157,7 +157,7 @@ def _write_all_of(zone_ids: Sequence[int]) -> None:
 
 
 def _write_around(zone_id: int, keys: Sequence[bytes]) -> None:
-    """The blocks of a large zone in which these names lie are written anew; one that has grown is parted."""
+    """Write the blocks of a large zone around these names again. Split a block that has grown."""
     blocks = SearchText.objects.filter(zone=zone_id).order_by("first_key").values_list("first_key", "end_key")
     ranges: list[Range] = []
     at = 0
@@ -173,7 +173,7 @@ def _write_around(zone_id: int, keys: Sequence[bytes]) -> None:
 
 
 def _parts(full: Range) -> list[Range]:
-    """The range in parts of NAMES_OF_BLOCK names."""
+    """Split the range into parts of NAMES_OF_BLOCK names."""
     zone_id, first, end = full
     with connection.cursor() as cursor:
         cursor.execute(_BORDERS, {"zone": zone_id, "first": first, "end": end, "names": NAMES_OF_BLOCK})

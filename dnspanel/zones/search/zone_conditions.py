@@ -26,7 +26,7 @@ from replication.errors import BadName
 Row = TypeVar("Row")
 
 MANY_ZONES = 100_000  # up to here, their names are compared in a tenth of a second
-FEW_TEXTS = 6_000  # the zones of so many are asked one by one
+FEW_TEXTS = 6_000  # the zones of up to this number of texts are asked one by one
 THREE_IN_A_ROW = gettext_noop("it needs three letters or digits in a row")
 
 # Three in a row, or a full label of two.
@@ -35,10 +35,10 @@ _SERIAL_DIGITS = 10
 
 
 def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "QuerySet[Zone]":
-    """Those of `zones` that fit every term.
+    """Select those of `zones` that match every term.
 
-    A word is looked for in their names; an address or network also in what they hold. A filter of RRsets finds the
-    zones that have one that fits all such filters; with a hyphen, those that have none that fits it.
+    A word is searched in their names; an address or network also in their records. A filter of RRsets finds zones with
+    one RRset that matches all such filters; with a hyphen, zones without a match.
     """
     if search.faults:
         return zones.none()
@@ -53,9 +53,9 @@ def fitting(zones: "QuerySet[Zone]", search: Search, *, now: datetime) -> "Query
 
 
 def fitting_outside(zones: "QuerySet[Zone, Row]", search: Search, *, now: datetime) -> "QuerySet[Zone, Row]":
-    """Those of `zones` that fit every term for which there is an index, or a column; the others are `terms_inside`.
+    """Select those of `zones` that match every term with an index or a column. The other terms are `terms_inside`.
 
-    `zones` are those of which whoever asks may know.
+    `zones` are those that the client may see.
     """
     complaints.refuse_unless_known(search)
     known = zones
@@ -72,14 +72,15 @@ def fitting_outside(zones: "QuerySet[Zone, Row]", search: Search, *, now: dateti
 
 
 def terms_inside(search: Search) -> tuple[Term, ...]:
-    """The terms for which the RRsets of each zone have to be looked at."""
+    """Return the terms that need the RRsets of each zone."""
     return tuple(term for term in search.terms if _is_inside(term))
 
 
 def holding(inside: tuple[Term, ...], known: texts.Progress) -> Q:
-    """Zones with an RRset that fits all of these terms that are not negated, and without any that fits another one.
+    """Return the condition for zones with an RRset that matches all positive terms, and without a match of a
+    negated one.
 
-    A network is a word, and fits for itself.
+    A network is a word, and matches separately.
     """
     found = Q()
     for term in inside:
@@ -91,7 +92,7 @@ def holding(inside: tuple[Term, ...], known: texts.Progress) -> Q:
 
 
 def fitting_together(inside: tuple[Term, ...]) -> list[tuple[Term, ...]]:
-    """The terms that are not negated: each time those that one and the same RRset has to fit."""
+    """Return the positive terms in groups that one and the same RRset must match."""
     positive = [term for term in inside if not term.negated]
     networks: list[tuple[Term, ...]] = [(term,) for term in positive if term.filter is Filter.WORD]
     of_rrset = tuple(term for term in positive if term.filter is not Filter.WORD)
@@ -99,12 +100,12 @@ def fitting_together(inside: tuple[Term, ...]) -> list[tuple[Term, ...]]:
 
 
 def _of_one_rrset(search: Search) -> tuple[Term, ...]:
-    """The filters of RRsets that are not negated, apart from `has:warning`: the same RRset has to fit them all."""
+    """Return the positive filters of RRsets except `has:warning`: the same RRset must match them all."""
     return tuple(term for term in search.about_rrsets if not (term.negated or term.is_warning))
 
 
 def few_with(inside: tuple[Term, ...], known: texts.Progress) -> list[int] | None:
-    """The ids of all zones that may fit, if the index of texts knows that they are few. A query for it, or two."""
+    """Return the ids of all zones that may match, if the index of texts knows that they are few. One or two queries."""
     if not known.is_complete or known.left_out:
         return None
     for terms in fitting_together(inside):
@@ -122,7 +123,7 @@ def _is_inside(term: Term) -> bool:
 
 
 def in_zone_name(text: str) -> Q:
-    """Zones with the text in their names, as it is stored or as a list displays it."""
+    """Return the condition for zones with the text in their names, as stored or as displayed."""
     text = lowered(text)
     if text.isascii():
         # Names are in lower case; without UPPER() PostgreSQL does not take the index of trigrams: 0.3 s instead of
@@ -135,12 +136,15 @@ def in_zone_name(text: str) -> Q:
 
 
 def is_in_trigrams(text: str) -> bool:
-    """Whether the index of zone names finds a text: what has no three letters or digits in a row, it reads in full."""
+    """Return True if the index of zone names finds a text.
+
+    It reads all for a text without three letters or digits in a row.
+    """
     return _IN_TRIGRAMS.search(text) is not None
 
 
 def has_many_zones() -> bool:
-    """Whether there are so many that their names cannot all be compared while somebody waits."""
+    """Return True if there are too many zones to compare all names while a person waits."""
     return Zone.objects.filter(deleted_at=None)[MANY_ZONES : MANY_ZONES + 1].exists()
 
 
@@ -155,7 +159,7 @@ def refuse_too_general(search: Search) -> None:
 
 
 def looks_inside(search: Search) -> bool:
-    """Whether it finds zones by what they hold."""
+    """Return True if the search finds zones by their records."""
     return bool(search.about_rrsets) or any(not isinstance(term.meaning, str) for term in search.words)
 
 
@@ -211,7 +215,10 @@ def _dnssec(state: str) -> Q:
 
 
 def _sync(state: str) -> Q:
-    """Zones whose newest revision some active node has not acked; without active nodes, none is late."""
+    """Return the condition for zones with a newest revision that some active node has not acked.
+
+    Without nodes, none is late.
+    """
     acked = [sequence for _, sequence in acked_everywhere_requested.send(None) if sequence is not None]
     if not acked:
         return Q(pk=None) if state == "late" else Q()
@@ -247,7 +254,7 @@ def _ids(rows: "QuerySet[Any]") -> list[int]:
 
 
 def _and_above(name: str | None) -> list[str]:
-    """The name and every name above it."""
+    """Return the name and every name above it."""
     found = []
     while name is not None:
         found.append(name)

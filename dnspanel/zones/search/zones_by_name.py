@@ -1,8 +1,8 @@
-"""Zones that a search finds, by name; a bounded amount of work for each page.
+"""Zones that a search finds, by name; with a bounded amount of work for each page.
 
-Where a search asks for what zones hold, many have it, few have it, or none: nobody knows before. So the first zones are
-looked at, which is enough where many have it; then the index of texts, which is enough where few have it; then more
-zones in their order, up to a number, and who asked is told how far.
+If a search asks for the content of zones, many may match, few, or none, and that is unknown at first. So the first
+zones are examined, which is enough if many match. Then the index of texts is asked, which is enough if few match. Then
+more zones are examined in order, up to a number, and the answer says how far.
 """
 
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Row = TypeVar("Row")
 _FIRST, _MORE = 500, 20_000  # zones asked at a time
 MOST_COMPARED = 12_000  # a tenth of a second
 MOST_COMPARED_BY_TYPE = 25_000  # of types and TTLs, texts say more in less
-_OFTEN = _FIRST // 100  # so many of the first zones: a page is full before the index has been asked
+_OFTEN = _FIRST // 100  # with this number of first zones, a page is full before the index has been asked
 _SOON = frozenset({Filter.TYPE, Filter.TTL})
 
 
@@ -36,9 +36,9 @@ class Fitting(Generic[Row]):
 def zones_fitting(
     zones: "QuerySet[Zone, Row]", search: Search, *, now: datetime, after: str, limit: int, part: int = 1
 ) -> Fitting[Row]:
-    """At most `limit` of these zones behind a name that fit the search, by name.
+    """Return at most `limit` of these zones after a name that match the search, by name.
 
-    A page that shows something else besides has a part of the work done: a quarter of it for 4.
+    A page that also shows something else gets part of the work: a quarter for a `part` of 4.
     """
     if search.faults:
         return Fitting([])

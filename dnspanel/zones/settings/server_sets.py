@@ -36,7 +36,7 @@ class Host:
 
 @dataclass(frozen=True, slots=True)
 class Servers:
-    """What a version of a set says. An empty `primary` or `hostmaster` leaves those of zones that there are alone."""
+    """The content of a set's version. An empty `primary` or `hostmaster` does not change that of existing zones."""
 
     hosts: tuple[Host, ...]
     primary: str = ""
@@ -49,7 +49,7 @@ class Servers:
 
     @property
     def first(self) -> str:
-        """Who is the primary in the SOA of a new zone."""
+        """The primary in the SOA of a new zone."""
         return self.primary or self.hosts[0].name
 
     @property
@@ -77,15 +77,15 @@ class Servers:
         return cls(hosts, stored["primary"], stored["hostmaster"], stored["ttl"])
 
     def nameservers(self, zone_name: str) -> RRset:
-        """The NS of a zone that follows it."""
+        """Return the NS of a zone that follows the set."""
         return make(zone_name, rdtypes.NS, self.ttl, self.names)
 
     def named_in(self, current: RRset) -> RRset:
-        """This SOA, with the primary and the mailbox of the set where it says any."""
+        """Return this SOA with the primary and the mailbox of the set, if the set has them."""
         return _with_fields(current, {_PRIMARY: self.primary, _MAILBOX: self.hostmaster})
 
     def named_in_new(self, made: RRset) -> RRset:
-        """The SOA of a new zone, with the primary of the set, and its mailbox if it says one."""
+        """Return the SOA of a new zone with the primary of the set, and its mailbox if it has one."""
         return _with_fields(made, {_PRIMARY: self.first, _MAILBOX: self.hostmaster})
 
 
@@ -100,22 +100,22 @@ class ServerSet:
 
 
 def default_set(team_id: int | None) -> ServerSet | None:
-    """The set that new zones of this team begin with: the team's, else the panel's; None without any. One query."""
+    """Return the default set of new zones of this team: the team's, else the panel's; None without any. One query."""
     return _newest(Q(template__is_default=True) & (Q(template__team=None) | Q(template__team=team_id)))
 
 
 def newest_set(template: ZoneTemplate) -> ServerSet | None:
-    """What the set says now; None for a template of another kind. One query."""
+    """Return the newest version of the set; None for a template of another kind. One query."""
     return _newest(Q(template=template))
 
 
 def set_at(template_id: int, version: int) -> ServerSet | None:
-    """What the set said in this version, while it is there. One query."""
+    """Return this version of the set, while it exists. One query."""
     return _found(Q(template=template_id, number=version))
 
 
 def newest_sets(templates: Iterable[ZoneTemplate]) -> list[tuple[ZoneTemplate, Servers]]:
-    """These sets with what they say now, in their order. One query besides that for them."""
+    """Return these sets with their newest version, in their order. One query more than for the sets."""
     listed = list(templates)
     newest = TemplateVersion.objects.filter(template__in=listed, number=F("template__version"))
     says = {pk: Servers.from_json(stored) for pk, stored in newest.values_list("template", "servers")}
@@ -137,16 +137,16 @@ def _found(which: Q) -> ServerSet | None:
 def link_new_zones(
     *, template_id: int, version: int, zone_names: Iterable[str], now: datetime, values: Mapping[str, str] | None = None
 ) -> None:
-    """These zones, created in this transaction with what the template's version makes, are kept in step with it.
+    """Link these zones, created in this transaction from the template's version, to the template.
 
-    `values` are what its variables stand for; a set of name servers has none.
+    `values` are those of its variables; a set of name servers has none.
     """
     ids = Zone.objects.filter(name__in=list(zone_names), deleted_at=None).values_list("pk", flat=True)
     link_zone_ids(template_id=template_id, version=version, zone_ids=ids, now=now, values=values)
 
 
 def follow_where_equal(*, server_set: ServerSet, zone_ids: Collection[int], now: datetime) -> None:
-    """Those of these zones, created in this transaction, that have the set's name servers follow it. Two queries."""
+    """Link those of these zones, created in this transaction, that have the set's name servers. Two queries."""
     rdata = list(server_set.servers.nameservers(names.ROOT).rdata)
     having = StoredRRset.objects.filter(zone__in=zone_ids, owner_key=_APEX, type=rdtypes.NS)
     ids = having.filter(Q(rdata=rdata) | Q(folded=rdata)).values_list("zone_id", flat=True)
@@ -156,7 +156,7 @@ def follow_where_equal(*, server_set: ServerSet, zone_ids: Collection[int], now:
 def link_zone_ids(
     *, template_id: int, version: int, zone_ids: Iterable[int], now: datetime, values: Mapping[str, str] | None = None
 ) -> None:
-    """As `link_new_zones`, by the zones' ids."""
+    """Link zones by their ids, as `link_new_zones` does."""
     links = [
         TemplateLink(zone_id=pk, template_id=template_id, version=version, values=dict(values or {}), at=now)
         for pk in zone_ids
@@ -165,7 +165,7 @@ def link_zone_ids(
 
 
 def has_servers_of(server_set: ServerSet, zone_name: str, rrsets: Sequence[RRset]) -> bool:
-    """Whether these RRsets of a zone have the set's name servers at the apex, whatever their TTL."""
+    """Return True if these RRsets of a zone have the set's name servers at the apex, with any TTL."""
     wanted = server_set.servers.nameservers(zone_name).rdata
     apex = (rrset for rrset in rrsets if rrset.name == zone_name and rrset.type == rdtypes.NS)
     return any(rrset.folded.rdata == wanted for rrset in apex)

@@ -1,4 +1,4 @@
-"""Tags and team of a zone, by which lists filter and to which grants hold; its default TTL and serials. Verbs."""
+"""Tags and team of a zone, which lists filter by and grants refer to; its default TTL and serials. Verbs."""
 
 from collections.abc import Iterable
 from datetime import datetime
@@ -24,13 +24,12 @@ MOST_TAGS = 50
 
 
 def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, author: Author, now: datetime) -> None:
-    """The zone has these tags and this team (None: no team), and the audit log says what it had before.
+    """Set the tags and the team (None: no team) of the zone, and record the old ones in the audit log.
 
-    Raises RightMissing for who may not change the zone's settings, would
-    gain a right over the zone by this change, or take it out of a rule of approval or a freeze;
-    SettingsRefused for a tag that is none, for a team that the author may not choose, and for a change of team
-    where zones of others stand above or below: the team would have their names;
-    QuotaExceeded for a team that has as many zones as it may.
+    Raise RightMissing if the author may not change the zone's settings, would gain a right over the zone by this
+    change, or would take it out of a rule of approval or a freeze. Raise SettingsRefused for an invalid tag, for a team
+    that the author may not choose, and for a change of team with others' zones above or below: the team would have
+    their names. Raise QuotaExceeded for a team that has reached its quota of zones.
     """
     new_tags = canonical_tags(tags)
     with transaction.atomic():
@@ -63,10 +62,10 @@ def change_settings(*, zone: Zone, tags: Iterable[str], team: Team | None, autho
 def change_soa_edit(
     *, zone: Zone, api: str | None = None, edit: str | None = None, author: Author, now: datetime
 ) -> None:
-    """The zone's serial moves by these words (None: as before) from its next publication on, and the audit log says so.
+    """Set how the zone's serial moves (None: unchanged) from its next publication on, and record it in the audit log.
 
-    Raises RightMissing for who may not change the zone's settings, Unknown,
-    and SettingsRefused for a word that is not known.
+    Raise RightMissing if the author may not change the zone's settings, Unknown, and SettingsRefused for an unknown
+    word.
     """
     with transaction.atomic():
         locked = _locked_to_set(zone, author)
@@ -88,9 +87,10 @@ def change_soa_edit(
 
 
 def change_default_ttl(*, zone: Zone, ttl: int | None, author: Author, now: datetime) -> None:
-    """New RRsets of the zone begin with this TTL (None: that of its SOA), and the audit log says so. No RRset changes.
+    """Set the TTL of new RRsets (None: that of the SOA), and record it in the audit log. No RRset changes.
 
-    Raises RightMissing for who may not change the zone's settings, Unknown, and SettingsRefused for what is no TTL.
+    Raise RightMissing if the author may not change the zone's settings, Unknown, and SettingsRefused for an invalid
+    TTL.
     """
     if ttl is not None and not 0 <= ttl <= MAX_TTL:
         raise SettingsRefused("default_ttl", gettext("A TTL is from 0 to {max_ttl} seconds.").format(max_ttl=MAX_TTL))
@@ -105,7 +105,7 @@ def change_default_ttl(*, zone: Zone, ttl: int | None, author: Author, now: date
 
 
 def soa_edit_of(api: str, edit: str) -> SoaEdit:
-    """What these words of PowerDNS's mean; raises SettingsRefused for one that is not known."""
+    """Return the meaning of these words of PowerDNS. Raise SettingsRefused for an unknown one."""
     for field, word, known in (("soa_edit_api", api, SOA_EDIT_API), ("soa_edit", edit, SOA_EDIT)):
         if word and word.upper() not in known:
             raise SettingsRefused(
@@ -118,7 +118,7 @@ def soa_edit_of(api: str, edit: str) -> SoaEdit:
 
 
 def canonical_tags(tags: Iterable[str]) -> list[str]:
-    """Lower case, sorted, each once; raises SettingsRefused for what is not a tag."""
+    """Return the tags in lower case, sorted, each once. Raise SettingsRefused for an invalid tag."""
     found = sorted({tag.strip().lower() for tag in tags} - {""})
     wrong = [tag for tag in found if not is_tag(tag)]
     if wrong:
@@ -134,9 +134,9 @@ def canonical_tags(tags: Iterable[str]) -> list[str]:
 
 
 def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[Team]:
-    """The teams that this author may give a zone to: all, or those in which they have the right themselves.
+    """Return the teams that this author may give a zone to: all, or those in which they have the right themselves.
 
-    The right is SETTINGS for a zone that there is, CREATE_ZONE for a new one.
+    The right is SETTINGS for an existing zone, CREATE_ZONE for a new one.
     """
     teams = Team.objects.order_by("name")
     actor = None if author is None else actor_of(author)
@@ -148,7 +148,7 @@ def teams_to_choose_from(author: Author, right: Right = Right.SETTINGS) -> list[
 
 
 def _locked_to_set(zone: Zone, author: Author) -> Zone:
-    """The zone as it is, locked until the transaction ends, for who may change its settings."""
+    """Lock and return the current row of the zone, if the author may change its settings."""
     locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
     if locked is None:
         raise Unknown(zone.name)
@@ -178,6 +178,6 @@ def refuse_gain(author: Author, zone: Zone, tags: list[str], team_id: int | None
 
 
 def _gives(mine: Grant, right: Right, grant: Grant) -> bool:
-    """Whether `mine` gives this right wherever `grant` does."""
+    """Return True if `mine` gives this right wherever `grant` does."""
     same_limits = mine.names == grant.names and mine.types == grant.types
     return right in mine.rights and (not mine.is_limited or same_limits)

@@ -33,12 +33,12 @@ OPEN, CLOSE = "{{", "}}"
 BUILT_IN = frozenset(("zone", "zone_dashed", "name"))
 _FIRST = frozenset("abcdefghijklmnopqrstuvwxyz")
 _LETTERS = _FIRST | frozenset("0123456789_")
-# What stands for itself in every word of a zone file.
+# Characters that need no escape in any word of a zone file.
 _PLAIN = frozenset(b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_.:/=+,*!#%&'?[]^`|~<>")
 
 
 class VariableKind(StrEnum):
-    """What a variable stands for."""
+    """The kinds of variables."""
 
     HOSTNAME = "hostname"  # with a final dot a whole name, else one below where the records go
     IPV4 = "ipv4"
@@ -67,16 +67,16 @@ class Variable:
 
     @property
     def sample(self) -> str:
-        """A value by which the text can be tried; two host names are two."""
+        """A value for trying the text; two variables for host names get two different values."""
         return self.default or _SAMPLES.get(self.kind, self.name.replace("_", "-"))
 
     def to_json(self) -> dict[str, str]:
-        """As it is stored."""
+        """Return the variable as JSON for the database."""
         return {"name": self.name, "label": self.label, "kind": str(self.kind), "default": self.default}
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> "Variable":
-        """The inverse of `to_json`."""
+        """Read a variable from `to_json`'s form."""
         return cls(obj["name"], obj["label"], VariableKind(obj["kind"]), obj["default"])
 
 
@@ -118,13 +118,13 @@ class _Piece:
 
 @dataclass(frozen=True, slots=True)
 class Expanded:
-    """A text with its variables' values, line by line as it was."""
+    """A text with its variables replaced, with the same lines."""
 
     text: str
     pieces: Mapping[int, Sequence[_Piece]]
 
     def place(self, line: int, column: int) -> tuple[int, str]:
-        """The column of the template that became this one, and the variable that stood there, if one did."""
+        """Return the template's column for this one, and the variable there, if any."""
         pieces = self.pieces.get(line, ())
         at = bisect_right(pieces, column, key=lambda piece: piece.start) - 1
         if at < 0:
@@ -136,7 +136,7 @@ class Expanded:
 
 
 def variables_of(text: str) -> list[str]:
-    """The variables that a text has, in their order, without those built in. Raises BadText."""
+    """Return the variables of a text, in their order, without built-in ones. Raise BadText."""
     _refuse_long(text)
     found: dict[str, None] = {}
     faults: list[Fault] = []
@@ -160,7 +160,7 @@ def variables_of(text: str) -> list[str]:
 
 
 def expand(text: str, words: Mapping[str, str]) -> Expanded:
-    """The text with these words, as `word_of` makes them, in place of its variables. Raises BadText."""
+    """Replace the variables of the text by these words, as `word_of` makes them. Raise BadText."""
     _refuse_long(text)
     faults: list[Fault] = []
     lines: list[str] = []
@@ -203,9 +203,9 @@ def expand(text: str, words: Mapping[str, str]) -> Expanded:
 def expanded_values(
     variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str
 ) -> dict[str, str]:
-    """What each variable becomes, the built-in ones for this zone and this name (canonical). Raises BadText.
+    """Return the word of each variable, with the built-in ones for this zone and this name (canonical). Raise BadText.
 
-    A value that is empty or missing is the default.
+    The default replaces an empty or missing value.
     """
     bare = _bare(zone)
     words = {"zone": bare, "zone_dashed": bare.replace(".", "-"), "name": _bare(name)}
@@ -221,7 +221,7 @@ def expanded_values(
 
 
 def word_of(variable: Variable, typed: str) -> str:
-    """What this value becomes in a zone file. Raises ValueError, with the reason for a person."""
+    """Return this value as a word of a zone file. Raise ValueError with a message for people."""
     value = typed.strip() or variable.default
     if not value:
         raise ValueError(gettext("{label} is missing.").format(label=variable.label))
@@ -241,7 +241,7 @@ def word_of(variable: Variable, typed: str) -> str:
 
 
 def is_name(text: str) -> bool:
-    """Whether a variable can be called so."""
+    """Return True if this can be the name of a variable."""
     return 0 < len(text) <= LONGEST_NAME and text[0] in _FIRST and _LETTERS.issuperset(text)
 
 
@@ -253,7 +253,7 @@ class _Placeholder:
 
 
 def _parts(line: str, number: int, faults: list[Fault]) -> Iterable[str | _Placeholder]:
-    """The line in pieces; what is no variable although it begins as one becomes a fault."""
+    """Yield the pieces of the line. An invalid variable becomes a fault."""
     at = 0
     while (start := line.find(OPEN, at)) >= 0:
         if start > at:
@@ -287,7 +287,7 @@ def _refuse_long(text: str) -> None:
 
 
 def _bare(name: str) -> str:
-    """The name without its final dot; the root stays what it is."""
+    """Return the name without its final dot. The root does not change."""
     return name if name == names.ROOT else name[:-1]
 
 

@@ -20,7 +20,7 @@ NAMESERVERS, HOSTMASTER = "PANEL_DEFAULT_NAMESERVERS", "PANEL_DEFAULT_HOSTMASTER
 
 @dataclass(frozen=True, slots=True)
 class Defaults:
-    """The defaults, and who set them on the page last (None: nobody did)."""
+    """The defaults, and the person who last set them on the page (or None)."""
 
     nameservers: tuple[str, ...]
     hostmaster: str
@@ -30,7 +30,7 @@ class Defaults:
 
 
 def zone_defaults() -> Defaults:
-    """What holds now: the environment before the page before the settings' own. One query."""
+    """Return the current defaults: the environment before the page before the settings' own. One query."""
     fixed = frozenset({NAMESERVERS, HOSTMASTER} & settings.FIXED_BY_ENVIRONMENT)
     ours = Defaults(tuple(settings.DEFAULT_NAMESERVERS), str(settings.DEFAULT_HOSTMASTER), fixed=fixed)
     row = ZoneDefaults.objects.select_related("changed_by").first()
@@ -48,10 +48,10 @@ def zone_defaults() -> Defaults:
 def change_zone_defaults(
     *, nameservers: Sequence[str], hostmaster: str, seen: datetime | None, by: User | Actor, now: datetime
 ) -> None:
-    """The form of new zones begins with these canonical names; the audit log has what it was before.
+    """Set the defaults of the form for new zones to these canonical names, and record the old ones in the audit log.
 
-    Raises Forbidden, DefaultsFixed for what the environment fixes, or DefaultsMoved if somebody changed them since
-    `seen`.
+    Raise Forbidden, DefaultsFixed for values that the environment fixes, or DefaultsMoved if they were changed
+    since `seen`.
     """
     access.require(by, Permission.NODES)
     with transaction.atomic():

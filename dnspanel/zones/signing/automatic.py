@@ -19,31 +19,31 @@ from dnspanel.zones.signing import rollovers
 from dnspanel.zones.signing.first_ds import awaiting_first_ds, candidates, room_for_first_ds
 
 BATCH = 500
-# More do not begin at once: each of them is looked at every half minute, and a parent may have to be told.
+# Only this number begins at once: each is checked every half minute, and a parent may need a change.
 MOST_BEGUN = 1000
 
 logger = logging.getLogger(__name__)
 
 
 def begin_rollover(zone: Zone, kind: Kind, acting: Acting, algorithm: int | None) -> Rollover:
-    """What a run of policies begins. Raises as `rollovers.begin`."""
+    """Begin a rollover for a run of policies. Raise the errors of `rollovers.begin`."""
     return rollovers.begin(zone=zone, kind=kind, acting=acting, algorithm=algorithm)
 
 
 def begin_due_rollovers(*, now: datetime, most: int = MOST_BEGUN) -> int:
-    """Zones whose policies ask for it have a rollover under way; returns how many began.
+    """Begin rollovers of zones whose policies ask for it. Return their number.
 
-    By the panel itself, one for each zone at a time: that of the records' key before that of the parent's, if they are
-    too old, else that which leads to the first DS. Why one is refused stands with the signing of its zone, until it
-    begins or is not due any more.
+    The panel itself is the author. Each zone has one at a time: that of the records' key before that of the parent's,
+    if they are too old; otherwise the one that leads to the first DS. The reason of a refusal is stored with the zone's
+    signing, until the rollover begins or is no longer due.
     """
     return _begin(_in_batches(Zone.objects.filter(deleted_at=None, signing__is_signed=True)), now, most)
 
 
 def begin_first_ds(*, now: datetime, most: int = MOST_BEGUN) -> int:
-    """The same for zones that wait for their first DS only, which costs little: so it may be asked for often.
+    """Begin rollovers of zones that only wait for their first DS. It costs little, so it may be called often.
 
-    Those that were refused wait for `begin_due_rollovers`. At most `most` of them are looked at often at a time.
+    Refused zones wait for `begin_due_rollovers`. At most `most` of them are checked often at a time.
     """
     if not DnssecPolicy.objects.filter(first_ds=True).exists():
         return 0
@@ -64,7 +64,7 @@ def _begin(batches: Iterable[Sequence[Zone]], now: datetime, most: int) -> int:
                 begun, room = begun + 1, room - (kind is Kind.SECURE)
             except ZoneError as refusal:
                 if Rollover.objects.filter(zone=zone, ended_at=None).exists():
-                    continue  # somebody else began one in this moment
+                    continue  # another transaction began one in this moment
                 logger.warning("no rollover of %s, which is due: %s", zone.name, refusal)
                 refusals[zone.pk] = str(refusal)
         _keep_refusals(zones, refusals, now)

@@ -1,8 +1,8 @@
-"""The second half of the way from one NSEC3 chain to another, where the process that went the first died. Verbs.
+"""The second half of a change between two NSEC3 chains, if the process died after the first half. Verbs.
 
-Two chains at once would mix their rows, so that the first publication leads to NSEC, and says in the zone's state which
-chain is due; the second one follows at once. What nobody has carried out after DUE_AFTER is carried out here. Whoever
-chooses a denial meanwhile means that, and then nothing is due.
+Two chains at once would mix their rows, so the first publication switches to NSEC and stores the target chain in the
+zone's state; the second one follows at once. A second half that is missing after DUE_AFTER is carried out here. If a
+person chooses another denial in between, nothing is due.
 """
 
 import logging
@@ -15,7 +15,7 @@ from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.log.signing_log import change_signing
 from dnspanel.zones.models import Channel, Signing, Zone
 
-# Who published the first half has died by then.
+# The process that published the first half has died by then.
 DUE_AFTER = timedelta(minutes=1)
 _MOST_AT_ONCE = 500
 
@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 
 def carry_out_due(*, now: datetime) -> int:
-    """Zones that were left with NSEC on the way to an NSEC3 chain have that chain; return how many have it now.
+    """Switch zones that were left with NSEC to their target chain. Return their number.
 
-    Each by a publication of its own, by the panel itself. Twice, late or never does no harm.
+    Each zone has its own publication by the panel itself. Running twice, late or never does no harm.
     """
     due = Signing.objects.filter(
         state__has_key=DUE_NSEC3, changed_at__lte=now - DUE_AFTER, zone__deleted_at=None

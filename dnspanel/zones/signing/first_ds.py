@@ -19,9 +19,9 @@ LONG_WAIT = timedelta(hours=1)
 
 
 def candidates() -> "QuerySet[Zone]":
-    """Signed zones whose policies have the first DS come by itself, and for which that was not refused yet.
+    """Select signed zones whose policies set the first DS automatically, without an earlier refusal.
 
-    They never had a DS, as far as is known, nor a rollover to or from one; `awaiting_first_ds` leaves more of them out.
+    They never had a DS, as far as is known, nor a rollover to or from one. `awaiting_first_ds` leaves out more.
     """
     policies = DnssecPolicy.objects.filter(first_ds=True)
     followed = Q(pk__in=[])
@@ -31,10 +31,10 @@ def candidates() -> "QuerySet[Zone]":
 
 
 def awaiting_first_ds(zones: Sequence[Zone], terms: Mapping[int, Terms]) -> frozenset[int]:
-    """Those of these zones (ids) whose policy's terms have the first DS come by itself, and for which that is to begin.
+    """Return those of these zones (ids) whose policy's terms set the first DS automatically, and for which that is due.
 
-    A person who cancelled it, or took a DS away, decided otherwise. A parent that is no zone here only finds the DS in
-    CDS or CDNSKEY records: without them there is nothing to wait for. In a few queries, and none where no terms ask.
+    A person who cancelled it, or removed a DS, decided otherwise. A parent outside the panel finds the DS only in CDS
+    or CDNSKEY records: without them there is nothing to wait for. A few queries, and none if no terms ask for it.
     """
     following = [zone for zone in zones if zone.pk in terms and terms[zone.pk].first_ds]
     if not following:
@@ -51,13 +51,15 @@ def awaiting_first_ds(zones: Sequence[Zone], terms: Mapping[int, Terms]) -> froz
 
 
 def room_for_first_ds(most: int, now: datetime) -> int:
-    """How many more such rollovers may begin so that at most `most` are looked at often."""
+    """Return how many more such rollovers may begin, so that at most `most` are checked often."""
     mine = Rollover.objects.filter(ended_at=None, kind=Kind.SECURE, started_by=None)
     return max(most - mine.exclude(waits_long(now)).count(), 0)
 
 
 def waits_long(now: datetime) -> Q:
-    """The condition of rollovers begun by the panel in which a parent elsewhere has not taken the first DS for long."""
+    """Return the condition for rollovers begun by the panel whose parent elsewhere has not set the first DS
+    for long.
+    """
     return Q(
         kind=Kind.SECURE,
         step=Step.DS,
@@ -80,7 +82,7 @@ def _leaves(cds: str) -> bool:
 
 
 def _delegated_here(zone_names: Sequence[str]) -> dict[str, bool]:
-    """Those of these zones that a zone here delegates, and whether it has a DS for them."""
+    """Return those of these zones that a zone here delegates, and whether it has a DS for them."""
     found = {}
     for name, (_, rrsets) in (nesting.rrsets_above(zone_names) if zone_names else {}).items():
         ds, ns = (rrsets.get((name, type)) for type in (rdtypes.DS, rdtypes.NS))

@@ -25,9 +25,8 @@ def change_guarded(
 ) -> list[Publication]:
     """Sign the zones as `decide` says: see `publish_state.change_signing`.
 
-    Raises DnssecRefused besides for a zone that is served with the signatures that it came with, where answers would
-    not validate any more, and where keys would change under a rollover other than `rollover`. An emergency may break
-    what it breaks.
+    Also raise DnssecRefused for a presigned zone, for answers that would not validate any longer, and for changed keys
+    under a rollover other than `rollover`. An emergency may break what it breaks.
     """
     above: dict[str, DsAbove] | None = None
     rolled: dict[int, str] = {}

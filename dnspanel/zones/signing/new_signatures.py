@@ -1,8 +1,8 @@
-"""A new week's signatures, told to who transfers zones by a serial that moves. Verbs.
+"""Publishing new weekly signatures to secondaries, by a new serial. Verbs.
 
-PowerDNS signs while it answers, by weeks that begin on Thursdays: a signature is good from a week before to two weeks
-after the start of its week. Nodes have the next ones by themselves. Who has transferred a zone has those of that time,
-and looks again only if the serial says so.
+PowerDNS signs answers by weeks that begin on Thursdays: a signature is valid from a week before to two weeks after the
+start of its week. Nodes sign automatically. A secondary has the signatures of its last transfer, and transfers again
+only if the serial changes.
 """
 
 from collections.abc import Collection
@@ -22,9 +22,9 @@ from replication.dns.rrset import Change
 
 
 def publish_new_signatures(*, zone_ids: Collection[int], before: datetime, now: datetime) -> Publication | None:
-    """The serial of each of these zones has moved, unless something of it was published since `before`.
+    """Move the serial of each of these zones, unless it was published since `before`.
 
-    By the panel itself, in one publication; None where there is nothing to do. Idempotent.
+    The panel itself is the author, in one publication; None if there is nothing to do. Idempotent.
     """
     with transaction.atomic(durable=True):
         zones = [

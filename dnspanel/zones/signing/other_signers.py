@@ -1,7 +1,7 @@
-"""Other signers of a zone besides the panel (RFC 8901, model 2): their keys are added and taken away. Verbs.
+"""Other signers of a zone (RFC 8901, model 2): adding and removing their keys. Verbs.
 
-Each signer has its own private keys, and signs what its own servers answer; each one's DNSKEY records have the keys of
-all, so that resolvers can check the answers of one by the DNSKEY records of another.
+Each signer has its own private keys, and signs the answers of its own servers. The DNSKEY records of each have the keys
+of all, so that resolvers can check the answers of one by the DNSKEY records of another.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -25,12 +25,12 @@ Decide = Callable[[list[OtherKey]], list[OtherKey]]
 
 
 def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | None:
-    """Nodes answer with this key of another signer too, and with its CDS and CDNSKEY where the zone has those.
+    """Add this key of another signer to the zone's answers, with its CDS and CDNSKEY if the zone has those.
 
-    `text` is a DNSKEY record of the zone, with its owner. None if it is there already. Raises RightMissing, NotSigned,
+    `text` is a DNSKEY record of the zone, with its owner. None if it exists already. Raise RightMissing, NotSigned,
     BadPublicKey, and DnssecRefused for a key of another algorithm than the zone's (RFC 4035 section 2.2: all records
-    have to be signed by each algorithm of the DNSKEY RRset), one of the panel's own, one too many, and while a node
-    does not answer with such records.
+    must be signed by each algorithm of the DNSKEY RRset), one of the panel's own, one too many, and while a node does
+    not answer with such records.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     read = key_files.read_public(text)
@@ -52,9 +52,9 @@ def add_other_key(*, zone: Zone, text: str, acting: Acting) -> Publication | Non
 def remove_other_key(
     *, zone: Zone, tag: int, acting: Acting, in_transaction: InTransaction = nothing
 ) -> Publication | None:
-    """Nodes do not answer with this key of another signer any more, nor with its CDS and CDNSKEY.
+    """Remove this key of another signer from the zone's answers, with its CDS and CDNSKEY.
 
-    `in_transaction` runs in the same transaction. Raises RightMissing, and KeyUnknown where there is no such key.
+    `in_transaction` runs in the same transaction. Raise RightMissing, and KeyUnknown if there is no such key.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
 
@@ -109,5 +109,5 @@ def _publish(
 
 
 def _key_ttl(soa: RRset | None) -> int:
-    """The TTL that PowerDNS gives DNSKEY records: the MINIMUM of the SOA."""
+    """Return the TTL that PowerDNS gives DNSKEY records: the MINIMUM of the SOA."""
     return int(soa.rdata[0].split()[6]) if soa else 3600

@@ -37,9 +37,9 @@ class AnsweredDs:
 
 
 def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | None:
-    """The DS RRsets of the zone that nodes may answer which have everything up to the sequence `acked`.
+    """Return the DS RRsets of the zone that nodes may answer once they have everything up to the sequence `acked`.
 
-    None if the parent is no zone of this panel.
+    None if the parent isn't a zone of this panel.
     """
     parent = parent_here(zone_name)
     if parent is None:
@@ -74,11 +74,11 @@ def replace_ds(
     now: datetime,
     first: bool = False,
 ) -> Publication | None:
-    """The parent here has the DS records `add` besides those it has, without `remove`; None if nothing had to change.
+    """Add the DS records `add` to the parent here and delete those of `remove`. None if nothing had to change.
 
-    Of `add` only the digest types which its DS RRset has: a parent without any DS is left as it is, since nobody said
-    that the zone is to be trusted. Unless this is the `first` one: that is of SHA-256, with the TTL of the NS.
-    Raises RightMissing, and whatever refuses a publication.
+    Only the digest types of the parent's DS RRset are added. A parent without any DS does not change, since no person
+    asked for trust in the zone, unless this is the `first` one: then SHA-256 is used, with the TTL of the NS. Raise
+    RightMissing, and the refusals of a publication.
     """
     parent = parent_here(zone_name)
     if parent is None:
@@ -109,7 +109,7 @@ def replace_ds(
 
 
 def _with_addresses(hosts: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """The addresses that the closest zone here, at or above each host, has for it."""
+    """Return each host's addresses in the closest zone here, at or above it."""
     above = nesting.zones_above(hosts)
     apexes = dict(Zone.objects.filter(name__in=list(hosts), deleted_at=None).values_list("name", "pk"))
     owners: dict[int, tuple[str, set[str]]] = {pk: (name, {name}) for name, pk in apexes.items()}

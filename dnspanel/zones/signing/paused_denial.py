@@ -1,10 +1,10 @@
-"""Other NSEC or NSEC3 records of zones that came with their signatures: two publications, and no wrong answer. Verbs.
+"""Changes of NSEC or NSEC3 in presigned zones: two publications, and no wrong answer. Verbs.
 
-PowerDNS makes the chain of the zone's rows, with parameters that lie in another file: the two cannot change at one
-moment, and nothing here can sign an answer for the time between. So the first publication *pauses* the denial: the
-parameters become what PowerDNS cannot read, and it answers SERVFAIL to whoever wants a proof that something does not
-exist (`test_presigned` in tests/oracle). Resolvers ask another server then. Everything else is answered as ever. The
-second one brings rows, signatures and parameters; nodes take them in this order.
+PowerDNS makes the chain from the zone's rows, with parameters in another file: the two cannot change at one moment, and
+nothing here can sign an answer for the time between. So the first publication *pauses* the denial: the parameters
+become unreadable for PowerDNS, and it answers SERVFAIL to clients that want a proof of non-existence (`test_presigned`
+in tests/oracle). Resolvers then ask another server. All other answers are unchanged. The second publication brings
+rows, signatures and parameters; nodes apply them in this order.
 """
 
 import logging
@@ -27,7 +27,7 @@ from replication.codec.dnssec import Nsec3
 
 # A node writes this many changed RRsets of a zone, with their rows of the chain, in one transaction.
 MOST_AT_ONCE = 3_000
-# Who paused it has died: the second publication follows the first at once.
+# The process that paused it has died: the second publication normally follows the first at once.
 FORGOTTEN_AFTER = timedelta(minutes=5)
 _MOST_RESUMED = 500
 
@@ -37,7 +37,7 @@ logger = logging.getLogger(__name__)
 
 
 def needs_pause(state: SigningState, nsec3: Nsec3 | None, changes: int) -> bool:
-    """Whether a zone that is signed so, and gets so many changed RRsets over this chain, would mix two chains."""
+    """Return True if these changes of a zone with this signing and chain would mix two chains."""
     return state.presigned and (state.nsec3 != nsec3 or changes > MOST_AT_ONCE)
 
 
@@ -50,10 +50,10 @@ def pause_denial(
     reason: str,
     in_transaction: InTransaction,
 ) -> Publication | None:
-    """Of these zones, as far as they are presigned and not in the trash, nothing is denied any more.
+    """Pause the denial of those of these zones that are presigned and not in the trash.
 
-    `in_transaction` runs in the same transaction with the ids of the zones that were not paused before, each of which
-    has one revision more; their serials stay. None, without `in_transaction`, where all are so already.
+    `in_transaction` runs in the same transaction with the ids of newly paused zones, each with one revision more; their
+    serials stay. None, without `in_transaction`, if all are paused already.
     """
     return _publish(zone_ids, True, author, channel, now, reason, in_transaction)
 
@@ -61,12 +61,12 @@ def pause_denial(
 def resume_denial(
     *, zone_ids: Collection[int], author: Author, channel: str, now: datetime, reason: str
 ) -> Publication | None:
-    """Those of these zones that are paused deny by the chain that they have again."""
+    """Resume the denial of the paused zones of these, by their current chain."""
     return _publish(zone_ids, False, author, channel, now, reason, lambda _: None)
 
 
 def resume_forgotten(*, now: datetime) -> int:
-    """Zones that have been paused for too long deny again; returns how many."""
+    """Resume the denial of zones that were paused for too long. Return their number."""
     forgotten = Signing.objects.filter(
         state__has_key="paused", changed_at__lte=now - FORGOTTEN_AFTER, zone__deleted_at=None
     )

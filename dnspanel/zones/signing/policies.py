@@ -46,7 +46,7 @@ class Target:
 
     @property
     def key(self) -> dict[str, Any]:
-        """By which its row is found."""
+        """The lookup of its row."""
         if self.zone is not None:
             return {"zone": self.zone}
         return {"team": self.team} if self.team is not None else {"tag": self.tag}
@@ -64,7 +64,7 @@ AS_IT_IS = Attached()
 
 
 def require_signer_of_all(by: Author) -> None:
-    """Raise Forbidden unless the author may sign every zone, and so say how zones are to be signed."""
+    """Raise Forbidden unless the author may sign every zone, and so may set how zones are signed."""
     actor = None if by is None else actor_of(by)
     if by is not None and (actor is None or not actor.may_everywhere(Right.DNSSEC)):
         raise Forbidden(Permission.EDIT, gettext("DNSSEC policies require the right `dnssec` on all zones."))
@@ -73,12 +73,12 @@ def require_signer_of_all(by: Author) -> None:
 def create_policy(
     *, name: str, terms: Terms, is_default: bool = False, attached: Attached = AS_IT_IS, by: Author, now: datetime
 ) -> DnssecPolicy:
-    """The policy exists; as the default it takes the place of the one before. Raises Forbidden, PolicyRefused."""
+    """Create a policy. As the default it replaces the former default. Raise Forbidden, PolicyRefused."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     try:
         with transaction.atomic():
-            # Who makes one waits for who makes another: the limit holds.
+            # Two transactions that create one wait for each other, so that the limit holds.
             if len(DnssecPolicy.objects.select_for_update().order_by("pk").values_list("pk")) >= MOST_POLICIES:
                 raise PolicyRefused(
                     {
@@ -109,7 +109,7 @@ def change_policy(
     by: Author,
     now: datetime,
 ) -> DnssecPolicy:
-    """The policy says this. Zones stay as they are until a run. Raises Forbidden, PolicyRefused, PolicyUnknown."""
+    """Change the policy. Zones do not change until a run. Raise Forbidden, PolicyRefused, PolicyUnknown."""
     require_signer_of_all(by)
     name, columns = _checked_name(name), _columns(terms)
     values = {"name": name, "is_default": is_default, **columns}
@@ -131,9 +131,9 @@ def change_policy(
 
 
 def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_by: DnssecPolicy | None = None) -> None:
-    """The policy is gone; what it was attached to, and being the default, has gone over to `replaced_by`.
+    """Delete the policy. Its attachments, and its role as default, move to `replaced_by`.
 
-    Raises Forbidden, PolicyUnknown, and PolicyRefused while it is attached and nothing replaces it.
+    Raise Forbidden, PolicyUnknown, and PolicyRefused while it is attached and nothing replaces it.
     """
     require_signer_of_all(by)
     with transaction.atomic():
@@ -162,10 +162,10 @@ def delete_policy(*, policy: DnssecPolicy, by: Author, now: datetime, replaced_b
 
 
 def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Target:
-    """The policy is for this zone, these zones with a tag or those of a team, in place of the one attached before.
+    """Attach the policy to this zone, tag or team, replacing an earlier one.
 
-    Returns the target, with its tag as zones have it. Raises RightMissing for a zone that the person may not sign,
-    Forbidden for tags and teams to who may not sign every zone, PolicyRefused for what is no tag, PolicyUnknown,
+    Return the target, with its tag in canonical form. Raise RightMissing for a zone that the person may not sign,
+    Forbidden for tags and teams if the person may not sign every zone, PolicyRefused for an invalid tag, PolicyUnknown,
     Unknown.
     """
     to = _required(by, to)
@@ -194,7 +194,7 @@ def attach(*, policy: DnssecPolicy, to: Target, by: Author, now: datetime) -> Ta
 
 
 def detach(*, target: Target, by: Author, now: datetime) -> None:
-    """No policy is attached to this zone, tag or team; twice changes nothing. Raises as `attach`."""
+    """Detach any policy from this zone, tag or team. A second call changes nothing. Raise the errors of `attach`."""
     target = _required(by, target)
     with transaction.atomic():
         row = PolicyAttachment.objects.select_related("policy").filter(**target.key).first()
@@ -203,7 +203,7 @@ def detach(*, target: Target, by: Author, now: datetime) -> None:
 
 
 def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: datetime) -> None:
-    """The policy is for these tags and teams, and for no others."""
+    """Attach the policy to these tags and teams, and to no others."""
     rows = PolicyAttachment.objects.select_related("team").filter(policy=policy, zone=None)
     present = {str(target): target for target in (Target(team=row.team, tag=row.tag) for row in rows)}
     targets = [Target(tag=tag) for tag in attached.tags or ()] + [Target(team=team) for team in attached.teams or ()]
@@ -222,7 +222,7 @@ def _set_attached(policy: DnssecPolicy, attached: Attached, by: Author, now: dat
 
 
 def _required(by: Author, target: Target) -> Target:
-    """The target, with its tag as zones have it, if the author may decide about it."""
+    """Return the target, with its tag in canonical form, if the author may decide about it."""
     if target.zone is not None:
         access.require_right(by, target.zone, Right.DNSSEC)
         return target
@@ -260,7 +260,7 @@ def _checked_name(name: str) -> str:
 
 
 def _columns(terms: Terms) -> dict[str, object]:
-    """The terms as a row has them. Raises PolicyRefused."""
+    """Return the columns of the terms. Raise PolicyRefused."""
     faults = {name: [message] for name, message in _faults(terms).items()}
     if faults:
         raise PolicyRefused(faults)

@@ -33,14 +33,14 @@ _KEY_IDS = "SELECT nextval(pg_get_serial_sequence('zones_zonekey', 'id')) FROM g
 
 @dataclass(frozen=True, slots=True)
 class Applying:
-    """Who acts, and what begins the rollovers of policies that say so; None: they are only found to be needed."""
+    """The author, and a function that begins the rollovers of policies; None: rollovers are only reported."""
 
     acting: Acting
     begin_rollover: BeginRollover | None = None
 
 
 def nothing(findings: Findings) -> None:
-    """Nothing besides is written."""
+    """Write nothing else."""
 
 
 def follow_policies(
@@ -50,11 +50,11 @@ def follow_policies(
     applying: Applying,
     in_transaction: InTransaction = nothing,
 ) -> tuple[list[Publication], Findings]:
-    """Zones are signed as their policies say, as far as that needs no rollover; the policies are by the zones' ids.
+    """Sign zones as their policies say, as far as that needs no rollover. The policies are by zone id.
 
-    Returned besides the publications, those of rollovers first, are the differences that there were, by the zones'
-    ids: of those that are refused nothing changed. `in_transaction` gets them in the transaction of the last
-    publication, also where nothing changes. Raises Unknown for a zone that is gone, RightMissing.
+    Return the publications, those of rollovers first, and the differences by zone id. A refused difference changes
+    nothing. `in_transaction` gets the differences in the transaction of the last publication, even if nothing changes.
+    Raise Unknown for a deleted zone, RightMissing.
     """
     work = _Work(zones, applied, applying, in_transaction)
     work.begin_rollovers()
@@ -82,7 +82,7 @@ class _Work:
         self._new_keys: list[ZoneKey] = []
 
     def begin_rollovers(self) -> None:
-        """Those that policies begin by themselves are under way; what refuses one is found."""
+        """Begin the rollovers that policies begin automatically. Note the reason of a refusal."""
         if self._applying.begin_rollover is None:
             return
         states = signing_of_zones([zone.pk for zone in self._zones])
@@ -107,7 +107,7 @@ class _Work:
         return replace(difference, message=gettext("{message} It has begun.").format(message=difference.message))
 
     def decide(self, zone: Zone, state: SigningState) -> SigningState:
-        """The state of the zone as its policy says it."""
+        """Return the state of the zone that its policy asks for."""
         if self._above is None:
             self._above = ds_above([each.name for each in self._zones])
             self._wildcards = wildcard_cuts([each.pk for each in self._zones])
@@ -132,7 +132,7 @@ class _Work:
         return after
 
     def decided(self, is_last: bool) -> None:
-        """New keys are stored with the publication that signs by them."""
+        """Store new keys in the transaction of the publication that signs with them."""
         ZoneKey.objects.bulk_create(self._new_keys)
         self._new_keys = []
         if is_last:

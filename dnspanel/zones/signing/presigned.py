@@ -27,7 +27,7 @@ from replication.codec.dnssec import Nsec3
 from replication.dns import rdtypes
 from replication.dns.rrset import Key, RRset
 
-# Signatures that end within this are to be made anew.
+# Signatures that end within this time must be renewed.
 ENDS_SOON = timedelta(days=7)
 
 
@@ -43,17 +43,17 @@ class Renewed:
 
 
 def signatures_end(zone: Zone) -> datetime | None:
-    """When the first signature ends of a zone that came with them; None for any other."""
+    """Return when the first signature of a presigned zone ends; None for any other zone."""
     return Signing.objects.filter(pk=zone.pk).values_list("signatures_end", flat=True).first()
 
 
 def end_of(text: str) -> datetime:
-    """The time that the fifth word of an RRSIG says (RFC 4034 section 3.2)."""
+    """Parse the time in the fifth word of an RRSIG (RFC 4034 section 3.2)."""
     return datetime.strptime(text, "%Y%m%d%H%M%S").replace(tzinfo=UTC)
 
 
 def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
-    """Zones that came signed have other signatures. In the transaction that publishes them, with their RRsets."""
+    """Record new signatures of presigned zones. Call it in the transaction that publishes them, with their RRsets."""
     before = signing_of_zones([each.zone_id for each in zones])
     after = with_row_ids(
         {
@@ -71,12 +71,12 @@ def renew_presigned(*, zones: Sequence[Renewed], now: datetime) -> None:
 def drop_signatures(
     *, zones: Sequence[Zone], acting: Acting, in_transaction: InTransaction = nothing
 ) -> Publication | None:
-    """The zones are served unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records: all of them, or none.
+    """Serve the presigned zones unsigned, without RRSIG, DNSKEY, CDS and CDNSKEY records: all of them, or none.
 
-    In one publication, or in pieces where one zone is large. Raises Unknown, RightMissing, NotSigned for a zone that
-    did not come signed, and DnssecRefused while the zone above, here, holds a DS, and for several that are large. A DS
-    in a parent elsewhere has to be gone before: that is for the person to know. `in_transaction` runs in the same
-    (last) transaction.
+    In one publication, or in pieces if one zone is large. Raise Unknown, RightMissing, NotSigned for a zone that isn't
+    presigned, and DnssecRefused while the zone above, here, has a DS, and for several large zones. A DS in a parent
+    elsewhere must be removed before: the person has to check that. `in_transaction` runs in the same (last)
+    transaction.
     """
     for zone in zones:
         access.require_right(acting.author, zone, Right.DNSSEC)
@@ -103,9 +103,9 @@ def drop_signatures(
 
 
 def without_signatures(zones: Sequence[Zone]) -> dict[int, tuple[SigningState, SigningState]]:
-    """How each zone is signed, and how it will be without the signatures that it came with. Nothing is written.
+    """Return each zone's signing, and its signing without the original signatures. Write nothing.
 
-    Raises NotSigned, DnssecRefused as `drop_signatures`.
+    Raise NotSigned, DnssecRefused as `drop_signatures`.
     """
     states = signing_of_zones([zone.pk for zone in zones])
     above = ds_above([zone.name for zone in zones])

@@ -21,7 +21,7 @@ from dnspanel.zones.signing.sign import RequestedSigning, refuse_nsec3
 
 @dataclass(frozen=True, slots=True)
 class SigningPlan:
-    """How one zone would be signed; `refusal` is what stands in the way, and then it stays as it is."""
+    """The planned signing of one zone. `refusal` is the obstacle, if any, and then nothing changes."""
 
     zone: Zone
     before: SigningState
@@ -34,7 +34,7 @@ class SigningPlan:
 
 
 def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: Person) -> list[SigningPlan]:
-    """What `sign.settle_zones` would do with each of these zones. Raises DnssecRefused for what no zone can be."""
+    """Return what `sign.settle_zones` would do with each of these zones. Raise DnssecRefused if no zone allows it."""
     refuse_nsec3(requested.nsec3)
     states = signing_of_zones([zone.pk for zone in zones])
     above = ds_above([zone.name for zone in zones])
@@ -54,7 +54,7 @@ def plan_signing(*, zones: Sequence[Zone], requested: RequestedSigning, person: 
 
 
 def plan_dropping(*, zones: Sequence[Zone], person: Person) -> list[SigningPlan]:
-    """What `presigned.drop_signatures` would do with each of these zones, which came with their signatures."""
+    """Return what `presigned.drop_signatures` would do with each of these presigned zones."""
     plans = []
     for zone in zones:
         try:
@@ -68,6 +68,6 @@ def plan_dropping(*, zones: Sequence[Zone], person: Person) -> list[SigningPlan]
 
 
 def _keys_to_make(requested: RequestedSigning) -> list[KeyState]:
-    """Stand-ins, with ids that no key has."""
+    """Return stand-ins of new keys, with ids that no key has."""
     new = requested.new_keys
     return [KeyState(-index, new.algorithm, flags) for index, flags in enumerate(new.flags, 1)]

@@ -50,7 +50,7 @@ class Look:
     parent_silent: str
     ds_ttl: int | None
     ttls: ServedTtls
-    signers_lack: str | None = None  # None: nobody else signs the zone
+    signers_lack: str | None = None  # None: there are no other signers
     signers_at: datetime | None = None  # when the name servers were asked last
 
 
@@ -63,11 +63,11 @@ def begin(
     bits: int | None = None,
     emergency: bool = False,
 ) -> Rollover:
-    """A rollover of this kind is under way; new keys are as the old ones, or of `algorithm` if it is of the algorithm.
+    """Begin a rollover of this kind. New keys are like the old ones, or of `algorithm` in a rollover of the algorithm.
 
-    One that leads to a DS takes the keys that sign; a parent here gets the DS then, which takes the right to add it.
+    A rollover to a DS uses the signing keys; a parent here then gets the DS, which needs the right to add it.
 
-    Raises RightMissing, NotSigned, BadKey, DnssecRefused where there can be none, or one is under way.
+    Raise RightMissing, NotSigned, BadKey, DnssecRefused if it is not possible, or another one is in progress.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     ttls = served_ttls(zone, now=acting.now)
@@ -101,15 +101,15 @@ def begin(
 
 
 def breakage(*, zone: Zone, kind: Kind, now: datetime) -> str:
-    """What an emergency rollover of this kind breaks, in words."""
+    """Describe what an emergency rollover of this kind breaks."""
     ttls = served_ttls(zone, now=now)
     return rollover.breakage(kind, rollover.Ttls(ttls.records, ttls.keys, None))
 
 
 def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
-    """The step that is due is published, by the panel itself; None if somebody was first, or nothing had to change.
+    """Publish the due step, as the panel itself. None if another worker was first, or nothing had to change.
 
-    Raises DnssecRefused where the zone would not validate, PublishingOnHold.
+    Raise DnssecRefused if the zone would not validate, PublishingOnHold.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -127,11 +127,11 @@ def take_step(*, rolled: Rollover, now: datetime) -> Publication | None:
 
 
 def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: int | None = None) -> Rollover:
-    """The zone's rollover (that of `rollover_id` only) is on its way back.
+    """Cancel the zone's rollover (only that of `rollover_id`): it goes back.
 
-    `withdrawn`: a person says that the new DS is not on its way any more.
+    `withdrawn`: a person confirms that the new DS is no longer on its way.
 
-    Raises RightMissing, and DnssecRefused where there is no way back, or not yet.
+    Raise RightMissing, and DnssecRefused if there is no way back, or not yet.
     """
     access.require_right(acting.author, zone, Right.DNSSEC)
     rolled = Rollover.objects.select_related("zone").filter(zone=zone, ended_at=None).first()
@@ -156,7 +156,7 @@ def cancel(*, zone: Zone, acting: Acting, withdrawn: bool = False, rollover_id: 
 
 
 def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
-    """What was seen of a rollover, and what comes of it, stands in its row; False if somebody looked in between."""
+    """Store a check of a rollover and its outcome in the row. Return False if another check came in between."""
     now = look.looked_at
     values: dict[str, object] = {
         "clock": look.clock,
@@ -199,9 +199,9 @@ def record_look(*, rolled: Rollover, look: Look, outcome: Outcome) -> bool:
 
 
 def record_refusal(*, rolled: Rollover, refusal: ZoneError, before: tuple[str, datetime]) -> None:
-    """The row says why what is due was refused, and that somebody is needed; `before` is what it waited for, and since.
+    """Store why the due step was refused, and that a person is needed. `before` is what it waited for, and since when.
 
-    A hold needs nobody besides who decides about it.
+    A hold needs only the person who decides about it.
     """
     message = gettext("What comes next was refused: {refusal}").format(refusal=refusal)
     waits_for, since = before
@@ -213,7 +213,7 @@ def record_refusal(*, rolled: Rollover, refusal: ZoneError, before: tuple[str, d
 
 
 def inputs_of(row: Rollover, state: SigningState) -> Inputs:
-    """What is known of a rollover, as the machine takes it."""
+    """Return the known facts of a rollover as inputs of its state machine."""
     return Inputs(
         kind=Kind(row.kind),
         step=Step(row.step),
@@ -235,7 +235,7 @@ def inputs_of(row: Rollover, state: SigningState) -> Inputs:
 
 
 def with_look(inputs: Inputs, look: Look) -> Inputs:
-    """The same after a look."""
+    """Return the inputs after a check."""
     return replace(
         inputs,
         now=look.clock,
@@ -267,8 +267,10 @@ def _replaced(zone: Zone, kind: Kind, state: SigningState, author: Author, *, em
 
 
 def _refuse_trust(zone: Zone, author: Author) -> None:
-    """Raise DnssecRefused where a DS of the panel's keys alone would do harm or is there, RightMissing where nobody may
-    put it into the parent that is here."""
+    """Raise DnssecRefused if a DS of only the panel's keys would do harm or exists, RightMissing if it cannot be added.
+
+    RightMissing concerns a parent here that the author may not change.
+    """
     if other_keys_of(zone):
         raise DnssecRefused(
             gettext(
@@ -316,7 +318,7 @@ def _new_keys(
 
 
 def _pair(algorithm: int, bits: int | None, flags: int, tags: set[int]) -> key_material.KeyPair:
-    """A new key whose tag no key of the zone has: the parent's DS are told apart by tags."""
+    """Generate a key with a tag that no key of the zone has: DS of the parent are distinguished by tags."""
     for _ in range(_TRIES):
         pair = key_material.generate(algorithm, bits)
         if key_material.key_tag(flags, algorithm, pair.public) not in tags:
@@ -377,7 +379,7 @@ def _locked(rolled: Rollover) -> Rollover | None:
 
 
 def _taken(zone: Zone, row: Rollover, state: SigningState, act: Act, now: datetime) -> SigningState:
-    """The row is at the step, in the transaction that publishes it."""
+    """Move the row to the step, in the transaction that publishes it. Return the new state."""
     after = act.state
     if rollover.has_cds_again(Kind(row.kind), act.step):
         after = replace(after, cds=row.cds_before, cdnskey=row.cdnskey_before)
@@ -394,14 +396,14 @@ def _taken(zone: Zone, row: Rollover, state: SigningState, act: Act, now: dateti
 
 
 def _forget_lost(zone: Zone, before: SigningState, after: SigningState, now: datetime) -> None:
-    """Keys that the zone has no more are marked: their private parts are gone later (`sign.forget_deleted_keys`)."""
+    """Mark keys that the zone no longer has. Their private parts are deleted later (`sign.forget_deleted_keys`)."""
     lost = {key.id for key in before.keys} - {key.id for key in after.keys}
     if lost:
         ZoneKey.objects.filter(zone=zone, pk__in=lost, deleted_at=None).update(deleted_at=now)
 
 
 def _displayed(rolled: Rollover, look: Look, outcome: Outcome) -> dict[str, object]:
-    """What people see of it."""
+    """Return the columns for people."""
     displayed: dict[str, object] = {"earliest": None, "add_ds": [], "remove_ds": []}
     if isinstance(outcome, Act):
         return displayed  # what the step is refused for, if it was before, stays until it is taken

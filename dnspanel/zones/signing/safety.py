@@ -1,4 +1,4 @@
-"""What would make a zone bogus: answers that do not validate for whoever follows the chain of trust to it."""
+"""States that would make a zone bogus: answers that do not validate along the chain of trust."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -25,7 +25,7 @@ class ParentHere:
 
 
 def parent_here(zone_name: str) -> ParentHere | None:
-    """The parent of this zone, if it is a zone of this panel; of a name that it does not delegate nothing is known."""
+    """Return the zone's parent if it is a zone of this panel that delegates the name, or None."""
     above = nesting.zones_above([zone_name]).get(zone_name)
     if above is None:
         return None
@@ -108,7 +108,7 @@ def refuse_presigned(zone: Zone, state: SigningState) -> None:
 
 
 def refuse_leaving(zone: Zone, act: str) -> None:
-    """Raise DnssecRefused where others sign the zone besides; `act` is what cannot be done then."""
+    """Raise DnssecRefused if the zone has other signers. `act` is what they prevent."""
     if other_keys_of(zone):
         raise DnssecRefused(
             gettext(
@@ -124,11 +124,11 @@ def _is_signed_here(state: SigningState) -> bool:
 
 
 def _seen(state: SigningState) -> list[KeyState]:
-    """The keys that sign and are in the DNSKEY RRset."""
+    """Return the signing keys in the DNSKEY RRset."""
     return [key for key in state.keys if key.active and key.published]
 
 
 def _is_named(zone_name: str, state: SigningState, ds: Sequence[str], public: Mapping[int, bytes]) -> bool:
-    """Whether a DS names a key that signs and can be seen."""
+    """Return True if a DS matches a visible signing key."""
     keys = [(key.flags, key.algorithm, public[key.id]) for key in _seen(state) if key.id in public]
     return any(key_material.is_named_by(zone_name, *key, ds) for key in keys)

@@ -34,7 +34,7 @@ DIGEST_LIST = frozenset(("0", "1", "2", "4"))
 
 @dataclass(frozen=True, slots=True)
 class NewKeys:
-    """The keys by which a zone begins to be signed: one that does everything, or a KSK and a ZSK (`split`)."""
+    """The first keys of a zone: one for everything, or a KSK and a ZSK (`split`)."""
 
     algorithm: int = key_material.DEFAULT_ALGORITHM
     bits: int | None = None
@@ -48,7 +48,7 @@ class NewKeys:
 
 @dataclass(frozen=True, slots=True)
 class RequestedSigning:
-    """How a zone shall be signed; what is None, or not said, stays as it is."""
+    """The requested signing of a zone. None, or a missing value, means no change."""
 
     signed: bool | None = None
     sets_denial: bool = False
@@ -58,7 +58,7 @@ class RequestedSigning:
     new_keys: NewKeys = NewKeys()  # for a zone that is not signed yet
 
     def is_met_by(self, state: SigningState) -> bool:
-        """Whether a zone in this state is signed so."""
+        """Return True if a zone in this state is signed as requested."""
         if self.signed not in (None, state.is_signed):
             return False
         if self.cds not in (None, state.cds) or self.cdnskey not in (None, state.cdnskey):
@@ -66,9 +66,10 @@ class RequestedSigning:
         return not self.sets_denial or (self.nsec3 == state.denial and state.due_nsec3 is None)
 
     def of(self, zone: Zone, state: SigningState, keys_made: Sequence[KeyState]) -> SigningState:
-        """How a zone in this state is signed then; `keys_made` are the new keys, if it was not signed before.
+        """Return the signing of a zone in this state after the request. `keys_made` are the new keys of an unsigned
+        zone.
 
-        Raises NotSigned for NSEC3, CDS or CDNSKEY in a zone that is not to have keys, DnssecRefused for too many keys.
+        Raise NotSigned for NSEC3, CDS or CDNSKEY in a zone without keys, DnssecRefused for too many keys.
         """
         after = state
         if self.signed is True and not state.is_signed:
@@ -102,9 +103,9 @@ def sign(
     split: bool = False,
     nsec3: Nsec3 | None = None,
 ) -> list[Publication]:
-    """The zones are signed by a new key each: one that does everything, or a KSK and a ZSK (`split`).
+    """Sign each of the zones with a new key: one for everything, or a KSK and a ZSK (`split`).
 
-    Zones that are signed stay as they are. Raises Unknown, RightMissing, BadKey, DnssecRefused.
+    Signed zones do not change. Raise Unknown, RightMissing, BadKey, DnssecRefused.
     """
     refuse_nsec3(nsec3)
 
@@ -120,10 +121,10 @@ def sign(
 
 
 def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publication:
-    """The zone, which the open transaction has created, is signed by a new default key; this is the last step of it.
+    """Sign the zone, which the open transaction has created, with a new default key, as the last step of it.
 
-    One that its policy has signed keeps those keys, and its NSEC3 if it has that. Raises RightMissing, and
-    DnssecRefused for parameters that resolvers take for insecure and for a zone that delegates a wildcard.
+    A zone that its policy has signed keeps those keys, and its NSEC3 if it has that. Raise RightMissing, and
+    DnssecRefused for parameters that resolvers treat as insecure and for a zone that delegates a wildcard.
     """
     refuse_nsec3(nsec3)
 
@@ -141,10 +142,10 @@ def sign_new_zone(*, name: str, nsec3: Nsec3 | None, acting: Acting) -> Publicat
 def settle(
     *, zone: Zone, requested: RequestedSigning, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
-    """The zone is signed as is requested: by new keys if it was not, with this denial of existence, CDS and CDNSKEY.
+    """Sign the zone as requested: with new keys if it was not signed, with this denial of existence, CDS and CDNSKEY.
 
-    `in_transaction` runs in the same transaction, also where nothing changes. Raises Unknown, RightMissing, BadKey,
-    NotSigned for NSEC3 in a zone that is not to be signed, and DnssecRefused as `sign`, `unsign` and `set_denial` do.
+    `in_transaction` runs in the same transaction, even if nothing changes. Raise Unknown, RightMissing, BadKey,
+    NotSigned for NSEC3 in a zone that stays unsigned, and DnssecRefused as `sign`, `unsign` and `set_denial` do.
     """
     return settle_zones(zones=[zone], requested=requested, acting=acting, in_transaction=in_transaction)
 
@@ -152,7 +153,7 @@ def settle(
 def settle_zones(
     *, zones: Sequence[Zone], requested: RequestedSigning, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
-    """The same for many zones, all of them or none."""
+    """Sign many zones as requested, all of them or none. See `settle`."""
     refuse_nsec3(requested.nsec3)
     if requested.cds is not None:
         digest_list(requested.cds)
@@ -170,24 +171,24 @@ def settle_zones(
 
 
 def _new_keys(zone: Zone, new_keys: NewKeys, acting: Acting) -> list[KeyState]:
-    """New keys of the zone, made and stored."""
+    """Generate and store new keys of the zone."""
     pairs = [(flags, key_material.generate(new_keys.algorithm, new_keys.bits)) for flags in new_keys.flags]
     return [KeyState(_store(zone, flags, pair, acting).pk, pair.algorithm, flags) for flags, pair in pairs]
 
 
 def unsign(*, zones: Sequence[Zone], acting: Acting) -> list[Publication]:
-    """The zones are not signed any more, and their keys are gone, for good after KEPT_AFTER_DELETION.
+    """Stop signing the zones and delete their keys; permanently after KEPT_AFTER_DELETION.
 
-    Raises Unknown, RightMissing, and DnssecRefused while a zone of this panel holds a DS for one of them, or others
-    sign one too. A DS in a parent elsewhere has to be gone before: that is for the person to know.
+    Raise Unknown, RightMissing, and DnssecRefused while a zone of this panel has a DS for one of them, or one has other
+    signers. A DS in a parent elsewhere must be removed before: the person has to check that.
     """
     return change_guarded(zones, lambda zone, state: _without_keys(zone, state, acting), acting, "dnssec.unsign")
 
 
 def set_denial(*, zone: Zone, nsec3: Nsec3 | None, acting: Acting) -> list[Publication]:
-    """The zone proves by NSEC3 in this way, or by NSEC (None), that names do not exist.
+    """Set the zone's denial of existence to NSEC3 with these parameters, or to NSEC (None).
 
-    Raises NotSigned for a zone without keys, DnssecRefused for parameters that resolvers take for insecure (RFC 9276).
+    Raise NotSigned for a zone without keys, DnssecRefused for parameters that resolvers treat as insecure (RFC 9276).
     """
     refuse_nsec3(nsec3)
 
@@ -207,10 +208,10 @@ def set_cds(
     cdnskey: bool | None = None,
     in_transaction: InTransaction = nothing,
 ) -> list[Publication]:
-    """The zone has CDS records of these digest types (as "2" or "2,4"; "0": delete; empty: none), and CDNSKEY or not.
+    """Set the zone's CDS records (digest types as "2" or "2,4"; "0": delete; empty: none), and CDNSKEY on or off.
 
-    What is None stays as it is. RFC 7344, 8078. `in_transaction` runs in the same transaction, also where nothing
-    changes. Raises NotSigned, DnssecRefused.
+    None means no change. RFC 7344, 8078. `in_transaction` runs in the same transaction, even if nothing changes. Raise
+    NotSigned, DnssecRefused.
     """
     digests = None if cds is None else digest_list(cds)
 
@@ -224,7 +225,7 @@ def set_cds(
 
 
 def digest_list(cds: str) -> str:
-    """The digest types of CDS records as they are stored: "2" or "2,4". Raises DnssecRefused."""
+    """Return the digest types of CDS records as stored: "2" or "2,4". Raise DnssecRefused."""
     if cds and not set(cds.replace(" ", "").split(",")) <= DIGEST_LIST:
         raise DnssecRefused(
             gettext("CDS records have the digest types 1, 2 or 4, or 0 for a request to delete the DS.")
@@ -278,7 +279,7 @@ def add_key(
 
 
 def _key_added_by(publication: Publication, zone: Zone) -> ZoneKey:
-    """The key that this publication gave the zone: of a form that was sent twice, that of the first time."""
+    """Return the key that this publication gave the zone. For a form sent twice, it is that of the first time."""
     numbers = Revision.objects.filter(publication=publication.pk, zone=zone).values("number")
     change = SigningChange.objects.filter(zone=zone, revision_number__in=numbers).first()
     before = SigningState.from_json(change.before if change else None)
@@ -303,9 +304,9 @@ def set_key(
     published: bool | None = None,
     in_transaction: InTransaction = nothing,
 ) -> list[Publication]:
-    """The key signs or not, and is in the DNSKEY RRset or not; None: as it is.
+    """Set whether the key signs, and whether it is in the DNSKEY RRset. None means no change.
 
-    `in_transaction` runs in the same transaction, before. Raises KeyUnknown, DnssecRefused.
+    `in_transaction` runs first in the same transaction. Raise KeyUnknown, DnssecRefused.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -326,10 +327,10 @@ def set_key(
 def delete_key(
     *, zone: Zone, key_id: int, acting: Acting, in_transaction: InTransaction = nothing
 ) -> list[Publication]:
-    """The zone does not have the key any more; its private part is gone after KEPT_AFTER_DELETION.
+    """Delete the zone's key. Its private part is deleted after KEPT_AFTER_DELETION.
 
-    Nodes forget it with the publication. To go back, the key must have been exported. `in_transaction` runs in the same
-    transaction, before. Raises KeyUnknown, DnssecRefused.
+    Nodes delete it with the publication. To go back, the key must have been exported. `in_transaction` runs first in
+    the same transaction. Raise KeyUnknown, DnssecRefused.
     """
 
     def decide(zone: Zone, state: SigningState) -> SigningState:
@@ -342,18 +343,18 @@ def delete_key(
 
 
 def forget_deleted_keys(*, now: datetime) -> int:
-    """The private parts of keys that were deleted more than KEPT_AFTER_DELETION ago are gone; returns how many.
+    """Delete the private parts of keys that were deleted more than KEPT_AFTER_DELETION ago. Return their number.
 
-    Until then the publisher may have to write files anew as they were before the deletion.
+    Until then the publisher may have to rewrite files in their state before the deletion.
     """
     old = ZoneKey.objects.filter(deleted_at__lt=now - KEPT_AFTER_DELETION, private_encrypted__isnull=False)
     return old.update(private_encrypted=None)
 
 
 def export_key(*, zone: Zone, key_id: int, by: Actor | User, now: datetime) -> str:
-    """The private-key text, for who has the right to export keys; the audit log says who had it.
+    """Return the private-key text and record the reader in the audit log.
 
-    Raises RightMissing, KeyUnknown.
+    Raise RightMissing if the person may not export keys, KeyUnknown.
     """
     with transaction.atomic():
         text = queries.private_text(zone=zone, key_id=key_id, person=by)
@@ -369,7 +370,7 @@ def _with_new_key(
     algorithm: int = key_material.DEFAULT_ALGORITHM,
     bits: int | None = None,
 ) -> SigningState:
-    """The state with a key that is made and stored here."""
+    """Return the state with a key generated and stored here."""
     if len(state.keys) >= MOST_KEYS:
         raise DnssecRefused(gettext("{name} has {most_keys} keys already.").format(name=zone.name, most_keys=MOST_KEYS))
     key = _store(zone, flags, key_material.generate(algorithm, bits), acting)
@@ -382,7 +383,7 @@ def _without_keys(zone: Zone, state: SigningState, acting: Acting) -> SigningSta
 
 
 def _forget(zone: Zone, key_ids: Sequence[int], acting: Acting) -> None:
-    """Keys are marked in the transaction that publishes without them: one that dies leaves no private part behind."""
+    """Mark keys in the transaction that publishes without them, so that a rollback leaves no private part deleted."""
     ZoneKey.objects.filter(zone=zone, pk__in=key_ids, deleted_at=None).update(deleted_at=acting.now)
 
 

@@ -18,9 +18,9 @@ from dnspanel.zones.signing.safety import refuse_presigned
 
 
 def set_signalling(*, zones: Sequence[Zone], signals: bool, acting: Acting) -> None:
-    """The zones get signalling names within minutes, or lose those that they have.
+    """Request signalling names for the zones within minutes, or their removal.
 
-    Raises RightMissing, and NotSigned for a zone that is not signed, whose names nobody would believe.
+    Raise RightMissing, and NotSigned for a zone that isn't signed, because no parent would trust its names.
     """
     with transaction.atomic():
         for zone in zones:
@@ -43,5 +43,5 @@ def set_signalling(*, zones: Sequence[Zone], signals: bool, acting: Acting) -> N
 
 
 def has_signalling(zone: Zone) -> bool:
-    """Whether the zone is to have signalling names."""
+    """Return True if signalling names are requested for the zone."""
     return Signing.objects.filter(zone=zone, signalling=True).exists()

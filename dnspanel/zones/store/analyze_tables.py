@@ -1,10 +1,10 @@
-"""Tables that grew much at once: PostgreSQL learns of it before its plans are of the wrong size. Verbs.
+"""Tables that grew much at once are analyzed before plans are unsuitable for their size. Verbs.
 
-Statements that are planned once for each connection (`prepared_statements`) keep the plan for the table that there was
-then. On a page or two of rows any index is as good as the right one, so that a look-up by name may be planned as a
-reading of some other index from end to end; an import of 30,000 zones paid a tenth of its time for that, and it grows
-with the square of the zones. Autovacuum looks at tables every few minutes, which is after most imports. ANALYZE makes
-PostgreSQL plan anew whatever it planned for the table, on every connection.
+Statements that are planned once for each connection (`prepared_statements`) keep the plan for the table of that time.
+On a page or two of rows any index is as good as the right one, so a look-up by name may be planned as a full scan of
+another index. An import of 30,000 zones spent a tenth of its time on that, and it grows with the square of the zones.
+Autovacuum checks tables every few minutes, which is after most imports. ANALYZE makes PostgreSQL plan all statements of
+the table again, on every connection.
 """
 
 from django.db import connection
@@ -18,15 +18,15 @@ _GROWN = """
 SELECT pg_relation_size(oid) > current_setting('block_size')::int * %s::bigint * greatest(relpages, %s)
 FROM pg_class WHERE oid = 'zones_zone'::regclass"""
 
-# Of columns that hold keys alone: autovacuum's own account of what it has to look at stays as it is. Whoever looks at
-# the tables in this moment is as good.
+# Only key columns, so that autovacuum's own statistics do not change. Another process that analyzes them right now is
+# as good.
 _ANALYZE = "ANALYZE (SKIP_LOCKED) zones_zone (id, name), zones_rrset (zone_id, type), zones_revision (zone_id)"
 
 
 def analyze_if_grown() -> bool:
-    """True if zones, RRsets and revisions are more than GROWTH times what plans knew; they are planned for that now.
+    """Analyze zones, RRsets and revisions if they are GROWTH times larger than plans assume. Return True if so.
 
-    Outside of transactions, after zones were created by the hundred.
+    Call it outside of transactions, after creating zones by the hundred.
     """
     with connection.cursor() as cursor:
         cursor.execute(_GROWN, [GROWTH, _FEWEST_PAGES])

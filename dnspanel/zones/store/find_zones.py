@@ -30,11 +30,10 @@ CROSS JOIN LATERAL (SELECT name, id FROM zones_zone WHERE deleted_at IS NULL AND
 
 
 def living_zone(name: str, relations: tuple[str, ...] = ()) -> Zone | None:
-    """The zone of this canonical name that is not deleted. One query. For the access checks: anybody may get it here.
+    """Return the undeleted zone of this canonical name. One query. For access checks only: it checks no rights.
 
-    With what belongs to it: `relations` are names of one-to-one relations, `__` before a foreign key of one. It is as
-    after Django's `select_related`, which makes the text of such a statement anew each time, for longer than PostgreSQL
-    needs to answer it.
+    `relations` are names of one-to-one relations, with `__` before a foreign key of one. The result is that of Django's
+    `select_related`, which would build the statement's text each time, for longer than PostgreSQL needs to answer it.
     """
     statement = _statement_with(relations)
     with prepared_cursor() as cursor:
@@ -50,14 +49,16 @@ def called(name: str) -> Q:
 
 
 def locked(zone_ids: Collection[int]) -> list[Zone]:
-    """These zones, without deleted ones, locked in the order of their ids, so that no two publishers deadlock."""
+    """Lock and return these zones, without deleted ones, in the order of their ids, so that no two publishers
+    deadlock.
+    """
     with prepared_cursor() as cursor:
         cursor.execute(_LOCKED, [f"{{{','.join(map(str, zone_ids))}}}"])
         return [Zone.from_db(connection.alias, _FIELDS, row) for row in cursor.fetchall()]
 
 
 def ids_of_living(names: Collection[str]) -> dict[str, int]:
-    """The ids of those of these names that have a zone. One query."""
+    """Return the ids of those of these names that have a zone. One query."""
     if not names:
         return {}
     with prepared_cursor() as cursor:
@@ -82,7 +83,7 @@ class _Table(NamedTuple):
         return cls(model, [field.attname for field in fields], fields.index(model._meta.pk), conversions, relation, of)
 
     def instance(self, values: list[Any]) -> Model | None:
-        """The row with these values; None where a join found none."""
+        """Return the row with these values, or None if a join found none."""
         if values[self.key] is None:
             return None
         for place, convert in self.conversions:
@@ -95,7 +96,7 @@ class _Statement(NamedTuple):
     tables: list[_Table]
 
     def zone_of(self, row: Sequence[Any]) -> Zone:
-        """The zone in a row of the answer, with what belongs to it."""
+        """Return the zone in a row of the answer, with its relations."""
         found: list[Model | None] = []
         begin = 0
         for table in self.tables:

@@ -1,8 +1,7 @@
-"""The serials at which zones were deleted: one that comes back begins above its name's. Verbs.
+"""The last serials of deleted zones: a new zone of the same name begins above. Verbs.
 
-A secondary that nobody tells of the deletion keeps the zone that it has until that expires. If the name gets a zone
-again that begins with the same or a smaller serial (RFC 1982), the secondary takes the new zone for an old one, and
-answers with what is not there any more.
+A secondary that does not learn of the deletion keeps its copy until that expires. If a new zone of the name begins with
+the same or a smaller serial (RFC 1982), the secondary takes it for an old one, and answers with deleted records.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -15,8 +14,8 @@ from dnspanel.zones.values import soa
 from replication.dns import rdtypes
 from replication.dns.rrset import Change, Serial
 
-# A zone that waits for its first transfer has a serial that nobody has seen. Of two serials the greater one stays, or
-# the newer one where they do not compare: the distance of exactly 2^31.
+# A zone that waits for its first transfer has a serial that no one has seen. Of two serials the greater one stays, or
+# the newer one if they do not compare: the distance of exactly 2^31.
 _NOTE = f"""
 INSERT INTO zones_lastserial (name, serial)
 SELECT DISTINCT ON (z.name) z.name, z.serial FROM zones_zone z

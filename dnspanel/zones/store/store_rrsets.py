@@ -60,9 +60,9 @@ CROSS JOIN LATERAL (
 ) AS r
 """
 
-# Of texts with capitals, those in lower case are found by an index of their own, which has only these.
-# One for each zone, behind UNION ALL: PostgreSQL has to see which zone it is and what is looked for, or it reads a zone
-# of a million RRsets in full. So many of them are one statement.
+# Lower-case forms of texts with capitals are found by a separate index, which has only these. One for each zone,
+# after UNION ALL: PostgreSQL must see the zone and the searched values, or it reads a zone of a million RRsets in
+# full. This number of them is one statement.
 _WITH_RDATA = f"""
 (SELECT {COLUMNS} FROM zones_rrset r
 WHERE r.zone_id = %s AND (r.rdata && %s::text[] OR (r.folded && %s::text[] AND r.folded IS NOT NULL)) LIMIT %s)
@@ -108,13 +108,13 @@ _COPY = "COPY zones_rrset (zone_id, name, owner_key, type, ttl, rdata, folded, d
 
 
 def rrset_of(row: Any) -> RRset:
-    """The RRset of a model instance or of anything else with its fields."""
+    """Return the RRset of a model instance or of anything else with its fields."""
     notes = parse_notes(row.notes)
     return RRset(row.name, row.type, row.ttl, tuple(row.rdata), tuple(row.disabled), row.comment, notes)
 
 
 def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[int, dict[Key, RRset]]:
-    """Every RRset at these owner names, per zone: {zone id: (zone name, owner names)}."""
+    """Return every RRset at these owner names, per zone: {zone id: (zone name, owner names)}."""
     zone_ids: list[str] = []
     keys: list[str] = []
     for zone_id, (zone_name, owner_names) in owners.items():
@@ -130,7 +130,9 @@ def rrsets_at_names(owners: Mapping[int, tuple[str, Collection[str]]]) -> dict[i
 
 
 def rrsets_below(tops: Sequence[tuple[int, str, str, int]]) -> list[list[RRset]]:
-    """The first RRsets strictly below each (zone id, zone name, name, most), in canonical order; in one query."""
+    """Return the first RRsets strictly below each (zone id, zone name, name, most), in canonical order; in
+    one query.
+    """
     found: list[list[RRset]] = [[] for _ in tops]
     if not tops:
         return found
@@ -152,7 +154,7 @@ def rrsets_below(tops: Sequence[tuple[int, str, str, int]]) -> list[list[RRset]]
 def names_with_served_below(zone_id: int, zone_name: str, tops: Sequence[str]) -> set[str]:
     """Return those of these names of the zone that any name with served records lies strictly below; in one query.
 
-    Signatures alone make no name (RFC 4035 section 2.2).
+    Only signatures make no name (RFC 4035 section 2.2).
     """
     if not tops:
         return set()
@@ -163,14 +165,14 @@ def names_with_served_below(zone_id: int, zone_name: str, tops: Sequence[str]) -
 
 
 def rrsets_within(zone_id: int, zone_name: str, tops: Sequence[str], limit: int) -> list[RRset]:
-    """The first RRsets at and below each of these names of the zone, at most `limit` for each; in one query."""
+    """Return the first RRsets at and below each of these names of the zone, at most `limit` for each; in one query."""
     subtrees = [_subtree(name, zone_name) for name in tops]
     parameters = [[first for first, _ in subtrees], [behind for _, behind in subtrees], zone_id, limit]
     return [rrset for _, rrset in _rows(_WITHIN, parameters)]
 
 
 def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int, bytes, RRset]]:
-    """The first RRsets behind this name of this zone, those of zones behind it included: zone id, owner key, RRset."""
+    """Return the first RRsets after this name of this zone, including later zones: zone id, owner key, RRset."""
     with connection.cursor() as cursor:
         cursor.execute(_BEHIND, [zone_id, owner_key, limit])
         return [
@@ -180,7 +182,7 @@ def rrsets_behind(zone_id: int, owner_key: bytes, limit: int) -> list[tuple[int,
 
 
 def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
-    """The DS RRsets of these zones, in one query that costs what there is of them."""
+    """Return the DS RRsets of these zones, in one query whose cost depends only on their number."""
     found: dict[int, list[RRset]] = {}
     for zone_id, rrset in _rows(_DS_OF_ZONES, [list(zone_ids)]):
         found.setdefault(zone_id, []).append(rrset)
@@ -188,7 +190,7 @@ def ds_of_zones(zone_ids: Collection[int]) -> dict[int, list[RRset]]:
 
 
 def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[int, list[RRset]]:
-    """RRsets of each zone that hold one of these rdata, at most `limit` of a zone; in one query for 200 zones."""
+    """Return RRsets of each zone with one of these rdata, at most `limit` of a zone; one query for 200 zones."""
     found: dict[int, list[RRset]] = {}
     requested = [(zone_id, list(of_zone)) for zone_id, of_zone in texts.items() if of_zone]
     for start in range(0, len(requested), _ZONES_TOGETHER):
@@ -200,9 +202,9 @@ def rrsets_with_rdata(texts: Mapping[int, Collection[str]], limit: int) -> dict[
 
 
 def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, int, RRset]]:
-    """The RRsets of all live zones that hold one of these names as their target: that name, zone id, RRset.
+    """Return the RRsets of all live zones with one of these names as target: that name, zone id, RRset.
 
-    At most `limit` for each name of those types whose rdata is the name, and as many of the others; in one query.
+    At most `limit` for each name of the types whose rdata is the name, and as many of the others; in one query.
     """
     with connection.cursor() as cursor:
         cursor.execute(_POINTING, [list(targets), limit])
@@ -213,7 +215,7 @@ def rrsets_pointing_at(targets: Collection[str], limit: int) -> list[tuple[str, 
 
 
 def write_changes(zones: Iterable[tuple[int, str, Sequence[Change]]]) -> None:
-    """The table holds what these changes of each (zone id, zone name) leave."""
+    """Write the results of these changes for each (zone id, zone name)."""
     both = list(zones)
     # Deletions first, or a CNAME would meet what it replaces.
     delete_rrsets((id, zone, c.name, c.type) for id, zone, changes in both for c in changes if c.after is None)
@@ -221,7 +223,7 @@ def write_changes(zones: Iterable[tuple[int, str, Sequence[Change]]]) -> None:
 
 
 def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
-    """There is no RRset at these (zone id, zone name, owner name, type)."""
+    """Delete the RRsets at these (zone id, zone name, owner name, type)."""
     rows = list(keys)
     if not rows:
         return
@@ -237,9 +239,9 @@ def delete_rrsets(keys: Iterable[tuple[int, str, str, int]]) -> None:
 
 
 def replace_rrsets(rrsets: Iterable[tuple[int, str, RRset]]) -> None:
-    """These (zone id, zone name, RRset) are in the table, in place of any of the same name and type.
+    """Write these RRsets (zone id, zone name, RRset), replacing any of the same name and type.
 
-    They are changed by the zone's next revision: it is appended to the log after what it writes.
+    The zone's next revision counts as their change: it is appended to the log after these rows.
     """
     of_zones: dict[int, list[str]] = {}
     for zone_id, zone_name, r in rrsets:
@@ -277,7 +279,7 @@ def _notes_member(rrset: RRset) -> str:
 
 
 def rrsets_of_zones(zone_ids: Sequence[int]) -> dict[int, dict[Key, RRset]]:
-    """Every RRset of these zones, in canonical order, per zone; a zone that is not there has none."""
+    """Return every RRset of these zones, in canonical order, per zone; empty for a missing zone."""
     found: dict[int, dict[Key, RRset]] = {zone_id: {} for zone_id in zone_ids}
     for zone_id, rrset in _rows(_OF_ZONES, [list(zone_ids)]):
         found[zone_id][rrset.name, rrset.type] = rrset
@@ -294,7 +296,7 @@ def copy_in(rows: Iterable[bytes]) -> int:
 
 
 def copy_rows(zone_id: int, rrsets: Iterable[RowFields]) -> bytes:
-    """The rows of a zone's RRsets as COPY reads them: to be kept in a file, and copied in when the zone is created."""
+    """Encode a zone's RRsets as rows for COPY, to be stored in a file and copied when the zone is created."""
     start, with_names = f"{zone_id}\t", rdata.WITH_NAMES
     lines = []
     for name, key, type, ttl, texts, _, disabled, comment, notes in rrsets:
@@ -311,7 +313,7 @@ def copy_rows(zone_id: int, rrsets: Iterable[RowFields]) -> bytes:
 
 
 def rows_of_zone(zone_id: int, zone_name: str, rrsets: Iterable[RRset]) -> bytes:
-    """The same for RRsets whose owner keys have to be found out."""
+    """Encode rows for COPY, and compute the RRsets' owner keys. See `copy_rows`."""
     return copy_rows(zone_id, (_fields(r, zone_name) for r in rrsets))
 
 
@@ -321,14 +323,14 @@ def _fields(rrset: RRset, zone_name: str) -> RowFields:
 
 
 def _subtree(name: str, zone_name: str) -> tuple[bytes, bytes]:
-    """The owner key of a name, and what comes behind the last one below it."""
+    """Return the owner key of a name, and the key after the last one below it."""
     key = relative_key(name, zone_name)
     # Keys below `www` start with its own key; everything but the apex is below the apex.
     return key, BEHIND_ALL_KEYS if name == zone_name else key[:-1] + b"\x01"
 
 
 def _chunks(rows: Iterable[bytes]) -> Iterator[bytes]:
-    """The same bytes in fewer pieces: most zones are small, and each write is a call into libpq."""
+    """Yield the same bytes in fewer pieces: most zones are small, and each write is a call into libpq."""
     waiting: list[bytes] = []
     size = 0
     for row in rows:
@@ -341,7 +343,7 @@ def _chunks(rows: Iterable[bytes]) -> Iterator[bytes]:
 
 
 def _copy_array(texts: Sequence[str]) -> str:
-    """A text[] literal in COPY's text form: quoted for the array, then escaped for COPY."""
+    """Format a text[] literal in COPY's text form: quoted for the array, then escaped for COPY."""
     if not texts:
         return "{}"
     joined = texts[0] if len(texts) == 1 else "\0".join(texts)  # PostgreSQL has no NUL in a text
@@ -355,7 +357,7 @@ def _copy_array(texts: Sequence[str]) -> str:
 
 
 def copy_text(text: str) -> str:
-    """A text as COPY reads it."""
+    """Escape a text for COPY."""
     if "\\" in text:
         text = text.replace("\\", "\\\\")
     if text.isprintable():

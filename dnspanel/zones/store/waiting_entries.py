@@ -1,7 +1,7 @@
-"""GIN indexes into which new entries are sorted later, and when that is (PostgreSQL, "GIN Fast Update Technique").
+"""GIN indexes that sort in new entries later, and the time of that (PostgreSQL, "GIN Fast Update Technique").
 
-An import that sorted its entries in itself would wait for that. Until it is done a search reads all that wait, and once
-too many do (`gin_pending_list_limit`), whoever writes next has to do it.
+An import that sorted in its entries itself would wait for that. Until it is done a search reads all waiting entries,
+and once too many wait (`gin_pending_list_limit`), the next writer has to sort them in.
 """
 
 from django.db import connection
@@ -11,7 +11,10 @@ NAMES_AND_TEXTS = ("zone_name_trigram", "search_text_trigram")
 
 
 def sort_in(indexes: tuple[str, ...]) -> int:
-    """No entries of these indexes wait; returns how many pages of them did. Others write and search meanwhile."""
+    """Sort in all waiting entries of these indexes.
+
+    Return the number of their pages. Others write and search meantime.
+    """
     with connection.cursor() as cursor:
         cursor.execute(
             "SELECT sum(gin_clean_pending_list(name::regclass)) FROM unnest(%s::text[]) name", [list(indexes)]

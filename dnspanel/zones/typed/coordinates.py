@@ -16,12 +16,12 @@ _DEGREE = 3_600_000  # thousandths of a second
 
 
 def latitude(text: str) -> str:
-    """The latitude in the words of LOC. Raises ValueError, with the reason for a person."""
+    """Return the latitude in the words of LOC. Raise ValueError with a message for people."""
     return _canonical(text, "N", "S", 90)
 
 
 def longitude(text: str) -> str:
-    """The longitude in the words of LOC. Raises ValueError, with the reason for a person."""
+    """Return the longitude in the words of LOC. Raise ValueError with a message for people."""
     return _canonical(text, "E", "W", 180)
 
 
@@ -48,7 +48,7 @@ def _canonical(text: str, positive: str, negative: str, most: int) -> str:
 
 
 def _parted(text: str, positive: str, negative: str) -> tuple[list[str], str]:
-    """The numbers, and the letter of the hemisphere or nothing."""
+    """Return the numbers, and the letter of the hemisphere or ""."""
     text = _SYMBOLS.sub(" ", text.upper())
     parts = text.replace(positive, f" {positive} ").replace(negative, f" {negative} ").split()
     for at in (0, -1):

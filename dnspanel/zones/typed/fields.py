@@ -1,7 +1,7 @@
-"""One field of a type's rdata: what it is called, what may stand in it, and how it is written in a zone file. Pure.
+"""One field of a type's rdata: its name, its valid values, and its form in a zone file. Pure.
 
-`word_of` looks at one field by itself, so that a fault can be told there. What a rdata means as a whole is decided by
-`replication.dns.rdata`, the one parser.
+`word_of` checks one field separately, so that a fault can be shown at the field. The meaning of a whole rdata is
+decided by `replication.dns.rdata`, the one parser.
 """
 
 import base64
@@ -26,7 +26,7 @@ class Kind(StrEnum):
     NUMBER = "number"
     SECONDS = "seconds"  # or 1h, 2d
     NAME = "name"
-    MAILBOX = "mailbox"  # a name, or the mail address that it stands for
+    MAILBOX = "mailbox"  # a name, or the mail address that it represents
     WORD = "word"  # a mnemonic or a number
     STRING = "string"  # a character string, without its quotes
     STRINGS = "strings"  # the text of a TXT, however it is cut into strings
@@ -37,7 +37,7 @@ class Kind(StrEnum):
     LATITUDE = "latitude"
     LONGITUDE = "longitude"
     METRES = "metres"
-    TEXT = "text"  # of several lines, which whoever asks for it reads
+    TEXT = "text"  # several lines, which the caller interprets
     REST = "rest"  # what no other field holds, as in a zone file
 
 
@@ -63,17 +63,17 @@ class Field:
 
 
 def u8(name: str, label: str, help: str = "", **more: object) -> Field:
-    """A number of eight bits."""
+    """Return a field for a number of eight bits."""
     return _number(name, label, help, 255, more)
 
 
 def u16(name: str, label: str, help: str = "", **more: object) -> Field:
-    """A number of sixteen bits."""
+    """Return a field for a number of sixteen bits."""
     return _number(name, label, help, 65535, more)
 
 
 def u32(name: str, label: str, help: str = "", **more: object) -> Field:
-    """A number of thirty-two bits."""
+    """Return a field for a number of thirty-two bits."""
     return _number(name, label, help, 2**32 - 1, more)
 
 
@@ -82,7 +82,7 @@ def _number(name: str, label: str, help: str, high: int, more: dict[str, object]
 
 
 def word_of(field: Field, typed: str, origin: str | None = None) -> str:
-    """The field as a zone file has it; relative names stay so. Raises ValueError, with the reason for a person."""
+    """Format the field for a zone file. Relative names stay relative. Raise ValueError with a message for people."""
     text = typed.strip()
     if len(text) > LONGEST_FIELD:
         raise ValueError(
@@ -98,20 +98,20 @@ def word_of(field: Field, typed: str, origin: str | None = None) -> str:
 
 
 def text_of(field: Field, word: str) -> str:
-    """What stands in the field for a word of canonical text: `word_of` makes this word of it again."""
+    """Return the field's text for a word of canonical text. `word_of` is the inverse."""
     if field.kind is Kind.STRING:
         inner = _EDGE.sub(lambda match: _SPACE * len(match[0]), unquoted(word))
         # Two quotes stand for an empty string where one must be said to be meant, and not for themselves.
         return {"": _EMPTY if field.required else "", _EMPTY: r"\034\034"}.get(inner, inner)
     if field.kind is Kind.STRINGS:
         return _text_of_strings(word)
-    if field.kind is Kind.LIST:  # whoever types one puts spaces behind the commas, which are not meant
+    if field.kind is Kind.LIST:  # people type spaces after the commas, which are not meant
         return unquoted(word).replace(" ", _SPACE)
     return word.removesuffix("m") if field.kind is Kind.METRES else word.strip('"')
 
 
 def _text_of_strings(word: str) -> str:
-    """One text where its strings are full up to the last one; else the strings, in their quotes."""
+    """Return one text if its strings are full up to the last one; otherwise the strings, in their quotes."""
     parts = _STRING.findall(word)
     joined = "".join(part[1:-1] for part in parts)
     wires = [len(rdata.to_wire(rdtypes.TXT, part)) - 1 for part in parts]
@@ -121,7 +121,7 @@ def _text_of_strings(word: str) -> str:
 
 
 def missing(field: Field) -> str:
-    """What is said of a field without which there is no record."""
+    """Return the message for a missing required field."""
     return (
         gettext("Choose one.")
         if field.choices and not field.is_open
@@ -130,18 +130,18 @@ def missing(field: Field) -> str:
 
 
 def unquoted(word: str) -> str:
-    """The inside of `"a \\"string\\""`: a quote stands for itself, any other escape stays one."""
+    r"""Return the inside of `"a \"string\""`: an escaped quote becomes a quote, any other escape stays."""
     inner = word[1:-1] if word.startswith('"') else word
     return _ESCAPE.sub(lambda match: '"' if match[0] == '\\"' else match[0], inner)
 
 
 def base64_text(text: str) -> str:
-    """The Base64 in a PEM block, or in text that is Base64 alone: without armour and white space; it is not decoded."""
+    """Return the Base64 in a PEM block, or in plain Base64, without armour and white space. Do not decode it."""
     return re.sub(r"\s", "", _ARMOUR.sub("", text))
 
 
 def quoted(text: str) -> str:
-    """The inverse of `unquoted`."""
+    """Quote a text: the inverse of `unquoted`."""
     return '"' + _ESCAPE_OR_QUOTE.sub(lambda match: '\\"' if match[0] == '"' else match[0], text) + '"'
 
 

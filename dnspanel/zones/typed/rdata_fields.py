@@ -23,7 +23,7 @@ _WORD = re.compile(r'(?:[^\s"\\]|\\.|"(?:[^"\\]|\\.)*")+', re.DOTALL)
 
 
 def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
-    """The fields of a canonical rdata of this type."""
+    """Return the fields of a canonical rdata of this type."""
     if layout.fields[0].kind is Kind.STRINGS:
         return {layout.fields[0].name: text_of(layout.fields[0], canonical)}
     texts = _WORD.findall(canonical)
@@ -41,9 +41,9 @@ def parse_fields(layout: Layout, canonical: str) -> dict[str, str]:
 
 
 def format_fields(layout: Layout, values: Values, origin: str | None = None) -> str:
-    """The text of a rdata with these fields, which `rdata.parse` takes; names stay as they were typed.
+    """Return the rdata text of these fields for `rdata.parse`. Names stay as typed.
 
-    Raises BadFields with the fault of each field.
+    Raise BadFields with the fault of each field.
     """
     texts: dict[str, str] = {}
     faults: dict[str, str] = {}
@@ -65,7 +65,7 @@ def format_fields(layout: Layout, values: Values, origin: str | None = None) -> 
 
 
 def joined_as_typed(layout: Layout, values: Values) -> str:
-    """A line with all that was typed, valid or not: faulty fields stand there as they are."""
+    """Join everything that was typed into a line, including faulty fields."""
     texts = {}
     for field in layout.all_fields:
         typed = " ".join(values.get(field.name, "").splitlines()).strip()  # two spaces in a string stay two
@@ -78,17 +78,17 @@ def joined_as_typed(layout: Layout, values: Values) -> str:
 
 
 def blank_fields(layout: Layout) -> dict[str, str]:
-    """The fields of a new value."""
+    """Return the fields of a new value."""
     return {field.name: field.default for field in layout.all_fields}
 
 
 def is_untouched(layout: Layout, values: Values) -> bool:
-    """Whether nothing was typed into the fields of a new value."""
+    """Return True if nothing was typed into the fields of a new value."""
     return all(values.get(name, "").strip() in ("", default) for name, default in blank_fields(layout).items())
 
 
 def without_missing(layout: Layout, faults: Mapping[str, str]) -> dict[str, str]:
-    """The faults of what was typed, without those of what was not typed yet."""
+    """Return the faults of typed fields, without those of fields that are still empty."""
     unsaid = {field.name: missing(field) for field in layout.all_fields}
     return {name: fault for name, fault in faults.items() if unsaid.get(name) != fault}
 

@@ -1,7 +1,7 @@
-"""Values as programs send them: the names inside are absolute, or the value is refused. Pure.
+"""Values from programs: the names inside are absolute, or the value is refused. Pure.
 
 A program works with many zones and has no origin. `CNAME www` would mean `www.` here and `www.example.com.` in a zone
-file, so nobody can tell what was meant.
+file, so the meaning would be unclear.
 """
 
 from collections.abc import Iterable
@@ -10,7 +10,7 @@ from dnspanel.texts import gettext
 from replication.dns import rdata, rdtypes
 from replication.errors import BadRdata
 
-# Relative names get this origin, by which they are found out.
+# Relative names get this origin, so that they can be detected.
 RELATIVE = "a.relative.name.invalid."
 
 _WITH_NAMES = rdata.POINTING | {rdtypes.SOA, rdtypes.RP, rdtypes.MINFO}

@@ -9,13 +9,13 @@ import re
 
 _NUMBER = re.compile(r"[0-9]{2,}")
 _NUMBER_OF_KEY = re.compile(rb"[0-9]{2}")
-_DIGITS = 16  # what counts digits in two control characters, of which names have none as they are written
+_DIGITS = 16  # two control characters count digits; written names have none
 
 
 def natural_key(owner_key: bytes) -> bytes:
-    """What the owner names of a zone are sorted by, of `keys.relative_key`; what is below a name stays right behind it.
+    """Return the sort key of a zone's owner names (`keys.relative_key`). Names below a name come right after it.
 
-    Two names that have control characters may have the same: then their own keys decide.
+    Two names with control characters may have the same key: then their own keys decide.
     """
     if _NUMBER_OF_KEY.search(owner_key) is None:
         return owner_key
@@ -23,7 +23,7 @@ def natural_key(owner_key: bytes) -> bytes:
 
 
 def natural_text(name: str) -> str:
-    """What names of zones are sorted by; no two have the same."""
+    """Return the sort key of zone names; it is unique."""
     return _NUMBER.sub(_sorted_by_value, name)
 
 

@@ -25,11 +25,11 @@ class ReverseZones:
 
 
 def reverse_zones_of(text: str) -> ReverseZones | None:
-    """The reverse zones that a network or address asks for; None for anything else, such as a name.
+    """Return the reverse zones that a network or address asks for; None for anything else, such as a name.
 
-    A network whose length is not that of a zone gets the fewest zones that cover it and nothing else: at most 128.
-    Of an address, one network is as likely as another. A network smaller than a /24 gets a zone as RFC 2317 names
-    it, which works only together with CNAMEs in the zone of its /24; or else that zone.
+    A network whose length is not that of a zone gets the fewest zones that cover exactly it: at most 128. For an
+    address, one network is as likely as another. A network smaller than a /24 gets an RFC 2317 zone, which works only
+    with CNAMEs in the zone of its /24; or else that zone.
     """
     if ":" not in text and not text.rstrip(". ")[-1:].isdigit():
         return None  # nearly all names: trying to read one as an address takes ten times as long
@@ -53,14 +53,14 @@ def reverse_zones_of(text: str) -> ReverseZones | None:
 
 
 def reverse_name(address: str) -> str:
-    """The owner name of an address's PTR. Raises ValueError for what is no address."""
+    """Return the owner name of an address's PTR. Raise ValueError for an invalid address."""
     return _zone_of(address, ip_address(address).max_prefixlen)
 
 
 def classless_names(address: str) -> list[str]:
-    """The names that the PTR of an IPv4 address has in zones as RFC 2317 names them, the smallest zone first.
+    """Return the names of an IPv4 address's PTR in RFC 2317 zones, the smallest zone first.
 
-    `0/26` and `0-26` are both in use, since not everything takes a slash in a name.
+    `0/26` and `0-26` are both in use, since not all software allows a slash in a name.
     """
     ip = ip_address(address)
     if ip.version != 4:
@@ -75,7 +75,7 @@ def classless_names(address: str) -> list[str]:
 
 
 def classless_aliases(zone_name: str) -> dict[str, str]:
-    """The CNAMEs that the zone of the /24 needs for a zone as RFC 2317 names it; empty for any other name."""
+    """Return the CNAMEs that the zone of the /24 needs for an RFC 2317 zone; empty for any other name."""
     label, _, above = zone_name.partition(".")
     first, sign, length = label.partition("/") if "/" in label else label.partition("-")
     if not sign or not (first.isdecimal() and length.isdecimal() and len(label) <= 6) or not label.isascii():
@@ -87,7 +87,7 @@ def classless_aliases(zone_name: str) -> dict[str, str]:
 
 
 def address_of(owner: str) -> str | None:
-    """The address whose PTR has this owner name, also in a zone as RFC 2317 names them; None for any other name."""
+    """Return the address whose PTR has this owner name, also in an RFC 2317 zone; None for any other name."""
     labels = owner.lower().split(".")
     if len(labels) == 8 and ("/" in labels[1] or "-" in labels[1]) and labels[5:] == ["in-addr", "arpa", ""]:
         del labels[1]
@@ -105,7 +105,7 @@ def address_of(owner: str) -> str | None:
 
 
 def _zone_of(address: str, length: int) -> str:
-    """The zone of the network of this length, which ends at a label, in which the address is."""
+    """Return the zone of the network of this length, which ends at a label, that contains the address."""
     ip = ip_address(address)
     bits_of_label = 8 if ip.version == 4 else 4
     labels = ip.reverse_pointer.split(".")

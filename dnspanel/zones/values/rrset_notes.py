@@ -1,6 +1,6 @@
-"""Tags of an RRset and comments of its values, as somebody types them. Pure.
+"""Tags of an RRset and comments of its values, as people type them. Pure.
 
-They are kept, compared and published with the RRset as its comment is: a change of them is a revision.
+They are stored, compared and published with the RRset, as its comment is: changing them makes a revision.
 """
 
 import re
@@ -19,12 +19,12 @@ _TAG = re.compile(r"[a-z0-9._-]{1,40}")
 
 
 def is_tag(text: str) -> bool:
-    """Whether this is a tag, of a zone or of an RRset."""
+    """Return True if this is a valid tag of a zone or an RRset."""
     return _TAG.fullmatch(text) is not None
 
 
 def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
-    """Lower case, sorted, each once. Raises ValueError for what is not a tag, and for more than MOST_TAGS."""
+    """Return the tags in lower case, sorted, each once. Raise ValueError for an invalid tag, and beyond MOST_TAGS."""
     found = sorted({tag.strip().lower() for tag in tags} - {""})
     wrong = next((tag for tag in found if not is_tag(tag)), None)
     if wrong is not None:
@@ -41,7 +41,7 @@ def rrset_tags(tags: Iterable[str]) -> tuple[str, ...]:
 
 
 def notes_in(found: Any, type: int, origin: str | None = None) -> Notes:
-    """The notes that `Notes.to_json` says, or somebody in its place. Raises as `notes_of` does."""
+    """Read notes in the form of `Notes.to_json`, which may come from a client. Raise the errors of `notes_of`."""
     if not isinstance(found, dict) or found.keys() - {"tags", "value_comments"}:
         raise ValueError(gettext("an object with “tags” and “value_comments” and nothing else is needed"))
     tags, comments = found.get("tags", []), found.get("value_comments", {})
@@ -53,10 +53,10 @@ def notes_in(found: Any, type: int, origin: str | None = None) -> Notes:
 
 
 def notes_of(type: int, tags: Iterable[str], comments: Mapping[str, str], origin: str | None = None) -> Notes:
-    """The notes of an RRset of this type; values and tags canonical, comments on one line.
+    """Return the notes of an RRset of this type: values and tags canonical, comments on one line.
 
-    Raises ValueError as `rrset_tags` does, and for comments that are too long or too many; BadName and BadRdata for
-    what is no value of the type.
+    Raise ValueError as `rrset_tags` does, and for comments that are too long or too many; BadName and BadRdata for an
+    invalid value of the type.
     """
     if len(comments) > MOST_COMMENTS:
         raise ValueError(

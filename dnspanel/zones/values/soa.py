@@ -1,4 +1,4 @@
-"""The SOA RRset, which is also where a zone's serial stands; and how serials move. Pure."""
+"""The SOA RRset with the zone's serial; and how serials move. Pure."""
 
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
@@ -29,12 +29,15 @@ class SoaEdit:
     edit: str = ""
 
     def after(self, serial: Serial, now: datetime) -> Serial:
-        """The serial that follows: always a greater one (RFC 1982), since secondaries must see that the zone moved."""
+        """Return the next serial. It is always greater (RFC 1982), so that secondaries see the change."""
         found = self._edited(serial, now)
         return found if found > serial else serial.next
 
     def first(self, serial: Serial, now: datetime) -> Serial:
-        """The serial of a new zone that is given one, or NO_SERIAL; where nothing moves it, it stays as given."""
+        """Return the first serial of a new zone with this serial, or with NO_SERIAL.
+
+        Without a rule it does not change.
+        """
         moved = self._edited(serial, now)
         if moved != serial:
             return self.after(serial, now)
@@ -68,7 +71,7 @@ def _by_edit(serial: Serial, edit: str, now: datetime) -> Serial:
 
 
 def first_serial(now: datetime) -> Serial:
-    """The first one of a day, YYYYMMDD01: greater than what secondaries of a zone that was elsewhere mostly have."""
+    """Return the first serial of a day, YYYYMMDD01: mostly greater than that of a moved zone's old secondaries."""
     return Serial(int(f"{now:%Y%m%d}01"))
 
 
@@ -77,28 +80,28 @@ def _epoch(now: datetime) -> Serial:
 
 
 def start_of_week(now: datetime) -> datetime:
-    """The Thursday at which signatures of PowerDNS begin: weeks are counted from 1970-01-01."""
+    """Return the Thursday at which signatures of PowerDNS begin: weeks are counted from 1970-01-01."""
     return now - timedelta(seconds=now.timestamp() % timedelta(weeks=1).total_seconds())
 
 
 def default_soa(zone: str, primary: str, hostmaster: str, serial: Serial) -> RRset:
-    """The SOA of a zone that was given none."""
+    """Return the SOA of a zone that came without one."""
     text = f"{names.parse(primary)} {names.parse(hostmaster)} {serial.value} {DEFAULT_TIMERS}"
     return RRset(zone, rdtypes.SOA, DEFAULT_TTL, (rdata.parse(rdtypes.SOA, text),))
 
 
 def served_soa(rrset: RRset) -> str:
-    """The one SOA text that nodes get, or the first one if all are disabled."""
+    """Return the one SOA text that nodes get, or the first one if all are disabled."""
     return (rrset.served or rrset.rdata)[0]
 
 
 def serial_of(rrset: RRset) -> Serial:
-    """The serial in a SOA RRset."""
+    """Return the serial in a SOA RRset."""
     return Serial(int(served_soa(rrset).split(" ")[_SERIAL_FIELD]))
 
 
 def with_serial(rrset: RRset, serial: Serial) -> RRset:
-    """The same SOA RRset with this serial in every record."""
+    """Return the SOA RRset with this serial in every record."""
 
     def moved(text: str) -> str:
         fields = text.split(" ")
@@ -114,7 +117,10 @@ def with_serial(rrset: RRset, serial: Serial) -> RRset:
 
 
 def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now: datetime) -> RRset | None:
-    """The edited SOA; its serial counts only if it is greater than the zone's, else the zone's next one does."""
+    """Return the edited SOA.
+
+    Its serial counts only if it is greater than the zone's; otherwise use the zone's next one.
+    """
     if before is None or edited is None:
         return edited
     current, requested = serial_of(before), serial_of(edited)
@@ -122,7 +128,7 @@ def next_soa(before: RRset | None, edited: RRset | None, soa_edit: SoaEdit, now:
 
 
 def above(ours: Serial, served: Serial | None) -> Serial:
-    """A serial greater than both. Two that do not compare (RFC 1982) give one greater than `served`."""
+    """Return a serial greater than both. If they do not compare (RFC 1982), it is greater than `served`."""
     return ours.next if served is None or ours > served else served.next
 
 
@@ -132,14 +138,14 @@ def beyond(serial: Serial, last: Serial | None) -> Serial:
 
 
 def same_to_dns(one: RRset | None, other: RRset | None) -> bool:
-    """Equal, apart from a SOA's serial, from capitals of names in rdata, and from spellings."""
+    """Return True if both are equal, apart from a SOA's serial, case of names in rdata, and spellings."""
     return same(
         *(rrset and replace(rrset.folded, notes=rrset.folded.notes.without_spellings) for rrset in (one, other))
     )
 
 
 def same(one: RRset | None, other: RRset | None) -> bool:
-    """Equal, apart from a SOA's serial, which moves with every publication."""
+    """Return True if both are equal, apart from a SOA's serial, which moves with every publication."""
     if one is None or other is None:
         return one is other
     if one.type == other.type == rdtypes.SOA:

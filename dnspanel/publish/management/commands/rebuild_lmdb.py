@@ -1,4 +1,4 @@
-"""Write the panel's LMDB anew from PostgreSQL."""
+"""Rebuild the panel's LMDB from PostgreSQL."""
 
 from argparse import ArgumentParser
 from typing import Any
