@@ -13,6 +13,7 @@ from django.urls import get_resolver
 
 from dnspanel.database import statement_time
 from dnspanel.database.base import keep_plans
+from dnspanel.head_requests import without_bodies_for_head
 from dnspanel.processes.key_at_start import stop_with_another_key
 from dnspanel.wake import answer_before_waking
 from replication.call_room import with_room
@@ -20,7 +21,7 @@ from replication.garbage import leave_out_what_is_loaded
 
 os.environ.setdefault("DJANGO_SETTINGS_MODULE", "dnspanel.settings")
 
-application = with_room(get_wsgi_application())
+application = with_room(without_bodies_for_head(get_wsgi_application()))
 stop_with_another_key()
 statement_time.begin(statement_time.READ)
 answer_before_waking()
