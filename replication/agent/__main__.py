@@ -2,7 +2,7 @@
 
 python -m replication.agent prepare  --config FILE              make the LMDB files, before PowerDNS starts
 python -m replication.agent pdnsconf --config FILE              print the pdns.conf that fits
-python -m replication.agent run      --config FILE              serve the panel until told to stop
+python -m replication.agent run      --config FILE              serve the panel until stopped
 python -m replication.agent enroll   --panel URL --code CODE --dir DIR
 python -m replication.agent join     --panel URL --code CODE [...]     all of it, and the systemd units
 """
@@ -63,7 +63,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def prepare(config: AgentConfig) -> None:
-    """The LMDB files exist, such that PowerDNS takes them for its own. Harmless beside a running agent or PowerDNS."""
+    """Create the LMDB files in the form that PowerDNS accepts. Safe next to a running agent or PowerDNS."""
     open_store(config, config.identity.schema).close()
     print(f"{config.lmdb_path} is ready for PowerDNS, schema {config.identity.schema}.")
 
@@ -110,7 +110,7 @@ def _parser() -> argparse.ArgumentParser:
 def _add_join(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--panel", required=True, help="the panel's address")
     parser.add_argument("--code", required=True, help="the one-time code that the panel showed")
-    # The panel knows these three: what is typed besides has to be the same.
+    # The panel knows these three; typed values must be the same.
     parser.add_argument("--dns-address", default="", help="where PowerDNS answers, an IP address; as the panel has it")
     texts = {
         "dns_port": "where PowerDNS answers",

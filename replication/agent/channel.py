@@ -1,7 +1,7 @@
-"""The panel's channel to an agent: HTTPS for one client, which has to show the panel's certificate.
+"""The panel's channel to an agent: HTTPS for one client, which must show the panel's certificate.
 
-What every agent answers is here: its status, its samples, its log, a request for a certificate. What an agent does
-besides is its own handler's: a node's in `server`, a front's in `replication.front.server`.
+Requests that every agent answers are here: status, samples, log, a request for a certificate. Others belong to the
+agent's own handler: a node's in `server`, a front's in `replication.front.server`.
 """
 
 import logging
@@ -39,7 +39,7 @@ from replication.wire.protocol import (
     with_samples,
 )
 
-# From the first byte to the last. Who is at it takes none of the places for those who showed the panel's certificate.
+# From the first byte to the last. A handshake takes none of the places for clients with the panel's certificate.
 HANDSHAKE_SECONDS = 5.0
 IDLE_SECONDS = 300.0
 MAX_CONNECTIONS = 64  # of the panel, which needs two
@@ -56,7 +56,7 @@ logger = logging.getLogger(__name__)
 
 
 class PanelServer(ThreadingHTTPServer):
-    """Accepts the panel. A client that is stuck holds one thread and nobody else."""
+    """The server for the panel. A stuck client holds only one thread."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -105,7 +105,7 @@ class PanelServer(ThreadingHTTPServer):
 
     @with_room
     def finish_request(self, request: Any, client_address: Any) -> None:
-        """In the connection's own thread: shake hands, check the certificate, serve."""
+        """Shake hands, check the certificate, serve. Runs in the connection's own thread."""
         try:
             if self._is_panel(request, client_address[0]):
                 with self._place() as has_place:
@@ -117,7 +117,7 @@ class PanelServer(ThreadingHTTPServer):
             logger.debug("connection of %s ended: %s", client_address[0], exc)
 
     def _handler(self, request: ssl.SSLSocket) -> type[BaseHTTPRequestHandler]:
-        """The handler of the connection; another one where the certificate of the panel is not valid by our clock."""
+        """Return the connection's handler; a special one if the panel's certificate is not valid by our clock."""
         if is_valid_at(request.getpeercert() or {}, time.time()):
             return self.RequestHandlerClass  # type: ignore[return-value]
         logger.warning("refused the panel's connection: by the clock of this server its certificate is not valid")
@@ -137,7 +137,7 @@ class PanelServer(ThreadingHTTPServer):
 
     @contextmanager
     def _place(self) -> Iterator[bool]:
-        """One of the places for the panel's connections; False if there is none."""
+        """Hold one of the places for the panel's connections. Yield False if all are taken."""
         is_free = self._free.acquire(blocking=False)
         try:
             yield is_free
@@ -194,7 +194,7 @@ class PanelHandler(BaseHTTPRequestHandler):
             self._get(target)
 
     def _answer_status(self, target: urllib.parse.SplitResult) -> None:
-        """The status, samples, or both at once: what the panel asks of every node each second."""
+        """Answer the status, samples, or both at once: the panel's request to every node each second."""
         query = urllib.parse.parse_qs(target.query)
         after = query.get("samples_after" if target.path == STATUS_PATH else "after", [""])[0]
         if after and not after.isdecimal():
@@ -267,7 +267,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         return self.server.status().position
 
     def _receive(self, size: int) -> bytes | BinaryIO:
-        """The body, in memory or on disk. Raises DiskFull."""
+        """Return the body, in memory or on disk. Raise DiskFull."""
         if size <= IN_MEMORY_BYTES:
             body = self.rfile.read(size)
             if len(body) < size:
@@ -302,7 +302,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         self._answer(status, bad_request(message))
 
     def send_error(self, code: int, message: str | None = None, explain: str | None = None) -> None:
-        """What http.server refuses by itself, in our form: no page, no name of a server."""
+        """Refuse a request in our form if http.server itself refuses it: no HTML, no server name."""
         self.request_version = self.protocol_version
         self._refuse_unread(code, message or "not a request of this protocol")
 
@@ -316,7 +316,7 @@ class PanelHandler(BaseHTTPRequestHandler):
         self.wfile.flush()
 
     def log_message(self, format: str, *args: Any) -> None:
-        """The applier logs what matters; a line per request would drown it."""
+        """Log requests at debug level only. The applier logs the important events."""
         logger.debug(format, *args)
 
 
@@ -341,5 +341,5 @@ IDENTITY_PUTS: Mapping[str, Callable[[PanelServer, bytes], None]] = {
 
 
 def bad_request(message: str) -> bytes:
-    """A refusal of what is no request of this protocol."""
+    """Return a refusal of a request outside this protocol."""
     return encode_message({"error": "BadRequest", "message": message, "position": None})

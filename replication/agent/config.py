@@ -1,4 +1,4 @@
-"""What an agent has to know: a TOML file for what the operator decides, and the identity that the panel gave.
+"""An agent's configuration: a TOML file of the operator, and the identity from the panel.
 
     agent.toml            every key, with its default where it has one
     ------------------    -----------------------------------------------------------------
@@ -15,11 +15,11 @@
     api_key = ""          PowerDNS's `api-key`; without it there are no live numbers
     map_size_mib = 16000  at most PowerDNS's `lmdb-map-size`
     max_body_mib = 2048   larger pushes are refused
-    pdns_conf = ""        PowerDNS's pdns.conf, if the agent shall write it anew for another schema
+    pdns_conf = ""        PowerDNS's pdns.conf, if the agent should rewrite it for another schema
     pdns_server = "pdns_server"  the program: which release is installed, and so which schema it needs
     metrics_port = 0      where Prometheus may ask /metrics over plain HTTP; 0: nowhere
     metrics_address = "127.0.0.1"
-    show_clients = false  whether the panel is told which networks ask most
+    show_clients = false  whether the panel sees which networks ask most
     transfers_to = ""     networks that may transfer zones from this PowerDNS, with commas between
     caches = true         false for a private node such as ring 0: PowerDNS keeps no answers, so nothing is purged
 
@@ -83,7 +83,7 @@ class BadConfig(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Identity:
-    """Who this node is, as the panel answered when it enrolled."""
+    """The identity of this node, from the panel's answer to its enrollment."""
 
     node: str
     cluster: UUID
@@ -133,7 +133,7 @@ class AgentConfig:
 
 
 def read_config(path: Path) -> AgentConfig:
-    """The configuration in a file. Raises BadConfig with every fault at once."""
+    """Read the configuration from a file. Raise BadConfig with every fault at once."""
     try:
         values = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
@@ -181,7 +181,7 @@ def read_config(path: Path) -> AgentConfig:
 
 
 def _faults_in(values: Mapping[str, Any]) -> list[str]:
-    """Every fault of the values that shows without reading other files."""
+    """Return every fault of the values that can be found without other files."""
     faults = [f"{name} is missing" for name in _REQUIRED if name not in values]
     known = _REQUIRED | {name: type(default) for name, default in _DEFAULTS.items()}
     for name, value in values.items():
@@ -209,7 +209,7 @@ def _faults_in(values: Mapping[str, Any]) -> list[str]:
 
 
 def listed(networks: str) -> tuple[str, ...]:
-    """The networks of `transfers_to`."""
+    """Split the networks of `transfers_to`."""
     return tuple(network.strip() for network in networks.split(",") if network.strip())
 
 
@@ -222,12 +222,12 @@ def _is_network(text: str) -> bool:
 
 
 def _has_type(value: Any, expected: type) -> bool:
-    """Exactly this type: in Python a bool is an int, in a configuration it is a mistake."""
+    """Return True for exactly this type: in Python a bool is an int, in a configuration it is a mistake."""
     return type(value) is expected
 
 
 def read_identity(directory: Path, faults: list[str]) -> Identity | None:
-    """The identity that `enroll` wrote; what is wrong with it goes to `faults`, and it is None then."""
+    """Read the identity that `enroll` wrote. Add faults, and return None then."""
     missing = [name for name in (KEY_FILE, CERTIFICATE_FILE, CA_FILE, IDENTITY_FILE) if not (directory / name).exists()]
     if missing:
         faults.append(f"{directory} lacks {', '.join(missing)}: run `python -m replication.agent enroll` first")
@@ -240,7 +240,7 @@ def read_identity(directory: Path, faults: list[str]) -> Identity | None:
 
 
 def parse_identity(fields: Any) -> Identity:
-    """The identity in the panel's answer to `enroll`. Raises ValueError or UnknownSchema."""
+    """Parse the identity in the panel's answer to `enroll`. Raise ValueError or UnknownSchema."""
     try:
         keys = tuple(base64.b64decode(key, validate=True) for key in fields["signing_keys"])
         generation = int(fields.get("keys_generation", 0))
@@ -261,12 +261,12 @@ def role_of(identity: Identity) -> str:
 
 
 def format_toml(values: Mapping[str, str | int | bool | Sequence[str]]) -> str:
-    """A configuration with these values; a JSON text, number or list is also one of TOML."""
+    """Format a configuration with these values. A JSON text, number or list is also valid TOML."""
     return "".join(f"{name} = {json.dumps(value)}\n" for name, value in values.items())
 
 
 def format_identity(identity: Identity) -> str:
-    """The inverse of `parse_identity`, as it is kept in a file."""
+    """Format the identity for its file: the inverse of `parse_identity`."""
     fields = {
         "node": identity.node,
         "cluster": str(identity.cluster),

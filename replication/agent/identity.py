@@ -1,13 +1,13 @@
-"""Who this agent is: its key and certificate, and the keys whose segments it accepts. All of them may change.
+"""The identity of this agent: its key and certificate, and the accepted signing keys. All of them may change.
 
-    node.key node.pem      what TLS shows
+    node.key node.pem      for TLS
     ca.pem                 the panel's authority; never changes while this is the same node
     identity.json          name, cluster, schema, and the keys that sign segments
-    next.key               a key for which the panel was asked to sign a certificate
+    next.key               a key with a requested certificate
     next.pem               that certificate with its key in one file: from here on the rotation is decided
 
-A rotation is decided by one rename, that of next.pem. Whoever starts with a next.pem finishes what it says, so a
-crash at any moment leaves either the old pair or the new one, never a certificate beside another one's key.
+A rotation is decided by one rename, that of next.pem. A process that starts with a next.pem finishes the rotation. So a
+crash at any moment leaves either the old pair or the new one, never a certificate with another one's key.
 """
 
 import logging
@@ -84,7 +84,7 @@ class IdentityKeeper:
         self.certificate_expires_at = _expires_at(config.certificate_path)
 
     def request(self) -> str:
-        """A signing request for a new key; asked again, one for the same key."""
+        """Return a signing request for a new key. A second call returns one for the same key."""
         with self._lock:
             kept = self._directory / NEXT_KEY_FILE
             if not kept.exists():
@@ -92,9 +92,9 @@ class IdentityKeeper:
             return signing_request(_load_key(kept))
 
     def install(self, certificate_pem: str, ca_pem: str) -> None:
-        """The certificate is shown from the next connection on; once more, it changes nothing.
+        """Install the certificate for the next connections. A second call changes nothing.
 
-        Raises BadBytes unless it is of our authority, for this node, for the key that `request` made, and valid now.
+        Raise BadBytes unless it is of our authority, for this node, for the key that `request` made, and valid now.
         """
         with self._lock:
             certificate = self._checked(certificate_pem, ca_pem)
@@ -111,9 +111,9 @@ class IdentityKeeper:
         logger.info("certificate replaced; it expires %s", certificate.not_valid_after_utc.date())
 
     def take_keys(self, sealed: bytes) -> None:
-        """From now on segments of these keys are accepted, and of no others; an older list changes nothing.
+        """Accept segments of these keys and of no others from now on. An older list changes nothing.
 
-        Raises BadBytes, BadSignature, WrongCluster.
+        Raise BadBytes, BadSignature, WrongCluster.
         """
         with self._lock:
             keyring = decode_keyring(sealed, self.signing_keys)
@@ -125,7 +125,7 @@ class IdentityKeeper:
         logger.info("signing keys: %s", " ".join(key.hex()[:16] for key in keyring.keys))
 
     def change_schema(self, schema: int) -> None:
-        """The node's files have another PowerDNS schema from now on."""
+        """Store another PowerDNS schema of the node's files."""
         with self._lock:
             self._write(replace(self.identity, schema=schema))
 
@@ -163,15 +163,15 @@ class IdentityKeeper:
         return certificate
 
 
-# OpenSSL's X509_V_FLAG_NO_CHECK_TIME, for which `ssl` has no name.
+# OpenSSL's X509_V_FLAG_NO_CHECK_TIME, which has no name in `ssl`.
 _NO_CHECK_TIME = 0x200000
 
 
 def server_context(certificate: Path, key: Path, ca: Path) -> ssl.SSLContext:
-    """TLS 1.3, with our certificate, for clients of our CA.
+    """Return a context of TLS 1.3 with our certificate, for clients of our CA.
 
-    Whether the client's certificate is valid now is for the caller to check with `is_valid_at`: a panel for which this
-    server's clock is wrong shall learn that, and nothing else.
+    The caller checks with `is_valid_at` whether the client's certificate is valid now: a panel that this server's clock
+    rejects should learn that, and nothing else.
     """
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.minimum_version = ssl.TLSVersion.TLSv1_3
@@ -190,14 +190,14 @@ def is_valid_at(certificate: Mapping[str, Any], now: float) -> bool:
 
 
 def signing_request(key: ec.EllipticCurvePrivateKey) -> str:
-    """A PEM signing request for this key; the panel decides what the certificate says."""
+    """Return a PEM signing request for this key. The panel decides the contents of the certificate."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "node")])
     request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key, hashes.SHA256())
     return request.public_bytes(serialization.Encoding.PEM).decode("ascii")
 
 
 def format_key(key: ec.EllipticCurvePrivateKey) -> str:
-    """A private key as PEM, without a password: the file's mode protects it."""
+    """Format a private key as PEM, without a password: the file's mode protects it."""
     pem = key.private_bytes(serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption())
     return pem.decode("ascii")
 

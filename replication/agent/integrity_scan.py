@@ -1,14 +1,14 @@
-"""The agent checks every row that PowerDNS serves from: in turn, and at once where there is reason to.
+"""The agent checks every row that PowerDNS serves from: in turn, and at once if there is a reason.
 
 A check (`store.checking`) runs in slices of a few milliseconds with rests between them. The first one after a start
-takes about a twentieth of one core, so a large database is read in some minutes: nobody knows what happened before.
+takes about a twentieth of one core, so a large database is read in some minutes: no one knows what happened before.
 After that checks and the pauses between them take a 1,200th on average: a small database is read every minute or two,
-one of millions of rows in a few hours. A check is hurried, to about half a core, when somebody else has committed to a
-file, which each slice looks up, when the panel requests it, and while a zone of many rows is read in one transaction.
-It waits while a push is under way, and for the next one too where there is no hurry: an import gets the processor.
+one of millions of rows in a few hours. A check is faster, up to about half a core, when another process has committed
+to a file, which each slice looks up, when the panel requests it, and while a zone of many rows is read in one
+transaction. It waits during a push, and, unless it is urgent, also for the next push: an import gets the processor.
 Pages that it touched are released.
 
-A segment that finds rows which the agent did not write is refused; its zones are checked first, so that the panel
+A segment that finds rows which the agent did not write is refused. Its zones are checked first, so that the panel
 learns within a second which of them to repair.
 """
 
@@ -30,7 +30,7 @@ SLICE_SECONDS = 0.002
 SHARE = 0.05
 AVERAGE_SHARE = 1 / 1200
 HURRIED_SHARE = 0.5
-# Between two checks that nobody requested.
+# Between two checks without a request.
 PAUSE_SECONDS = 20.0
 # How often foreign commits and requests are looked up.
 POLL_SECONDS = 0.5
@@ -53,7 +53,7 @@ class IntegrityScanner:
         is_busy: Callable[[float], bool] = lambda within: False,
         clock: Callable[[], float] = time.time,
     ) -> None:
-        # Whether a push is under way, or ended less than so many seconds ago.
+        # Whether a push is running, or ended less than this number of seconds ago.
         self._is_busy = is_busy
         self._store, self._clock = store, clock
         # Called with the reason where a file may be damaged.
@@ -82,7 +82,7 @@ class IntegrityScanner:
         return len(self._diverged)
 
     def check_now(self) -> None:
-        """Check every row now; a check under way begins anew."""
+        """Check every row now. A running check starts again."""
         self._is_requested = True
         self._wake.set()
 
@@ -191,6 +191,6 @@ class IntegrityScanner:
 
 
 def share_of(reading_seconds: float) -> float:
-    """What part of its time a check spends reading that needs so many seconds: the average is AVERAGE_SHARE."""
+    """Return the share of its time that a check with this reading time spends reading: the average is AVERAGE_SHARE."""
     lasts = reading_seconds / AVERAGE_SHARE - PAUSE_SECONDS
     return min(SHARE, reading_seconds / lasts) if lasts > 0 else SHARE

@@ -8,7 +8,7 @@ from replication.errors import Busy
 
 
 def take_lock(path: Path, what: str) -> int:
-    """The descriptor that holds the lock until it is closed. Raises Busy, which names `what`, if another holds it."""
+    """Take the lock and return its descriptor. Raise Busy, which names `what`, if another process holds it."""
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -23,13 +23,13 @@ _PRODUCT_UUID = Path("/sys/class/dmi/id/product_uuid")
 
 
 def machine_id(state_dir: Path, *, machine: Path = _MACHINE_ID, product: Path = _PRODUCT_UUID) -> str:
-    """The hex SHA-256 that names this machine and this agent's directory on it."""
+    """Return the hex SHA-256 that identifies this machine and this agent's directory on it."""
     parts = (_text(machine), _text(product), _own_id(state_dir))
     return hashlib.sha256("\0".join(parts).encode()).hexdigest()
 
 
 def _own_id(state_dir: Path) -> str:
-    """The random id kept in the directory; a new one when there is none, or when the file is a copy."""
+    """Return the random id stored in the directory; make a new one if it is missing, or if the file is a copy."""
     path = state_dir / ID_FILE
     own, _, inode = _text(path).partition(" ")
     if own and inode == str(path.stat().st_ino):

@@ -1,7 +1,6 @@
 """A node's own metrics for Prometheus, over plain HTTP, where agent.toml names a port for it.
 
-Nothing is measured here: `stats` has this agent's own counters, `Status` how the node is, `Observer` PowerDNS's
-totals as they were a moment ago. PowerDNS's counters begin anew when it is started, as Prometheus expects of them.
+Nothing is measured here.
 """
 
 import logging
@@ -31,7 +30,7 @@ Family = CounterMetricFamily | GaugeMetricFamily
 
 
 class MetricsServer(ThreadingHTTPServer):
-    """Answers `GET /metrics` and nothing else. Nobody shows who they are here: all are strangers."""
+    """A server for `GET /metrics` and nothing else. It authenticates no client: all are strangers."""
 
     daemon_threads = True
     allow_reuse_address = True
@@ -58,7 +57,7 @@ class MetricsServer(ThreadingHTTPServer):
         logger.debug("a scrape of %s ended unexpectedly", client_address[0], exc_info=True)
 
     def exposition(self) -> bytes:
-        """Everything, in Prometheus's text form."""
+        """Return all metrics in Prometheus's text form."""
         registry = CollectorRegistry(auto_describe=False)
         registry.register(_Node(self._status(), self._counters()))
         return generate_latest(registry)
@@ -75,7 +74,7 @@ class _Handler(BaseHTTPRequestHandler):
         try:
             text = self.server.exposition()
         except Exception:
-            # Closed without a word it would look like a network's fault, and nobody would look for it here.
+            # A silently closed connection would look like a network's fault, and no one would search here.
             logger.exception("metrics failed")
             self._answer(500, b"The metrics could not be read; this agent's log says why.\n", PLAIN_TEXT)
         else:

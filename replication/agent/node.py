@@ -37,13 +37,13 @@ if TYPE_CHECKING:
     from replication.agent.metrics import MetricsServer
 
 LOCK_FILE = "agent.lock"
-# Before it starts anew, an agent leaves this long for answers under way.
+# Before it restarts, an agent leaves this time for answers in progress.
 ANSWER_SECONDS = 0.3
 # It waits so long for the first check of PowerDNS before it logs that it has started, and for the last one to end.
 FIRST_CHECK_SECONDS = 2.0
 # Beside the LMDB's main file: two agents with directories of their own must not share the files.
 LMDB_LOCK_SUFFIX = "-agent"
-# From here on the status warns of a full map; at 1 LMDB takes no more changes.
+# From here on the status warns of a full map; at 1 LMDB accepts no changes.
 MAP_ALARM = 0.7
 
 logger = logging.getLogger(__name__)
@@ -68,7 +68,7 @@ class AgentNode:
             control,
             Receivers(config.dns_address, config.dns_port, config.receiver_threads),
             ZoneCache(control, api),
-            # No question to PowerDNS with each purge where it is told to keep answers.
+            # PowerDNS is not asked at each purge if the configuration says that it caches.
             has_caches=lambda: config.caches or powerdns.has_caches(),
         )
         self.applier = Applier(
@@ -169,7 +169,7 @@ class AgentNode:
             stop.wait(INTERVAL_SECONDS)
 
     def _read_list(self, stop: threading.Event) -> None:
-        """PowerDNS gets to know zones that are new."""
+        """Make PowerDNS read its list of zones when zones are new."""
         while not stop.is_set() and not self.starts_anew:
             self.applier.wait_for_new_zones(INTERVAL_SECONDS)
             self.applier.read_list()
@@ -180,7 +180,7 @@ class AgentNode:
         self.scanner.run()
 
     def step(self) -> None:
-        """What is done once a second, beside looking and checking: a sample, and tidying up."""
+        """Do the work of each second, other than looking and checking: a sample, and cleaning up."""
         if self._config.api_key:
             self.observer.step()
         self.snapshots.resume()
@@ -216,7 +216,7 @@ class AgentNode:
         )
 
     def _metrics_server(self) -> "MetricsServer | None":
-        """Where Prometheus asks. A port that cannot be had costs the metrics, never the node."""
+        """Start the server for Prometheus. A port in use costs the metrics, never the node."""
         # Imported here: the library is 2 MB of memory that most nodes can do without.
         from replication.agent.metrics import MetricsServer
 
@@ -228,7 +228,7 @@ class AgentNode:
             return None
 
     def status(self) -> Status:
-        """The status of this node, as numbers and messages."""
+        """Return the status of this node, as numbers and messages."""
         health = self.applier.health
         position, main, records = self._store.position_and_digests()
         uses = self._store.use()
@@ -285,7 +285,7 @@ class AgentNode:
         )
 
     def _state(self, map_used: float, *, has_position: bool) -> str:
-        """The most important message of the status."""
+        """Return the most important message of the status."""
         health = self.applier.health
         if self.rebuild.reason:
             return f"quarantined, waiting for whole new files; PowerDNS answers as it can: {self.rebuild.reason}"
@@ -315,7 +315,7 @@ class AgentNode:
         return "in order" if has_position else "new: nothing applied yet"
 
     def _bootstrapping(self) -> str:
-        """A message about the snapshot on its way; empty while there is none."""
+        """Return a message about the snapshot in progress, or ""."""
         if self._store.installing() and self.applier.is_busy():
             return "bootstrapping: writing the snapshot; zones that were there before are served on"
         if progress := self.snapshots.progress:
@@ -324,7 +324,7 @@ class AgentNode:
 
 
 def _take_locks(config: AgentConfig) -> tuple[int, int]:
-    """The locks that keep a second agent from the same directory and from the same LMDB files. Raises Busy."""
+    """Take the locks against a second agent in the same directory or with the same LMDB files. Raise Busy."""
     config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     ours = take_lock(config.state_dir / LOCK_FILE, f"{config.state_dir} (an agent)")
     lmdb_lock = Path(f"{os.path.realpath(config.lmdb_path)}{LMDB_LOCK_SUFFIX}")

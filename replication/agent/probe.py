@@ -22,7 +22,7 @@ _PIECE = 10_000
 
 
 def read_everything(path: str) -> int:
-    """How many rows both files at `path` have. Raises lmdb.Error for one that cannot be read."""
+    """Count the rows in both files at `path`. Raise lmdb.Error for an unreadable one."""
     return sum(_read_file(name) for name in (path, f"{path}-0"))
 
 

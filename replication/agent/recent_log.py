@@ -23,7 +23,7 @@ class RecentLog(logging.Handler):
             self.handleError(record)
 
     def lines(self) -> list[str]:
-        """The lines, oldest first; a traceback is one of them."""
+        """Return the lines, oldest first. A traceback is one line."""
         self.acquire()  # `emit` is called with the handler's lock too
         try:
             return list(self._kept)

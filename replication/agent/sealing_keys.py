@@ -1,7 +1,7 @@
-"""The keys that open the DNSSEC keys of this node's zones, as the panel gave them: kept in a file for this user alone.
+"""The keys that open the DNSSEC keys of this node's zones, as the panel sent them, in a file only for this user.
 
-`<state_dir>/sealing-keys.json` holds the panel's last message. Whoever is root here, or is PowerDNS, can read it, and
-the opened keys in the LMDB as well.
+`<state_dir>/sealing-keys.json` holds the panel's last message. Root and PowerDNS can read it, and the opened keys
+in the LMDB as well.
 """
 
 import contextlib
@@ -41,11 +41,11 @@ class SealingKeys:
         return SealingKey(max(self._secrets), self._secrets[max(self._secrets)]) if self._secrets else None
 
     def secret(self, key_id: int) -> bytes | None:
-        """The key of this id; None while it is not known."""
+        """Return the key of this id, or None while it is unknown."""
         return self._secrets.get(key_id)
 
     def take(self, message: bytes) -> None:
-        """From now on these are the keys, also after a crash, and no others. Raises BadBytes, OSError."""
+        """Store exactly these keys, also for the time after a crash. Raise BadBytes, OSError."""
         keys = decode_sealing_keys(message)
         write_atomically(self._path, encode_sealing_keys(keys).decode("ascii"))
         self._secrets = {key.id: key.secret for key in keys}

@@ -62,7 +62,7 @@ class Parts:
 
 
 class AgentServer(PanelServer):
-    """Accepts the panel. A client that is stuck holds one thread and nobody else."""
+    """The server for the panel. A stuck client holds only one thread."""
 
     def __init__(
         self, address: tuple[str, int], identity: IdentityKeeper, parts: Parts, *, spool: Path, max_body: int

@@ -1,8 +1,8 @@
-"""Connections of clients that have not shown who they are: few at once, few of one network, and nobody is kept out.
+"""Connections of clients without authentication: few at once, few of one network, and no new one is kept out.
 
-Whoever comes to a full house is let in, and the one that has waited longest has to go. So a flood costs those who wait,
-as a flood does, and never the panel: its handshake takes milliseconds, and an address from which it came before keeps
-places that strangers cannot take.
+If all places are taken, a new client is let in, and the one that has waited longest is cut. So a flood harms waiting
+clients, and never the panel: its handshake takes milliseconds, and an address that it used before keeps places that
+strangers cannot take.
 """
 
 import contextlib
@@ -12,7 +12,7 @@ from ipaddress import IPv6Address, ip_address, ip_network
 
 MOST = 32
 OF_ONE_NETWORK = 4
-# For an address where somebody was known once: the panel, and whoever is behind the same address as the panel.
+# For an address with an earlier authentication: the panel, and others behind the panel's address.
 OF_KNOWN_NETWORK = 16
 MOST_KNOWN = 8
 
@@ -29,7 +29,7 @@ class Strangers:
         return len(self._waiting)
 
     def add(self, connection: socket.socket, address: str) -> None:
-        """The connection waits; if that is one too many, the oldest of its network, or of all, is cut."""
+        """Add a waiting connection. If that is one too many, cut the oldest of its network, or of all."""
         network = network_of(address)
         with self._lock:
             cut = self._too_many(network)
@@ -42,7 +42,7 @@ class Strangers:
                 socket.socket.shutdown(cut, socket.SHUT_RDWR)
 
     def remove(self, connection: socket.socket, *, known: bool = False) -> None:
-        """The connection waits no more; `known` if it showed who it is."""
+        """Remove a connection; `known` if it has authenticated."""
         with self._lock:
             network = self._waiting.pop(connection, None)
             if known and network is not None:
@@ -52,7 +52,7 @@ class Strangers:
                     del self._known[next(iter(self._known))]
 
     def _too_many(self, network: str) -> socket.socket | None:
-        """The connection that has to go before another one of this network comes."""
+        """Return the connection to cut before another one of this network is added, or None."""
         of_network = OF_KNOWN_NETWORK if network in self._known else OF_ONE_NETWORK
         same = [connection for connection, its in self._waiting.items() if its == network]
         if len(same) >= of_network:
@@ -64,7 +64,7 @@ class Strangers:
 
 
 def network_of(address: str) -> str:
-    """What one machine has of addresses: an IPv4 address, or the /64 of an IPv6 one."""
+    """Return the addresses of one machine: an IPv4 address, or the /64 of an IPv6 one."""
     parsed = ip_address(address.partition("%")[0])
     if not isinstance(parsed, IPv6Address):
         return str(parsed)

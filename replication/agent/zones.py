@@ -19,9 +19,9 @@ _ATTACHED_PATH = re.compile(re.escape(ZONES_PATH) + r"/(\d{1,10})/attached")
 def zones_answer(
     store: Store, path: str, query: Mapping[str, Sequence[str]], sealing_key: SealingKey | None
 ) -> Any | None:
-    """The answer to a GET of this path, None if it is not one of ours.
+    """Return the answer to a GET of this path, or None if it isn't one of ours.
 
-    Private keys are sealed with `sealing_key`. Raises TooMuch, UnknownSealingKey where that is missing, or ValueError.
+    Private keys are sealed with `sealing_key`. Raise TooMuch, UnknownSealingKey without that key, or ValueError.
     """
     if path == ZONES_PATH:
         return zones_after(store, int(query.get("after", ["0"])[0]))
@@ -35,7 +35,7 @@ def zones_answer(
 
 
 def zones_after(store: Store, after: int) -> list[ServedZone]:
-    """The next zones by id, at most ZONES_PAGE."""
+    """Return the next zones by id, at most ZONES_PAGE."""
     return [
         ServedZone(zone.zone_id, zone.name, zone.serial, zone.digest.hex())
         for zone in store.zones_from(after + 1, limit=ZONES_PAGE)
@@ -43,7 +43,7 @@ def zones_after(store: Store, after: int) -> list[ServedZone]:
 
 
 def zone_rows(store: Store, zone_id: int) -> list[tuple[str, str]]:
-    """Keys and bodies of a zone's records, hex. Raises TooMuch."""
+    """Return keys and bodies of a zone's records, hex. Raise TooMuch."""
     rows: list[tuple[str, str]] = []
     for key, body in store.rows(zone_id).raw():
         if len(rows) == MAX_ROWS_AT_ONCE:
@@ -53,9 +53,9 @@ def zone_rows(store: Store, zone_id: int) -> list[tuple[str, str]]:
 
 
 def attached_objects(store: Store, zone_id: int, sealing_key: SealingKey | None) -> list[tuple[int, int, str]]:
-    """Table, row id and body (hex) of a zone's metadata and DNSSEC keys, the private parts sealed.
+    """Return table, row id and body (hex) of a zone's metadata and DNSSEC keys, the private parts sealed.
 
-    Nothing for a zone that is not here. Raises UnknownSealingKey for a node that never got a key to seal with.
+    Empty for a missing zone. Raise UnknownSealingKey for a node that never got a key to seal with.
     """
     zone = next((zone for zone in store.zones_from(zone_id, limit=1) if zone.zone_id == zone_id), None)
     found = []
@@ -73,5 +73,5 @@ def attached_objects(store: Store, zone_id: int, sealing_key: SealingKey | None)
 
 
 def zone_rows_page(store: Store, zone_id: int, after: bytes) -> list[tuple[str, str]]:
-    """Keys and bodies of a zone's next records, hex: those beyond this key, at most MAX_ROWS_AT_ONCE."""
+    """Return keys and bodies of a zone's next records, hex: those after this key, at most MAX_ROWS_AT_ONCE."""
     return [(key.hex(), body.hex()) for key, body in islice(store.rows(zone_id).raw(after=after), MAX_ROWS_AT_ONCE)]

@@ -18,17 +18,17 @@ _CLASS = struct.Struct("<BI")
 
 
 def encode_class(version: int) -> bytes:
-    """A class header."""
+    """Encode a class header."""
     return _CLASS.pack(0, version)
 
 
 def encode_string(text: bytes) -> bytes:
-    """A string."""
+    """Encode a string."""
     return _U64.pack(len(text)) + text
 
 
 def encode_name(name: str) -> bytes:
-    """A name, or an unset one for an empty text."""
+    """Encode a name, or an unset one for an empty text."""
     return encode_string(names.to_wire(name) if name else b"")
 
 
@@ -41,42 +41,42 @@ class Reader:
         self._what = what
 
     def number(self, layout: struct.Struct) -> int:
-        """One number of the layout."""
+        """Read one number of the layout."""
         value: int = layout.unpack(self.take(layout.size))[0]
         return value
 
     def class_version(self, known: tuple[int, ...]) -> int:
-        """The version of a class header, which must be one of `known`."""
+        """Read the version of a class header, which must be one of `known`."""
         tracking, version = _CLASS.unpack(self.take(_CLASS.size))
         if tracking != 0 or version not in known:
             raise self._bad(f"class version {version} is unknown")
         return int(version)
 
     def string(self) -> bytes:
-        """A string."""
+        """Read a string."""
         return self.take(self.number(_U64))
 
     def text(self) -> str:
-        """A string of UTF-8."""
+        """Read a string of UTF-8."""
         try:
             return self.string().decode()
         except UnicodeDecodeError as exc:
             raise self._bad("a text is not UTF-8") from exc
 
     def name(self) -> str:
-        """A name; empty text when unset."""
+        """Read a name; "" if unset."""
         wire = self.string()
         return names.from_wire(wire) if wire else ""
 
     def flag(self) -> bool:
-        """A bool."""
+        """Read a bool."""
         value = self.take(1)[0]
         if value > 1:
             raise self._bad(f"a flag is {value}")
         return bool(value)
 
     def take(self, size: int) -> bytes:
-        """The next bytes."""
+        """Read the next bytes."""
         if self._at + size > len(self._body):
             raise self._bad("it ends too early")
         self._at += size
@@ -92,7 +92,7 @@ class Reader:
         return self._at == len(self._body)
 
     def finish(self) -> None:
-        """Nothing must be left."""
+        """Raise BadBytes if bytes are left."""
         if not self.at_end:
             raise self._bad(f"{len(self._body) - self._at} bytes follow its end")
 

@@ -29,7 +29,7 @@ class CommentObject:
 
 
 def decode_comment(body: bytes) -> CommentObject:
-    """The comment that PowerDNS wrote; raises BadBytes."""
+    """Decode the comment that PowerDNS wrote. Raise BadBytes."""
     at = 1 + _TIME.size
     if len(body) < at or body[0] != _TIME_TAG:
         raise BadBytes(what="comment", reason="it does not begin with a time")
@@ -41,7 +41,7 @@ def decode_comment(body: bytes) -> CommentObject:
 
 
 def decode_comment_key(key: bytes) -> bytes:
-    """The record key of the RRset that the comment is about; raises BadBytes."""
+    """Return the record key of the comment's RRset. Raise BadBytes."""
     if len(key) <= HASH_SIZE:
         raise BadBytes(what="comment key", reason=f"it has only {len(key)} bytes")
     return key[:-HASH_SIZE]

@@ -104,7 +104,7 @@ def _encode_zone(zone: str, variant: str, schema: int) -> bytes:
 
 
 def encode_metadata(obj: MetadataObject, schema: int) -> bytes:
-    """The body of a metadata row; raises UnknownSchema."""
+    """Encode the body of a metadata row. Raise UnknownSchema."""
     return (
         archive.encode_class(0)
         + _encode_zone(obj.zone, obj.variant, schema)
@@ -114,7 +114,7 @@ def encode_metadata(obj: MetadataObject, schema: int) -> bytes:
 
 
 def decode_metadata(body: bytes, schema: int) -> MetadataObject:
-    """The metadata that PowerDNS wrote; raises BadBytes."""
+    """Decode the metadata that PowerDNS wrote. Raise BadBytes."""
     reader = archive.Reader(body, "metadata object")
     reader.class_version((0,))
     zone, variant = _decode_zone(reader, schema)
@@ -124,7 +124,7 @@ def decode_metadata(body: bytes, schema: int) -> MetadataObject:
 
 
 def encode_key(obj: KeyObject, schema: int) -> bytes:
-    """The body of a keydata row; raises UnknownSchema."""
+    """Encode the body of a keydata row. Raise UnknownSchema."""
     return (
         archive.encode_class(1)
         + _encode_zone(obj.zone, obj.variant, schema)
@@ -135,7 +135,7 @@ def encode_key(obj: KeyObject, schema: int) -> bytes:
 
 
 def decode_key(body: bytes, schema: int) -> KeyObject:
-    """The key that PowerDNS wrote; raises BadBytes."""
+    """Decode the key that PowerDNS wrote. Raise BadBytes."""
     reader = archive.Reader(body, "key object")
     version = reader.class_version((0, 1))
     zone, variant = _decode_zone(reader, schema)
@@ -146,14 +146,14 @@ def decode_key(body: bytes, schema: int) -> KeyObject:
 
 
 def zone_of(body: bytes) -> str:
-    """The zone of a metadata or key object, whatever the schema; raises BadBytes or BadName."""
+    """Return the zone of a metadata or key object, for any schema. Raise BadBytes or BadName."""
     reader = archive.Reader(body, "metadata or key object")
     reader.class_version((0, 1))
     return _decode_zone(reader, _READS_ALL)[0]
 
 
 def split_key(body: bytes) -> tuple[str, bytes, bytes, bytes]:
-    """Zone, what comes before the content, the content, and what follows it; raises BadBytes or BadName."""
+    """Split into zone, bytes before the content, the content, and bytes after it. Raise BadBytes or BadName."""
     reader = archive.Reader(body, "key object")
     reader.class_version((0, 1))
     zone, _ = _decode_zone(reader, _READS_ALL)
@@ -163,12 +163,12 @@ def split_key(body: bytes) -> tuple[str, bytes, bytes, bytes]:
 
 
 def join_key(before: bytes, content: bytes, after: bytes) -> bytes:
-    """The inverse of `split_key`."""
+    """Join a key body: the inverse of `split_key`."""
     return before + archive.encode_string(content) + after
 
 
 def decode_tsig(body: bytes) -> TsigObject:
-    """The TSIG key that PowerDNS wrote; raises BadBytes."""
+    """Decode the TSIG key that PowerDNS wrote. Raise BadBytes."""
     reader = archive.Reader(body, "TSIG object")
     reader.class_version((0,))
     reader.class_version((0,))
@@ -178,7 +178,7 @@ def decode_tsig(body: bytes) -> TsigObject:
 
 
 def nsec3_hash(name: str, salt: bytes, iterations: int) -> bytes:
-    """The 32 characters of a name's NSEC3 label: base32hex of SHA-1 of the full wire name and salt, repeated."""
+    """Return the 32 characters of a name's NSEC3 label: base32hex of SHA-1 of the full wire name and salt, repeated."""
     digest = hashlib.sha1(names.to_wire(name) + salt, usedforsecurity=False).digest()
     for _ in range(iterations):
         digest = hashlib.sha1(digest + salt, usedforsecurity=False).digest()

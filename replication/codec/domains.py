@@ -77,7 +77,7 @@ class ZoneObject:
 
 
 def encode_domain(obj: ZoneObject, schema: int) -> bytes:
-    """The body of a domains row."""
+    """Encode the body of a domains row."""
     if schema in (4, 5):
         head = archive.encode_class(1) + archive.encode_class(0) + archive.encode_name(obj.name)
         catalog = archive.encode_name(obj.catalog)
@@ -110,14 +110,14 @@ def encode_domain(obj: ZoneObject, schema: int) -> bytes:
 
 
 def encode_native(name: str, id: int, schema: int) -> bytes:
-    """As `encode_domain` for a zone of which only name and id are known, but made for many."""
+    """Encode as `encode_domain`, for a zone with only name and id known, but fast for many."""
     before, between, behind = _native_frame(schema)
     return before + archive.encode_name(name) + between + _U32.pack(id) + behind
 
 
 @cache
 def _native_frame(schema: int) -> tuple[bytes, bytes, bytes]:
-    """What stands before the name, between it and the id, and behind the id."""
+    """Return the bytes before the name, between it and the id, and after the id."""
     name, id = "name.frame.", 0x7EADBEEF
     before, _, rest = encode_domain(ZoneObject(name, id), schema).partition(archive.encode_name(name))
     between, _, behind = rest.partition(_U32.pack(id))
@@ -125,7 +125,7 @@ def _native_frame(schema: int) -> tuple[bytes, bytes, bytes]:
 
 
 def native_name(body: bytes, schema: int) -> str | None:
-    """The name in a body that `encode_native` may have written, None if it did not; made for many. Raises BadName."""
+    """Return the name in a body that `encode_native` may have written, or None; fast for many. Raise BadName."""
     before, between, behind = _native_frame(schema)
     start = len(before) + _U64.size
     if not body.startswith(before) or len(body) < start:
@@ -137,7 +137,7 @@ def native_name(body: bytes, schema: int) -> str | None:
 
 
 def decode_domain(body: bytes) -> ZoneObject:
-    """The zone object of class version 0, 1 or 2; raises BadBytes."""
+    """Decode a zone object of class version 0, 1 or 2. Raise BadBytes."""
     reader = archive.Reader(body, "zone object")
     version = reader.class_version((0, 1, 2))
     variants = version == 2 and _reads_zone_name(reader)
@@ -173,7 +173,7 @@ def _reads_zone_name(reader: archive.Reader) -> bool:
 
 
 def encode_primary(primary: Primary) -> bytes:
-    """The 28 bytes of a primary's socket address."""
+    """Encode the 28 bytes of a primary's socket address."""
     address = ipaddress.ip_address(primary.address)
     family = _FAMILY_4 if address.version == 4 else _FAMILY_6
     head = _PRIMARY_HEAD.pack(family) + _PORT.pack(primary.port)
@@ -183,7 +183,7 @@ def encode_primary(primary: Primary) -> bytes:
 
 
 def decode_primary(body: bytes) -> Primary:
-    """The inverse of `encode_primary`; raises BadBytes."""
+    """Decode a primary: the inverse of `encode_primary`. Raise BadBytes."""
     if len(body) != PRIMARY_SIZE:
         raise BadBytes(what="primary", reason=f"it has {len(body)} bytes, not {PRIMARY_SIZE}")
     family = _PRIMARY_HEAD.unpack_from(body)[0]

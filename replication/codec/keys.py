@@ -22,7 +22,7 @@ _TYPE = struct.Struct(">H")
 
 
 def name_key(name: str) -> bytes:
-    """The key of a name in the index tables."""
+    """Return the key of a name in the index tables."""
     if name == names.ROOT:
         return APEX
     if "\\" not in name:
@@ -31,12 +31,12 @@ def name_key(name: str) -> bytes:
 
 
 def name_from_key(key: bytes) -> str:
-    """The name of a name key; raises BadBytes."""
+    """Return the name of a name key. Raise BadBytes."""
     return names.from_labels(_labels_of(key))
 
 
 def relative_key(name: str, zone: str) -> bytes:
-    """The key of an owner name inside its zone. The name must be within the zone."""
+    """Return the key of an owner name inside its zone. The name must be within the zone."""
     if name == zone:
         return APEX
     if "\\" not in name and zone != names.ROOT:
@@ -46,7 +46,7 @@ def relative_key(name: str, zone: str) -> bytes:
 
 
 def name_from_relative_key(key: bytes, zone: str) -> str:
-    """The owner name of a relative key; raises BadBytes."""
+    """Return the owner name of a relative key. Raise BadBytes."""
     if key == APEX:
         return zone
     relative = names.from_labels(_labels_of(key))
@@ -63,48 +63,48 @@ def _labels_of(key: bytes) -> tuple[bytes, ...]:
 
 
 def parent_key(key: bytes) -> bytes:
-    """The relative key of the name one label up; the apex for names right below it."""
+    """Return the relative key of the name one label up; the apex for names directly below it."""
     end = key.rfind(b"\0", 0, len(key) - 1)
     return key[: end + 1] if end >= 0 else APEX
 
 
 def zone_prefix(zone_id: int) -> bytes:
-    """What every record key of a zone starts with."""
+    """Return the beginning of every record key of a zone."""
     return _ID.pack(zone_id)
 
 
 def record_key(zone_id: int, relative_key: bytes, type: int) -> bytes:
-    """The key of one RRset in the records table."""
+    """Return the key of one RRset in the records table."""
     return _ID.pack(zone_id) + relative_key + b"\0" + _TYPE.pack(type)
 
 
 def decode_record_key(key: bytes) -> tuple[int, bytes, int]:
-    """Zone id, relative key and type of a record key; raises BadBytes."""
+    """Decode zone id, relative key and type of a record key. Raise BadBytes."""
     if len(key) < 8 or key[-3] != 0 or key[-4] != 0:
         raise BadBytes(what="record key", reason=f"{key.hex()} has no id, name, separator and type")
     return _ID.unpack_from(key)[0], key[4:-3], _TYPE.unpack_from(key, len(key) - 2)[0]
 
 
 def encode_row_id(row_id: int, *, big_endian: bool) -> bytes:
-    """A key of the domains, metadata, keydata and tsig tables: LE in schema 4, BE later."""
+    """Encode a key of the domains, metadata, keydata and tsig tables: LE in schema 4, BE later."""
     return struct.pack(">I" if big_endian else "<I", row_id)
 
 
 def decode_row_id(key: bytes, *, big_endian: bool) -> int:
-    """The inverse of `encode_row_id`; raises BadBytes."""
+    """Decode a row id: the inverse of `encode_row_id`. Raise BadBytes."""
     if len(key) != 4:
         raise BadBytes(what="row id", reason=f"it has {len(key)} bytes, not 4")
     return int.from_bytes(key, "big" if big_endian else "little")
 
 
 def encode_index_key(name: str, row_id: int) -> bytes:
-    """A key of the index tables of schemas 5 and 6: u16 BE length of the name key, name key, u32 BE row id."""
+    """Encode a key of the index tables of schemas 5 and 6: u16 BE length of the name key, name key, u32 BE row id."""
     key = name_key(name)
     return _TYPE.pack(len(key)) + key + _ID.pack(row_id)
 
 
 def decode_index_key(key: bytes) -> tuple[str, int]:
-    """The inverse of `encode_index_key`; raises BadBytes."""
+    """Decode an index key: the inverse of `encode_index_key`. Raise BadBytes."""
     if len(key) < 7 or len(key) != 2 + _TYPE.unpack_from(key)[0] + 4:
         raise BadBytes(what="index key", reason=f"{key.hex()} has not the length it states")
     return name_from_key(key[2:-4]), _ID.unpack_from(key, len(key) - 4)[0]

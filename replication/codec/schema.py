@@ -85,23 +85,23 @@ class Schema:
         return tuple(self.specs)
 
     def dbi(self, dbi: Dbi) -> DbiSpec:
-        """Name and flags of a table."""
+        """Return name and flags of a table."""
         return self.specs[dbi]
 
     def wrap(self, body: bytes, time_ns: int, txn_id: int) -> bytes:
-        """The value to store for a body."""
+        """Return the value to store for a body."""
         return header.encode_header(time_ns, txn_id) + body if self.has_header else body
 
     def unwrap(self, value: bytes) -> bytes:
-        """The body of a stored value; raises BadBytes. Rows marked deleted are the caller's to skip (`is_deleted`)."""
+        """Return the body of a stored value. Raise BadBytes. The caller skips rows marked deleted (`is_deleted`)."""
         return header.decode_header(value)[1] if self.has_header else value
 
     def is_deleted(self, value: bytes) -> bool:
-        """True for a row that only marks a deletion (Lightning Stream); PowerDNS takes it for absent."""
+        """Return True for a row that only marks a deletion (Lightning Stream). PowerDNS treats it as absent."""
         return self.has_header and header.decode_header(value)[0].deleted
 
     def pdns_rows(self, uuid: UUID, shards: int = 1) -> list[tuple[bytes, bytes]]:
-        """Keys and *bodies* of the settings table, which has to be committed before the shard file is created.
+        """Return keys and *bodies* of the settings table, which must be committed before the shard file is created.
 
         Without them PowerDNS takes the file for an older one and rebuilds it.
         """
@@ -113,29 +113,29 @@ class Schema:
         ]
 
     def row_id_key(self, row_id: int) -> bytes:
-        """The key of an object row."""
+        """Encode the key of an object row."""
         return keys.encode_row_id(row_id, big_endian=self.has_header)
 
     def row_id(self, key: bytes) -> int:
-        """The inverse of `row_id_key`; raises BadBytes."""
+        """Decode a row id: the inverse of `row_id_key`. Raise BadBytes."""
         return keys.decode_row_id(key, big_endian=self.has_header)
 
     def index_row(self, name: str, row_id: int) -> tuple[bytes, bytes]:
-        """Key and body of the index row that leads from a name to an object row."""
+        """Return key and body of the index row that leads from a name to an object row."""
         if self.has_header:
             return keys.encode_index_key(name, row_id), b""
         return keys.name_key(name), keys.encode_row_id(row_id, big_endian=False)
 
     def index_prefix(self, name: str) -> bytes:
-        """What the keys of all index rows of a name begin with, and of no other name; in schema 4 it is the key."""
+        """Return the prefix of the keys of exactly this name's index rows; in schema 4 it is the key."""
         return self.index_prefix_of(self.index_row(name, 0)[0])
 
     def index_prefix_of(self, key: bytes) -> bytes:
-        """The same of a key in an index."""
+        """Return the prefix of a key in an index, as `index_prefix` does."""
         return key[:-4] if self.has_header else key
 
     def key_rows(self, row_id: int, obj: dnssec.KeyObject) -> list[tuple[Dbi, bytes, bytes]]:
-        """The rows of a DNSSEC key: its object, and the index row that leads to it from its zone's name."""
+        """Return the rows of a DNSSEC key: its object, and the index row that leads to it from its zone's name."""
         key, value = self.index_row(obj.zone, row_id)
         return [
             (Dbi.KEYDATA, self.row_id_key(row_id), dnssec.encode_key(obj, self.number)),
@@ -143,7 +143,7 @@ class Schema:
         ]
 
     def metadata_rows(self, row_id: int, obj: dnssec.MetadataObject) -> list[tuple[Dbi, bytes, bytes]]:
-        """The rows of one value of a zone's metadata: its object, and the index row of its zone's name."""
+        """Return the rows of one value of a zone's metadata: its object, and the index row of its zone's name."""
         key, value = self.index_row(obj.zone, row_id)
         return [
             (Dbi.METADATA, self.row_id_key(row_id), dnssec.encode_metadata(obj, self.number)),
@@ -151,7 +151,7 @@ class Schema:
         ]
 
     def zone_rows(self, zone_id: int, name: str) -> list[tuple[Dbi, bytes, bytes]]:
-        """The rows that make a zone known: its object, native, and its index row."""
+        """Return the rows that make a zone known: its object, native, and its index row."""
         key, value = self.index_row(name, zone_id)
         return [
             (Dbi.DOMAINS, self.row_id_key(zone_id), domains.encode_native(name, zone_id, self.number)),
@@ -174,7 +174,7 @@ _SCHEMAS = {number: Schema(number, _specs(number)) for number in (4, 5, 6)}
 
 
 def schema_for(number: int) -> Schema:
-    """The schema of a number; raises UnknownSchema."""
+    """Return the schema of a number. Raise UnknownSchema."""
     try:
         return _SCHEMAS[number]
     except KeyError as exc:

@@ -1,4 +1,4 @@
-"""The private part of a DNSSEC key as it travels and rests everywhere but beside PowerDNS: sealed. Pure.
+"""The private part of a DNSSEC key in transit and at rest, except next to PowerDNS: sealed. Pure.
 
 In the panel's LMDB, in segments and in snapshots the content of a key object is one line of text; on a node, where
 PowerDNS signs with it, it is BIND's private-key text:
@@ -12,9 +12,9 @@ PowerDNS signs with it, it is BIND's private-key text:
 
 Sealing is deterministic: the same key, sealed again, is the same bytes. What is sealed for one row opens as no other.
 
-The fingerprint stands beside the ciphertext for all to read. It tells nothing of the key: a private key is not one of
-so few that somebody could try them all, which a hash of a password would allow. It makes the digest of a row the same
-wherever the row is, sealed with whichever sealing key, or clear (`digested_body`).
+The fingerprint is readable, next to the ciphertext. It reveals nothing about the key: there are too many private
+keys to try them all, unlike passwords. The digest of a row is therefore the same wherever the row is, sealed with
+whichever sealing key, or clear (`digested_body`).
 """
 
 import base64
@@ -60,17 +60,17 @@ class SealingKey:
 
 
 def is_sealed(content: str) -> bool:
-    """Whether this content of a key is sealed, or was meant to be."""
+    """Return True if this content of a key is sealed, or was meant to be."""
     return content.startswith(_PREFIX)
 
 
 def fingerprint(content: str) -> str:
-    """The fingerprint of a key's content, 64 hex digits: of a sealed one, what it states. Raises BadBytes."""
+    """Return the fingerprint of a key's content, 64 hex digits: of a sealed one, its stated one. Raise BadBytes."""
     return _fingerprint(content.encode())
 
 
 def seal_content(content: str, key: SealingKey, *, zone: str, row_id: int) -> str:
-    """The clear content of a zone's key, sealed for the row of this id. Raises BadBytes for one that is sealed."""
+    """Seal the clear content of a zone's key for the row of this id. Raise BadBytes if it is sealed already."""
     if is_sealed(content):
         raise BadBytes(what=_WHAT, reason="it is sealed already")
     mark = fingerprint(content)
@@ -79,20 +79,20 @@ def seal_content(content: str, key: SealingKey, *, zone: str, row_id: int) -> st
 
 
 def open_content(content: str, secret_of: SecretOf, *, zone: str, row_id: int) -> str:
-    """The inverse: clear content, which is returned as it is where it was not sealed.
+    """Return the clear content of sealed content. Clear content is returned unchanged.
 
-    Raises UnknownSealingKey, or BadBytes for what does not open as the key of this zone and row.
+    Raise UnknownSealingKey, or BadBytes for content that does not open as the key of this zone and row.
     """
     return _open(content.encode(), secret_of, zone, row_id).decode()
 
 
 def seal_key(obj: KeyObject, key: SealingKey, *, row_id: int) -> KeyObject:
-    """The key as it may leave the panel."""
+    """Seal the key, so that it may leave the panel."""
     return replace(obj, content=seal_content(obj.content, key, zone=obj.zone, row_id=row_id))
 
 
 def is_sealed_body(body: bytes) -> bool:
-    """Whether the body of a key's row has sealed content; False for one that cannot be read."""
+    """Return True if the body of a key's row has sealed content; False for an unreadable one."""
     try:
         return dnssec.split_key(body)[2].startswith(_PREFIX_BYTES)
     except (BadBytes, BadName):
@@ -100,7 +100,7 @@ def is_sealed_body(body: bytes) -> bool:
 
 
 def opened_body(body: bytes, secret_of: SecretOf, *, row_id: int) -> bytes:
-    """The body of a key's row with clear content. Raises UnknownSealingKey, BadBytes or BadName."""
+    """Return the body of a key's row with clear content. Raise UnknownSealingKey, BadBytes or BadName."""
     zone, before, content, after = dnssec.split_key(body)
     if not content.startswith(_PREFIX_BYTES):
         return body
@@ -108,9 +108,9 @@ def opened_body(body: bytes, secret_of: SecretOf, *, row_id: int) -> bytes:
 
 
 def digested_body(body: bytes) -> bytes:
-    """What the digest of a key's row is made of: the body with the fingerprint for its content.
+    """Return the bytes for the digest of a key's row: the body with the fingerprint instead of its content.
 
-    A body that is none, or has sealed content that is none, stands for itself: a check has to go on.
+    An invalid body, or invalid sealed content, is returned unchanged: a check must continue.
     """
     try:
         _, before, content, after = dnssec.split_key(body)
@@ -143,7 +143,7 @@ def _open(content: bytes, secret_of: SecretOf, zone: str, row_id: int) -> bytes:
 
 
 def _parse(content: bytes) -> tuple[int, str, bytes]:
-    """Id of the sealing key, fingerprint and ciphertext of sealed content; raises BadBytes."""
+    """Parse id of the sealing key, fingerprint and ciphertext of sealed content. Raise BadBytes."""
     found = _SEALED.fullmatch(content)
     if found is None or int(found[1]) > MAX_ID:
         raise BadBytes(what=_WHAT, reason="it is not of version 1, or damaged")

@@ -43,7 +43,7 @@ class StoredRecord:
 
 
 def encode_records(records: Iterable[StoredRecord]) -> bytes:
-    """The body of one RRset's row."""
+    """Encode the body of one RRset's row."""
     return b"".join(
         _LENGTH.pack(len(record.content))
         + record.content
@@ -53,7 +53,7 @@ def encode_records(records: Iterable[StoredRecord]) -> bytes:
 
 
 def encode_rrset(contents: Sequence[bytes], ttl: int, auth: bool, ordername: bool = False) -> bytes:
-    """The body of one RRset's row, from the wire forms of its rdata."""
+    """Encode the body of one RRset's row, from the wire forms of its rdata."""
     tail = _tail(ttl, auth, ordername)
     if len(contents) == 1:
         content = contents[0]
@@ -63,12 +63,12 @@ def encode_rrset(contents: Sequence[bytes], ttl: int, auth: bool, ordername: boo
 
 @lru_cache(maxsize=1024)
 def _tail(ttl: int, auth: bool, ordername: bool) -> bytes:
-    """What stands behind each rdata of an RRset; few different ones occur, millions of times."""
+    """Encode the bytes after each rdata of an RRset. Few different ones occur, millions of times."""
     return _TAIL.pack(ttl, auth, False, ordername)
 
 
 def decode_records(body: bytes) -> tuple[StoredRecord, ...]:
-    """The records of a row's body; raises BadBytes."""
+    """Decode the records of a row's body. Raise BadBytes."""
     found: list[StoredRecord] = []
     at = 0
     while at < len(body):
@@ -89,7 +89,7 @@ def decode_records(body: bytes) -> tuple[StoredRecord, ...]:
 
 
 def with_flags(body: bytes, auth: bool, ordername: bool) -> bytes:
-    """The same records with other flags."""
+    """Return the records with other flags."""
     out = bytearray(body)
     at = 0
     while at < len(out):
@@ -101,13 +101,13 @@ def with_flags(body: bytes, auth: bool, ordername: bool) -> bytes:
 
 
 def first_flags(body: bytes) -> tuple[bool, bool]:
-    """The flags auth and ordername of a row; the same for all its records."""
+    """Return the flags auth and ordername of a row; all its records have the same."""
     at = _LENGTH.size + _LENGTH.unpack_from(body)[0]
     return bool(body[at + 4]), bool(body[at + 6])
 
 
 def encode_ent(auth: bool, ordername: bool = False) -> bytes:
-    """The body of an empty non-terminal's row."""
+    """Encode the body of an empty non-terminal's row."""
     return encode_rrset((b"",), 0, auth, ordername)
 
 
@@ -128,9 +128,9 @@ _COMPRESSED = frozenset(
 
 
 def decompress(type: int, content: bytes, owner: str, zone: str) -> bytes:
-    """Content as PowerDNS wrote it, with every name in full; letter case is kept. Raises BadBytes.
+    """Expand every name in content that PowerDNS wrote. Letter case stays. Raise BadBytes.
 
-    `owner` is the absolute owner name; `zone` is only named in errors.
+    `owner` is the absolute owner name; `zone` is only for errors.
     """
     if type not in _COMPRESSED:
         return content

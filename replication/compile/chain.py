@@ -1,8 +1,7 @@
 """The NSEC or NSEC3 records that PowerDNS makes of a zone's rows. Pure.
 
-PowerDNS lists the types of a name's authoritative rows, and NS. NSEC has RRSIG
-and itself besides; NSEC3 has RRSIG unless it lists nothing or NS alone, and at
-the apex NSEC3PARAM. Which names there are is said in `denial`.
+PowerDNS lists the types of a name's authoritative rows, and NS. NSEC also has RRSIG and itself. NSEC3 has RRSIG
+unless it lists nothing or only NS, and at the apex NSEC3PARAM. `denial` explains which names are in the chain.
 """
 
 from collections.abc import Iterator
@@ -32,9 +31,9 @@ class Link(NamedTuple):
 
 
 class ChainMaker:
-    """Makes the chain of one zone from the types of its served RRsets. `nsec3` is None for NSEC.
+    """Makes the chain of one zone from the types of its served RRsets. `nsec3`: None for NSEC.
 
-    What it keeps is a hundred bytes or two for each name.
+    It keeps one or two hundred bytes for each name.
     """
 
     def __init__(self, zone: str, nsec3: Nsec3 | None) -> None:
@@ -55,7 +54,7 @@ class ChainMaker:
         self._types.add(type)
 
     def links(self) -> Iterator[Link]:
-        """The records in the order of their owners. Nothing can be added after that."""
+        """Yield the records in the order of their owners. Nothing can be added after that."""
         self._take_name()
         if self._nsec3 is not None:
             self._found.sort()
@@ -80,7 +79,7 @@ class ChainMaker:
             self._take_hashed(rel, types, at_cut, self._nsec3)
 
     def _take_hashed(self, rel: bytes, types: set[int], at_cut: bool, nsec3: Nsec3) -> None:
-        """The name, and the empty names between it and what is there already."""
+        """Add the name, and the empty names between it and existing names."""
         is_insecure = at_cut and rdtypes.DS not in types
         more = () if is_insecure else (rdtypes.RRSIG,)
         listed = self._list(types, at_cut, *more, *((rdtypes.NSEC3PARAM,) if rel == APEX else ()))
@@ -98,7 +97,7 @@ class ChainMaker:
         self._path = path
 
     def _list_of_empty(self, name: bytes) -> frozenset[int]:
-        """What an empty name lists: an RRSIG that lies there without anything that it signs is authoritative."""
+        """Return the types of an empty name: an RRSIG without signed records there is authoritative."""
         return _SIGNATURE if name in self._signatures else _NOTHING
 
     def _list(self, types: set[int], at_cut: bool, *more: int) -> frozenset[int]:

@@ -19,7 +19,7 @@ from replication.dns.rrset import RRset
 def compile_changes(
     zone: str, rows: Rows, changed: Mapping[tuple[str, int], RRset | None], nsec3: Nsec3 | None = None
 ) -> dict[tuple[bytes, int], bytes | None]:
-    """The rows to put (body) or delete (None) so that `rows` become the zone with `changed` applied.
+    """Return the rows to put (body) or delete (None) so that `rows` become the zone with `changed` applied.
 
     Equal to the difference of two calls of `compile_zone` with this `nsec3`,
     which `rows` must have been compiled with. Values of `changed` are the
@@ -60,7 +60,7 @@ class _State:
         self._occluded: dict[bytes, bool] = {}  # whether names directly below these are
 
     def types(self, rel: bytes) -> Collection[int]:
-        """The types of the rows of a name; those that compiling adds are as they were."""
+        """Return the types of the rows of a name, with unchanged types that compiling adds."""
         if rel not in self._changed:
             return self._read(rel)
         found = self._types.get(rel)
@@ -69,11 +69,11 @@ class _State:
         return found
 
     def is_cut(self, rel: bytes) -> bool:
-        """The name is delegated."""
+        """Return True if the name is delegated."""
         return rel != APEX and rdtypes.NS in self.types(rel)
 
     def is_occluded(self, rel: bytes) -> bool:
-        """The name is below a delegation."""
+        """Return True if the name is below a delegation."""
         above = parent_key(rel)
         if above == APEX:
             return False
@@ -83,19 +83,19 @@ class _State:
         return found
 
     def auth(self, rel: bytes) -> bool:
-        """RRsets of the name other than DS are authoritative."""
+        """Return True if RRsets of the name other than DS are authoritative."""
         return not self.is_cut(rel) and not self.is_occluded(rel)
 
     def rank(self, rel: bytes) -> int:
-        """The rank of a name."""
+        """Return the rank of a name."""
         return self._rank(rel, self.types(rel))
 
     def is_in_chain(self, rel: bytes) -> bool:
-        """The name owns something and is in the NSEC3 chain."""
+        """Return True if the name owns something and is in the NSEC3 chain."""
         return self._denial.is_in_chain(self.rank(rel), self.types(rel), self.is_cut(rel))
 
     def ranks_below(self, rel: bytes, rows: Rows) -> Iterator[int]:
-        """The ranks of the names below one that have rows; names that changes add elsewhere are not found."""
+        """Yield the ranks of names with rows below one. Names that changes add elsewhere are not found."""
         for name, stored in by_name(rows.below(rel)):
             yield self._rank(name, self._with_changes(name, stored) if name in self._changed else stored)
 
@@ -185,7 +185,7 @@ class _Compiler:
         return values.encode_rrset(wires, rrset.ttl, *self._flags(rel, rrset.type))
 
     def _flags(self, rel: bytes, type: int) -> tuple[bool, bool]:
-        """The flags auth and ordername of an RRset."""
+        """Return the flags auth and ordername of an RRset."""
         new = self._new
         auth = type == rdtypes.DS or new.auth(rel)
         if not self._denial.has_helpers:
@@ -202,7 +202,9 @@ class _Compiler:
                 self._result[rel, type] = values.with_flags(body, *flags)
 
     def _turned_cuts(self) -> list[bytes]:
-        """Delegations that appeared or disappeared, without those below another one of them or one that stays."""
+        """Return delegations that appeared or disappeared, without those below another one of them or one
+        that stays.
+        """
         found: list[bytes] = []
         old, new = self._old, self._new
         turned = [rel for rel in self._reshaped if old.is_cut(rel) != new.is_cut(rel)]
@@ -255,19 +257,19 @@ class _Compiler:
                 self._set_helpers(rel, is_in_chain)
 
     def _ent_rank(self, rel: bytes) -> int:
-        """The highest rank below a name that owns nothing; ABSENT if nothing is there."""
+        """Return the highest rank below a name that owns nothing; ABSENT if nothing is there."""
         below = self._below[rel]
         before = self._denial.ent_rank(self._read(rel).get(ENT))
         if before == ABSENT and not self._old.rank(rel):
             return below.gained  # nothing was below it
         if before > below.lost:
             return max(before, below.gained)  # what made it so is still there
-        # A name of which nothing was noted has the rank that it had, so none above that of the row.
+        # A name without noted changes keeps its rank, so none is above that of the row.
         ceiling = PRESENT if self._new.is_occluded(rel) else before or FULL
         return self._highest_below(rel, below.gained, ceiling)
 
     def _highest_below(self, rel: bytes, found: int, ceiling: int) -> int:
-        """The highest rank among `found` and names below one, read until the ceiling."""
+        """Return the highest rank among `found` and names below one, read until the ceiling."""
         if found < ceiling:
             for rank in self._new.ranks_below(rel, self._rows):
                 found = max(found, rank)
@@ -276,7 +278,7 @@ class _Compiler:
         return found
 
     def _was_in_chain(self, rel: bytes) -> bool:
-        """The name was in the NSEC3 chain; not read from its own helper row, which names like hashes lack."""
+        """Return True if the name was in the NSEC3 chain. Its helper row is not used, which names like hashes lack."""
         stored = self._read(rel)
         if rel == APEX:
             return HELPER in stored

@@ -13,10 +13,9 @@ NSEC3 without opt-out gives an empty non-terminal auth 1 whenever it is in the
 chain, so there every name is FULL that is not below a cut. Narrow mode has no
 rows for its chain, so with opt-out its cuts are PRESENT.
 
-RRSIG does not count: who owns nothing else owns nothing. Its rows never have
-the ordername flag.
+RRSIG does not count: a name with only RRSIG owns nothing. Its rows never have the ordername flag.
 
-A name is in the chain if its rank is at least HASHED, but for one kind: with
+A name is in the chain if its rank is at least HASHED, except one kind: with
 opt-out, a cut that owns nothing but NS and addresses. `pdnsutil rectify-zone`
 puts the empty names above it into the chain and leaves it out itself. A cut in
 opt-out that owns nothing but NS has only names below it that are not in the
@@ -45,7 +44,7 @@ _HASH_IN_FORWARD = slice(3, 3 + NSEC3_HASH_LENGTH)  # behind the lengths of cont
 
 
 class Denial:
-    """One way of denying existence in one zone. `nsec3` is None for unsigned zones and for NSEC."""
+    """One way of denying existence in one zone. `nsec3`: None for unsigned zones and for NSEC."""
 
     __slots__ = ("_lone_cut", "_nsec3", "_other_cut", "_zone", "has_helpers", "is_opt_out")
 
@@ -59,7 +58,7 @@ class Denial:
             self._lone_cut, self._other_cut = (PRESENT, HASHED) if nsec3.opt_out else (FULL, FULL)
 
     def rank(self, owned: int, at_cut: bool, occluded: bool) -> int:
-        """The rank of a name that owns RRsets of so many types."""
+        """Return the rank of a name that owns RRsets of this number of types."""
         if occluded or not at_cut:
             return ABSENT if not owned else PRESENT if occluded else FULL
         return self._lone_cut if owned == 1 else self._other_cut
@@ -69,43 +68,46 @@ class Denial:
         return rank >= HASHED and not (self.is_opt_out and at_cut and is_bare_cut(types))
 
     def has_ordername(self, type: int, types: Collection[int], rank: int, at_cut: bool) -> bool:
-        """The ordername flag of one RRset of a name with this rank and these types."""
+        """Return the ordername flag of one RRset of a name with this rank and these types."""
         if rank < HASHED or not self.has_helpers or type == rdtypes.RRSIG:
             return False
         return not (at_cut and is_unflagged_at_cut(type, types, opt_out=self.is_opt_out))
 
     def ent_body(self, rank: int) -> bytes:
-        """The row of an empty non-terminal over names whose highest rank is this."""
+        """Return the row of an empty non-terminal above names whose highest rank is this."""
         return values.encode_ent(rank == FULL, self.has_helpers and rank >= HASHED)
 
     def ent_rank(self, body: bytes | None) -> int:
-        """The inverse of `ent_body`; ABSENT without a row."""
+        """Return the rank of an empty non-terminal's row: the inverse of `ent_body`; ABSENT without a row."""
         if body is None:
             return ABSENT
         auth, ordername = values.first_flags(body)
         return FULL if auth else HASHED if ordername else PRESENT
 
     def has_same_hashes(self, other: "Denial") -> bool:
-        """Both write helper rows, with the same hash for each name."""
+        """Return True if both write helper rows, with the same hash for each name."""
         one, two = self._nsec3, other._nsec3
         if one is None or two is None or not self.has_helpers or not other.has_helpers:
             return False
         return (one.salt, one.iterations) == (two.salt, two.iterations)
 
     def helper_rows(self, rel: bytes) -> tuple[Row, ...]:
-        """The rows from a name's hash to the name and, but for names like hashes, back. The denial must be NSEC3."""
+        """Return the rows from a name's hash to the name and back, except back for names like hashes.
+
+        It must be NSEC3.
+        """
         assert self._nsec3 is not None
         return helper_rows(self._zone, rel, self._nsec3)
 
     def back_key(self, rel: bytes, rows: Mapping[int, bytes]) -> bytes:
-        """The relative key of the row from the hash to a name in the chain that has these rows. It must be NSEC3."""
+        """Return the relative key of the row from the hash to a name in the chain with these rows. It must be NSEC3."""
         if HELPER in rows and not is_like_hash(rel):
             return rows[HELPER][_HASH_IN_FORWARD] + b"\0"
         return self.helper_rows(rel)[0][0]
 
 
 def owned_types(types: Collection[int]) -> int:
-    """How many of the types of a name's rows make it exist: none of those that compiling adds, and not RRSIG."""
+    """Count the types that make a name exist: not RRSIG, and none of those that compiling adds."""
     return len(types) - (ENT in types) - (HELPER in types) - (rdtypes.RRSIG in types)
 
 
@@ -115,23 +117,22 @@ def is_bare_cut(types: Collection[int]) -> bool:
 
 
 def is_like_hash(rel: bytes) -> bool:
-    """The relative key is that of a hash label, or of a name that looks like one."""
+    """Return True if the relative key is that of a hash label, or of a name that looks like one."""
     return _HASH_LABEL.fullmatch(rel) is not None
 
 
 def is_unflagged_at_cut(type: int, types: Collection[int], *, opt_out: bool) -> bool:
-    """An RRset at a cut that is in the chain has no ordername flag nevertheless."""
+    """Return True for an RRset without an ordername flag at a cut that is in the chain."""
     if type == rdtypes.NS and opt_out:
         return rdtypes.DS not in types
     return type in _ADDRESSES
 
 
 def helper_rows(zone: str, rel: bytes, nsec3: Nsec3) -> tuple[Row, ...]:
-    """The row that leads from a name's hash to the name, and the one back.
+    """Return the row that leads from a name's hash to the name, and the one back.
 
-    A name that looks like a hash gets only the first. Its other row might have
-    the key of another name's first one, if somebody chose it so, and that name
-    would vanish from the chain. Answers do not need the other row.
+    A name that looks like a hash gets only the first. Its other row might have the key of another name's first one, if
+    an attacker chose it so, and that name would vanish from the chain. Answers do not need the other row.
     """
     hashed = nsec3_hash(name_from_relative_key(rel, zone), nsec3.salt, nsec3.iterations)
     relative_name = names.to_wire(name_from_relative_key(rel, names.ROOT))

@@ -40,7 +40,7 @@ _SEEN_ENT = values.encode_ent(True)
 
 
 def compile_zone(zone: str, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None) -> list[Row]:
-    """Every row of the zone, sorted by record key. `nsec3` is None for unsigned zones and for NSEC."""
+    """Compile every row of the zone, sorted by record key. `nsec3`: None for unsigned zones and for NSEC."""
     content = list(rrsets)
     signed = {item.name for item in content if item.type == rdtypes.RRSIG}
     served = (
@@ -57,10 +57,10 @@ def compile_zone(zone: str, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None)
 
 
 def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:
-    """The rows of an unsigned zone, sorted by record key, from its served records in wire form.
+    """Compile the rows of an unsigned zone, sorted by record key, from its served records in wire form.
 
-    An RRset without records counts as absent. Written for millions of RRsets: where the zone delegates
-    nothing, every auth is 1, and only names two labels below the apex can leave an empty name above them.
+    An RRset without records counts as absent. Written for millions of RRsets: if the zone delegates nothing, every auth
+    is 1, and only names two labels below the apex can leave an empty name above them.
     """
     rows: list[Row] = []
     deep: list[bytes] = []
@@ -81,7 +81,7 @@ def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:
 
 
 def _general_rows(zone: str, owned: Mapping[bytes, Mapping[int, Content]], nsec3: Nsec3 | None) -> list[Row]:
-    """The rows of a zone in which anything may occur, sorted by record key."""
+    """Return the rows of a zone in which anything may occur, sorted by record key."""
     cuts = {rel for rel, types in owned.items() if rdtypes.NS in types and rel != APEX}
     occluded = _occluded(sorted(owned), cuts)
     ents = _ents({rel: rel not in cuts and rel not in occluded for rel, types in owned.items() if owned_types(types)})
@@ -106,7 +106,7 @@ def _general_rows(zone: str, owned: Mapping[bytes, Mapping[int, Content]], nsec3
 
 
 def _owned(rrsets: Iterable[WireRRset]) -> dict[bytes, dict[int, Content]]:
-    """TTL and records of the served RRsets by relative key and type."""
+    """Return TTL and records of the served RRsets by relative key and type."""
     owned: dict[bytes, dict[int, Content]] = {}
     for rel, type, ttl, wires in rrsets:
         if wires:
@@ -115,14 +115,14 @@ def _owned(rrsets: Iterable[WireRRset]) -> dict[bytes, dict[int, Content]]:
 
 
 def key_within(zone: str, name: str, type: int) -> bytes:
-    """The relative key of an RRset's name. Raises BadRRset if it is outside the zone."""
+    """Return the relative key of an RRset's name. Raise BadRRset if it is outside the zone."""
     if not names.is_within(name, zone):
         raise BadRRset(name=name, type=type, reason=f"{name} is not within the zone {zone}")
     return relative_key(name, zone)
 
 
 def _occluded(ordered: list[bytes], cuts: set[bytes]) -> set[bytes]:
-    """The names strictly below a cut."""
+    """Return the names strictly below a cut."""
     found: set[bytes] = set()
     cut: bytes | None = None
     for rel in ordered if cuts else ():
@@ -134,7 +134,7 @@ def _occluded(ordered: list[bytes], cuts: set[bytes]) -> set[bytes]:
 
 
 def _ents(auth_of: Mapping[bytes, bool]) -> dict[bytes, bool]:
-    """Empty non-terminals and their auth, from the names that own something and theirs."""
+    """Return empty non-terminals and their auth, from the names that own something and their auth."""
     ents: dict[bytes, bool] = {}
     for rel, auth in auth_of.items():
         above = parent_key(rel)
@@ -148,9 +148,9 @@ def _ents(auth_of: Mapping[bytes, bool]) -> dict[bytes, bool]:
 def _hashed_names(
     owned: Mapping[bytes, Mapping[int, Content]], cuts: set[bytes], occluded: set[bytes], nsec3: Nsec3
 ) -> set[bytes]:
-    """The names of the NSEC3 chain: with opt-out, insecure delegations are not in it.
+    """Return the names of the NSEC3 chain. With opt-out, insecure delegations are not in it.
 
-    As `pdnsutil rectify-zone` has it, the empty names above one are in it where it has an address.
+    As in `pdnsutil rectify-zone`, the empty names above such a delegation are in it if the delegation has an address.
     """
     hashed: set[bytes] = set()
     for rel, types in owned.items():

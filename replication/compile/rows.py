@@ -16,13 +16,13 @@ class Rows(Protocol):
     """The rows of one zone as they are now."""
 
     def get(self, rel: bytes, type: int) -> bytes | None:
-        """The body at a name and type."""
+        """Return the body at a name and type, or None."""
 
     def at(self, rel: bytes) -> list[tuple[int, bytes]]:
-        """Types and bodies at exactly one name."""
+        """Return types and bodies at exactly one name."""
 
     def below(self, rel: bytes) -> Iterator[Row]:
-        """Rows strictly below a name, in key order."""
+        """Yield rows strictly below a name, in key order."""
 
 
 class ChangedRows:
@@ -38,11 +38,11 @@ class ChangedRows:
         self._keys = sorted(changes)
 
     def get(self, rel: bytes, type: int) -> bytes | None:
-        """The body at a name and type."""
+        """Return the body at a name and type, or None."""
         return self._changes[rel, type] if (rel, type) in self._changes else self._rows.get(rel, type)
 
     def at(self, rel: bytes) -> list[tuple[int, bytes]]:
-        """Types and bodies at exactly one name, by type."""
+        """Return types and bodies at exactly one name, by type."""
         found: dict[int, bytes | None] = dict(self._rows.at(rel))
         for key in self._changed_keys((rel, 0), rel):
             if key[0] != rel:
@@ -51,7 +51,7 @@ class ChangedRows:
         return sorted((type, body) for type, body in found.items() if body is not None)
 
     def below(self, rel: bytes) -> Iterator[Row]:
-        """Rows strictly below a name, in key order."""
+        """Yield rows strictly below a name, in key order."""
         prefix = b"" if rel == APEX else rel
         changed = self._changed_keys((prefix + b"\x01", 0), prefix)
         key = next(changed, None)
@@ -76,6 +76,6 @@ class ChangedRows:
 
 
 def by_name(rows: Iterable[Row]) -> Iterator[tuple[bytes, dict[int, bytes]]]:
-    """The rows of one name after the other, from rows in key order."""
+    """Yield the rows of one name after the other, from rows in key order."""
     for rel, group in groupby(rows, key=itemgetter(0)):
         yield rel, {type: body for _, type, body in group}

@@ -18,14 +18,13 @@ def switch_denial(
 ) -> Iterator[Change]:
     """Yield the rows to put and those to delete that lead from one denial of existence to another.
 
-    Equal to the difference of two calls of `compile_zone`; `rows` must have
-    been compiled with `before`. No row comes twice. One pass over `rows`, in
-    their order but for empty names and the apex, which come behind what is
-    below them. `puts` and `deletes` choose: to write the new chain before the
-    old one goes, call twice, both times with the rows as they were.
+    Equal to the difference of two calls of `compile_zone`; `rows` must have been compiled with `before`. No row
+    comes twice. One pass over `rows`, in their order except empty names and the apex, which come after the names
+    below them. `puts` and `deletes` choose: to write the new chain before the old one goes, call twice, both times
+    with the old rows.
 
     Holds the rows of one name, the name of one delegation, and the empty
-    non-terminals above the current name: never more with a larger zone.
+    non-terminals above the current name: this does not grow with the zone.
     """
     if before != after:
         switch = _Switch(Denial(zone, before), Denial(zone, after))

@@ -23,10 +23,10 @@ class BadCompression(ValueError):
 
 
 def name_at(message: bytes, at: int, known: dict[int, bytes] | None = None) -> tuple[bytes, int]:
-    """The name at an offset in full wire form, letter case kept, and the offset behind it.
+    """Return the name at an offset in full wire form, letter case kept, and the offset after it.
 
-    `known` remembers names by their offsets, for messages in which many point to the same ones. Raises BadCompression,
-    or IndexError where the message ends inside the name.
+    `known` remembers names by their offsets, for messages in which many point to the same ones. Raise BadCompression,
+    or IndexError if the message ends inside the name.
     """
     parts: list[bytes] = []
     first, behind, limit = at, -1, at
@@ -62,9 +62,9 @@ def name_at(message: bytes, at: int, known: dict[int, bytes] | None = None) -> t
 def expand_rdata(
     message: bytes, start: int, end: int, type: int, known: dict[int, bytes] | None = None
 ) -> tuple[bytes, int]:
-    """The rdata in `message[start:end]` with its names in full, and how many bytes follow the last name.
+    """Return the rdata in `message[start:end]` with its names in full, and the number of bytes after the last name.
 
-    Of a type without such names it is as it stands, and 0. Raises as `name_at` does.
+    For a type without such names it is unchanged, and 0. Raise the errors of `name_at`.
     """
     if type not in NAMES_IN_RDATA:
         return message[start:end], 0

@@ -17,7 +17,7 @@ from replication.texts import gettext
 
 MAX_WIRE = 255
 MAX_LABEL = 63
-MAX_TEXT = 4 * MAX_WIRE  # every octet written as `\DDD`; letters of other scripts take no more characters than octets
+MAX_TEXT = 4 * MAX_WIRE  # every octet as `\DDD`; letters of other scripts have no more characters than octets
 ROOT = "."
 
 # Names of letters, digits, hyphens, underscores and asterisks need neither escapes nor IDNA.
@@ -43,10 +43,10 @@ def escape_spaces(text: str) -> str:
 
 
 def parse(text: str, origin: str | None = None) -> str:
-    """The name that `text` means; raises BadName.
+    """Parse a typed name. Raise BadName.
 
-    A name without a final dot is below `origin`, or absolute if there is
-    none. `@` is the origin itself. Unicode becomes its IDNA form (UTS 46).
+    A name without a final dot is below `origin`, or absolute without one. `@` is the origin itself. Unicode becomes its
+    IDNA form (UTS 46).
     """
     text = _stripped(text)
     if len(text) > MAX_TEXT:
@@ -105,7 +105,7 @@ def _parse_slowly(text: str, origin: str | None, *, keep_case: bool = False) -> 
 
 
 def _split(text: str) -> tuple[tuple[bytes, ...], bool]:
-    """The labels that `text` spells, with their capital letters, and whether it ends in a dot."""
+    """Split `text` into labels, with their capital letters, and whether it ends in a dot."""
     found: list[bytes] = []
     label = bytearray()
     unicode_label = ""
@@ -212,12 +212,12 @@ def _escaped(label: bytes) -> str:
 
 @lru_cache(maxsize=4096)
 def to_wire(name: str) -> bytes:
-    """Uncompressed wire form with the final zero byte."""
+    """Return the uncompressed wire form with the final zero byte."""
     return b"".join(bytes((len(label),)) + label for label in labels(name)) + b"\0"
 
 
 def from_wire(wire: bytes) -> str:
-    """The name of an uncompressed wire form that fills `wire`; raises BadName."""
+    """Return the name of an uncompressed wire form that fills `wire`. Raise BadName."""
     name, end = from_wire_at(wire, 0)
     if end != len(wire):
         raise BadName(text=wire.hex(), reason=gettext("bytes follow the end of the name"))
@@ -225,7 +225,7 @@ def from_wire(wire: bytes) -> str:
 
 
 def from_wire_at(wire: bytes, at: int) -> tuple[str, int]:
-    """The uncompressed name at an offset of `wire`, and the offset behind it; raises BadName."""
+    """Return the uncompressed name at an offset of `wire`, and the offset after it. Raise BadName."""
     # Lengths of labels are below 64, and no escape has a capital letter.
     return from_rdata_at(wire.translate(_LOWER), at)
 
@@ -249,7 +249,7 @@ def from_rdata_at(wire: bytes, at: int) -> tuple[str, int]:
 
 
 def parent(name: str) -> str | None:
-    """The name without its first label; None for the root."""
+    """Return the name without its first label; None for the root."""
     if name == ROOT:
         return None
     if "\\" not in name:
@@ -258,7 +258,7 @@ def parent(name: str) -> str | None:
 
 
 def is_within(name: str, zone: str) -> bool:
-    """True for the zone's apex and every name below it."""
+    """Return True for the zone's apex and every name below it."""
     if zone == ROOT or name == zone:
         return True
     if not name.endswith("." + zone):
@@ -271,7 +271,7 @@ def is_within(name: str, zone: str) -> bool:
 
 
 def relative_text(name: str, zone: str) -> str:
-    """A name as people see it inside its zone: `@`, `www`."""
+    """Return a name as people see it inside its zone: `@`, `www`."""
     if name == zone:
         return "@"
     if zone == ROOT:
@@ -280,17 +280,17 @@ def relative_text(name: str, zone: str) -> str:
 
 
 def before_full_stop(name: str) -> str:
-    """A name before the full stop of a sentence, which then has one dot; of the root there is nothing else."""
+    """Return a name for the end of a sentence, without its final dot. The root stays."""
     return name.removesuffix(ROOT) or ROOT
 
 
 def owner_text(name: str, zone: str) -> str:
-    """A name as people read it inside its zone, in its own script: `@`, `www`, `bücher`."""
+    """Return a name as people read it inside its zone, in its own script: `@`, `www`, `bücher`."""
     return "@" if name == zone else display(relative_text(name, zone) + ".")[:-1]
 
 
 def display(name: str) -> str:
-    """The name with international labels in their own script."""
+    """Return the name with international labels in their own script."""
     if "xn--" not in name:
         return name
     import idna

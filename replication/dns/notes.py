@@ -11,10 +11,10 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Notes:
-    """Tags, sorted; and pairs of a value and its comment, sorted by the value's text. False when there is nothing.
+    """Tags, sorted; and pairs of a value and its comment, sorted by the value's text. False if empty.
 
-    `spellings` are pairs of a value and how a client of API v1 wrote it, where that is another text: one string of 300
-    characters, `"grüß"`. Clients compare what they sent with what they get. Nobody else is shown a spelling.
+    `spellings` are pairs of a value and its text from a client of API v1, if that differs: one string of 300
+    characters, `"grüß"`. Clients compare what they sent with what they get. No other interface shows a spelling.
     """
 
     tags: tuple[str, ...] = ()
@@ -31,7 +31,7 @@ class Notes:
         comments: Mapping[str, str] | None = None,
         spellings: Mapping[str, str] | None = None,
     ) -> "Notes":
-        """These, in their order; a comment that is empty is none."""
+        """Return notes with these, sorted. Empty comments are left out."""
         found = () if comments is None else sorted((value, text) for value, text in comments.items() if text)
         return cls(tuple(sorted(set(tags))), tuple(found), tuple(sorted((spellings or {}).items())))
 
@@ -41,11 +41,11 @@ class Notes:
         return replace(self, spellings=()) if self.spellings else self
 
     def comment_of(self, value: str) -> str:
-        """The comment of a value; empty if it has none."""
+        """Return the comment of a value, or ""."""
         return next((text for noted, text in self.comments if noted == value), "")
 
     def of_values(self, values: Collection[str]) -> "Notes":
-        """The same without comments and spellings of what is not among the values."""
+        """Return the notes without comments and spellings of other values."""
         comments = tuple(pair for pair in self.comments if pair[0] in values)
         spellings = tuple(pair for pair in self.spellings if pair[0] in values)
         if (len(comments), len(spellings)) == (len(self.comments), len(self.spellings)):
@@ -53,7 +53,7 @@ class Notes:
         return Notes(self.tags, comments, spellings)
 
     def renamed(self, rename: Callable[[str], str]) -> "Notes":
-        """The same for values that are written otherwise. Spellings of values that change are dropped."""
+        """Return the notes with renamed values. Spellings of changed values are dropped."""
         if not self.comments and not self.spellings:
             return self
         comments = {rename(value): text for value, text in self.comments}
@@ -61,7 +61,7 @@ class Notes:
         return Notes(self.tags, tuple(sorted(comments.items())), spellings)
 
     def joined(self, other: "Notes") -> "Notes":
-        """Both; where both have something for a value, this one's."""
+        """Return both notes joined. If both have something for a value, this one's wins."""
         if not other:
             return self
         comments = {**dict(other.comments), **dict(self.comments)}
@@ -69,15 +69,15 @@ class Notes:
         return Notes.noted({*self.tags, *other.tags}, comments, spellings)
 
     def with_tags(self, tags: Collection[str]) -> "Notes":
-        """The same with these tags and no others."""
+        """Return the notes with exactly these tags."""
         return replace(self, tags=tuple(sorted(set(tags))))
 
     def with_spellings(self, spellings: Mapping[str, str]) -> "Notes":
-        """The same with these spellings and no others."""
+        """Return the notes with exactly these spellings."""
         return replace(self, spellings=tuple(sorted(spellings.items())))
 
     def to_json(self) -> dict[str, Any]:
-        """Only what there is: most RRsets have none of it."""
+        """Return the notes as JSON, without empty members: most RRsets have none."""
         found: dict[str, Any] = {}
         if self.tags:
             found["tags"] = list(self.tags)
@@ -89,7 +89,7 @@ class Notes:
 
     @classmethod
     def from_json(cls, obj: Mapping[str, Any]) -> "Notes":
-        """The inverse of `to_json`; other members are passed over."""
+        """Read notes from `to_json`'s form. Other members are ignored."""
         if "tags" not in obj and "value_comments" not in obj and _SPELLINGS not in obj:
             return NO_NOTES
         comments, spellings = (tuple(sorted(obj.get(key, {}).items())) for key in ("value_comments", _SPELLINGS))
@@ -101,12 +101,12 @@ NO_NOTES = Notes()
 
 
 def format_notes(notes: Notes) -> str:
-    """As one text on one line, which is empty for none."""
+    """Format notes as one line; "" for none."""
     return json.dumps(notes.to_json(), ensure_ascii=False) if notes else ""
 
 
 def parse_notes(text: str) -> Notes:
-    """The inverse of `format_notes`."""
+    """Parse notes: the inverse of `format_notes`."""
     return Notes.from_json(json.loads(text)) if text else NO_NOTES
 
 

@@ -19,7 +19,7 @@ _FLAGS_MASK, _FLAGS = 0xFE0F, 0x8400
 
 
 def is_plainly(packet: bytes, name: str, type: int, ttl: int, rdata: Collection[bytes]) -> bool:
-    """True only if the answer section is this RRset and nothing else; then no part of the packet is broken up to there.
+    """Return True only if the answer section is exactly this RRset; then no part of the packet up to there is broken.
 
     `rdata` is in wire form, without compression, each record once.
     """

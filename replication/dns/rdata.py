@@ -56,23 +56,26 @@ def check_type(type: int) -> None:
 
 
 def parse(type: int, text: str, origin: str | None = None) -> str:
-    """The canonical text of what a person typed; raises BadRdata. Relative names are below `origin`."""
+    """Return the canonical text of typed rdata. Raise BadRdata. Relative names are below `origin`."""
     check_type(type)
     return from_wire(type, _encode(type, names.escape_spaces(text).strip(), origin))
 
 
 def parse_signature(text: str, origin: str | None = None) -> str:
-    """The canonical text of an RRSIG, which `parse` refuses: zones that come signed have them; raises BadRdata."""
+    """Return the canonical text of an RRSIG, which `parse` refuses: presigned zones have them. Raise BadRdata."""
     return from_wire(rdtypes.RRSIG, _encode(rdtypes.RRSIG, text.strip(), origin))
 
 
 def to_wire(type: int, text: str) -> bytes:
-    """Uncompressed wire form of a canonical text."""
+    """Return the uncompressed wire form of a canonical text."""
     return _encode(type, text, None)
 
 
 def from_wire(type: int, wire: bytes) -> str:
-    """Canonical text of uncompressed wire bytes; raises BadRdata if they are not exactly one rdata of the type."""
+    """Return the canonical text of uncompressed wire bytes.
+
+    Raise BadRdata if they are not exactly one rdata of the type.
+    """
     form = FORMS.get(type)
     try:
         text = form.decode(wire) if form is not None else _decode_by_dnspython(type, wire)
@@ -99,7 +102,7 @@ def to_node_wires(type: int, texts: Iterable[str], *, comes_signed: bool) -> lis
 
 
 def targets(type: int, text: str) -> tuple[str, ...]:
-    """The names that a canonical rdata points at: hosts that must exist for it to work."""
+    """Return the names that a canonical rdata points at: hosts that must exist for it to work."""
     field = _TARGET_FIELD.get(type)
     if field is None:
         return ()
@@ -152,7 +155,7 @@ _TARGET_FIELD = {
 }
 # Those whose rdata is that name and nothing else.
 NAME_ONLY = frozenset(type for type, field in _TARGET_FIELD.items() if field == 0)
-# Types with names that nobody has to resolve: which words.
+# Types with names that need not resolve: which words.
 _OTHER_NAMES = dict.fromkeys((rdtypes.SOA, rdtypes.RP, rdtypes.MINFO), (0, 1))
 # Those whose rdata can point at a name.
 POINTING = frozenset(_TARGET_FIELD)
@@ -165,15 +168,15 @@ _NAMES_AT: dict[int, slice | None] = {
     rdtypes.NAPTR: slice(-1, None),
     _HIP: slice(3, None),
 }
-# PowerDNS signs the names of all types in lower case. Who validates those of these types takes them as they are (RFC
-# 4034 6.2 lists the others, RFC 6840 5.1), so that a signature over names with capitals would be bogus.
+# PowerDNS signs the names of all types in lower case. Validators take names of these types unchanged (RFC 4034 6.2
+# lists the others, RFC 6840 5.1), so that a signature over names with capitals would be bogus.
 SIGNED_IN_LOWER_CASE = frozenset((rdtypes.IPSECKEY, rdtypes.SVCB, rdtypes.HTTPS, rdtypes.LP, _HIP, _DSYNC, _AMTRELAY))
 # Those whose values can be spelled in several ways that are the same name.
 WITH_NAMES = frozenset(_NAMES_AT)
 
 
 def with_names(type: int, text: str, rename: Callable[[str], str]) -> str:
-    """A canonical rdata in which each name of a host or mailbox is what `rename` makes of it; to be parsed anew."""
+    """Return a canonical rdata with each host or mailbox name replaced by `rename`. Parse the result again."""
     fields: tuple[int, ...] = _OTHER_NAMES.get(type, ())
     if targets(type, text):
         fields = (_TARGET_FIELD[type],)
@@ -228,12 +231,12 @@ def _describe(type: int, text: str, reason: str) -> str:
 
 
 def _has_an(type: int) -> bool:
-    """Whether English says "an" before the type."""
+    """Return True if English has "an" before the type."""
     return type_to_text(type)[0] in "AEFHILMNORSX"
 
 
 def _encode_generic(type: int, text: str) -> bytes:
-    """RFC 3597: `\\# length hex`. Types that we know are decoded, so that nothing malformed comes in this way."""
+    r"""Encode RFC 3597: `\# length hex`. Known types are decoded, so that nothing malformed gets in this way."""
     fields = text.split()
     try:
         wire = binascii.unhexlify("".join(fields[2:]))
@@ -262,9 +265,9 @@ def _encode_generic(type: int, text: str) -> bytes:
 
 @cache
 def _take_any_ech() -> None:
-    """dnspython takes any bytes as `ech` (RFC 9848), as PowerDNS does: what they mean is for the clients of the host.
+    """Make dnspython accept any bytes as `ech` (RFC 9848), as PowerDNS does: their meaning is for the host's clients.
 
-    By itself it refuses those whose length prefix is wrong, and a zone that PowerDNS serves could not come here.
+    dnspython itself refuses those with a wrong length prefix, and a zone that PowerDNS serves could not be imported.
     """
     import dns.immutable
     import dns.rdata
@@ -307,7 +310,7 @@ def _encode_by_dnspython(type: int, text: str, origin: str | None) -> bytes:
 
 
 def _check_comment(line: str, comment: str | None) -> None:
-    """A comment has space before it; `0 issue ca.test;policy=x` lacks quotes, and would lose its end."""
+    """Raise if a comment has no space before it; `0 issue ca.test;policy=x` lacks quotes, and would lose its end."""
     if comment is not None and not line.rstrip("\r\n").removesuffix(";" + comment)[-1:].isspace():
         raise ValueError(gettext("an unquoted “;” begins a comment: put the text that contains it in double quotes"))
 

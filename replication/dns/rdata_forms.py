@@ -35,7 +35,7 @@ MAX_STRING = 255
 
 
 def shortened(text: str) -> str:
-    """At most 60 characters of it, for a message."""
+    """Return at most 60 characters of the text, for a message."""
     return text if len(text) <= 60 else text[:57] + "…"
 
 
@@ -207,7 +207,7 @@ def _escape(string: bytes) -> str:
 
 
 def _quoted_strings(text: str, closing: str = "") -> list[bytes]:
-    """The strings of `"one" "two" ; comment`; `closing` is what must stand behind the last one."""
+    """Return the strings of `"one" "two" ; comment`. `closing` must follow the last one."""
     strings: list[bytes] = []
     at = 0
     while match := _QUOTED.match(text, at):
@@ -221,7 +221,7 @@ def _quoted_strings(text: str, closing: str = "") -> list[bytes]:
 
 
 def _unescape(text: str) -> bytes:
-    """Bytes of a text with `\\DDD` and `\\X` escapes; characters beyond ASCII are UTF-8."""
+    r"""Return the bytes of a text with `\DDD` and `\X` escapes. Characters beyond ASCII are UTF-8."""
     if "\\" not in text:
         return text.encode()
     out = bytearray()

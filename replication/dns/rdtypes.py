@@ -18,7 +18,7 @@ _SERVED: dict[str, int] = {
 SERVED_TYPES: frozenset[int] = frozenset(_SERVED.values())
 _MNEMONICS: dict[int, str] = {number: name for name, number in _SERVED.items()}
 
-RRSIG, NSEC, NSEC3, NSEC3PARAM = 46, 47, 50, 51  # nobody edits them
+RRSIG, NSEC, NSEC3, NSEC3PARAM = 46, 47, 50, 51  # people do not edit them
 SIGNING_STATE = 65534  # BIND notes at the apex how far it is with signing; elsewhere any private type
 
 _SYNTHESISED = gettext_noop("PowerDNS makes {type} records itself when a zone is signed; they cannot be edited")
@@ -37,7 +37,7 @@ _REFUSED: dict[int, str] = {
 
 
 def type_to_text(type: int) -> str:
-    """`A`, `HTTPS`, `ALIAS`; `TYPE1234` where there is no name."""
+    """Return `A`, `HTTPS`, `ALIAS`; `TYPE1234` for an unnamed type."""
     known = _MNEMONICS.get(type)
     if known is not None:
         return known
@@ -47,7 +47,7 @@ def type_to_text(type: int) -> str:
 
 
 def type_from_text(text: str) -> int:
-    """The number of a mnemonic or `TYPEnnn`, in any letter case; raises BadRdata. Meta types (ANY) are known too."""
+    """Return the number of a mnemonic or `TYPEnnn`, in any case. Raise BadRdata. Meta types (ANY) are known too."""
     known = _SERVED.get(text)
     if known is not None:
         return known
@@ -65,7 +65,7 @@ def type_from_text(text: str) -> int:
 
 
 def refusal(type: int) -> str | None:
-    """Why records of this type cannot be in a zone; None if they can."""
+    """Return why records of this type cannot be in a zone, or None."""
     if type in SERVED_TYPES:
         return None
     if type in _REFUSED:

@@ -68,7 +68,7 @@ class RRset:
         return replace(self, rdata=left, disabled=disabled, notes=self.notes.of_values(left))
 
     def to_json(self) -> dict[str, Any]:
-        """Everything but name and type."""
+        """Return everything except name and type."""
         return {
             "ttl": self.ttl,
             "rdata": list(self.rdata),
@@ -88,13 +88,13 @@ class RRset:
 
     @classmethod
     def from_json(cls, name: str, type: int, obj: Mapping[str, Any]) -> "RRset":
-        """The inverse of `to_json`."""
+        """Read an RRset from `to_json`'s form."""
         notes = Notes.from_json(obj)
         return cls(name, type, obj["ttl"], tuple(obj["rdata"]), tuple(obj["disabled"]), obj["comment"], notes)
 
 
 def json_text(rrset: RRset | None) -> str:
-    """`to_json` as text; null for None."""
+    """Return `to_json` as text; null for None."""
     return "null" if rrset is None else f"{{{rrset.json_members}}}"
 
 
@@ -122,10 +122,10 @@ def make(
     origin: str | None = None,
     notes: Notes = NO_NOTES,
 ) -> RRset:
-    """The RRset of what a person typed; raises BadName, BadRdata or BadRRset.
+    """Make the RRset that a person typed. Raise BadName, BadRdata or BadRRset.
 
-    `disabled` names rdata that are also in `rdata_texts`. Of duplicates the last one stays, with its capitals; what
-    `notes` says of values that are not there is dropped; it names them canonically.
+    `disabled` names rdata that are also in `rdata_texts`. Of duplicates the last one stays, with its capitals. Notes
+    about missing values are dropped; `notes` names values canonically.
     """
     owner = names.parse(name, origin)
     rdata.check_type(type)
@@ -149,9 +149,9 @@ def make(
 
 
 def with_spellings_of(rrset: RRset, current: RRset) -> RRset:
-    """Return the RRset with the current one's spellings of values that stay, for those of which it has none itself.
+    """Return the RRset with the current spellings of its values, except values with their own spelling.
 
-    Only API v1 knows spellings: a change by anybody else is about something else.
+    Only API v1 knows spellings: a change by another interface is about something else.
     """
     if not current.notes.spellings:
         return rrset

@@ -3,8 +3,8 @@
 python -m replication.front conf   --config FILE     print the configuration of dnsdist that fits, each line with its
                                                      reason
 python -m replication.front write  --config FILE     write it, if dnsdist would start with it
-python -m replication.front run    --config FILE     write it, and keep the rotation right until told to stop; a front
-                                                     that enrolled serves the panel besides
+python -m replication.front run    --config FILE     write it, and maintain the rotation until stopped; a front
+                                                     that enrolled also serves the panel
 python -m replication.front start  --config FILE     become dnsdist, with what was written
 python -m replication.front xdp    --config FILE     have questions come to dnsdist past the kernel (AF_XDP); as root
 python -m replication.front status --config FILE     print each backend's position and numbers as JSON
@@ -81,7 +81,7 @@ def _once(config: FrontConfig, command: str) -> None:
 
 
 def _start(path: Path) -> None:
-    """This very process is dnsdist from now on; it waits while the panel has named no nodes."""
+    """Replace this process by dnsdist. Wait until the panel has named nodes."""
     while not (config := read_config(path)).backends:
         time.sleep(WAIT_SECONDS)
     front = Front(config)

@@ -1,12 +1,12 @@
-"""A front that enrolled: what the panel pushes to nodes comes here too, and is acknowledged once it is a proof.
+"""An enrolled front: it gets the panel's pushes to nodes, and acknowledges them once they are proved.
 
 1. A segment comes. The zones that it changes are held: dnsdist asks nodes for them, and not its cache (`bypass`).
-2. The nodes behind the front get the segment from the panel, as ever. As soon as each one that dnsdist may ask proves
+2. The nodes behind the front get the segment from the panel, as usual. As soon as each node that dnsdist may ask proves
    that it has it, and a question through dnsdist shows so too, the front acknowledges it.
 3. From then on no node that lacks it gets into rotation.
 
-So *in sync* says of a front what it says of a node: nobody who asks here gets an older answer. A front keeps no zones;
-it reads from a segment only which they are, and which position it leads to. Of a snapshot it needs no chunk.
+So *in sync* has the same meaning for a front as for a node: no client gets an older answer here. A front stores no
+zones. It reads from a segment only its zones and its end position. It needs no chunk of a snapshot.
 """
 
 import json
@@ -42,11 +42,11 @@ from replication.wire.segment import open_segments
 LOCK_FILE, POSITION_FILE = "front.lock", "position.json"
 # A push is answered after this, whether the nodes have it by then or not; the panel asks again.
 WAIT_SECONDS = 1.0
-# While somebody waits, nodes are asked this often.
+# While a client waits, nodes are asked this often.
 PAUSE_SECONDS = 0.01
-# What nodes have got and the panel has not told this front of after so long, it is not told of at all.
+# Changes of nodes that the panel has not announced to this front after this time are never announced.
 UNTOLD_SECONDS = 1.0
-# So many ends of segments are remembered.
+# This number of segment ends is remembered.
 MOST_ENDS = 1024
 _Digests = tuple[bytes, bytes]
 _NO_DIGESTS: _Digests = (bytes(16), bytes(16))
@@ -138,7 +138,7 @@ class FrontAgent:
             return self._wait()
 
     def offer(self, name: str, sealed: bytes) -> Sequence[int]:
-        """A snapshot is about to be installed; no chunk of it lacks. Raises BadSnapshot, BadSignature, WrongCluster."""
+        """Accept the offer of a snapshot. No chunk is needed. Raise BadSnapshot, BadSignature, WrongCluster."""
         manifest = open_manifest(sealed, self.identity.signing_keys)
         if snapshot_id(sealed) != name:
             raise BadSnapshot(reason="it is offered under another name")
@@ -148,7 +148,7 @@ class FrontAgent:
         return ()
 
     def install(self, name: str) -> Ack:
-        """Everything may have changed up to the position of the snapshot that was offered. Raises as `take`."""
+        """Treat every zone as changed up to the position of the offered snapshot. Raise the errors of `take`."""
         with self._pushing:
             if name not in self._offered:
                 raise BadSnapshot(reason="it was not offered")
@@ -158,7 +158,7 @@ class FrontAgent:
             return self._wait()
 
     def ack(self) -> Ack:
-        """The newest ack. Raises NotServed while nothing is proved."""
+        """Return the newest ack. Raise NotServed while nothing is proved."""
         with self._turn:
             taken, verified, ends = self._taken, self._verified, dict(self._ends)
         if taken is None or verified is None:
@@ -166,7 +166,10 @@ class FrontAgent:
         return Ack(verified, *ends.get(verified.sequence, _NO_DIGESTS), applied=None if taken == verified else taken)
 
     def set_up(self, settings: FrontSettings) -> None:
-        """Rotation and dnsdist go by these settings. Raises BadBytes if the installed dnsdist would not start so."""
+        """Apply these settings to rotation and dnsdist.
+
+        Raise BadBytes if the installed dnsdist would not start with them.
+        """
         with self._turn:
             before, front = self._config, self._front
             if before.settings_digest == settings.digest:
@@ -185,7 +188,7 @@ class FrontAgent:
         self._look()
 
     def status(self) -> Status:
-        """The status of this front, as numbers and messages."""
+        """Return the status of this front, as numbers and messages."""
         with self._turn:
             taken, verified, looked, numbers = self._taken, self._verified, self._looked, self._numbers
             config, digests = self._config, self._ends[-1][1] if self._ends else _NO_DIGESTS
@@ -218,7 +221,7 @@ class FrontAgent:
         return front
 
     def _write(self) -> None:
-        """dnsdist.conf is there once the panel has named nodes. Raises BadBytes."""
+        """Write dnsdist.conf once the panel has named nodes. Raise BadBytes."""
         if self._config.backends:
             self._front.write()
 
@@ -233,7 +236,7 @@ class FrontAgent:
             return looked
 
     def _notice(self, served: Position | None, now: float) -> None:
-        """Nodes have got changes of which the panel does not get to tell this front: any zone may be another."""
+        """Notice changes of nodes that the panel did not announce to this front: any zone may have changed."""
         taken = self._taken
         is_told = served is None or (
             taken is not None and served.epoch == taken.epoch and served.sequence <= taken.sequence
@@ -247,7 +250,7 @@ class FrontAgent:
             self._bypass.hold([EVERYTHING], None)
 
     def _move(self, taken: Position, ends: Sequence[tuple[int, _Digests]], zones: set[str]) -> None:
-        """The zones are held, and from now on this is what nodes have to have."""
+        """Hold the zones, and require this position from nodes from now on."""
         with self._turn:
             self._bypass.hold(zones, taken)
             before = self._taken
@@ -260,19 +263,19 @@ class FrontAgent:
         path = self._config.state_dir / POSITION_FILE
         partial = path.with_name(path.name + ".part")
         partial.write_text(json.dumps(message) + "\n")
-        partial.replace(path)  # not synced: who is behind it is told again
+        partial.replace(path)  # not synced: a front that is behind gets it again
 
     def _wait(self) -> Ack:
-        """The ack of what was taken, or the one before it after WAIT_SECONDS."""
+        """Return the ack of the last push, or the one before it after WAIT_SECONDS."""
         deadline = time.monotonic() + WAIT_SECONDS
         while not self._prove() and time.monotonic() < deadline:
             time.sleep(PAUSE_SECONDS)
         return self.ack()
 
     def _prove(self) -> bool:
-        """Whether everything that was taken is what comes out of the front; further proofs are kept as they come.
+        """Return True if the front answers with everything that was pushed. Later proofs are stored as they come.
 
-        What dnsdist holds and whom it may ask is put right by the look before the question.
+        The look before the question corrects dnsdist's held zones and nodes.
         """
         looked = self._look()
         served, taken = looked.served if looked else None, self._taken
@@ -291,7 +294,7 @@ class FrontAgent:
             return self._verified == self._taken
 
     def _explain(self) -> str:
-        """Why not everything that was taken comes out; empty when it does."""
+        """Return why the front does not answer with all pushes, or ""."""
         looked, taken, verified = self._looked, self._taken, self._verified
         if not self._config.backends:
             return "the panel has named no nodes yet"
@@ -309,7 +312,7 @@ class FrontAgent:
         return ""
 
     def _older(self) -> str:
-        """Why clients may get an older answer than what was acknowledged; empty where they cannot."""
+        """Return why clients may get an older answer than the acknowledged one, or ""."""
         looked, verified = self._looked, self._verified
         late = [name for name, verdict in looked.verdicts.items() if verdict.is_older(verified)] if looked else []
         without = f"without {', '.join(late)} too few nodes would be left"
@@ -323,7 +326,7 @@ class FrontAgent:
                 self._prove()
 
     def _counters(self) -> Counters:
-        """dnsdist's counters as a node's. Raises NotServed."""
+        """Return dnsdist's counters in the form of a node's. Raise NotServed."""
         self._numbers = found = self._front.numbers()
         return Counters(
             at=time.time(),
@@ -343,7 +346,7 @@ class FrontAgent:
         )
 
     def _kept(self) -> tuple[Position | None, _Digests]:
-        """What was taken before this process; nothing where that cannot be read."""
+        """Return what an earlier process accepted; nothing if that is unreadable."""
         try:
             message = json.loads((self._config.state_dir / POSITION_FILE).read_text())
             main, records = (bytes.fromhex(digest) for digest in message["digests"])

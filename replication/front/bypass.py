@@ -30,7 +30,7 @@ class _Entry:
 
 
 def rule_of(zones: Iterable[str]) -> str:
-    """The UUID of the rule for this set of zones: no other set has it, and all begin with RULES."""
+    """Return the UUID of the rule for exactly this set of zones. All begin with RULES."""
     digest = hashlib.sha256(" ".join(zones).encode()).hexdigest()
     return f"{RULES}{digest[:4]}-{digest[4:8]}-{digest[8:12]}-{digest[12:24]}"
 
@@ -46,12 +46,12 @@ class Bypass:
         return len(self._entries)
 
     def zones(self, without: Collection[str] = ()) -> tuple[str, ...]:
-        """Their names in order but for some; EVERYTHING alone where all zones are held."""
+        """Return the names in order, except some; only EVERYTHING if all zones are held."""
         bypassed = self._entries.keys() - set(without)
         return (EVERYTHING,) if EVERYTHING in bypassed else tuple(sorted(bypassed))
 
     def hold(self, zones: Iterable[str], since: Position | None) -> None:
-        """These are held from now on, at least until all nodes in rotation have this position."""
+        """Hold these zones, at least until all nodes in rotation have this position."""
         for zone in zones:
             self._entries[zone] = _Entry(since)
             if len(self._entries) > MOST_ZONES and EVERYTHING not in self._entries:
@@ -61,7 +61,7 @@ class Bypass:
             self._entries = {EVERYTHING: _Entry(since)}
 
     def settle(self, served: Position | None, now: float) -> None:
-        """All nodes in rotation have this position: what was held for it is held for HOLD_SECONDS more."""
+        """Note that all nodes in rotation have this position: zones held for it are held for HOLD_SECONDS more."""
         for entry in self._entries.values():
             reached = entry.since is None or (
                 served is not None and (served.epoch != entry.since.epoch or served.sequence >= entry.since.sequence)
@@ -70,12 +70,12 @@ class Bypass:
                 entry.over_at = now + self._seconds
 
     def over(self, now: float) -> tuple[str, ...]:
-        """The zones that need not be held any longer, once the cache has nothing of them."""
+        """Return the zones that need not be held any longer, once the cache has nothing of them."""
         return tuple(
             zone for zone, entry in self._entries.items() if entry.over_at is not None and entry.over_at <= now
         )
 
     def release(self, zones: Iterable[str]) -> None:
-        """These are not held any more."""
+        """Stop holding these zones."""
         for zone in zones:
             self._entries.pop(zone, None)

@@ -1,11 +1,11 @@
-"""What a front has to know: a TOML file.
+"""A front's configuration: a TOML file.
 
     front.toml               every key, with its default where it has one
     ---------------------    -----------------------------------------------------------------
     state_dir                its own directory: dnsdist.conf, rotation, secrets; must belong to dnsdist's user
     listen                   where questions arrive: ["192.0.2.1:53", "[2001:db8::1]:53"]
     cores = 1                listeners of each address
-    minimum = 1              so many backends stay in rotation, however late
+    minimum = 1              number of backends that stay in rotation, however late
     most_behind = 0          changes that a backend may lack for any time
     behind_seconds = 1.0     how long it may lack more than these, 0.5 to 600
     queries_per_second = 0   of one address over UDP, then it has to come by TCP; 0: no limit
@@ -16,7 +16,7 @@
     doh_port = 443           0: no DoH
     doq_port = 853           0: no DoQ
     doh3_port = 443          0: no DoH3
-    xdp_interface = ""       whose packets come past the kernel (AF_XDP), where it and dnsdist can; empty: nobody's
+    xdp_interface = ""       whose packets bypass the kernel (AF_XDP), if it and dnsdist can; empty: none
     control_port = 5199      dnsdist's console, on loopback
     api_port = 8083          dnsdist's web server, on loopback
     dnsdist = "dnsdist"      the program
@@ -26,9 +26,9 @@
     address                  "192.0.2.53:53"
     weight = 1               its share, beside the others'
 
-Of a front that enrolled the panel sets the nodes, and all from `minimum` to `cache_entries`:
+For an enrolled front the panel sets the nodes, and all from `minimum` to `cache_entries`:
 
-    identity_dir = ""        directory that `enroll` wrote; empty: a front that no panel knows of
+    identity_dir = ""        directory that `enroll` wrote; empty: a front without a panel
     panel_host = "::"        where the panel calls
     panel_port = 8534
 
@@ -109,12 +109,12 @@ class FrontConfig:
 
     @property
     def rotation_dir(self) -> Path:
-        """The directory that dnsdist reads after its Lua, with `rotation.conf`: who is out of rotation."""
+        """The directory that dnsdist reads after its Lua, with `rotation.conf`: the backends out of rotation."""
         return self.state_dir / "rotation"
 
     @property
     def identity(self) -> Identity:
-        """Who this front is. Raises BadConfig for one that did not enroll."""
+        """The identity of this front. Raise BadConfig for one that did not enroll."""
         if self.enrolled is None:
             raise BadConfig(["identity_dir is missing: run `python -m replication.front enroll` first"])
         return self.enrolled
@@ -137,7 +137,7 @@ class FrontConfig:
 
 
 def read_config(path: Path) -> FrontConfig:
-    """The configuration in a file. Raises BadConfig with every fault at once."""
+    """Read the configuration from a file. Raise BadConfig with every fault at once."""
     try:
         values = tomllib.loads(path.read_text())
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as exc:
@@ -166,13 +166,13 @@ def read_config(path: Path) -> FrontConfig:
 
 
 def with_settings(config: FrontConfig, settings: FrontSettings) -> FrontConfig:
-    """The configuration as the panel has set it."""
+    """Return the configuration with the panel's settings."""
     numbers = {name: getattr(settings, name) for name in RANGES}
     return replace(config, backends=settings.backends, settings_digest=settings.digest, **numbers)
 
 
 def _as_kept(config: FrontConfig) -> FrontConfig:
-    """With what the panel set last, as far as this front knows. Raises BadConfig."""
+    """Add the panel's last settings, if this front has any. Raise BadConfig."""
     path = config.state_dir / SETTINGS_FILE
     try:
         return with_settings(config, FrontSettings.from_json(json.loads(path.read_text()))) if path.exists() else config
@@ -181,7 +181,7 @@ def _as_kept(config: FrontConfig) -> FrontConfig:
 
 
 def _simple(values: Mapping[str, Any], faults: list[str]) -> dict[str, Any]:
-    """What is a number or a text, of the right type; `state_dir` as text."""
+    """Return the numbers and texts with the right type; `state_dir` as text."""
     kinds: dict[str, type] = {
         field.name: type(field.default) for field in fields(FrontConfig) if field.name not in _NOT_IN_FILE
     } | {"state_dir": str}
@@ -242,7 +242,7 @@ def _endpoint(what: str, text: Any, faults: list[str]) -> Endpoint | None:
 
 
 def _faults_of(taken: Mapping[str, Any]) -> list[str]:
-    """What is wrong with values of the right types."""
+    """Return the faults of values with the right types."""
     faults = []
     for name in _PORTS:
         least = 0 if name in _MAY_BE_ZERO else 1
@@ -266,7 +266,7 @@ def _faults_of(taken: Mapping[str, Any]) -> list[str]:
 
 
 def _clashes(taken: Mapping[str, Any]) -> Iterator[str]:
-    """Ports that two kinds of listeners would have. dnsdist's own check opens none; over UDP two would share one."""
+    """Yield ports used by two kinds of listeners. dnsdist's own check opens none; over UDP two would share one."""
     ports = {field.name: taken.get(field.name, field.default) for field in fields(FrontConfig)}
     for one, other in (("dot_port", "doh_port"), ("doq_port", "doh3_port")):  # over TCP, and over UDP
         if ports[one] and ports[one] == ports[other]:

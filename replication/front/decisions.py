@@ -1,6 +1,6 @@
-"""What a front's dnsdist is told, in whichever form: the values, and the reason of each. Pure.
+"""The decisions for a front's dnsdist, in any form: the values, and the reason of each. Pure.
 
-What the front's agent relies on is marked `must`.
+Values that the front's agent needs are marked `must`.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -19,7 +19,7 @@ DOH_PATH = "/dns-query"
 XSK_MAP, XSK_FRAMES = "/sys/fs/bpf/dnsdist/xskmap", 16384
 
 WRITTEN = "Written by dnspanel's front; changes made here are overwritten."
-# What is behind this line a running dnsdist is told; for anything before it, it has to start anew.
+# Text after this line is sent to a running dnsdist; changes before it need a restart.
 LIVE = "The nodes. What follows is changed in the running dnsdist too, by the agent."
 
 CONSOLE = "must: the agent takes backends out of rotation through it"
@@ -60,7 +60,7 @@ class Means:
 
 
 class Line(NamedTuple):
-    """One line of a configuration and why it is there; no line where the reason is why there is none."""
+    """One line of a configuration with its reason; no line if the reason explains its absence."""
 
     text: str
     reason: str
@@ -75,17 +75,17 @@ class Policy(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Offered:
-    """A way to ask that nobody can listen in on; without addresses the reason is why it is not offered."""
+    """An encrypted way to ask. Without addresses, the reason says why it is not offered."""
 
     protocol: str
     call: str
     reason: str
     addresses: tuple[Endpoint, ...]
-    headers: Mapping[str, str] = field(default_factory=dict)  # of each answer over HTTPS, besides dnsdist's own
+    headers: Mapping[str, str] = field(default_factory=dict)  # of each answer over HTTPS, in addition to dnsdist's own
 
     @property
     def is_https(self) -> bool:
-        """Over HTTP/1 and 2, where dnsdist is told the path."""
+        """True over HTTP/1 and 2, for which dnsdist needs the path."""
         return self.protocol == "DoH"
 
     @property
@@ -95,7 +95,7 @@ class Offered:
 
 
 def explained(lines: Iterable[Line], opening: str) -> str:
-    """The lines, each below its reason, which is not said again for those that have the same; it opens like this."""
+    """Return the lines, each below its reason with this opening. A repeated reason is left out."""
     text, previous = [], ""
     for line in lines:
         text.append("" if line.reason == previous else f"{opening}{line.reason}\n")
@@ -105,19 +105,19 @@ def explained(lines: Iterable[Line], opening: str) -> str:
 
 
 def needs_restart(before: str, after: str) -> bool:
-    """Whether only a dnsdist that starts anew goes by the text `after`, where it went by `before`."""
+    """Return True if only a restarted dnsdist applies the text `after`, instead of `before`."""
     return before.partition(LIVE)[0] != after.partition(LIVE)[0]
 
 
 def policy(backends: Sequence[Backend]) -> Policy:
-    """Which backend is asked."""
+    """Return the policy that chooses a backend."""
     if len({backend.weight for backend in backends}) > 1:
         return Policy("wrandom", "by weight")
     return Policy("leastOutstanding", "to whoever has the fewest questions open, the fastest first")
 
 
 def encrypted(config: FrontConfig, release: Release) -> Iterator[Offered]:
-    """What is offered besides plain DNS, for a front that has a certificate, as far as dnsdist was built with it."""
+    """Yield the encrypted protocols of a front with a certificate, as far as dnsdist was built with them."""
     if not config.tls_certificate:
         return
     # Browsers come to know of HTTP/3 by this alone.
@@ -136,5 +136,5 @@ def encrypted(config: FrontConfig, release: Release) -> Iterator[Offered]:
 
 
 def _at(listen: Iterable[Endpoint], port: int) -> Iterator[Endpoint]:
-    """The same addresses at another port, each once."""
+    """Yield the same addresses at another port, each once."""
     yield from dict.fromkeys(Endpoint(endpoint.address, port) for endpoint in listen)

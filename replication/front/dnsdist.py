@@ -18,7 +18,7 @@ from replication.front.release import Release, parse_release
 
 _SECONDS = 5.0
 _MAX_ANSWER = 8 << 20
-# What dnsdist calls a backend that somebody took out; in small letters it is its own check that says so.
+# dnsdist's word for a backend that was taken out by hand; in small letters its own check says so.
 TAKEN_OUT = "DOWN"
 _DONE = "front: done"
 _RCODES = ("NOERROR", "NXDOMAIN", "SERVFAIL")
@@ -33,7 +33,7 @@ class ServerNumbers:
     name: str
     address: str
     weight: int
-    state: str  # DOWN, UP: set by somebody; down, up: by its check
+    state: str  # DOWN, UP: set by hand; down, up: by its check
     queries: int
     qps: float
     drops: int
@@ -84,20 +84,21 @@ class Dnsdist:
         self._program, self._port, self._key = program, api_port, api_key
 
     def release(self) -> Release:
-        """What is installed. Raises NotServed, BadBytes."""
+        """Return the installed release. Raise NotServed, BadBytes."""
         return parse_release(self._run("--version").stdout)
 
     def check(self, conf: Path) -> None:
-        """The program would start with this configuration. Raises BadBytes with its words."""
+        """Raise BadBytes with dnsdist's message if it would not start with this configuration."""
         done = self._run("-C", str(conf), "--check-config")
         if done.returncode:
             reason = (done.stderr + done.stdout).strip()[-400:] or f"status {done.returncode}"
             raise BadBytes(what="dnsdist.conf", reason=reason)
 
     def execute(self, lua: str, *, conf: Path) -> None:
-        """The dnsdist that runs with this configuration has done this. Raises NotServed.
+        """Execute this in the dnsdist that runs with this configuration. Raise NotServed.
 
-        Its word is asked for: with a wrong key, or when it goes away meanwhile, the program ends as if all were well.
+        A confirmation is required: with a wrong key, or if dnsdist exits in between, the program ends as if all
+        were well.
         """
         done = self._run("-C", str(conf), "-e", f'{lua}; return "{_DONE}"')
         if done.returncode or _DONE not in done.stdout.splitlines():
@@ -105,16 +106,16 @@ class Dnsdist:
             raise NotServed(question="dnsdist's console", expected="that it is done", found=found)
 
     def shut_down(self, *, conf: Path) -> None:
-        """The dnsdist that runs with this configuration ends. Raises NotServed."""
+        """Stop the dnsdist that runs with this configuration. Raise NotServed."""
         self.execute("local ends = true", conf=conf)
         self._run("-C", str(conf), "-e", "shutdown()")  # to which it gives no answer any more
 
     def configured(self) -> Configured:
-        """The backends and the rules of the running dnsdist. Raises NotServed."""
+        """Return the backends and the rules of the running dnsdist. Raise NotServed."""
         return self._ask(_configured, "/api/v1/servers/localhost")
 
     def numbers(self) -> Numbers:
-        """What the running dnsdist counts. Raises NotServed."""
+        """Return the counters of the running dnsdist. Raise NotServed."""
         return self._ask(_numbers, "/api/v1/servers/localhost", "/jsonstat?command=stats")
 
     def _ask(self, decode: Callable[..., T], *paths: str) -> T:

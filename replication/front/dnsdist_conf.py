@@ -1,7 +1,7 @@
 """The `dnsdist.conf` of a front: one line per decision, each with its reason. Pure.
 
-It is Lua, as dnsdist 1.7 and everything later reads it; the same as YAML is `dnsdist_yaml`. What a running dnsdist is
-told over its console is Lua in either case, and here.
+It is Lua, as dnsdist 1.7 and everything later reads it; the same as YAML is `dnsdist_yaml`. Commands to a running
+dnsdist's console are Lua in either case, and here.
 """
 
 from collections.abc import Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ _REASON = "\n-- "
 
 
 def render(config: FrontConfig, secrets: Secrets, means: Means) -> str:
-    """The text of `dnsdist.conf`."""
+    """Render the text of `dnsdist.conf`."""
     blocks = (_process(config, secrets), _listeners(config, means), _rules(config, means))
     fixed = "".join(explained(block, _REASON) for block in blocks)
     live = explained(_backends(config), _REASON)
@@ -29,7 +29,7 @@ def render(config: FrontConfig, secrets: Secrets, means: Means) -> str:
 
 
 def rotation_text(out: Iterable[str]) -> str:
-    """What dnsdist reads when it starts: the backends, by name, that are out of rotation."""
+    """Return what dnsdist reads when it starts: the backends, by name, that are out of rotation."""
     names = ", ".join(f"[{_quoted(name)}]=true" for name in sorted(out))
     return (
         "-- Out of rotation when this was written.\n"
@@ -39,12 +39,12 @@ def rotation_text(out: Iterable[str]) -> str:
 
 
 def server_id(backend: Backend) -> str:
-    """By which the console speaks of this backend."""
+    """Return the console's id of this backend."""
     return str(uuid5(NAMESPACE_OID, f"dnspanel front {backend.name} {backend.endpoint} {backend.weight}"))
 
 
 def new_server(backend: Backend) -> str:
-    """The call that makes this backend."""
+    """Return the call that creates this backend."""
     return (
         f'newServer({{address="{backend.endpoint}", name="{backend.name}", id="{server_id(backend)}", '
         f'weight={backend.weight}, checkName="{POSITION_ZONE}", checkType="TXT", mustResolve=true, checkInterval=1, '
@@ -54,29 +54,29 @@ def new_server(backend: Backend) -> str:
 
 
 def remove_servers(names: Iterable[str]) -> list[str]:
-    """The calls after which dnsdist has no backend of these names."""
+    """Return the calls that remove the backends of these names."""
     return [_for_servers(name, "rmServer(server)") for name in sorted(names)]
 
 
 def take_down_servers(names: Iterable[str]) -> list[str]:
-    """The calls after which dnsdist asks no backend of these names, whichever of its threads knows it yet or still."""
+    """Return the calls after which no thread of dnsdist asks a backend of these names, known now or later."""
     return [_for_servers(name, "server:setDown()") for name in sorted(names)]
 
 
 def server_policy(backends: Sequence[Backend]) -> str:
-    """The call that says which backend is asked."""
+    """Return the call that sets the policy for choosing a backend."""
     return f"setServerPolicy({decisions.policy(backends).name})"
 
 
 def hold_rule(zones: Iterable[str], rule_id: str) -> str:
-    """The call that makes a rule with this UUID: of these zones nothing comes from the cache, or gets into it."""
+    """Return the call that makes a rule with this UUID: these zones bypass the cache, in both directions."""
     names = list(zones)
     selector = "AllRule()" if EVERYTHING in names else _suffixes(names)
     return f'addAction({selector}, {_SKIP_CACHE}, {{uuid="{rule_id}"}})'
 
 
 def expunge(zones: Iterable[str]) -> list[str]:
-    """The calls after which the cache has nothing of these zones."""
+    """Return the calls that remove these zones from the cache."""
     names = list(zones)
     cache = 'getPool(""):getCache()'
     if EVERYTHING in names:
@@ -153,11 +153,11 @@ def _for_servers(name: str, call: str) -> str:
 
 
 def _suffixes(names: Iterable[str]) -> str:
-    """A selector of names at or below these."""
+    """Return a selector of names at or below these."""
     return f"{_SUFFIXES}({{{', '.join(map(_quoted, names))}}})"
 
 
 def _quoted(text: str) -> str:
-    """A Lua string."""
+    """Return a Lua string."""
     escaped = text.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
     return f'"{escaped}"'

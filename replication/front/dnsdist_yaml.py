@@ -1,7 +1,7 @@
 """The `dnsdist.yml` of a front, which dnsdist reads from 2.0 on: the decisions of `dnsdist_conf` in that form. Pure.
 
-Values are written as JSON, which is YAML too. A backend is one line, by which a front that starts anew finds out who
-was out of rotation.
+Values are written as JSON, which is YAML too. A backend is one line, so that a restarted front can find out which
+backends were out of rotation.
 """
 
 import json
@@ -19,7 +19,7 @@ _CACHE, _XSK = "answers", "packets"
 
 
 def render(config: FrontConfig, secrets: Secrets, means: Means, out: Collection[str] = ()) -> str:
-    """The text of `dnsdist.yml`; the backends of these names begin out of rotation."""
+    """Render the text of `dnsdist.yml`. The backends of these names begin out of rotation."""
     fixed = "".join((*_process(config, secrets), *_listeners(config, means), *_rules(config, means)))
     policy = decisions.policy(config.backends)
     live = _key("load_balancing_policies", [_field("default_policy", policy.name, policy.reason)])
@@ -29,7 +29,7 @@ def render(config: FrontConfig, secrets: Secrets, means: Means, out: Collection[
 
 
 def out_in(text: str, backends: Iterable[Backend]) -> frozenset[str]:
-    """Which of these are out of rotation in a `dnsdist.yml`."""
+    """Return those of these that are out of rotation in a `dnsdist.yml`."""
     lines = frozenset(text.splitlines())
     return frozenset(each.name for each in backends if _backend(each, is_out=True).text in lines)
 
@@ -136,7 +136,7 @@ def _backend(backend: Backend, is_out: bool) -> Line:
 
 
 def _key(name: str, lines: Iterable[Line]) -> str:
-    """One key of the file: its fields, or its items."""
+    """Return one key of the file with its fields or items."""
     return f"\n{name}:\n{explained(lines, '  # ')}"
 
 

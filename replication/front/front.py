@@ -59,7 +59,7 @@ class Looked:
     """What a look found, once dnsdist does what follows from it."""
 
     verdicts: Mapping[str, Verdict]
-    # All nodes that dnsdist may ask have this position; None where one of them does not say, or nobody may be asked.
+    # All nodes that dnsdist may ask have this position; None if one of them does not say, or there are none.
     served: Position | None
     trouble: str  # why dnsdist did not do it; empty when it did
 
@@ -67,7 +67,7 @@ class Looked:
 class Front:
     """One front. Not for several threads at once.
 
-    Without `bypass` nobody says which zones change, and the whole cache is emptied whenever a node has got changes.
+    Without `bypass` the changed zones are unknown, and the whole cache is emptied whenever a node has got changes.
     """
 
     def __init__(self, config: FrontConfig, bypass: Bypass | None = None) -> None:
@@ -89,10 +89,10 @@ class Front:
         self._down: frozenset[str] = frozenset()
         self._purges = 0  # how often the cache is still to be emptied
         self._troubles = Troubles(logger)
-        # The files of certificate and key that dnsdist was told to read, and those that do not fit.
+        # The files of certificate and key that dnsdist has read, and those that do not fit.
         self._tls_told: _Stamps = ()
         self._tls_unfit: _Stamps = ()
-        # The position that the panel was told of: who lacks it may not answer.
+        # The position that the panel knows: a node that lacks it may not answer.
         self.floor: Position | None = None
         if not (config.rotation_dir / ROTATION_FILE).exists():
             write_atomically(config.rotation_dir / ROTATION_FILE, rotation_text(()))
@@ -114,14 +114,14 @@ class Front:
         return self._config.yaml_path if self.means.release.reads_yaml else self._config.conf_path
 
     def conf(self) -> str:
-        """The text of dnsdist.conf, or of dnsdist.yml. Raises as `means`."""
+        """Return the text of dnsdist.conf, or of dnsdist.yml. Raise the errors of `means`."""
         return self._render(self.means)
 
     def write(self) -> bool:
-        """dnsdist's configuration is what ours says; True if a running dnsdist ended, to start anew with it.
+        """Write dnsdist's configuration from ours. Return True if a running dnsdist was stopped, to restart with it.
 
-        Of other nodes a running dnsdist is told by the next look. Raises BadBytes, and leaves everything as it is, if
-        the installed dnsdist would not start with it.
+        The next look sends other nodes to a running dnsdist. Raise BadBytes, and change nothing, if the installed
+        dnsdist would not start with it.
         """
         self._check_tls()
         text, path = self.conf(), self.conf_path
@@ -145,9 +145,9 @@ class Front:
         return True
 
     def start_path(self) -> Path:
-        """The configuration to start dnsdist with now: without AF_XDP where only that is in the way. Raises as `write`.
+        """Return the configuration to start dnsdist with: without AF_XDP if only that prevents it. Raise as `write`.
 
-        What dnsdist reads past the kernel is opened to see whether that works; another one that has it is waited for.
+        Opening dnsdist's AF_XDP sockets shows whether that works. Wait for another process that has them.
         """
         self._refused_path.unlink(missing_ok=True)
         self._means = None
@@ -172,14 +172,14 @@ class Front:
                 return
 
     def close(self) -> None:
-        """Nobody is asked any more."""
+        """Stop asking backends."""
         self._threads.shutdown()
 
     def look(self, now: float) -> Looked:
-        """Ask every backend once, and have dnsdist use those that may answer.
+        """Ask every backend once, and make dnsdist use those that may answer.
 
-        What dnsdist does is compared with what it shall do each time, so one that started anew, or was changed by
-        hand, is put right as well.
+        dnsdist's state is compared with the wanted one each time, so a restart, or a change by hand, is corrected
+        as well.
         """
         positions = self.positions()
         out = {backend.name: backend.sentence for backend in self._config.backends if backend.out}
@@ -200,7 +200,7 @@ class Front:
         return Looked(verdicts, served, "")
 
     def verified(self) -> Position:
-        """What a question gets that comes to the front as anybody's does. Raises NotServed."""
+        """Return the position that an ordinary client gets through the front. Raise NotServed."""
         endpoint = self._config.listen[0]
         address = {"0.0.0.0": "127.0.0.1", "::": "::1"}.get(endpoint.address, endpoint.address)
         found = position_at(Endpoint(address, endpoint.port), ANSWER_SECONDS)
@@ -209,7 +209,7 @@ class Front:
         return found
 
     def positions(self) -> dict[str, Position | None]:
-        """What each backend proves now; None for one that gives no position."""
+        """Return the position that each backend proves now, or None."""
         backends = self._config.backends
         found = list(self._threads.map(self._position_of, backends))
         positions = dict(zip((backend.name for backend in backends), found, strict=True))
@@ -217,7 +217,7 @@ class Front:
         return positions
 
     def numbers(self) -> Numbers:
-        """What dnsdist counts. Raises NotServed."""
+        """Return dnsdist's counters. Raise NotServed."""
         return self._dnsdist.numbers()
 
     def _position_of(self, backend: Backend) -> Position | None:
@@ -235,7 +235,7 @@ class Front:
             raise BadBytes(what=self._config.tls_certificate, reason=str(exc)) from exc
 
     def _renewed_tls(self) -> _Stamps:
-        """The files of certificate and key, if dnsdist has to read them: others than it was told of, and they fit."""
+        """Return the files of certificate and key if dnsdist must read them: they changed since, and they fit."""
         stamps = tuple(map(_stamp, filter(None, (self._config.tls_certificate, self._config.tls_key))))
         if stamps in (self._tls_told, self._tls_unfit):
             return ()
@@ -248,11 +248,11 @@ class Front:
         return stamps
 
     def _close_difference(self, verdicts: Mapping[str, Verdict], now: float) -> None:
-        """dnsdist asks the nodes that it shall, and gives nothing old of its own. Raises NotServed."""
+        """Make dnsdist ask the right nodes, and answer nothing old from its cache. Raise NotServed."""
         found = self._dnsdist.configured()
         self._notice_release(found.version)
         servers = {(each.name, each.address, each.weight): each for each in found.servers}
-        # Who was taken out for its silence is not said to be down any more; it stays so until it answers.
+        # A node taken out for its silence is no longer reported as down; it stays so until it answers.
         self._down = frozenset(each.name for each in found.servers if each.is_down) | (self._down & self._silent)
         commands = self._other_backends(servers)
         for backend in self._config.backends:
@@ -278,17 +278,17 @@ class Front:
             self._bypass.release(self._bypass.over(now) if not self._config.cache_entries else over)
 
     def _other_backends(self, servers: Mapping[tuple[str, str, int], ServerNumbers]) -> list[str]:
-        """What makes dnsdist's nodes those of the configuration."""
+        """Return the commands that make dnsdist's nodes those of the configuration."""
         expected = {_key(backend): backend for backend in self._config.backends}
         others = {name for name, _, _ in servers.keys() - expected.keys()}
-        # Nobody looks any more at how late those are that go: threads that learn of it late do not ask them either.
+        # The lateness of removed nodes is no longer checked: threads that learn of it late must not ask them either.
         commands = take_down_servers(others - {backend.name for backend in self._config.backends})
         commands += remove_servers(others)
         commands += [new_server(expected[key]) for key in expected.keys() - servers.keys()]
         return [*commands, server_policy(self._config.backends)] if commands else []
 
     def _hold(self, bypass: Bypass, found: Configured, over: Sequence[str]) -> list[str]:
-        """What makes dnsdist ask nodes for the zones that are held, and forgets what it has of those that are over."""
+        """Return the commands that make dnsdist ask nodes for held zones, and forget zones that are no longer held."""
         present = {rule for rule in found.rules if rule.startswith(RULES)}
         bypassed = bypass.zones(without=over)
         rule = rule_of(bypassed) if bypassed else ""
@@ -306,7 +306,7 @@ class Front:
         return expunge([EVERYTHING]) if self._purges else []
 
     def _write_rotation(self, verdicts: Mapping[str, Verdict]) -> None:
-        """A dnsdist that starts anew begins with what is out now."""
+        """Write what is out now, so that a restarted dnsdist begins with that."""
         self._out = frozenset(name for name, verdict in verdicts.items() if not verdict.is_in)
         path = self._config.rotation_dir / ROTATION_FILE
         text = rotation_text(self._out)
@@ -335,7 +335,7 @@ class Front:
         return self._config.state_dir / "no-af-xdp"
 
     def _other_path(self) -> Path:
-        """Where another release of dnsdist has its configuration."""
+        """Return the configuration file of another release of dnsdist."""
         return self._config.conf_path if self.means.release.reads_yaml else self._config.yaml_path
 
     def _check(self, suffix: str) -> None:
@@ -350,7 +350,7 @@ class Front:
         path.unlink()
 
     def _check_queues(self) -> None:
-        """The installed dnsdist may have the interface's queues, which are free again. Raises BadBytes."""
+        """Check that the installed dnsdist gets the interface's queues, which are free again. Raise BadBytes."""
         give_up_at = time.monotonic() + BUSY_SECONDS
         while True:
             try:
@@ -364,7 +364,7 @@ class Front:
         time.sleep(QUEUE_SECONDS)
 
     def _notice_release(self, running: str) -> None:
-        """Another release than before runs: what is installed now gets the configuration that it reads."""
+        """Notice that another release runs, and write the configuration that the installed one reads."""
         if running == self._running:
             return
         self._running = running
@@ -379,7 +379,7 @@ class Front:
 
 
 def position_at(endpoint: Endpoint, seconds: float) -> Position | None:
-    """What is proved there, or None."""
+    """Return the position proved there, or None."""
     try:
         answer = ask(endpoint.address, endpoint.port, POSITION_ZONE, rdtypes.TXT, seconds)
         rrset = rrset_in(answer, POSITION_ZONE, rdtypes.TXT)
@@ -391,7 +391,7 @@ def position_at(endpoint: Endpoint, seconds: float) -> Position | None:
 
 
 def _stamp(path: str) -> tuple[int, ...]:
-    """By which one file is told from another that takes its place; empty where there is none."""
+    """Return what distinguishes a file from its replacement; empty for a missing one."""
     try:
         found = Path(path).stat()
     except OSError:
@@ -400,12 +400,12 @@ def _stamp(path: str) -> tuple[int, ...]:
 
 
 def _key(backend: Backend) -> tuple[str, str, int]:
-    """By which dnsdist's report names a backend as it shall be."""
+    """Return the key of a wanted backend in dnsdist's report."""
     return backend.name, str(backend.endpoint), backend.weight
 
 
 def _served(verdicts: Mapping[str, Verdict], positions: Mapping[str, Position | None]) -> Position | None:
-    """The lowest position of the nodes in rotation, if all of them have answered, and of one history."""
+    """Return the lowest position of the nodes in rotation, if all of them have answered with one history."""
     found = [positions[name] for name, verdict in verdicts.items() if verdict.is_in]
     answered = [position for position in found if position is not None]
     if not answered or len(answered) < len(found) or len({position.epoch for position in answered}) > 1:
@@ -414,7 +414,7 @@ def _served(verdicts: Mapping[str, Verdict], positions: Mapping[str, Position | 
 
 
 def _secrets(config: FrontConfig) -> Secrets:
-    """The secrets of this front, made at the first use."""
+    """Return the secrets of this front, made at the first use."""
     path = config.state_dir / SECRETS_FILE
     if path.exists():
         try:

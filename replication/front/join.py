@@ -2,9 +2,9 @@
 
     /etc/dnspanel-front/front.toml       the front's configuration; what an operator may change
     /var/lib/dnspanel-front/identity/    key and certificate; the key never leaves the server
-    /var/lib/dnspanel-front/state/       dnsdist's configuration, written by the agent, and who is out of rotation
+    /var/lib/dnspanel-front/state/       dnsdist's configuration, written by the agent, and the backends out of rotation
 
-/etc/dnsdist stays as it is. Run again after an interruption, it goes on where it was; on a server that is a front
+/etc/dnsdist does not change. Run again after an interruption, it continues; on a server that is a front
 already it renews the units and keeps the configuration, and with a new code it enrolls the server again.
 """
 
@@ -38,7 +38,7 @@ UNITS = Path("/etc/systemd/system")
 FRONT_UNIT, DNSDIST_UNIT = "dnspanel-front.service", "dnsdist.service"
 # With a panel that does not say which port it has.
 OLD_PANEL_PORT = 8534
-# What dnsdist may besides, to be given packets past the kernel; the command that attaches to the interface is root's.
+# What dnsdist needs in addition to bypass the kernel; the command that attaches to the interface is root's.
 _XDP_LINES = """\
 ExecStartPre=-+{python} -m replication.front xdp --config {config}
 AmbientCapabilities=CAP_NET_RAW CAP_BPF
@@ -101,7 +101,9 @@ def join(joining: Joining, *, say: Say) -> FrontConfig:
 
 
 def write_units(joining: Joining, config: FrontConfig) -> None:
-    """The front's unit, and the drop-in that gives dnsdist.service the front's configuration, are this release's."""
+    """Write the front's unit, and the drop-in that gives dnsdist.service the front's configuration, as in
+    this release.
+    """
     values = {
         "python": sys.executable,
         "config": str(joining.config),
@@ -114,7 +116,7 @@ def write_units(joining: Joining, config: FrontConfig) -> None:
 
 
 def start_units(say: Say) -> None:
-    """dnsdist and the front's agent run, now and after each boot, or it is said what to start. Raises CannotJoin."""
+    """Start dnsdist and the front's agent, now and after each boot, or say what to start. Raise CannotJoin."""
     start(
         (DNSDIST_UNIT, FRONT_UNIT),
         say,
@@ -141,7 +143,7 @@ def _given(joining: Joining, settings: JoinSettings) -> dict[str, tuple[object, 
 
 
 def _listened(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, str]:
-    """Where it listens, and where the panel has it: the same text if that is one of these addresses, or all have it."""
+    """Return the listening addresses and the panel's address: the same text if that is one of them, or all have it."""
     known = Endpoint(settings.dns_address, settings.dns_port)
     if any(serves(parse_endpoint(text), known) for text in texts):
         return str(known), str(known)
@@ -149,7 +151,7 @@ def _listened(texts: tuple[str, ...], settings: JoinSettings) -> tuple[str, str]
 
 
 def _settings(joining: Joining) -> JoinSettings:
-    """What the panel has for this server. An older panel did not say: then what was typed. Raises CannotJoin."""
+    """Return the panel's settings of this server; with an older panel, the typed ones. Raise CannotJoin."""
     faults: list[str] = []
     identity = read_identity(joining.identity, faults)
     if identity is not None and identity.settings is not None:

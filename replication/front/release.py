@@ -13,7 +13,7 @@ DOT, DOH, DOQ, DOH3 = "dns-over-tls", "dns-over-https", "dns-over-quic", "dns-ov
 YAML, AF_XDP = "yaml", "AF_XDP"
 # From here on YAML is the form that its own documents begin with.
 _FIRST_WITH_YAML = (2, 0)
-# From here on threads for TCP go by rules as they were up to two seconds before (`tcpClientThread` of 2.1).
+# From this release on TCP threads follow rules up to two seconds late (`tcpClientThread` of 2.1).
 _FIRST_LATE_OVER_TCP = (2, 0)
 
 
@@ -42,7 +42,7 @@ class Release:
 
 
 def parse_release(text: str) -> Release:
-    """What `dnsdist --version` prints. Raises BadBytes."""
+    """Parse the output of `dnsdist --version`. Raise BadBytes."""
     version, features = _VERSION.search(text), _FEATURES.search(text)
     if version is None or features is None:
         raise BadBytes(what="what dnsdist says of its version", reason=repr(text[:200]))

@@ -1,16 +1,16 @@
-"""Which backends may answer, from the positions that they prove over DNS. Pure.
+"""The backends that may answer, from the positions that they prove over DNS. Pure.
 
-A node's position zone says how far everything is that it serves, so who is late is known without the panel: by
-comparison with the newest position of all backends. A panel that is dead changes nothing here.
+A node's position zone has the position of everything that it serves, so late nodes are known without the panel: by
+comparison with the newest position of all backends. A dead panel changes nothing here.
 
-- A backend that lacks more than `most_behind` changes for longer than `behind_seconds` leaves. How long is counted
-  from when the first change that it lacks too much was seen at another one, so that a backend which follows a
-  stream of changes is never late, however fast the stream.
-- One that is in another history of the log than most are leaves after the same time.
-- One that does not answer is judged by what it said last: whether it answers at all is dnsdist's own check.
-- One that lacks what the front has told the panel it answers with (`Known.floor`) leaves at once, and so does one that
-  the panel takes out, or that is silent while others answer: it comes back with a position that is good enough.
-- Where fewer than `minimum` would be left of those that answer, the least late of them stay.
+- A backend that lacks more than `most_behind` changes for longer than `behind_seconds` leaves. The time counts from
+  when the first excess change was seen at another one, so that a backend which follows a stream of changes is never
+  late, however fast the stream.
+- A backend in another history of the log than most leaves after the same time.
+- A silent backend is judged by its last position: whether it answers at all is dnsdist's own check.
+- A backend that lacks what the front has reported to the panel (`Known.floor`) leaves at once, and so does one that the
+  panel takes out, or that is silent while others answer: it returns with a good enough position.
+- If fewer than `minimum` of those that answer would be left, the least late of them stay.
 """
 
 from bisect import bisect_right
@@ -22,7 +22,7 @@ from uuid import UUID
 from replication.texts import gettext, ngettext
 from replication.wire.position import Position
 
-# So many steps of the newest position are remembered; at four looks a second that is 17 minutes.
+# This number of steps of the newest position is remembered; at four looks a second that is 17 minutes.
 _MOST_STEPS = 4096
 
 
@@ -45,7 +45,7 @@ class Verdict:
     reason: str
 
     def is_older(self, floor: Position | None) -> bool:
-        """In rotation although it lacks this: clients may get an older answer than they could before."""
+        """Return True if it is in rotation but lacks this: clients may get an older answer than before."""
         if floor is None or self.position is None or self.position.epoch != floor.epoch:
             return False
         return self.is_in and self.position < floor
@@ -53,9 +53,9 @@ class Verdict:
 
 @dataclass(frozen=True, slots=True)
 class Known:
-    """What is known of the backends besides their positions."""
+    """Facts about the backends other than their positions."""
 
-    floor: Position | None = None  # who lacks this is out
+    floor: Position | None = None  # a backend that lacks this is out
     out: Mapping[str, str] = field(default_factory=dict)  # by name, why the panel takes it out
     down: frozenset[str] = frozenset()  # those that do not answer dnsdist's own check
 
@@ -78,7 +78,7 @@ class Rotation:
     def see(
         self, positions: Mapping[str, Position | None], now: float, known: Known = NOTHING_KNOWN
     ) -> dict[str, Verdict]:
-        """The verdict on each backend; `positions` has None for one that did not answer."""
+        """Return the verdict on each backend. `positions` has None for one that did not answer."""
         answered = {name: found for name, found in positions.items() if found is not None}
         self._known.update(answered)
         self._follow(list(answered.values()), now)

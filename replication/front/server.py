@@ -19,7 +19,7 @@ _INSTALL = "/install"
 
 
 class FrontServer(PanelServer):
-    """Accepts the panel. A client that is stuck holds one thread and nobody else."""
+    """The server for the panel. A stuck client holds only one thread."""
 
     def __init__(self, address: tuple[str, int], agent: "FrontAgent", *, spool: Path) -> None:
         self.agent = agent

@@ -1,8 +1,8 @@
-"""AF_XDP on this machine: whether dnsdist can have an interface's packets past the kernel, and the program for that.
+"""AF_XDP on this machine: whether dnsdist can get an interface's packets without the kernel, and the program for that.
 
-`attach` needs root, and is done before each start of dnsdist. What it makes lies in the kernel and has names below
-/sys/fs/bpf/dnsdist, where dnsdist looks for it. dnsdist then puts its sockets into `xskmap`; while there are none, all
-packets go to the kernel as ever, and so to dnsdist's ordinary sockets.
+`attach` needs root, and runs before each start of dnsdist. Its results are in the kernel and have names below
+/sys/fs/bpf/dnsdist, where dnsdist looks for them. dnsdist then puts its sockets into `xskmap`; without sockets, all
+packets go to the kernel as usual, and so to dnsdist's ordinary sockets.
 """
 
 import ctypes
@@ -36,7 +36,7 @@ _libc = ctypes.CDLL(None, use_errno=True)
 
 
 def queues_for(interface: str, release: Release) -> tuple[int, str]:
-    """How many queues of the interface dnsdist can read past the kernel; 0 with the reason if it cannot."""
+    """Return how many queues of the interface dnsdist can read without the kernel; 0 with the reason if it cannot."""
     if not interface:
         return 0, ""
     if AF_XDP not in release.features:
@@ -52,15 +52,15 @@ def queues_for(interface: str, release: Release) -> tuple[int, str]:
 
 
 def is_busy(reason: str) -> bool:
-    """Whether dnsdist's reason is that somebody else has a queue. It gives the kernel's error, 1.9 by number."""
+    """Return True if dnsdist's reason is that another process has a queue. It has the kernel's error, 1.9 by number."""
     return f"error -{errno.EBUSY}" in reason or os.strerror(errno.EBUSY) in reason
 
 
 def attach(config: FrontConfig, *, only_generic: bool = False) -> str:
-    """The interface's questions may go to dnsdist past the kernel; how, in words.
+    """Let the interface's questions reach dnsdist without the kernel. Return how, in words.
 
-    It is the driver that hands them over, where it can, else the kernel once it has the packet ("generic"). Raises
-    NotServed with the reason where that is not possible. What an earlier call attached is replaced.
+    The driver hands them over, if it can, else the kernel once it has the packet ("generic"). Raise NotServed with the
+    reason if that is not possible. The result of an earlier call is replaced.
     """
     interface = config.xdp_interface
     queues = _queues(interface) if interface else 0
@@ -96,7 +96,7 @@ def _kernel_has_it() -> bool:
     try:
         socket.socket(_FAMILY, socket.SOCK_RAW).close()
     except OSError as exc:
-        return exc.errno != errno.EAFNOSUPPORT  # who may not make one has another error
+        return exc.errno != errno.EAFNOSUPPORT  # without the right to make one, the error is another
     return True
 
 
@@ -105,7 +105,7 @@ def _queues(interface: str) -> int:
 
 
 def _link(program: int, index: int, only_generic: bool) -> tuple[str, int]:
-    """The program runs for each packet of the interface as long as this descriptor is open, or has a name."""
+    """Run the program for each packet of the interface as long as this descriptor is open, or has a name."""
     if not only_generic:
         try:
             return "by its driver", _bpf(_LINK_CREATE, struct.pack("=IIII", program, index, _XDP_LINK, _NATIVE))
@@ -125,7 +125,7 @@ def _put(descriptor: int, key: bytes) -> None:
 
 
 def _load(code: bytes) -> int:
-    """The kernel has checked the program. Raises OSError with the checker's last words."""
+    """Load the program after the kernel's check. Raise OSError with the checker's last words."""
     kept, license_ = ctypes.create_string_buffer(code, len(code)), ctypes.create_string_buffer(b"")
     log = ctypes.create_string_buffer(_LOG_BYTES)
     attributes = struct.pack(
@@ -151,7 +151,7 @@ def _pin(descriptor: int, path: Path) -> None:
 
 
 def _bpf(command: int, attributes: bytes) -> int:
-    """bpf(2): a new descriptor, or 0. Raises OSError."""
+    """Call bpf(2). Return a new descriptor, or 0. Raise OSError."""
     kept = ctypes.create_string_buffer(attributes.ljust(128, b"\0"), 128)
     found = int(_libc.syscall(_SYSTEM_CALL[platform.machine()], command, kept, 128))
     if found < 0:
@@ -161,7 +161,7 @@ def _bpf(command: int, attributes: bytes) -> int:
 
 
 def _give(state_dir: Path) -> None:
-    """Who the front's files belong to may use what is pinned."""
+    """Allow the owner of the front's files to use the pinned objects."""
     owner = state_dir.stat()
     for path in (PINS, *PINS.iterdir()):
         os.chown(path, owner.st_uid, owner.st_gid)

@@ -1,4 +1,4 @@
-"""The program that the kernel runs for each packet of an interface: which ones dnsdist gets past the kernel. Pure.
+"""The program that the kernel runs for each packet of an interface: it selects packets for dnsdist. Pure.
 
     packet                                                what becomes of it
     --------------------------------------------------    -----------------------------------------------
@@ -6,8 +6,8 @@
     UDP, to an address and port that dnsdist listens on   to the kernel as ever while there is none
     anything else                                         to the kernel as ever
 
-The addresses are in two maps of ours. dnsdist has such maps too, and empties them whenever somebody starts its program,
-be it for one command to the console; so they decide nothing here.
+The addresses are in two maps of ours. dnsdist has such maps too, and empties them whenever its program starts, even
+for one command to the console; so they decide nothing here.
 
 One instruction is eight bytes: code, registers (source in the upper half), offset, value.
 """
@@ -78,7 +78,7 @@ class _Code:
 
 
 def encode_program(maps: Maps) -> bytes:
-    """The instructions; see the module. Register 6 has what the program is given, 7 the frame, 8 its end."""
+    """Encode the instructions; see the module. Register 6 has the program's argument, 7 the frame, 8 its end."""
     code = _Code()
     code.add(_COPY, 6, 1)
     code.add(_LOAD32, 7, 6, _DATA)
@@ -123,7 +123,7 @@ def encode_program(maps: Maps) -> bytes:
 
 
 def encode_keys(listen: Sequence[Endpoint]) -> tuple[list[bytes], list[bytes]]:
-    """What the two maps of addresses have, of IPv4 and of IPv6."""
+    """Encode the keys of the two maps of addresses, of IPv4 and of IPv6."""
     keys4, keys6 = [], []
     for endpoint in listen:
         address = ipaddress.ip_address(endpoint.address)
@@ -147,7 +147,7 @@ def _pass_unless(code: _Code, load: int, at: int, value: int) -> None:
 
 
 def _make_key(code: _Code, *, at: int, address: int, words: int, port: int) -> None:
-    """The key for the packet's destination is on the stack; its padding is zero, as in the maps."""
+    """Put the key for the packet's destination on the stack. Its padding is zero, as in the maps."""
     for word in range(0, 4 * words, 4):
         code.add(_LOAD32, 2, 7, address + word)
         code.add(_STORE32, 10, 2, at + word)

@@ -169,7 +169,7 @@ def ask_panel(panel: str, code: str, csr_pem: str) -> Waiting | Enrolled:
     url = urllib.parse.urljoin(panel if panel.endswith("/") else panel + "/", "enroll/")
     body = json.dumps({"code": code, "csr": csr_pem}).encode("ascii")
     request = urllib.request.Request(url, body, {"Content-Type": "application/json"}, method="POST")
-    # Whoever answers has to show the CA that the code names, so a self-signed panel is as good as any.
+    # The answer must show the CA that the code names, so TLS may be self-signed.
     context = ssl.create_default_context()
     context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
     try:
@@ -207,7 +207,7 @@ def _identity(fields: Mapping[str, Any]) -> Identity:
 
 
 def _message_in(answer: bytes) -> str:
-    """The message in a refusal, or empty."""
+    """Return the message in a refusal, or ""."""
     try:
         return str(json.loads(answer)["message"])
     except (ValueError, KeyError, TypeError, RecursionError):
@@ -215,7 +215,7 @@ def _message_in(answer: bytes) -> str:
 
 
 def _signing_request(directory: Path) -> str:
-    """The request that waits in the directory, or a new one with a new key."""
+    """Return the request that waits in the directory, or a new one with a new key."""
     kept = directory / REQUEST_FILE
     if kept.exists():
         return kept.read_text()
@@ -229,8 +229,10 @@ def _signing_request(directory: Path) -> str:
 
 
 def _checked(message: Mapping[str, Any], expected_ca: str, fingerprint: str, directory: Path) -> Mapping[str, Any]:
-    """What the panel says. Raises NotEnrolled unless the CA is the code's, a panel of it signed all of the answer to
-    this request, and the certificate is for our key.
+    """Return the panel's message. Raise NotEnrolled if it is not authentic.
+
+    The CA must be the code's, a panel of that CA must have signed the whole answer to this request, and the certificate
+    must be for our key.
     """
     try:
         ca = x509.load_pem_x509_certificate(str(message["ca"]).encode())

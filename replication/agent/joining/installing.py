@@ -76,7 +76,7 @@ def refuse_unfit(*, user: str, program: str, packages: str) -> None:
 
 
 def make_directories(directory: Path, names: Iterable[str], *, config: Path, user: str) -> None:
-    """The directory and those in it are there, for the user alone, and the one of the configuration is too."""
+    """Create the directory and its subdirectories, for the user only, and the one of the configuration."""
     for path in (directory, *(directory / name for name in names)):
         path.mkdir(mode=0o700, parents=True, exist_ok=True)
     give(directory, user)
@@ -93,29 +93,29 @@ def write_for(user: str, path: Path, text: str) -> None:
 
 
 def write_config(user: str, path: Path, values: Mapping[str, str | int | bool | Sequence[str]]) -> None:
-    """The configuration is there; what an operator changed in it is kept."""
+    """Write the configuration unless it exists. An operator's changes stay."""
     if not path.exists():
         write_for(user, path, format_toml(values))
 
 
 def give(path: Path, user: str) -> None:
-    """The path, and all that is below it, belongs to the user."""
+    """Give the path, and everything below it, to the user."""
     account = pwd.getpwnam(user)
     for each in (path, *(path.rglob("*") if path.is_dir() else ())):
         os.chown(each, account.pw_uid, account.pw_gid, follow_symlinks=False)
 
 
 def write_unit_files(package: str, files: Mapping[Path, str], values: Mapping[str, str]) -> None:
-    """Each file is what the named template below `units` of this package says with these values."""
+    """Write each file from the named template below `units` of this package, with these values."""
     for path, template in files.items():
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(resources.files(package).joinpath("units", template).read_text().format(**values))
 
 
 def start(units: tuple[str, ...], say: Say, *, running: str, otherwise: str, waits: bool = True) -> None:
-    """The units run, now and after each boot; without systemd, say what to start instead. Raises CannotJoin.
+    """Start the units, now and after each boot. Without systemd, say what to start instead. Raise CannotJoin.
 
-    Without waiting, what cannot start yet is tried again by systemd, and is no error.
+    Without waiting, systemd retries units that cannot start yet, and that is no error.
     """
     if not Path("/run/systemd/system").is_dir():
         say(f"systemd does not run here. {otherwise}")

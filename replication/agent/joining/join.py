@@ -107,7 +107,7 @@ def join(joining: Joining, *, render_pdns_conf: Callable[[AgentConfig], str], sa
 
 
 def write_units(joining: Joining) -> None:
-    """The agent's unit, and the drop-in that gives pdns.service the agent's pdns.conf, are as this release has them."""
+    """Write the agent's unit, and the drop-in that gives pdns.service the agent's pdns.conf, as in this release."""
     values = {
         "python": sys.executable,
         "config": str(joining.config),
@@ -120,7 +120,7 @@ def write_units(joining: Joining) -> None:
 
 
 def start_units(say: Say) -> None:
-    """PowerDNS and the agent run, now and after each boot; without systemd, say what to start. Raises CannotJoin."""
+    """Start PowerDNS and the agent, now and after each boot. Without systemd, say what to start. Raise CannotJoin."""
     start(
         ("pdns.service", AGENT_UNIT),
         say,
@@ -146,7 +146,7 @@ def _written(config: AgentConfig, settings: JoinSettings) -> dict[str, tuple[obj
 
 
 def _settings(joining: Joining) -> JoinSettings:
-    """What the panel has for this server. An older panel did not say: then what was typed. Raises CannotJoin."""
+    """Return the panel's settings of this server; with an older panel, the typed ones. Raise CannotJoin."""
     faults: list[str] = []
     identity = read_identity(joining.identity, faults)
     if identity is not None and identity.settings is not None:

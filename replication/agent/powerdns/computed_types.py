@@ -1,10 +1,10 @@
-"""The types that PowerDNS answers by computing, ALIAS and LUA: set up as the panel says, and seen to be answered.
+"""The types that PowerDNS computes, ALIAS and LUA: configured as the panel says, and checked to be answered.
 
     <state_dir>/computed-types.json     what the panel chose last (`ComputedTypes`); pdns.conf is written from it
     <state_dir>/unanswered.json         the records that lack a good answer: [[hex of the row's key, *Unanswered]]
 
-Setting up means that PowerDNS ends and starts again, on another pdns.conf. What counts afterwards is what the PowerDNS
-that runs says of itself, whoever wrote its pdns.conf.
+Configuring means that PowerDNS stops and starts again, on another pdns.conf. Afterwards the running PowerDNS's own
+statement counts, whatever wrote its pdns.conf.
 """
 
 import json
@@ -34,7 +34,7 @@ from replication.wire.protocol import MAX_LISTED_UNANSWERED, NEITHER, ComputedTy
 CHOICE_FILE, UNANSWERED_FILE = "computed-types.json", "unanswered.json"
 # How long a push waits for computed answers at most, and how long one that lacked is waited for when asked again.
 PROOF_SECONDS = 1.0
-# PowerDNS, told to end, is back on its new pdns.conf within this, or something is wrong with it.
+# After it was told to quit, PowerDNS is back on its new pdns.conf within this time, or something is wrong.
 RESTART_SECONDS = 15.0
 _RESTART_PAUSE_SECONDS = 0.1
 RESOLVER_SECONDS = 1.0
@@ -45,7 +45,7 @@ logger = logging.getLogger(__name__)
 
 
 def read_computed_types(state_dir: Path) -> ComputedTypes:
-    """What the panel chose last; neither ALIAS nor LUA before it chose."""
+    """Return the panel's last choice; neither ALIAS nor LUA before the first one."""
     try:
         return ComputedTypes.from_json(json.loads((state_dir / CHOICE_FILE).read_text()))
     except FileNotFoundError:
@@ -53,12 +53,12 @@ def read_computed_types(state_dir: Path) -> ComputedTypes:
 
 
 def pdns_conf_of(config: AgentConfig, *, schema: int) -> str:
-    """The text of this node's pdns.conf, with what the panel chose last."""
+    """Return the text of this node's pdns.conf, with the panel's last choice."""
     return render(settings_of(config, schema=schema, computed_types=read_computed_types(config.state_dir)))
 
 
 class ComputedTypesKeeper:
-    """Sets up ALIAS and LUA, and knows whether they are answered. `running` is None while PowerDNS does not say."""
+    """Configures ALIAS and LUA, and knows whether they are answered. `running`: None while PowerDNS does not say."""
 
     def __init__(
         self,
@@ -93,14 +93,14 @@ class ComputedTypesKeeper:
             return tuple(self._unanswered.values())
 
     def choose(self, message: object) -> None:
-        """The PowerDNS that runs answers the types that the panel chose. Twice does no harm.
+        """Make the running PowerDNS answer the types that the panel chose. A second call does no harm.
 
-        1. The choice is stored, then pdns.conf is written from it.
-        2. If the PowerDNS that runs says otherwise, it is told to quit; whoever supervises it starts it again.
+        1. Store the choice, then write pdns.conf from it.
+        2. If the running PowerDNS differs, tell it to quit; its supervisor starts it again.
         3. Wait until the new one says that it has the choice.
 
-        Raises BadBytes for a bad choice and where pdns.conf is not the agent's, NotServed if PowerDNS does not come
-        back. One that does not run gets the choice when it starts.
+        Raise BadBytes for a bad choice and if pdns.conf is not the agent's, NotServed if PowerDNS does not come back. A
+        stopped PowerDNS gets the choice when it starts.
         """
         chosen = ComputedTypes.from_json(message if isinstance(message, dict) else {})
         path = self._config.pdns_conf
@@ -117,7 +117,7 @@ class ComputedTypesKeeper:
             self._wait_for(chosen)
 
     def _runs(self, chosen: ComputedTypes) -> bool:
-        """Whether the PowerDNS that runs is set up so, and as this release of the agent writes pdns.conf besides."""
+        """Return True if the running PowerDNS has this choice and the rest of this release's pdns.conf."""
         return self.running == chosen and self.serves_stored_keys
 
     def _wait_for(self, chosen: ComputedTypes) -> None:
@@ -132,7 +132,7 @@ class ComputedTypesKeeper:
             time.sleep(_RESTART_PAUSE_SECONDS)
 
     def check(self) -> None:
-        """Called once a second: what does PowerDNS say, does its resolver answer, do records that lacked an answer?"""
+        """Check each second: PowerDNS's settings, its resolver's answers, and records that lacked an answer."""
         self._learn()
         now = self._clock()
         if now - self._checked_at < CHECK_EVERY_SECONDS:
@@ -175,7 +175,7 @@ class ComputedTypesKeeper:
 
 
 def _read_unanswered(state_dir: Path) -> dict[bytes, Unanswered]:
-    """What lacked an answer when the last agent ended."""
+    """Return what lacked an answer when the last agent ended."""
     try:
         listed = json.loads((state_dir / UNANSWERED_FILE).read_text())
     except FileNotFoundError:
@@ -188,7 +188,7 @@ def _format_unanswered(found: Mapping[bytes, Unanswered]) -> str:
 
 
 def computed_types_in(found: Configuration) -> ComputedTypes:
-    """Which of the computed types a PowerDNS with this configuration answers."""
+    """Return the computed types that a PowerDNS with this configuration answers."""
     expands = found.get("expand-alias", "no") == "yes"
     resolver = found.get("resolver", "")
     lua = found.get("enable-lua-records", "no")
@@ -196,7 +196,9 @@ def computed_types_in(found: Configuration) -> ComputedTypes:
 
 
 def ask_resolver(resolver: str) -> str:
-    """Why a resolver is of no use: it does not answer for the root's name servers, or refuses; empty if it is."""
+    """Return why a resolver is unusable: it does not answer for the root's name servers, or refuses; "" if it
+    is usable.
+    """
     host, port = split_resolver(resolver)
     query = dns.message.make_query(".", "NS")
     query.id = secrets.randbelow(1 << 16)

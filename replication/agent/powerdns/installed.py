@@ -15,7 +15,7 @@ _SCHEMAS = (((4, 7), 4), ((4, 8), 5), ((5, 0), 6), ((6, 0), 0))
 
 
 def schema_of_release(release: str) -> int:
-    """The LMDB schema that a release such as "4.9.17" writes; 0 for one that nobody here knows."""
+    """Return the LMDB schema that a release such as "4.9.17" writes, or 0 if it is unknown."""
     found = re.match(r"(\d+)\.(\d+)", release)
     number = (int(found[1]), int(found[2])) if found else (0, 0)
     return next((schema for first, schema in reversed(_SCHEMAS) if number >= first), 0)
@@ -31,7 +31,7 @@ class InstalledPowerdns:
 
     @property
     def release(self) -> str:
-        """The release of the program, such as "4.9.17"; empty where there is none or it does not say."""
+        """The release of the program, such as "4.9.17"; "" if it is missing or does not say."""
         path = shutil.which(self._program, path=os.pathsep.join((os.environ.get("PATH", ""), *_ALSO_IN)))
         seen = None if path is None else _seen(Path(path))
         if seen != self._seen:

@@ -1,6 +1,6 @@
 """PowerDNS's own counters, once a second, kept for an hour as differences.
 
-A counter that went backwards, or an uptime that did, means that PowerDNS was started anew. Then, and after
+A counter that went backwards, or an uptime that did, means that PowerDNS was restarted. Then, and after
 seconds in which it did not answer, there is nothing to compare with: the sample has 0 `seconds` and
 is drawn as a gap, never a spike and never a negative number. The agent's own questions are taken
 out, so that publishing does not look like traffic.
@@ -68,7 +68,7 @@ class Counters:
 
 
 def parse_counters(answer: bytes, *, at: float, clock: float, own_questions: int = 0) -> Counters:
-    """The counters in the answer of PowerDNS's statistics. Raises BadBytes."""
+    """Parse the counters in the answer of PowerDNS's statistics. Raise BadBytes."""
     try:
         items: dict[str, Any] = {item["name"]: item["value"] for item in json.loads(answer)}
         rcodes = {
@@ -96,7 +96,7 @@ def parse_counters(answer: bytes, *, at: float, clock: float, own_questions: int
 
 
 def difference(before: Counters | None, now: Counters) -> Sample:
-    """What happened between two moments; a gap if they cannot be compared."""
+    """Return the difference between two moments, or a gap if they cannot be compared."""
     comparable = (
         before is not None
         and now.uptime >= before.uptime
@@ -130,7 +130,7 @@ def difference(before: Counters | None, now: Counters) -> Sample:
 
 
 def read_counters(api: PdnsApi) -> Counters:
-    """The counters as of now. Raises NotServed or BadBytes."""
+    """Return the current counters. Raise NotServed or BadBytes."""
     with api.request("GET", _PATH, question="statistics", seconds=_ANSWER_SECONDS) as connection:
         own = int(stats.OWN_QUESTIONS.value)
         response = connection.getresponse()
@@ -171,7 +171,7 @@ class Observer:
         return True
 
     def recent_rcodes(self) -> Counter[str]:
-        """Answers by rcode in the last five minutes."""
+        """Count answers by rcode in the last five minutes."""
         with self._lock:
             recent = [encoded for _, encoded in islice(reversed(self._kept), RECENT_SAMPLES)]
         answers: Counter[str] = Counter()
@@ -180,7 +180,7 @@ class Observer:
         return answers
 
     def samples_after(self, after: int) -> bytes:
-        """A JSON array of the samples newer than this unix time, oldest first."""
+        """Return a JSON array of the samples newer than this Unix time, oldest first."""
         with self._lock:
             newer = []
             for at, encoded in reversed(self._kept):

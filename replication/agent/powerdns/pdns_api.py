@@ -22,9 +22,9 @@ class PdnsApi:
 
     @contextmanager
     def request(self, method: str, path: str, *, question: str, seconds: float) -> Iterator[http.client.HTTPConnection]:
-        """The connection on which the request was sent; the block reads the answer from it.
+        """Send a request and yield its connection; the block reads the answer from it.
 
-        Raises NotServed, in which `question` says what was asked for, if the connection breaks or takes too long.
+        Raise NotServed, in which `question` names the request, if the connection breaks or takes too long.
         """
         connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=seconds)
         try:

@@ -49,7 +49,7 @@ class Line(NamedTuple):
 
 
 def settings_of(config: AgentConfig, *, schema: int, computed_types: ComputedTypes) -> PdnsSettings:
-    """What PowerDNS has to know, as far as the agent's configuration and the panel say it."""
+    """Return PowerDNS's settings from the agent's configuration and the panel's choice."""
     return PdnsSettings(
         schema=schema,
         lmdb_path=str(config.lmdb_path),
@@ -67,15 +67,15 @@ def settings_of(config: AgentConfig, *, schema: int, computed_types: ComputedTyp
 
 
 def transfers_of(config: AgentConfig) -> tuple[str, ...]:
-    """The networks that may transfer zones: those of the configuration; for ring 0 without any, its own machine.
+    """Return the networks that may transfer zones: those of the configuration; for ring 0 without any, its own machine.
 
-    The panel's gateway has ring 0 sign what secondaries transfer.
+    The panel's gateway has ring 0 sign the zones that secondaries transfer.
     """
     return listed(config.transfers_to) or (() if config.caches else LOOPBACK)
 
 
 def render(settings: PdnsSettings) -> str:
-    """The text of `pdns.conf`. Raises UnknownSchema."""
+    """Render the text of `pdns.conf`. Raise UnknownSchema."""
     schema_for(settings.schema)
     blocks = (_data(settings), _caches(settings), _network(settings), _api(settings), _process(settings))
     text = ["# Written by dnspanel's agent; changes made here are overwritten.\n"]

@@ -37,9 +37,9 @@ class RunningConfig:
         self._found: Configuration | None = None
 
     def read(self) -> Configuration | None:
-        """The settings that are not at their defaults, the same object for the same process; None if it does not say.
+        """Return the settings that differ from their defaults, or None if PowerDNS does not say.
 
-        What was read is of the process that runs at this call, not of one that has ended.
+        The result is the same object for the same process, and belongs to the process that runs at this call.
         """
         process = self._control.listener()
         with self._lock:
@@ -50,7 +50,7 @@ class RunningConfig:
             return self._found
 
     def has_caches(self) -> bool:
-        """Whether answers may be older than the files; also where PowerDNS does not say."""
+        """Return True if answers may be older than the files; also if PowerDNS does not say."""
         found = self.read()
         return found is None or any(found.get(name) != "0" for name in CACHES)
 
@@ -62,6 +62,6 @@ class RunningConfig:
 
 
 def parse_configuration(text: str) -> Configuration:
-    """What `current-config` prints: settings at their defaults are commented out there."""
+    """Parse the output of `current-config`. Settings at their defaults are commented out there."""
     lines = (line.split("=", 1) for line in text.splitlines() if "=" in line and not line.startswith("#"))
     return {name.strip(): value.strip() for name, value in lines}

@@ -1,8 +1,8 @@
-"""What PowerDNS is asked most: counted from its rings of the last questions, when somebody wants to know.
+"""PowerDNS's most frequent questions: counted on request from its rings of the last questions.
 
-A ring holds the last 10,000 questions of one kind. PowerDNS tells all of them at once, up to megabytes of JSON; they
+A ring holds the last 10,000 questions of one kind. PowerDNS sends all of them at once, up to megabytes of JSON. They
 are counted as they arrive, so that memory holds a few short lists and never all of them. An answer is kept for some
-seconds, however many ask.
+seconds, whatever the number of requests.
 """
 
 import heapq
@@ -23,7 +23,7 @@ from replication.store.applying import POSITION_ZONE
 from replication.wire.protocol import Counted, Top
 
 MOST_COUNTED = 20
-# Of zones more are told, since each is one number of many that somebody may look at.
+# More zones are sent, since each is one number of many that a person may look at.
 MOST_ZONES = 200
 GOOD_FOR_SECONDS = 4.0
 # What clients are cut to: the network that is asked about, not the person.
@@ -38,7 +38,7 @@ _LIST_TYPE = "RingStatisticItem"
 # What the agent itself asks all the time, for proof.
 _OWN = POSITION_ZONE.removesuffix(".") + "/"
 _LISTS = frozenset({"queries", "nxdomain-queries", "servfail-queries", "unauth-queries"})
-# A list begins, or one of its items stands there. Keys come sorted.
+# A list begins, or one of its items. Keys come sorted.
 _TOKEN = re.compile(
     rb'\{\s*"name":\s*("(?:[^"\\]|\\.)*"),\s*'
     rb'(?:(?:"size":\s*"?\d+"?,\s*)?"type":\s*"(\w+)",\s*"value":\s*\[|"value":\s*"(\d+)"\s*\})'
@@ -156,7 +156,7 @@ class TopLists:
         self._last: Top | None = None
 
     def read(self) -> Top:
-        """The lists as of a few seconds ago at most. Raises NotServed or BadBytes."""
+        """Return the lists, at most a few seconds old. Raise NotServed or BadBytes."""
         with self._lock:
             now = self._clock()
             if self._last is None or not 0 <= now - self._last.at < GOOD_FOR_SECONDS:
@@ -164,7 +164,7 @@ class TopLists:
             return self._last
 
     def of_zones(self, zones: Collection[str]) -> dict[str, Top]:
-        """The lists of each of these (canonical) zones alone, as of now. Raises NotServed or BadBytes."""
+        """Return the current lists of each of these (canonical) zones only. Raise NotServed or BadBytes."""
         with self._lock, self._items() as items:
             return count_zones(items, zones, at=self._clock(), zone_of=zone_finder(self._has_zone))
 
@@ -175,7 +175,7 @@ class TopLists:
 
     @contextmanager
     def _items(self) -> Iterator[Iterator[tuple[str, str, int]]]:
-        """What PowerDNS's rings hold. Raises NotServed."""
+        """Yield the content of PowerDNS's rings. Raise NotServed."""
         if not self._api.has_key:
             raise NotServed(question="top lists", expected="an api_key in agent.toml", found="none")
         with self._api.request("GET", _PATH, question="top lists", seconds=_ANSWER_SECONDS) as connection:
@@ -234,13 +234,13 @@ def _most_common(counts: Counter[str], most: int = MOST_COUNTED) -> tuple[Counte
 
 
 def _lower_name(what: str) -> str:
-    """`WWW.One.test/A` as `www.one.test/A`: names differ by case only where a resolver plays with it."""
+    """Return `WWW.One.test/A` as `www.one.test/A`: names differ by case only where a resolver randomizes it."""
     name, _, rrtype = what.rpartition("/")
     return f"{name.lower()}/{rrtype}"
 
 
 def _network(client: str) -> str:
-    """The network of a client, cut short; what is no address stays together."""
+    """Return the network of a client, shortened. Invalid addresses are grouped."""
     try:
         address = ipaddress.ip_address(client)
     except ValueError:
@@ -250,7 +250,7 @@ def _network(client: str) -> str:
 
 
 def _text(name: bytes) -> str:
-    """A JSON text; PowerDNS may put bytes in it that are no UTF-8."""
+    """Return a JSON text. PowerDNS may put bytes in it that are not UTF-8."""
     try:
         return str(json.loads(name.decode("utf-8", "replace"), strict=False))
     except ValueError as exc:

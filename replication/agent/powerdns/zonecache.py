@@ -22,8 +22,8 @@ from replication.agent.powerdns.pdns_api import PdnsApi
 MAX_SINGLE = 20
 _ANSWER_SECONDS = 5.0
 REDISCOVER_SECONDS = 60.0
-# During an import the list is read again and again: it may take this share of the time where nobody waits for it, and
-# this one where somebody does, who is not delayed for longer than this by the pause.
+# During an import the list is read again and again: it may take this share of the time without a waiting request, and
+# this one with one, which the pause delays by at most this.
 _SHARE = 0.05
 _AWAITED_SHARE = 0.1
 _LONGEST_PAUSE = 1.0
@@ -54,36 +54,36 @@ class ZoneCache:
 
     @property
     def due(self) -> float:
-        """When the list may be read again, with nobody waiting, without taking more than its share; on the clock."""
+        """When the list may be read again without a waiting request, within its share of time; on the clock."""
         return self._read_at + self.seconds / _SHARE
 
     @property
     def is_reading(self) -> bool:
-        """Whether PowerDNS reads its list just now; it answers nothing else on its control socket meanwhile."""
+        """True while PowerDNS reads its list; it answers nothing else on its control socket during that."""
         return self._reading.locked()
 
     def learn(self, zones: Collection[str]) -> None:
-        """PowerDNS knows these zones, as far as they are in its files. Raises NotServed."""
+        """Make these zones known to PowerDNS, if they are in its files. Raise NotServed."""
         if not zones:
             return
         if len(zones) > MAX_SINGLE or not self.flush(zones):
             self.learn_all()
 
     def flush(self, names: Iterable[str]) -> bool:
-        """PowerDNS knows those of the names that are zones, and has forgotten every answer for them and below them.
+        """Make PowerDNS know those of the names that are zones, and forget every answer for and below the names.
 
-        False if it could not be told of one of them this way. Raises NotServed.
+        Return False if that is not possible for one of them. Raise NotServed.
         """
         return self._api.has_key and all(map(self._flush, names))
 
     def learn_all(self) -> None:
-        """PowerDNS knows every zone in its files. Raises NotServed."""
+        """Make every zone in its files known to PowerDNS. Raise NotServed."""
         pause = min(self.seconds / _AWAITED_SHARE, _LONGEST_PAUSE)
         self._sleep(max(0.0, self._read_at + pause - self._clock()))
         self.read()
 
     def read(self) -> None:
-        """As `learn_all`, without a pause; may run beside another call. Raises NotServed."""
+        """Read the list as `learn_all` does, without a pause. May run next to another call. Raise NotServed."""
         with self._reading:
             began = self._clock()
             self._control.send("rediscover", seconds=REDISCOVER_SECONDS)

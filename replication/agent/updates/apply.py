@@ -1,15 +1,15 @@
-"""How the agent handles a push: write it, purge PowerDNS's caches, verify the answers over DNS, then acknowledge.
+"""The agent's handling of a push: write it, purge PowerDNS's caches, verify the answers over DNS, then acknowledge.
 
-One push at a time. Data that was committed stays committed whatever comes after: PowerDNS being down delays the
-ack, not the data. The panel repeats what was not acknowledged, and what is repeated is verified again, never
-acknowledged from memory.
+One push at a time. Committed data stays committed whatever comes after: if PowerDNS is down, that delays the ack, not
+the data. The panel repeats pushes without an ack, and a repeated push is verified again, never acknowledged from
+memory.
 
-PowerDNS knows many new zones only once it has read the list of all zones anew (`zonecache`), 2.5 µs for each zone
-that there is. During an import that would be done with push after push, in time quadratic in the zones, and whoever
-edits something meanwhile would wait for it. A panel that asks for it (`may_defer`) therefore gets its ack in two
-parts: where the files are, at once, and up to where PowerDNS answers, later. `read_list` reads the list beside the
-pushes, in a twentieth of the time or when pushes pause, and proves then what was new. Everything else in those pushes,
-edits of zones that PowerDNS knows, is purged and verified as ever before the push is answered.
+PowerDNS knows many new zones only after reading the list of all zones again (`zonecache`), 2.5 µs for each zone. During
+an import that would be done with push after push, in time quadratic in the zones, and edits in between would wait for
+it. A panel that asks for it (`may_defer`) therefore gets its ack in two parts: the position of the files, at once, and
+the position that PowerDNS answers with, later. `read_list` reads the list next to the pushes, in a twentieth of the
+time or when pushes pause, and then proves the new zones. Everything else in those pushes, edits of zones that PowerDNS
+knows, is purged and verified as usual before the push is answered.
 """
 
 import contextlib
@@ -46,11 +46,11 @@ from replication.wire.protocol import Ack, Unanswered
 from replication.wire.segment import Segment, open_segment, open_segments
 
 LOCK_SECONDS = 10.0
-# Of a segment whose digest differs, so many zones are checked before all others.
+# If a segment's digest differs, this number of its zones is checked before all others.
 MAX_SUSPECTS = 200
 # Zones that PowerDNS does not know yet, at most: each of them is noted.
 MAX_UNLISTED = 100_000
-# The list is read at once when no new zones came for this long, or for so many times as long as reading it takes.
+# The list is read at once if no new zones came for this time, or for this multiple of its reading time.
 QUIET_SECONDS = 0.25
 QUIET_READINGS = 2
 RETRY_SECONDS = 1.0
@@ -87,8 +87,8 @@ class Applier:
         self._prover = Prover(store, purger, dns_address=dns_address, dns_port=dns_port, clock=clock)  # with `_lock`
         self._lock = threading.Lock()
         self._ended_at = -math.inf  # monotonic time of the last push
-        # Zones that are new in the files and not in PowerDNS's list: those that wait, and those for which it is read
-        # just now. With `_lock`.
+        # Zones that are new in the files and not in PowerDNS's list: the waiting ones, and those of the current
+        # reading. With `_lock`.
         self._unlisted, self._listing = Unlisted(), Unlisted()
         self._has_unlisted = threading.Event()
         self._added_at = 0.0  # monotonic time
@@ -103,7 +103,7 @@ class Applier:
         self._unseen: set[str] = set()
         # Called with the zones of a segment that found rows which the agent did not write.
         self.suspect: Callable[[Iterable[int]], None] = lambda zone_ids: None
-        # Called with the keys of rows that were proved, of which ALIAS and LUA are asked for; returns all that lack.
+        # Called with the keys of proved rows, whose ALIAS and LUA are asked for; returns all without an answer.
         self.prove_computed: Callable[[Iterable[bytes]], tuple[Unanswered, ...]] = lambda record_keys: ()
         # Called with the reason where a file may be damaged.
         self.damaged: Callable[[str], None] = lambda reason: None
@@ -149,7 +149,7 @@ class Applier:
             self._lock.release()
 
     def is_busy(self, within: float = 0.0) -> bool:
-        """Whether a push is under way, or ended less than so many seconds ago."""
+        """Return True if a push is running, or ended less than this number of seconds ago."""
         return self._lock.locked() or time.monotonic() - self._ended_at < within
 
     def repair(self, body: bytes | BinaryIO, *, unproven: Collection[str] = ()) -> tuple[Ack, Repaired]:
@@ -199,12 +199,15 @@ class Applier:
         return replace(ack, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms, unanswered=self.prove_computed(()))
 
     def _make_zones_known(self) -> None:
-        """PowerDNS finds zones as the files have them. One that is down finds them when it starts."""
+        """Make PowerDNS find zones as in the files. If it is down, it finds them when it starts."""
         with contextlib.suppress(NotServed):
             self._purger.purge_everything(None)
 
     def ack(self) -> Ack:
-        """Up to where PowerDNS answers, and where the files are. Raises NotServed while it does not answer, or Busy."""
+        """Return the position that PowerDNS answers with, and that of the files.
+
+        Raise NotServed without an answer, or Busy.
+        """
         acked, problem = self._acked, self._unlisted.problem
         if problem is not None:
             raise problem
@@ -215,7 +218,7 @@ class Applier:
     def read_list(self) -> None:
         """Have PowerDNS read its list of zones, if any are new and it is time to; then prove and acknowledge them.
 
-        Pushes go on meanwhile. What fails is tried again by the next call, and `ack` says so until then.
+        Pushes continue in the meantime. A failure is tried again by the next call, and `ack` raises it until then.
         """
         if not self._is_time_to_read():
             return
@@ -228,8 +231,8 @@ class Applier:
             self._purger.read_list()
             with self._alone():
                 if self._listing is not listing:
-                    return  # a push has proved it meanwhile
-                if not self._unlisted.prefixes:  # edits of these zones may have come meanwhile, and no others
+                    return  # a push has proved it since
+                if not self._unlisted.prefixes:  # only edits of these zones may have come since
                     listing.touched.add(self._unlisted.touched)
                     self._unlisted, ack = Unlisted(), self._acked_but_new
                 self._prover.prove(listing.touched, learn=False)
@@ -251,11 +254,11 @@ class Applier:
             time.sleep(PAUSE_SECONDS)
 
     def stop(self) -> None:
-        """Nobody waits for new zones any longer."""
+        """Wake all waiters so that they exit."""
         self._has_unlisted.set()
 
     def _is_time_to_read(self) -> bool:
-        """Whether zones wait that PowerDNS does not know, and reading its list takes no more than its share of time."""
+        """Return True if zones wait that PowerDNS does not know, and reading its list is within its share of time."""
         if not self._unlisted.prefixes:
             return False
         now = time.monotonic()
@@ -277,8 +280,8 @@ class Applier:
     def check_powerdns(self) -> None:
         """Check that PowerDNS runs and answers our position; called at the start and once a second.
 
-        After a start nobody knows what a former agent left unpurged; after an outage, what was applied meanwhile
-        is unproven. Then everything is purged and the position zone asked, until it answers.
+        After a start, a former agent's unpurged names are unknown. After an outage, pushes during it are unproven.
+        Then everything is purged and the position zone asked, until it answers.
         """
         try:
             self._purger.sweep()
@@ -292,7 +295,7 @@ class Applier:
 
     @property
     def _is_unproven(self) -> bool:
-        """Whether the files have what nobody has proved, nor will when the list has been read."""
+        """True if the files have data that is unproven, and that reading the list will not prove."""
         return not self._waits_for_list and self.health.answered != self._store.position()
 
     @property
@@ -300,7 +303,7 @@ class Applier:
         return bool(self._unlisted.prefixes or self._listing.prefixes)
 
     def _purge_everything(self) -> None:
-        """Unless a push is under way, which proves more. Raises NotServed."""
+        """Purge everything unless a push is running, which proves more. Raise NotServed."""
         if not self._lock.acquire(blocking=False):
             return
         try:
@@ -331,7 +334,7 @@ class Applier:
                 end = Ack(segment.after, segment.digest_main, segment.digest_records)
         except ReplicationError:
             self._wait_for_list(new)
-            if touched.zones:  # a part may have been committed; nobody acknowledges it, but it has to be seen
+            if touched.zones:  # a part may have been committed; it is not acknowledged, but must be noticed
                 with contextlib.suppress(NotServed):
                     self._prover.purge(touched, None, by_names=False)
             raise
@@ -358,24 +361,29 @@ class Applier:
         return replace(ack, apply_ms=apply_ms, lock_ms=hold, verify_ms=verify_ms)
 
     def _leaves_unproven(self, end: Ack) -> bool:
-        """Whether an earlier push brought the files beyond this one's end and was not proved, so that nor is this."""
+        """Return True if an earlier, unproven push brought the files beyond this one's end, so that this is
+        unproven too.
+        """
         position = self._store.position()
         return end.position != position and (self._acked is None or self._acked.position != position)
 
     def _may_defer(self) -> bool:
-        """Whether PowerDNS has a list to read, and there is an ack to give meanwhile."""
+        """Return True if PowerDNS has a list to read, and an earlier ack can be returned until then."""
         waiting = len(self._unlisted.prefixes) + len(self._listing.prefixes)
         return self._acked is not None and waiting < MAX_UNLISTED and self._purger.has_caches()
 
     def _wait_for_list(self, new: "Unlisted") -> None:
-        """Zones that PowerDNS does not know yet wait until it has read its list."""
+        """Let new zones wait until PowerDNS has read its list."""
         if new.prefixes:
             self._unlisted.add(new)
             self._added_at = time.monotonic()
             self._has_unlisted.set()
 
     def _prove_known(self, touched: Touched) -> Ack:
-        """As `_prove`, but for zones that PowerDNS does not know yet, which delay the ack. Raises NotServed."""
+        """Prove as `_prove` does, except zones that PowerDNS does not know yet, which delay the ack.
+
+        Raise NotServed.
+        """
         if not self._waits_for_list:
             return self._prove(touched)
         position = self._store.position()
@@ -469,5 +477,5 @@ class Applier:
 
 
 def _zones_of(segment: Segment) -> list[str]:
-    """The zones of a segment, or so many that everything is purged."""
+    """Return the zones of a segment, limited to a number that makes everything be purged."""
     return [mark.name for mark in islice(segment.marks(), MAX_ZONES + 1)]

@@ -13,8 +13,8 @@ from replication.verify_signatures import verify_signatures
 from replication.wire.position import Position
 
 VERIFY_SECONDS = 1.5
-# The names of so many plain rows are all asked for: by nodes that clients ask, and of a push to the canary that changes
-# many zones. A thousand questions cost each node as much as the rest of such a push.
+# The names of up to this number of plain rows are all asked: by nodes that clients ask, and for a push to the canary
+# that changes many zones. A thousand questions cost each node as much as the rest of such a push.
 MOST_PLAIN_OF_NODES = 200
 MOST_PLAIN_OF_IMPORTS = 2_500
 # A first look that finds something else is repeated: after this pause, this often.
@@ -74,10 +74,10 @@ class Prover:
         return position
 
     def _most_plain(self, touched: Touched) -> int:
-        """How many plain rows a push may have for all their names to be asked for; of more, it is a sample.
+        """Return how many plain rows a push may have for all their names to be asked; beyond it, a sample is asked.
 
-        The canary, on which nobody waits for a large push, asks for all of what one person publishes. What changes many
-        zones at once is an import, of which the names are too many.
+        The canary, which no one waits for after a large push, asks for everything that one person publishes. A change
+        of many zones at once is an import, with too many names.
         """
         if self._purger.has_caches():
             return MOST_PLAIN_OF_NODES

@@ -8,7 +8,7 @@ may fall in between. Two kinds of old data can therefore appear *after* a purge:
   Releases before 4.9.12 and 5.0.1 invite this: their purge empties the packet cache first, the query cache last.
 
 Waiting some milliseconds makes both rare; on a loaded machine a thread may sleep for longer. `purge_zones` proves
-instead that nobody holds old data any more. With `distributor-threads=1` and `reuseport=yes` (our `pdns.conf`),
+instead that no thread holds old data any longer. With `distributor-threads=1` and `reuseport=yes` (our `pdns.conf`),
 a receiver thread takes a question from its own socket, answers it, fills the caches, sends, and only then takes
 the next. So an answer from a receiver to a question sent at time t shows that everything it began before t is
 finished, caches included. `Receivers` asks through so many sockets that every receiver gets at least one of
@@ -16,12 +16,12 @@ the questions. The steps after a commit:
 
 0. Tell PowerDNS of zones that are new (`zonecache`), before anything is purged: until then it answers REFUSED, and
    would put that into its packet cache again. Those of an import come later, with a purge of their own (`apply`).
-1. Purge. New data is visible from here on, but for the two races above.
-2. Wait for all receivers. Every reading of LMDB from before the commit is now over: from here on nobody
-   *begins* to put old rows into the query cache. Old rows may lie there, put there since step 1.
+1. Purge. New data is visible from here on, except for the two races above.
+2. Wait for all receivers. Every reading of LMDB from before the commit is now over: from here on no thread *begins* to
+   put old rows into the query cache. Old rows may be there since step 1.
 3. Purge. No old rows are left. Old answers may still come: threads that found such rows between 1 and 3.
-4. Wait for all receivers. Those threads are done. Their answers may lie in the packet cache.
-5. Purge. No old answers are left, nobody holds any, and nothing remains of which one could be made.
+4. Wait for all receivers. Those threads are done. Their answers may be in the packet cache.
+5. Purge. No old answers are left, no thread holds any, and nothing remains to make one from.
 
 Which names a purge names is worked out before step 1 and is the same in all three (`stale`): single names, where no
 other question's answer can have changed, or else the zone and all below it.
@@ -30,9 +30,9 @@ PowerDNS works off one command at a time on its control socket. While it reads i
 most of a second with hundreds of thousands, a few names are purged over HTTP instead, and TCP connections taken for
 open.
 
-Keys and metadata of zones are kept apart from rows, 30 and 60 s, and `zone$` forgets those of all zones. Where records
-may only go once nobody uses the settings from before (a chain of NSEC3), the five steps are gone through in the midst
-of a segment: after the main file's commit, before those operations (`purge_before_late`).
+Keys and metadata of zones are kept apart from rows, 30 and 60 s, and `zone$` forgets those of all zones. If records
+may only go once no thread uses the settings from before (a chain of NSEC3), the five steps are gone through in the
+midst of a segment: after the main file's commit, before those operations (`purge_before_late`).
 
 A PowerDNS that keeps nothing (`caches = false` in agent.toml, for a private node such as ring 0) needs none of this:
 every lookup opens a read transaction of its own and sees the last commit. Then one question to each receiver is all.
@@ -85,12 +85,12 @@ EVERYTHING: Targets = ()
 # The chance that some receiver gets none of the questions.
 _MISS = 1e-9
 _MAX_SOCKETS = 512
-# Process, user and group of whoever made a UNIX socket.
+# Process, user and group of the creator of a UNIX socket.
 _CREDENTIALS = struct.Struct("iii")
 
 
 def socket_count(receivers: int) -> int:
-    """How many sockets are enough that the kernel's hash leaves out no receiver, but for one case in 10^9.
+    """Return how many sockets make the kernel's hash leave out no receiver, except in one case in 10^9.
 
     The kernel maps each of our sockets to one receiver, evenly, and for as long as PowerDNS runs.
     """
@@ -106,7 +106,10 @@ class ControlSocket:
         self._path = path
 
     def send(self, command: str, *, seconds: float = COMMAND_SECONDS) -> str:
-        """The reply to a command. Raises NotServed if there is none; every word must parse, or there is none."""
+        """Send a command and return the reply.
+
+        Raise NotServed without one. Every word must parse, or there is no reply.
+        """
         deadline = time.monotonic() + seconds
         reply = bytearray()
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
@@ -123,7 +126,7 @@ class ControlSocket:
         return reply.decode("ascii", "replace")
 
     def listener(self) -> int | None:
-        """The number of the process that listens, 0 where that cannot be seen; None if nobody does."""
+        """Return the process id of the listener, 0 if that is hidden, or None without a listener."""
         with socket.socket(socket.AF_UNIX, socket.SOCK_STREAM) as sock:
             try:
                 sock.settimeout(COMMAND_SECONDS)
@@ -235,7 +238,7 @@ class Purger:
         self._purge_and_wait(targets(zones, names), position)
 
     def purge_everything(self, position: Position | None, *, appeared: bool = True) -> None:
-        """As `purge_zones`, for every zone there is; any of them may be new unless told otherwise."""
+        """Purge as `purge_zones` does, for every zone. Any may be new unless `appeared` is false."""
         if not self.has_caches():
             self._receivers.wait(position)
             return
@@ -244,10 +247,9 @@ class Purger:
         self._purge_and_wait(EVERYTHING, position)
 
     def purge_before_late(self, zones: Collection[str]) -> None:
-        """Every later question is answered with the keys and metadata of these zones that are committed now.
+        """Make later questions use the committed keys and metadata of these zones.
 
-        A PowerDNS that does not run needs nothing: it reads them when it starts. Raises NotServed for one that runs
-        and does not answer.
+        A stopped PowerDNS needs nothing: it reads them when it starts. Raise NotServed if it runs and does not answer.
         """
         try:
             self.purge_zones(zones, None)
@@ -266,7 +268,7 @@ class Purger:
         return self._zone_cache.seconds
 
     def read_list(self) -> None:
-        """PowerDNS knows every zone that is in its files now; old answers are not purged. Raises NotServed."""
+        """Make every zone in its files known to PowerDNS. Old answers are not purged. Raise NotServed."""
         self._zone_cache.read()
 
     def _purge_and_wait(self, old: Targets, position: Position | None) -> None:
@@ -280,7 +282,7 @@ class Purger:
         self._purge(old)
 
     def _may_have_tcp(self) -> bool:
-        """Whether TCP connections are open, or PowerDNS cannot say just now."""
+        """Return True if TCP connections are open, or PowerDNS cannot say at the moment."""
         if self._zone_cache.is_reading:
             return True
         return self._send("show open-tcp-connections").strip() not in ("", "0")
@@ -292,7 +294,7 @@ class Purger:
             self._purge(old)
 
     def version(self) -> str:
-        """The release of the PowerDNS that runs. Raises NotServed if none does."""
+        """Return the release of the running PowerDNS. Raise NotServed if none runs."""
         return self._send("version").strip()
 
     def _send(self, command: str) -> str:
@@ -313,7 +315,7 @@ class Purger:
 
 
 def targets(zones: Iterable[str], names: Iterable[str] = ()) -> Targets:
-    """What to purge for all these zones, names, and our own position."""
+    """Return what to purge for all these zones, names, and our own position."""
     unique = sorted(set(zones))
     if len(unique) > MAX_ZONES:
         return EVERYTHING

@@ -1,22 +1,21 @@
-"""New LMDB files in place of those that PowerDNS serves from, for a node that cannot be repaired in place.
+"""Replacing the LMDB files that PowerDNS serves from, for a node that cannot be repaired in place.
 
-Two things need it: files that cannot be read any more, and a PowerDNS of another schema. Neither stops PowerDNS from
-answering for as long as it can; the agent meanwhile takes no segments, says why, and waits for a snapshot. When that
-is here and verified, its two files are what PowerDNS needs, byte for byte:
+Two cases need it: unreadable files, and a PowerDNS of another schema. Neither stops PowerDNS from answering as long as
+it can. Until then the agent accepts no segments, says why, and waits for a snapshot. When that is received and
+verified, its two files are what PowerDNS needs, byte for byte:
 
-1. They are linked (or copied) beside the old ones as `<lmdb_path>.next`, opened and checked, and their DNSSEC keys
-   are unsealed.
-2. `swap.json` in the agent's directory says that they are to be put in place: from here on that will happen.
-3. Four renames put them and their lock files there. Whoever has the old ones open keeps them.
-4. identity.json and, if the agent knows where it is, pdns.conf are written for the new schema.
-5. PowerDNS is told to quit. Whoever supervises it starts it again, on the new files.
-6. `swap.json` goes, and the agent starts itself anew.
+1. Link (or copy) them next to the old ones as `<lmdb_path>.next`, open and check them, and unseal their DNSSEC keys.
+2. Write `swap.json` in the agent's directory: from here on the swap will happen.
+3. Put them and their lock files in place by four renames. Processes with the old ones open keep them.
+4. Write identity.json and, if the agent knows its place, pdns.conf for the new schema.
+5. Tell PowerDNS to quit. Its supervisor starts it again, on the new files.
+6. Delete `swap.json`, and restart the agent.
 
 An agent that finds `swap.json` at its start does steps 3 to 6 first.
 
-    <state_dir>/quarantine      why the files are not used any more, as text; gone with the swap
-    <state_dir>/swap.json       {"schema": n}: the files beside are to be put in place
-    <state_dir>/running         there while an agent runs; whoever finds it knows that the last one did not end well
+    <state_dir>/quarantine      why the files are not used any longer, as text; deleted by the swap
+    <state_dir>/swap.json       {"schema": n}: the new files are to replace the old ones
+    <state_dir>/running         exists while an agent runs; if it exists at the start, the last agent did not end well
     <state_dir>/stand-in/       an empty store that the agent has open while it cannot use the node's
 """
 
@@ -73,11 +72,11 @@ class Rebuild:
         return self._installed.release
 
     def needed_schema(self, running_release: str) -> int:
-        """The schema that the installed PowerDNS needs, or the one that runs; 0 while nobody knows."""
+        """Return the schema that the installed PowerDNS needs, or the running one; 0 while it is unknown."""
         return schema_of_release(self.installed_release or running_release)
 
     def open_store(self) -> Store:
-        """The node's files; or, where they cannot be used, a stand-in that takes nothing, and `reason` says why."""
+        """Open the node's files; or, if they are unusable, a stand-in that accepts nothing, with the `reason`."""
         self.reason = self._quarantined() or self._probe()
         if not self.reason:
             try:
@@ -97,13 +96,13 @@ class Rebuild:
         return store
 
     def close(self) -> None:
-        """This agent ends by itself."""
+        """Note that this agent ends normally."""
         (self._config.state_dir / RUNNING_FILE).unlink(missing_ok=True)
 
     def _probe(self) -> str:
-        """Why the files cannot be used, if the last agent did not end by itself and that is found out soon.
+        """Return why the files are unusable, if the last agent crashed and that is found out soon.
 
-        If it is found out later, this agent starts anew. Until then nobody reads more of them than has to.
+        If it is found out later, this agent restarts. Until then as little of them as possible is read.
         """
         running, path = self._config.state_dir / RUNNING_FILE, self._config.lmdb_path
         is_first = not running.exists() or not path.exists()
@@ -140,17 +139,17 @@ class Rebuild:
         return reading
 
     def quarantine(self, reason: str) -> None:
-        """The files are damaged: do without them from now on. An agent that has them open starts anew."""
+        """Stop using the damaged files from now on. An agent that has them open restarts."""
         write_atomically(self._config.state_dir / QUARANTINE_FILE, reason)
         if self.is_open and not self.reason:
             self.anew.set()
 
     def start_anew(self) -> None:
-        """This agent starts itself anew, once what is being answered is answered."""
+        """Restart this agent, after answers in progress."""
         self.anew.set()
 
     def is_needed_for(self, schema: int) -> bool:
-        """Whether a snapshot of this schema cannot be taken over in place."""
+        """Return True if a snapshot of this schema cannot be installed in place."""
         return bool(self.reason) or schema != self._identity.identity.schema
 
     def refuse_other_schema(self, schema: int, running_release: str = "") -> None:
@@ -184,7 +183,7 @@ class Rebuild:
         self._finish_swap()
 
     def _finish_swap(self) -> None:
-        """Steps 3 to 6, as far as they were not done; nothing if no swap was decided."""
+        """Do steps 3 to 6, as far as they are missing; nothing if no swap was decided."""
         swap = self._config.state_dir / SWAP_FILE
         if not swap.exists():
             return
@@ -224,7 +223,7 @@ class Rebuild:
 
 
 def open_store(config: AgentConfig, schema: int, sealing_keys: SecretOf | None = None) -> Store:
-    """The node's LMDB files, made if they do not exist. Raises BadBytes for files that cannot be used."""
+    """Open the node's LMDB files; create missing ones. Raise BadBytes for unusable files."""
     config.lmdb_path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
     return Store.open(
         config.lmdb_path, schema, config.map_size, cluster=config.identity.cluster, sealing_keys=sealing_keys
@@ -236,7 +235,7 @@ def _beside(path: Path) -> str:
 
 
 def _link(source: Path, target: Path) -> None:
-    """The same file under another name, or a copy where that is on another file system; synced."""
+    """Link the file under another name, or copy it from another file system; synced."""
     try:
         os.link(source, target)
     except OSError:

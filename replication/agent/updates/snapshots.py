@@ -1,4 +1,4 @@
-"""Snapshots on their way into this node: received chunk by chunk, kept across restarts, installed when complete.
+"""Snapshots on their way into this node: received chunk by chunk, stored across restarts, installed when complete.
 
     <state_dir>/snapshot/<id>/   one snapshot at a time; others are removed when a new one is offered
         manifest                 sealed, as it was offered
@@ -49,7 +49,7 @@ class _Reception:
 
     @property
     def path(self) -> Path:
-        """The main file; the records file lies beside it, as PowerDNS has them."""
+        """The main file. The records file is next to it, as in PowerDNS."""
         return self.directory / _FILES[SnapshotFile.MAIN]
 
     @property
@@ -61,14 +61,14 @@ class _Reception:
             return False
 
     def missing(self) -> list[int]:
-        """The numbers of the chunks that are not here yet."""
+        """Return the numbers of missing chunks."""
         if self.is_placed:
             return []
         received = (self.directory / _CHUNKS).read_bytes()
         return [number for number in range(len(self.manifest.chunks)) if received[number : number + 1] != b"\x01"]
 
     def begin(self, sealed: bytes) -> None:
-        """Files of the right size without content; the manifest comes last and makes them count."""
+        """Create files of the right size without content. The manifest comes last and makes them count."""
         self.directory.mkdir(mode=0o700, parents=True)
         for file, name in _FILES.items():
             with open(os.open(self.directory / name, os.O_WRONLY | os.O_CREAT, 0o600), "wb") as empty:
@@ -94,7 +94,7 @@ class _Reception:
 
 
 class Snapshots:
-    """Receives and installs. One request at a time; others meanwhile are refused with Busy."""
+    """Receives and installs snapshots. One request at a time; others are refused with Busy."""
 
     def __init__(
         self,
@@ -162,8 +162,8 @@ class Snapshots:
     def install(self, name: str, *, unproven: Collection[str] = ()) -> Ack:
         """Make the snapshot what PowerDNS answers from; return once it does. `unproven` is as in `Applier.apply`.
 
-        Raises BadSnapshot while chunks lack, what `Store.install` raises, and NotServed. Where whole new files have to
-        be put in place (`rebuild`) it raises Busy when they are, and this agent starts anew: ask again then.
+        Raises BadSnapshot while chunks lack, what `Store.install` raises, and NotServed. Where whole new files have
+        to be put in place (`rebuild`) it raises Busy when they are, and this agent starts anew: ask again then.
         """
         with self._alone():
             reception = self._received(name)
@@ -180,7 +180,7 @@ class Snapshots:
             return ack
 
     def resume(self) -> None:
-        """Called every second: go on with an installation that a crash cut short, if all of it is here.
+        """Continue an interrupted installation if all of it is here. Called every second.
 
         One attempt per start; where it fails, the panel sees that in the status and sends a snapshot again.
         """
@@ -202,7 +202,7 @@ class Snapshots:
         threading.Thread(target=run, name="install", daemon=True).start()
 
     def _forget_placed(self) -> None:
-        """Drop a snapshot whose files are in place for so long that nobody will ask for its ack."""
+        """Drop a snapshot whose files have been in place for too long to be asked for."""
         if self._reception is not None and self._reception.is_placed:
             with suppress(Busy), self._alone():
                 self._forget_all()
@@ -250,7 +250,7 @@ class Snapshots:
         return self._reception
 
     def _found(self) -> _Reception | None:
-        """What an earlier process received; everything else is removed."""
+        """Return what an earlier process received, and delete everything else."""
         for directory in self._directory.glob("*"):
             try:
                 sealed = (directory / MANIFEST_NAME).read_bytes()

@@ -1,26 +1,25 @@
-"""Which names' answers a change of a zone's rows may alter: the names that PowerDNS has to forget, and no others.
+"""The names whose answers a change of a zone's rows may alter: only these names must be forgotten by PowerDNS.
 
-Forgetting `zone$`, a zone with all below it, is always enough, and dear: PowerDNS then walks every shard of both its
-caches, 2 ms of processor time for each zone whatever it holds, and forgets the settings of *all* zones. Forgetting
+Forgetting `zone$`, a zone with all below it, is always enough, and expensive: PowerDNS then walks every shard of both
+its caches, 2 ms of processor time for each zone whatever it holds, and forgets the settings of *all* zones. Forgetting
 a name costs microseconds. In a zone of moderate size, purging single names is enough for nearly every change:
 
-- What PowerDNS keeps, it keeps under the name asked. An answer to a name that exists in the zone is made of rows of
-  names in the zone (CNAMEs that it follows, addresses that it adds) and of the SOA: all names of the zone are
-  forgotten.
-- A name that does not exist is answered from the SOA alone, while no wildcard, DNAME or delegation stands above it.
-  The change gives it another answer only by making it exist; then it is among those that changed, or lies above one.
+- PowerDNS caches an answer under the name asked. An answer to an existing name is made of rows of names in the zone
+  (CNAMEs that it follows, addresses that it adds) and of the SOA: all names of the zone are forgotten.
+- A missing name is answered from the SOA only, while no wildcard, DNAME or delegation is above it. The change gives it
+  another answer only by making it exist; then it is among the changed names, or above one.
 
 So single names are enough unless
 
-- it has, had or gets a DNAME, a delegation, or rows of its own signing: these answer for names that no row has;
-- a wildcard comes, goes or changes. One that stays as it is answers as before while its rows name nobody else
-  (_SELF_CONTAINED) and the same names exist: a name that comes or goes takes those below it from a wildcard, or
-  gives them to it;
-- its SOA changes in more than the serial. The serial itself is forgotten at the apex. It stands beside negative
-  answers to names without rows too, and may be the one before there for `cache-ttl` (5 or 20 s in our `pdns.conf`):
-  nobody transfers, compares or caches by it, and all else in that answer is right;
+- the zone has, had or gets a DNAME, a delegation, or rows of its own signing: these answer for names without a row;
+- a wildcard comes, goes or changes. An unchanged one answers as before while its rows name no other name
+  (_SELF_CONTAINED) and the same names exist: a name that comes or goes takes names below it from a wildcard, or gives
+  them to it;
+- its SOA changes in more than the serial. The serial itself is forgotten at the apex. It is also in negative answers to
+  names without rows, and may be the previous one there for `cache-ttl` (5 or 20 s in our `pdns.conf`): no one
+  transfers, compares or caches by it, and all else in that answer is right;
 - the zone appears or goes, or its settings change: the segment then has operations on the main file;
-- it has DNSSEC keys: what denies a name names its neighbours, and changes when they come or go;
+- it has DNSSEC keys: the denial of a name has its neighbours, and changes when they come or go;
 - it has more names than MAX_NAMES.
 """
 
@@ -59,12 +58,12 @@ class ZoneChange:
     absent: set[bytes] = field(default_factory=set)  # of those keys, the ones that had no row before one of the changes
 
     def followed_by(self, later: "ZoneChange") -> "ZoneChange":
-        """Both changes as one."""
+        """Combine both changes."""
         rows, absent = self.rows | later.rows, self.absent | later.absent
         return ZoneChange(self.zone_id, self.name, self.soa_before, rows, absent)
 
     def stale_names(self, store: Store) -> list[str] | None:
-        """The names to forget, now that the change is committed; None if the zone and all below it has to be."""
+        """Return the names to forget after the commit, or None if the zone and all below it must be forgotten."""
         if store.has_keys(self.name):
             return None
         zone = store.rows(self.zone_id)
@@ -87,7 +86,7 @@ class ZoneChange:
 
 
 def changes_in(segment: Segment, marks: Iterable[ZoneMark], store: Store) -> list[ZoneChange]:
-    """What a segment that is about to be applied changes in its zones; empty where single names are not enough.
+    """Return the changes in the segment's zones before it is applied; empty if single names are not enough.
 
     `marks` are all of the segment's.
     """
@@ -111,14 +110,14 @@ def changes_in(segment: Segment, marks: Iterable[ZoneMark], store: Store) -> lis
 
 
 def _answers_for_others(rel: bytes, type: int) -> bool:
-    """True if a row of this name and type makes answers to names that have no row."""
+    """Return True if a row of this name and type makes answers to names without a row."""
     if _is_wildcard(rel) or type == rdtypes.DNAME or type in _SIGNING:
         return True
     return type in _CUTS and rel != keys.APEX
 
 
 def _is_harmless(rel: bytes, type: int) -> bool:
-    """True if the answers that a row makes to other names stay as they are while it does, and the names that exist."""
+    """Return True if a row's answers to other names do not change while the row and the existing names do not."""
     return _is_wildcard(rel) and type in _SELF_CONTAINED
 
 
@@ -127,7 +126,7 @@ def _is_wildcard(rel: bytes) -> bool:
 
 
 def _differ_in_serial_alone(before: bytes | None, after: bytes | None) -> bool:
-    """True if both are rows of an SOA, equal but for the serial, which stands 20 bytes before the rdata's end."""
+    """Return True if both are rows of an SOA, equal except the serial, which is 20 bytes before the rdata's end."""
     if before is None or after is None:
         return False
     one, other = values.decode_records(before), values.decode_records(after)
@@ -139,7 +138,7 @@ def _without_serial(soa: values.StoredRecord) -> tuple[bytes, bytes, int]:
 
 
 def _with_those_above(rel: bytes) -> Iterator[bytes]:
-    """The name, and every name between it and the apex: one that had no rows exists with it, and goes with it."""
+    """Yield the name, and every name between it and the apex: those without rows exist with it, and go with it."""
     while rel != keys.APEX:
         yield rel
         rel = keys.parent_key(rel)

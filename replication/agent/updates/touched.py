@@ -12,12 +12,12 @@ from replication.verify_names import ChangedNames
 from replication.wire.operations import ZoneMark
 from replication.wire.segment import Segment
 
-# Up to so many names are purged one by one; beyond, their zones are purged.
+# Up to this number of names is purged one by one; beyond it, their zones are purged.
 MAX_STALE_NAMES = 1_000
 
 
 def no_zone(prefix: bytes) -> bool:
-    """No zone."""
+    """Match no zone."""
     return False
 
 
@@ -27,16 +27,16 @@ class Touched:
     def __init__(self) -> None:
         self.zones: set[str] = set()
         self.appeared: set[str] = set()  # those that may be new to PowerDNS
-        self.changes: dict[str, ZoneChange] = {}  # of zones of which single names can be purged
+        self.changes: dict[str, ZoneChange] = {}  # of zones whose names can be purged singly
         self.everything = False  # too many zones to name
         self.marks: verify.EvenSample[ZoneMark] = verify.EvenSample()
         self.keys: verify.EvenSample[bytes] = verify.EvenSample()
         self.names = ChangedNames()
-        self.signed: list[ZoneMark] = []  # zones whose signatures are to be validated, besides those that are marked
+        self.signed: list[ZoneMark] = []  # zones whose signatures must be validated, other than marked ones
 
     @classmethod
     def sample_of(cls, store: Store) -> "Touched":
-        """Everything was touched; zones from all over the id space are asked for, and signed ones besides."""
+        """Return a sample of the whole store: zones from all over the id space, and signed ones."""
         touched = cls()
         touched.everything = True
         for name in store.zones_with_keys():
@@ -49,7 +49,9 @@ class Touched:
         return touched
 
     def add_changes(self, segment: Segment, store: Store) -> None:
-        """As `add_marks`, of a segment that is about to be applied, and note which names of its zones change."""
+        """Add marks of a segment that is about to be applied, as `add_marks`, and note the changed names of
+        its zones.
+        """
         known = set(self.zones)
         marks = self.add_marks(segment)
         if self._is_beyond_names:
@@ -80,7 +82,7 @@ class Touched:
         return marks
 
     def add(self, other: "Touched") -> None:
-        """What another push touched is part of this; its zones are purged whole."""
+        """Add what another push touched. Its zones are purged whole."""
         self.everything |= other.everything
         for names, more in ((self.zones, other.zones), (self.appeared, other.appeared)):
             names |= set(islice(more - names, max(0, MAX_ZONES + 1 - len(names))))
@@ -91,7 +93,7 @@ class Touched:
         self.changes.clear()
 
     def _merge(self, zone: str, change: ZoneChange | None, *, is_first: bool) -> None:
-        """Names of a zone are purged singly only if that is possible for every segment of the push."""
+        """Merge the change of a zone. Single names are purged only if every segment of the push allows it."""
         before = self.changes.pop(zone, None)
         if change is not None and (before is not None or is_first):
             self.changes[zone] = before.followed_by(change) if before else change
@@ -102,7 +104,7 @@ class Touched:
         return self.everything or len(self.zones) > MAX_ZONES
 
     def stale(self, store: Store) -> tuple[set[str], set[str]]:
-        """The zones to purge with all their names, and the single names to purge of the others."""
+        """Return the zones to purge with all their names, and the single names to purge of the others."""
         if self._is_beyond_names:
             return self.zones, set()
         zones, names = set(self.zones), set[str]()
@@ -114,10 +116,10 @@ class Touched:
         return zones, names
 
     def selection(self, without: Callable[[bytes], bool] = no_zone) -> tuple[list[ZoneMark], list[bytes]]:
-        """The zones and rows to ask for, without those of some zones, by the prefix of their keys.
+        """Return the zones and rows to ask for, without those of some zones, by the prefix of their keys.
 
-        The digest says that every row is right, the position that PowerDNS reads this very file, and the purge
-        that it holds nothing older. The questions prove the way from file to answer; a few do that as well as many.
+        The digest proves that every row is right, the position that PowerDNS reads this very file, and the purge that
+        it holds nothing older. The questions prove the way from file to answer; a few do that as well as many.
         """
         every = verify.MAX_QUESTIONS // verify.FEW_QUESTIONS if self.everything else 1
         marks = [mark for mark in self.marks.items[::every] if not without(zone_prefix(mark.zone_id))]

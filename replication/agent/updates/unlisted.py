@@ -24,7 +24,7 @@ class Unlisted:
         if not segment.main_op_count or segment.mark_count <= MAX_SINGLE:
             return False
         serials = dict(segment.serials())
-        if None in serials.values():  # zones that go are to be gone at once
+        if None in serials.values():  # deleted zones must be gone at once
             return False
         self.prefixes.update(map(zone_prefix, serials))
         return True
