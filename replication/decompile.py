@@ -15,7 +15,7 @@ _ADDED_BY_COMPILING = frozenset({values.ENT, 50})
 
 
 def rrsets_of_rows(zone: str, rows: Iterable[tuple[bytes, bytes]]) -> Iterator[RRset]:
-    """The RRsets behind these rows (record key, body), in the order of their keys. Raises BadBytes or BadRdata.
+    """Yield the RRsets behind these rows (record key, body), in the order of their keys. Raise BadBytes or BadRdata.
 
     Names that PowerDNS's own tools compressed are taken in full.
     """

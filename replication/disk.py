@@ -7,7 +7,7 @@ from pathlib import Path
 
 @dataclass(frozen=True, slots=True)
 class Disk:
-    """The room of one file system for who is not root."""
+    """The room of one file system for a user without root's rights."""
 
     free_bytes: int
     bytes: int

@@ -18,7 +18,7 @@
         │   └── Damaged           an LMDB file that cannot be read any more
         ├── BadSegment            not a segment
         ├── BadSnapshot           not a snapshot, or not one for this node
-        ├── BadSignature          a segment nobody we know has signed
+        ├── BadSignature          a segment without the signature of a key that we know
         ├── WrongCluster          of another panel
         ├── WrongEpoch            of another history of the log
         ├── UnknownSchema         a PowerDNS schema we do not write
@@ -40,7 +40,7 @@ from replication.texts import gettext, ngettext
 
 
 class _Position(Protocol):
-    """What an error needs of `position.Position`, which lies above this module."""
+    """What an error needs of `position.Position`, which is defined above this module."""
 
     @property
     def epoch(self) -> UUID: ...
@@ -170,7 +170,7 @@ class BadName(Permanent):
 
 
 class NameOutside(BadName):
-    """`text` is a domain name, but lies outside the zone in which it is to be."""
+    """The domain name `text` is outside the zone to which it should belong."""
 
     def __init__(self, *, text: str, zone_name: str) -> None:
         Permanent.__init__(
@@ -328,11 +328,11 @@ class Refused(Permanent):
         self.error, self.message = error, message
 
     def was(self, kind: type[ReplicationError]) -> bool:
-        """True if the agent raised an error of exactly this class."""
+        """Return True if the agent raised an error of exactly this class."""
         return self.error == kind.__name__
 
 
-# What no later attempt puts right by itself, or nobody knows when: shown until a person has looked. A full disk may
+# Errors that no later attempt ends by itself, or at an unknown time: shown until a person has looked. A full disk may
 # be emptied by whoever filled it, but an alarm cannot wait for that.
 NEEDS_A_PERSON = Permanent | DiskFull
 

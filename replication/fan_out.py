@@ -28,9 +28,10 @@ def push_to_all(
 ) -> Iterator[dict[Key, Ack | ReplicationError]]:
     """Send sealed segments to many nodes, as `NodeClient.push` with `may_defer`; yield answers as soon as they come.
 
-    Those that came together are given together, until every node has one. An error is what the agent refused with, or
-    NodeUnreachable: after that, or where nobody hears the generator out, the node may or may not have applied them,
-    and sending them again is harmless. Nobody else may use the clients meanwhile; each is connected already.
+    Those that came together are given together, until every node has one. An error is what the agent refused with,
+    or NodeUnreachable: after that, or where the generator is not read to its end, the node may or may not have
+    applied them, and sending them again is harmless. No other code may use the clients until then; each is
+    connected already.
     """
     exchanges = {key: _Exchange(client, body) for key, (client, body) in requests.items()}
     waiting = dict(exchanges)
@@ -117,7 +118,7 @@ class _Exchange:
             self.client.bytes_sent += sent
 
     def _answer(self) -> Ack | ReplicationError | None:
-        """The answer, once all of it is here. Raises HTTPException."""
+        """Return the answer, once all of it is here. Raise HTTPException."""
         if len(self._received) < self._length:
             return None
         end = self._received.find(b"\r\n\r\n", 0, LONGEST_HEADER)

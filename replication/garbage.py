@@ -7,9 +7,9 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 
 # Objects made before Python looks for cycles among them: about as many as a change of 2,000 RRsets makes. Its own 700
-# made a request that changes 1,000 wait for 80 searches, some of them through everything that there is.
+# made a request that changes 1,000 wait for 80 searches, some of them through every object.
 _NEW_OBJECTS = 50_000
-# A search of all that is new, and a walk through the free memory, take some 50 ms where so much is to be found.
+# A search of all that is new, and a walk through the free memory, take some 50 ms where this much is found.
 _GROWN_BY = 64 << 20
 # Of glibc; other C libraries keep less, and have no such call.
 _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
@@ -17,9 +17,10 @@ _trim = getattr(ctypes.CDLL(None), "malloc_trim", None)
 
 @contextmanager
 def collection_paused() -> Iterator[None]:
-    """No search for cycles in this block, for work that makes millions of small objects; nested blocks do no harm.
+    """Pause the search for cycles in this block, for work that makes millions of small objects; nested blocks do no
+    harm.
 
-    Looking through them again and again would take more than a tenth of the time.
+    A search through them again and again would take more than a tenth of the time.
     """
     was_enabled = gc.isenabled()
     gc.disable()
@@ -56,16 +57,17 @@ class Heap:
 
 
 def resident_bytes() -> int:
-    """The memory that this process has now."""
+    """Return the memory that this process has now, in bytes."""
     with open("/proc/self/statm", "rb") as file:
         return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
 
 
 def leave_out_what_is_loaded() -> None:
-    """Searches for cycles look at what is made from now on, and less often: modules stay for as long as the process.
+    """Limit searches for cycles to objects that are made from now on, and search less often: modules stay as long
+    as the process.
 
-    Looking through 200,000 objects of a loaded panel takes 0.1 s, in which no other thread of the process runs. Called
-    before a process makes others, which then share with it what is loaded.
+    A search through 200,000 objects of a loaded panel takes 0.1 s, in which no other thread of the process runs.
+    Called before a process makes others, which then share with it what is loaded.
     """
     gc.collect()
     gc.freeze()

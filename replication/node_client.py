@@ -58,7 +58,7 @@ CONNECT_SECONDS = 5.0
 ANSWER_SECONDS = 15.0
 # An agent on a slow disk still applies this much of a large body per second; waiting scales with it.
 SLOWEST_BYTES_PER_SECOND = 100_000
-# An installation takes this long at most, and for each of so many bytes of LMDB a second more.
+# An installation takes this long at most, and a second more for each of this many bytes of LMDB.
 INSTALL_SECONDS = 30.0
 SLOWEST_INSTALLED_PER_SECOND = 2_000_000
 # A line of a push's head: zones that are new may be excepted from its ack.
@@ -106,11 +106,11 @@ class NodeClient:
         self.connection: ssl.SSLSocket | None = None
 
     def status(self) -> Status:
-        """The status of the node. Raises NodeUnreachable."""
+        """Return the status of the node. Raise NodeUnreachable."""
         return Status.from_json(self._get(STATUS_PATH))
 
     def status_and_samples(self, after: int) -> tuple[Status, list[Sample]]:
-        """Both at once, the second as `samples`; of an agent from before that with two requests."""
+        """Return both at once, the second as `samples` does; for an agent from before that with two requests."""
         message = self._get(f"{STATUS_PATH}?samples_after={after}")
         status, samples = Status.from_json(message), message.get("samples")
         if samples is None:
@@ -118,25 +118,31 @@ class NodeClient:
         return status, [Sample.from_json(sample) for sample in samples]
 
     def samples(self, after: int) -> list[Sample]:
-        """PowerDNS's counters of the seconds after this unix time, oldest first. Raises NodeUnreachable."""
+        """Return PowerDNS's counters of the seconds after this unix time, oldest first. Raise NodeUnreachable."""
         return [Sample.from_json(sample) for sample in self._get(f"{SAMPLES_PATH}?after={after}")]
 
     def certificate_request(self) -> str:
-        """A PEM signing request for a new key of the agent. Raises NodeUnreachable, or what the agent refuses with."""
+        """Return a PEM signing request for a new key of the agent.
+
+        Raise NodeUnreachable, or what the agent refuses with.
+        """
         return str(self._request("POST", CERTIFICATE_PATH, b"", 0, self._answer_seconds)["csr"])
 
     def install_certificate(self, certificate_pem: str, ca_pem: str) -> None:
-        """The agent shows this certificate from the next connection on, and this one is closed."""
+        """Install the certificate that the agent shows from the next connection on, and close this one."""
         body = encode_message({"certificate": certificate_pem, "ca": ca_pem})
         self._request("PUT", CERTIFICATE_PATH, body, len(body), self._answer_seconds)
         self.close()
 
     def send_keys(self, sealed: bytes) -> None:
-        """The agent accepts segments of the keys in this `keyring`, and of no others."""
+        """Send the `keyring` whose keys the agent accepts for segments from now on, and no others."""
         self._request("PUT", KEYS_PATH, sealed, len(sealed), self._answer_seconds)
 
     def put_sealing_keys(self, keys: Iterable[SealingKey]) -> None:
-        """The agent opens DNSSEC keys with these, and with no others. Raises Refused by an agent from before that."""
+        """Send the keys with which the agent opens DNSSEC keys from now on, and no others.
+
+        Raise Refused for an agent from before that.
+        """
         body = encode_sealing_keys(keys)
         self._request("PUT", SEALING_KEYS_PATH, body, len(body), self._answer_seconds)
 
@@ -158,41 +164,38 @@ class NodeClient:
     def install_snapshot(self, snapshot: str, raw_size: int, *, unproven: Collection[str] = ()) -> Ack:
         """Make the snapshot what PowerDNS answers from; `raw_size` says how long to wait, `unproven` is as in `push`.
 
-        Raises Busy where another push is under way, or where the agent has put new files in place and starts
-        anew: ask again. Repeating is harmless as long as chunks are sent again that `offer_snapshot` names.
+        Raise Busy if another push is under way, or if the agent has put new files in place and restarts: ask again.
+        Repeating is harmless as long as chunks are sent again that `offer_snapshot` names.
         """
         seconds = self._answer_seconds + INSTALL_SECONDS + raw_size / SLOWEST_INSTALLED_PER_SECOND
         target = f"{SNAPSHOTS_PATH}/{snapshot}/install"
         return Ack.from_json(self._request("POST", target, b"", 0, seconds, _unproven_header(unproven)))
 
     def restart(self) -> None:
-        """PowerDNS ends, and whoever supervises it starts it again. Raises NotServed where it does not run."""
+        """Have PowerDNS end; its supervisor starts it again. Raise NotServed if it does not run."""
         self._request("POST", RESTART_PATH, b"", 0, self._answer_seconds)
 
     def choose_computed_types(self, chosen: ComputedTypes) -> None:
-        """The node's PowerDNS answers these computed types; it restarts where it did otherwise. Twice does no harm.
-
-        Raises Refused where the agent does not write pdns.conf, NotServed if PowerDNS does not come back.
+        """Have the node's PowerDNS answer these computed types; it restarts if it had others. Twice does no harm.
+        Raise Refused if the agent does not write pdns.conf, and NotServed if PowerDNS does not come back.
         """
         body = encode_message(chosen.to_json())
         self._request("PUT", COMPUTED_TYPES_PATH, body, len(body), self._answer_seconds + RESTART_SECONDS)
 
     def set_up_front(self, settings: FrontSettings) -> None:
-        """The front goes by these settings. Twice does no harm.
-
-        Raises Refused where the installed dnsdist would not start with them, and by an agent that is no front's.
+        """Have the front work by these settings. Twice does no harm.
+        Raise Refused if the installed dnsdist would not start with them, or if the agent is not a front's.
         """
         body = encode_message(settings.to_json())
         self._request("PUT", FRONT_PATH, body, len(body), self._answer_seconds)
 
     def top(self) -> Top:
-        """What PowerDNS is asked most. Raises NodeUnreachable, or NotServed while PowerDNS does not say."""
+        """Return what PowerDNS is asked most. Raise NodeUnreachable, or NotServed while PowerDNS does not say."""
         return Top.from_json(self._get(TOP_PATH))
 
     def top_of_zones(self, zones: Sequence[str]) -> dict[str, Top]:
-        """What PowerDNS is asked most of each of these zones, at most MOST_TOP_ZONES. Raises as `top`.
-
-        An agent from before that raises Refused.
+        """Return what PowerDNS is asked most of each of these zones, at most MOST_TOP_ZONES. Raise the errors of `top`.
+        Raise Refused for an agent from before that.
         """
         answer = self._get(f"{TOP_ZONES_PATH}?{urlencode([('zone', zone) for zone in zones])}")
         if not isinstance(answer, dict):
@@ -200,7 +203,10 @@ class NodeClient:
         return {zone: Top.from_json(top) for zone, top in answer.items() if zone in zones}
 
     def log(self) -> list[str]:
-        """The last lines that the agent logged, oldest first. Raises NodeUnreachable, Refused by an old agent."""
+        """Return the last lines that the agent logged, oldest first.
+
+        Raise NodeUnreachable, and Refused for an old agent.
+        """
         message = self._get(LOG_PATH)
         lines = message.get("lines") if isinstance(message, dict) else None
         if not isinstance(lines, list):
@@ -223,7 +229,10 @@ class NodeClient:
         return Ack.from_json(self._request("PUT", SEGMENTS_PATH, body, size, self.seconds_for(size), headers))
 
     def ack(self) -> Ack:
-        """Up to where PowerDNS answers, after an ack with `applied`. Raises NotServed, Busy, NodeUnreachable."""
+        """Return the position up to which PowerDNS answers, after an ack with `applied`.
+
+        Raise NotServed, Busy or NodeUnreachable.
+        """
         return Ack.from_json(self._get(ACK_PATH))
 
     def repair(self, sealed: bytes, *, unproven: Collection[str] = ()) -> "RepairAnswer":
@@ -241,27 +250,26 @@ class NodeClient:
         self._request("POST", CHECK_PATH, b"", 0, self._answer_seconds)
 
     def zones(self, after: int = 0) -> Iterator[ServedZone]:
-        """Every zone in the node's files with a higher id than this, by id, page by page."""
+        """Yield every zone in the node's files with a higher id than this, by id, page by page."""
         while page := [ServedZone.from_json(zone) for zone in self._get(f"{ZONES_PATH}?after={after}")]:
             yield from page
             after = page[-1].zone_id
 
     def zone_rows(self, zone_id: int) -> list[tuple[bytes, bytes]]:
-        """Keys and bodies of a zone's records on the node. Raises TooMuch's refusal for a very large one."""
+        """Return keys and bodies of a zone's records on the node. Raise TooMuch's refusal for a very large one."""
         found = self._get(f"{ZONES_PATH}/{zone_id}/rows")
         return [(bytes.fromhex(key), bytes.fromhex(body)) for key, body in found]
 
     def all_zone_rows(self, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
-        """The same of a zone of any size, page by page."""
+        """Yield keys and bodies of a zone of any size, page by page."""
         after = zone_prefix(zone_id)
         while found := self._get(f"{ZONES_PATH}/{zone_id}/rows?after={after.hex()}"):
             yield from ((bytes.fromhex(key), bytes.fromhex(body)) for key, body in found)
             after = bytes.fromhex(found[-1][0])
 
     def attached_objects(self, zone_id: int) -> list[tuple[int, int, bytes]]:
-        """Table, row id and body of a zone's metadata and DNSSEC keys on the node, the private parts sealed.
-
-        Raises Refused for an agent that is too old, and UnknownSealingKey's refusal.
+        """Return table, row id and body of a zone's metadata and DNSSEC keys on the node, the private parts sealed.
+        Raise Refused for an agent that is too old, and UnknownSealingKey's refusal.
         """
         found = self._get(f"{ZONES_PATH}/{zone_id}/attached")
         return [(int(table), int(row_id), bytes.fromhex(body)) for table, row_id, body in found]
@@ -280,7 +288,7 @@ class NodeClient:
         self.close()
 
     def seconds_for(self, size: int) -> float:
-        """How long the agent may take with a body of this size."""
+        """Return how many seconds the agent may take with a body of this size."""
         return self._answer_seconds + size / SLOWEST_BYTES_PER_SECOND
 
     def _get(self, target: str) -> Any:
@@ -289,7 +297,7 @@ class NodeClient:
     def _request(
         self, method: str, target: str, body: bytes | BinaryIO, size: int, seconds: float, headers: str = ""
     ) -> Any:
-        """One request; again on a new connection if the agent had closed the kept one meanwhile."""
+        """Send one request; again on a new connection if the agent had closed the kept one."""
         if self.connection is not None:
             try:
                 return self._attempt(method, target, body, size, seconds, headers)
@@ -339,7 +347,7 @@ class NodeClient:
         return self.connection
 
     def _connect(self) -> ssl.SSLSocket:
-        """A connection to the first address of the host that takes one, before the handshake. Raises OSError.
+        """Connect to the first address of the host that takes a connection, before the handshake. Raise OSError.
 
         The socket is wrapped before it connects, because Python 3.11 leaves open what `wrap_socket` made of a
         connection that the other side has just reset.
@@ -372,7 +380,7 @@ class NodeClient:
             raise Refused(error="WrongCertificate", message=message)
 
     def _describe_untimely(self, error: ssl.SSLCertVerificationError) -> str:
-        """A message for a certificate that is not valid now. It concerns this node alone, whose PowerDNS goes on."""
+        """Describe a certificate that is not valid now. It concerns this node alone, whose PowerDNS goes on."""
         message = (
             gettext(
                 "the certificate of the agent at {host} port {port} has expired; revoke it on the node's page and "
@@ -388,7 +396,7 @@ class NodeClient:
     def _send(
         self, connection: ssl.SSLSocket, method: str, target: str, body: bytes | BinaryIO, size: int, headers: str
     ) -> None:
-        """One piece with a small body: an edit fits one packet."""
+        """Send a small body in one piece with its head: an edit fits one packet."""
         head = request_head(method, target, self.host, size, headers)
         pieces = [head + body] if isinstance(body, bytes) else chain([head], iter(partial(body.read, 1 << 16), b""))
         for piece in pieces:
@@ -397,13 +405,13 @@ class NodeClient:
 
 
 def request_head(method: str, target: str, host: str, size: int, headers: str = "") -> bytes:
-    """The head of a request: few bytes. `headers` are whole lines."""
+    """Return the head of a request: few bytes. `headers` are whole lines."""
     length = "" if method == "GET" else f"Content-Length: {size}\r\n"
     return f"{method} {target} HTTP/1.1\r\nHost: {host}\r\n{length}{headers}\r\n".encode("ascii")
 
 
 def answer_of(status: int, body: bytes) -> Any:
-    """What an agent answered. Raises what it refused with, BadBytes."""
+    """Return what an agent answered. Raise what it refused with, or BadBytes."""
     if status != 200:
         raise decode_refusal(status, body)
     return decode_message(body)

@@ -23,17 +23,19 @@ class Pace:
         return self.most < MOST_SEGMENTS
 
     def note_failure(self, error: ReplicationError, segments: int) -> None:
-        """The next request has half as many segments, if this one failed by time."""
+        """Halve the number of segments of the next request, if this one failed by time."""
         if is_by_time(error):
             self.most = max(1, min(self.most, segments) // 2)
 
     def note_answer(self) -> None:
-        """The next request may have a quarter more: what fails costs far more than what could have been larger."""
+        """Let the next request have a quarter more: a failure costs far more than a request that could have
+        been larger.
+        """
         self.most = min(MOST_SEGMENTS, self.most + 1 + self.most // 4)
 
 
 def is_by_time(error: ReplicationError) -> bool:
-    """Whether an answer did not come in time: that of the agent, or that of its PowerDNS."""
+    """Return True if an answer did not come in time: that of the agent, or that of its PowerDNS."""
     match error:
         case Busy():  # the request before is still under way
             return True

@@ -38,10 +38,10 @@ class ChangeLog(Protocol):
     """The panel's sealed segments for one schema."""
 
     def way(self, have: Position | None) -> Way:
-        """What there is for a node at `have`, as of now."""
+        """Return what there is for a node at `have`, as of now."""
 
     def segments_after(self, sequence: int) -> Iterator[SealedSegment]:
-        """The segments that bring a node from `sequence` to where it may be, in order."""
+        """Return the segments that bring a node from `sequence` to where it may be, in order."""
 
 
 def send_snapshot(
@@ -57,10 +57,10 @@ def send_snapshot(
     """Bring a node to a snapshot, whatever is there; return its ack.
 
     1. Offer the manifest, and send the chunks that the node lacks: all, or the rest of an earlier attempt.
-    2. Have it installed. A node that needs new files puts them in place and starts anew; then
+    2. Have it installed. A node that needs new files puts them in place and restarts; then
        ask again, for `restart_seconds`.
 
-    `sent` is called with each chunk's number and size; `unproven` is as in `NodeClient.push`. Raises what the agent
+    `sent` is called with each chunk's number and size; `unproven` is as in `NodeClient.push`. Raise what the agent
     refuses with, or NodeUnreachable; calling again continues where this ended.
     """
     name = snapshot_id(sealed)
@@ -99,7 +99,7 @@ def bring_to_head(
     `have` is where the panel believes the node to be; if the node says Gap, its own position counts. `until`
     (monotonic time) ends the work early between two requests. `unproven` is as in `NodeClient.push`. `pace` is kept
     from one call to the next: a request that failed by time is repeated with less.
-    Raises NeedsSnapshot where no segments are to be sent, what `next_step` refuses with, what reading the log raises
+    Raise NeedsSnapshot if no segments may be sent, what `next_step` refuses with, what reading the log raises
     and what the agent answers.
     """
     ack: Ack | None = None

@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from replication.errors import NodeAhead, ReplicationError, WrongEpoch
 from replication.wire.position import Position
 
-# To a node that has nothing, a snapshot is the shorter way beyond so many bytes, or so many segments.
+# To a node that has nothing, a snapshot is the shorter way beyond this many bytes, or this many segments.
 NEW_NODE_BYTES = 1 << 20
 NEW_NODE_SEGMENTS = 1_000
 # To one that has most of it already, it has to be much shorter: the node compares every row that it has.
@@ -18,9 +18,9 @@ BEHIND_SEGMENTS = 20_000
 class Way:
     """What the panel has for a node at some place.
 
-    `head` is the newest position of all, None while nothing was ever encoded; `target` is how far this node may
-    go, None for nowhere yet. From the sequence `oldest` on, segments lead to the target without a break; so many
-    of them, with so many bytes, lie before the node. The newest snapshot that segments lead on from is at
+    `head` is the newest position of all, None while nothing was ever encoded; `target` is how far this node may go,
+    None for nowhere yet. From the sequence `oldest` on, segments lead to the target without a break; `segments` of
+    them, with `bytes` bytes, are ahead of the node. The newest snapshot that segments lead on from is at
     `snapshot`, None where there is none.
     """
 
@@ -64,7 +64,7 @@ Step = Nothing | SendSegments | SendSnapshot | Refuse
 
 
 def next_step(have: Position | None, way: Way) -> Step:
-    """What a node at `have` needs. A node without a position has everything before sequence 1."""
+    """Return what a node at `have` needs. A node without a position has everything before sequence 1."""
     if way.head is None:
         return Nothing() if have is None else Refuse(NodeAhead(node=have, head=Position(have.epoch, 0)))
     if have is not None and have.epoch != way.head.epoch and not way.knows_epoch:

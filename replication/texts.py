@@ -1,15 +1,16 @@
-"""Texts for people that can be told again in another language: an English message and the values in it. Pure.
+"""Texts for people that can be rendered again in another language: an English message and the values in it. Pure.
 
     text                                       as it is stored
     gettext("{name} is gone.").format(name=x)  {"text":"{name} is gone.","values":{"name":"ns1"}}
     ngettext("1 zone", "{n} zones", 2)         {"text":["1 zone","{n} zones",2], …}
     joined(" ", texts)                         {"text":"{a} {b}","values":{"a":{…},"b":{…}}}
-    any other string                           as it is
+    any other string unchanged
 
-A `Text` is a string: what it says in the language of the moment. Here, on nodes and wherever nobody said which, that is
-English; `translate_by` gives the panel's catalogs. What it was made of comes along, so `format_text` can store it
-without a language, and `parse_text` tells it to each reader in theirs. Whatever is made of a Text as of any string (a
-part of it, or a larger one) is a plain string and stays in its language.
+A `Text` is a string: what it says in the language of the moment. Here, on nodes and wherever no language was
+chosen, that is English; `translate_by` gives the panel's catalogs. What it was made of comes along, so
+`format_text` can store it without a language, and `parse_text` renders it for each reader in their language.
+Whatever is made of a Text as of any string (a part of it, or a larger one) is a plain string and stays in its
+language.
 """
 
 import json
@@ -34,7 +35,7 @@ _WIDE = re.compile(r":[^{}%]{0,17}\d{3}", re.ASCII)
 
 
 def english_form(english: str, plural: str, number: int) -> str:
-    """What English says of so many."""
+    """Return the English form of a message for this number."""
     return plural if plural and number != 1 else english
 
 
@@ -47,14 +48,14 @@ _of_block: ContextVar[Translate | None] = ContextVar("the language of a block", 
 
 
 def translate_by(of_this_moment: Callable[[], Translate]) -> None:
-    """Texts are made by what this returns at each moment, in this process."""
+    """Have texts made by what this returns at each moment, in this process."""
     global _of_this_moment
     _of_this_moment = of_this_moment
 
 
 @contextmanager
 def one_language() -> Iterator[None]:
-    """Texts are made in the language of now meanwhile, which is found once: it costs more than a text does."""
+    """Make texts in one language, that of now, inside the block. It is found once: that costs more than a text does."""
     token = _of_block.set(_of_this_moment())
     try:
         yield
@@ -76,9 +77,8 @@ class Text(str):
         return self  # so that an error's text is still one
 
     def format(self, *args: object, **values: object) -> str:
-        """The message with these values, each by its name; Texts among them are told anew with it.
-
-        With values by their place it is a plain string, which stays in its language.
+        """Format the message with these values, each by its name; Texts among them are rendered again with it.
+        With values by their place the result is a plain string, which stays in its language.
         """
         if args:
             return str.format(self, *args, **values)
@@ -86,23 +86,23 @@ class Text(str):
 
 
 def gettext(english: str) -> str:
-    """The message in the language of the moment."""
+    """Return the message in the language of the moment."""
     translate = _of_block.get() or _of_this_moment()
     return _in_english(english) if translate is english_form else _text(english, "", 1, None, translate)
 
 
 def ngettext(english: str, plural: str, number: int) -> str:
-    """The form of the message for so many."""
+    """Return the form of the message for this number."""
     return _text(english, plural, number, None)
 
 
 def gettext_noop(english: str) -> str:
-    """The English as it is, found by those who collect texts: for what `gettext` gets later."""
+    """Return the English as it is. Tools that collect texts find it here; `gettext` gets it later."""
     return english
 
 
 def joined(separator: str, texts: Iterable[object]) -> str:
-    """The texts behind one another, as one; what is none stays as it is."""
+    """Join the texts as one text; a part that is not a text stays as it is."""
     parts = list(texts)
     names = [f"part{number}" for number in range(len(parts))]
     message = separator.replace("{", "{{").replace("}", "}}").join(f"{{{name}}}" for name in names)
@@ -110,24 +110,24 @@ def joined(separator: str, texts: Iterable[object]) -> str:
 
 
 def shortened(text: str, most: int) -> str:
-    """At most so many characters of a text; a `Text` that is longer is a plain string from then on."""
+    """Return at most `most` characters of a text; a `Text` that is longer is a plain string from then on."""
     return text if len(text) <= most else text[:most]
 
 
 def spoken(text: str) -> str:
-    """The text in the language of the moment, whichever it was made in; any other string as it is."""
+    """Return the text in the language of the moment, whichever it was made in; any other string as it is."""
     return _text(text.english, text.plural, text.number, text.values) if isinstance(text, Text) else text
 
 
 def in_english(text: str) -> str:
-    """The text in English, whatever the language of the moment; any other string as it is."""
+    """Return the text in English, whatever the language of the moment; any other string as it is."""
     if not isinstance(text, Text):
         return text
     return _rendered(text.english, text.plural, text.number, text.values, english_form)
 
 
 def with_value(text: str, name: str, value: object) -> str:
-    """The text with another value of this name, in the texts within it too; any other string as it is."""
+    """Return the text with another value of this name, in the texts within it too; any other string as it is."""
     if not isinstance(text, Text) or text.values is None:
         return text
     values = {
@@ -138,16 +138,19 @@ def with_value(text: str, name: str, value: object) -> str:
 
 
 def format_text(text: str) -> str:
-    """The text as it is stored: in no language. Any other string as it is."""
+    """Return the text as it is stored: in no language. Any other string as it is."""
     if isinstance(text, Text):
         return json.dumps(_to_json(text), separators=(",", ":"))
-    if text.startswith(_BEGINNING):  # somebody else's words, which must not be taken for ours
+    if text.startswith(_BEGINNING):  # another program's words, which must not be taken for ours
         return format_text(joined("", [text]))
     return text
 
 
 def parse_text(stored: str) -> str:
-    """The text that was stored, in the language of the moment; what was stored as it is comes back so. Never raises."""
+    """Return the text that was stored, in the language of the moment; a string that was stored as it is comes back so.
+
+    Never raise.
+    """
     if not stored.startswith(_BEGINNING):
         return stored
     try:
@@ -158,7 +161,10 @@ def parse_text(stored: str) -> str:
 
 @lru_cache(_MESSAGES)
 def _in_english(english: str) -> Text:
-    """The message, to be formatted: checks of thousands of RRsets take the same again and again."""
+    """Return the message, to be formatted.
+
+    It is cached: checks of thousands of RRsets take the same again and again.
+    """
     return _text(english, "", 1, None, english_form)
 
 

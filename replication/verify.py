@@ -2,12 +2,12 @@
 
 What can be compared: rows with authority whose answer PowerDNS takes from the row and from nowhere else. Not
 compared are names at and below delegations, and the types that live signing owns. A deleted RRset is compared where
-no wildcard can answer for it. For a name inside another served zone the rows of that zone are what has to be answered,
-whatever the zone above it holds.
+no wildcard can answer for it. For a name inside another served zone the rows of that zone are what has to be
+answered, whatever the zone above it holds.
 
-ALIAS and LUA are answered by computing: `computed_questions` says what to ask for them, and `unanswered` whether there
-was an answer at all. What it has to be, nobody but the resolver or the code knows. It is no reason to refuse a push:
-the name servers of somebody's ALIAS target must not be able to stop all changes of all zones.
+ALIAS and LUA are answered by computing: `computed_questions` says what to ask for them, and `unanswered` if
+PowerDNS answered at all. Only the resolver or the code knows the right answer. It is no reason to refuse a push:
+the name servers of one customer's ALIAS target must not be able to stop all changes of all zones.
 """
 
 import contextlib
@@ -39,9 +39,9 @@ from replication.store.store import Store
 from replication.wire.operations import ZoneMark
 from replication.wire.protocol import Unanswered
 
-# So many RRsets and zones of one push are asked for; of more, an even selection.
+# At most this many RRsets and zones of one push are asked for; of more, an even selection.
 MAX_QUESTIONS = 64
-# Where more zones were touched than are purged by name, so many of each are enough.
+# Where more zones were touched than are purged by name, this many of each are enough.
 FEW_QUESTIONS = 16
 # A question that UDP lost is asked again after this.
 RETRY_SECONDS = 0.05
@@ -75,7 +75,7 @@ class EvenSample(Generic[T]):
         self.extend((item,))
 
     def extend(self, items: Sequence[T]) -> None:
-        """As `add`, for each of them; costs what is kept, not what is offered."""
+        """Add each of these as `add` does; the cost is that of the items kept, not of those offered."""
         if self._every == 1 and len(self.items) + len(items) <= self._limit:
             self.items += items
             self._seen += len(items)
@@ -110,7 +110,7 @@ class Expectation:
         return f"{text} (answered by zone {self.answered_by})" if self.answered_by else text
 
     def difference(self, answer: dns.message.Message) -> str | None:
-        """A description of what the answer has instead; None if it is as expected."""
+        """Describe what the answer has instead; None if it is as expected."""
         found = rrset_in(answer, self.name, self.type)
         if not self.rdata:
             return None if found is None else f"{len(found)} records"
@@ -130,7 +130,7 @@ class Expectation:
 
 
 def _folded(type: int, wires: Iterable[bytes]) -> frozenset[str]:
-    """The rdata as texts with names in lower case; raw bytes of what cannot be read."""
+    """Return the rdata as texts with names in lower case; raw bytes of what cannot be read."""
     found = set()
     for wire in wires:
         try:
@@ -141,7 +141,7 @@ def _folded(type: int, wires: Iterable[bytes]) -> frozenset[str]:
 
 
 def expectations(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]) -> Iterator[Expectation]:
-    """What the store's rows say about the SOA of each marked zone, and about the row of each key."""
+    """Yield what the store's rows say about the SOA of each marked zone, and about the row of each key."""
     requested: set[tuple[str, int]] = set()
     zones: dict[int, str | None] = {}  # the zone of each id that PowerDNS finds by the zone's name
     for mark in marks:
@@ -180,7 +180,7 @@ class ComputedQuestion:
     types: tuple[int, ...]  # to ask for
 
     def problem(self, answers: Mapping[int, dns.message.Message]) -> str:
-        """What is wrong with the answers, by the type asked for; empty if there is nothing to complain about."""
+        """Return what is wrong with the answers, by the type asked for; empty if nothing is."""
         for type in self.types:
             if type not in answers:
                 suspect = "resolver" if self.type == rdtypes.ALIAS else "code"
@@ -202,7 +202,7 @@ class ComputedQuestion:
 
 
 def computed_questions(store: Store, record_keys: Iterable[bytes]) -> Iterator[ComputedQuestion]:
-    """What to ask for those of the rows that are ALIAS or LUA, and are served."""
+    """Yield what to ask for those of the rows that are ALIAS or LUA, and are served."""
     for key in record_keys:
         zone_id, rel, type = keys.decode_record_key(key)
         if type not in _COMPUTED or (zone := _served_name(store, zone_id)) is None:
@@ -217,12 +217,12 @@ def computed_questions(store: Store, record_keys: Iterable[bytes]) -> Iterator[C
 
 
 def is_computed(record_key: bytes) -> bool:
-    """Whether this is the key of an ALIAS or LUA row."""
+    """Return True if this is the key of an ALIAS or LUA row."""
     return keys.decode_record_key(record_key)[2] in _COMPUTED
 
 
 def _types_answered(type: int, records: Sequence[values.StoredRecord]) -> tuple[int, ...]:
-    """The types that are answered instead of this one; the rdata of LUA begins with its type."""
+    """Return the types that are answered instead of this one; the rdata of LUA begins with its type."""
     if type == rdtypes.ALIAS:
         return rdtypes.A, rdtypes.AAAA
     return tuple(sorted({int.from_bytes(record.content[:2], "big") for record in records}))
@@ -231,7 +231,7 @@ def _types_answered(type: int, records: Sequence[values.StoredRecord]) -> tuple[
 def unanswered(
     questions: Sequence[ComputedQuestion], address: str, port: int, *, seconds: float
 ) -> dict[bytes, Unanswered]:
-    """Those of the records for which PowerDNS has no good answer within this time, by the keys of their rows."""
+    """Return the records without a good answer of PowerDNS within this time, by the keys of their rows."""
     answers: dict[bytes, dict[int, dns.message.Message]] = {question.key: {} for question in questions}
     requested = [(question, type) for question in questions for type in question.types]
     waiting = dict(enumerate(requested, start=secrets.randbelow(1 << 15)))
@@ -257,13 +257,13 @@ def unanswered(
 
 
 def _served_name(store: Store, zone_id: int) -> str | None:
-    """The name of the zone of this id, unless another one has the name."""
+    """Return the name of the zone of this id, unless another one has the name."""
     zone = store.zone(zone_id)
     return zone.name if zone is not None and store.zone_id(zone.name) == zone_id else None
 
 
 def _expectation_of_row(store: Store, zone: str, zone_id: int, name: str, rel: bytes, type: int) -> Expectation | None:
-    """What must be answered for one row, or for its absence; None where rows alone do not determine it."""
+    """Return what must be answered for one row, or for its absence; None where rows alone do not determine it."""
     if (answering := _zone_inside(store, name, zone)) is not None:
         return _expectation_of_zone(store, answering, name, type)
     rows = store.rows(zone_id)
@@ -281,9 +281,10 @@ def _expected_row(name: str, type: int, body: bytes) -> Expectation:
 
 
 def _expectation_of_zone(store: Store, zone: str, name: str, type: int) -> Expectation | None:
-    """What must be answered from this zone for a name of the zone above; None where rows do not determine it.
+    """Return what must be answered from this zone for a name of the zone above; None where rows do not determine it.
 
-    Nor do they for a name that this zone does not have: a DNAME or a wildcard above it might make an answer.
+    Rows do not determine it either for a name that this zone does not have: a DNAME or a wildcard above it might
+    make an answer.
     """
     zone_id, rel = store.zone_id(zone), keys.relative_key(name, zone)
     assert zone_id is not None
@@ -297,7 +298,7 @@ def _expectation_of_zone(store: Store, zone: str, name: str, type: int) -> Expec
 
 
 def _zone_inside(store: Store, name: str, zone: str) -> str | None:
-    """The closest zone at or above a name that lies inside `zone`; None if it is `zone` that answers for the name."""
+    """Return the closest zone at or above a name that is inside `zone`; None if `zone` itself answers for the name."""
     at: str | None = name
     while at is not None and at != zone:
         if store.zone_id(at) is not None:
@@ -307,7 +308,7 @@ def _zone_inside(store: Store, name: str, zone: str) -> str | None:
 
 
 def _wildcard_covers(store: Store, zone_id: int, rel: bytes) -> bool:
-    """True if some wildcard above a name that does not exist might answer for it."""
+    """Return True if some wildcard above a name that does not exist might answer for it."""
     rows = store.rows(zone_id)
     while rel != keys.APEX:
         rel = keys.parent_key(rel)
@@ -341,7 +342,7 @@ def verify(expected: Sequence[Expectation], address: str, port: int, *, seconds:
 def ask(
     address: str, port: int, name: str, type: int, seconds: float = 1.0, *, dnssec: bool = False
 ) -> dns.message.Message:
-    """The answer to one question, over TCP if it does not fit UDP. Raises NotServed if none comes."""
+    """Return the answer to one question, over TCP if it does not fit UDP. Raise NotServed if none comes."""
     deadline = time.monotonic() + seconds
     id_ = secrets.randbelow(1 << 16)
     with connected(address, port) as sock:
@@ -355,13 +356,13 @@ def ask(
 
 
 def encode_question(id_: int, name: str, type: int, *, dnssec: bool = False) -> bytes:
-    """One question with EDNS, as PowerDNS gets it from a resolver; from one that validates, if `dnssec`."""
+    """Encode one question with EDNS, as PowerDNS gets it from a resolver; from one that validates, if `dnssec`."""
     head = _HEADER.pack(id_ & 0xFFFF, 0, 1, 0, 0, 1)
     return head + names.to_wire(name) + _TAIL.pack(type, 1) + (_OPT_DNSSEC if dnssec else _OPT)
 
 
 def connected(address: str, port: int) -> socket.socket:
-    """A UDP socket to a PowerDNS, which never blocks."""
+    """Connect a UDP socket to a PowerDNS. The socket never blocks."""
     sock = socket.socket(socket.AF_INET6 if ":" in address else socket.AF_INET, socket.SOCK_DGRAM)
     sock.connect((address, port))
     sock.setblocking(False)
@@ -375,7 +376,7 @@ def _send(sock: socket.socket, packet: bytes) -> None:
 
 
 def _receive(sock: socket.socket, until: float) -> bytes | None:
-    """The next packet, or None when `until` is over. A refused port counts as silence."""
+    """Return the next packet, or None when `until` is over. A refused port counts as silence."""
     poll = select.poll()
     poll.register(sock, select.POLLIN)
     while (left := until - time.monotonic()) > 0:
@@ -419,7 +420,7 @@ def _full_message(
 
 
 def rrset_in(answer: dns.message.Message, name: str, type: int) -> dns.rrset.RRset | None:
-    """The RRset of this name and type in an answer, or None."""
+    """Return the RRset of this name and type in an answer, or None."""
     owner, _ = dns.name.from_wire(names.to_wire(name), 0)
     for rrset in answer.answer:
         if rrset.rdtype == type and rrset.rdclass == dns.rdataclass.IN and rrset.name == owner:

@@ -22,13 +22,14 @@ from replication.errors import NotServed
 from replication.store.store import Store
 from replication.verify import connected
 
-# So many questions are under way at a time: their answers fit the buffer of a socket as the kernel gives it.
+# At most this many questions are under way at a time: their answers fit the buffer of a socket as the kernel gives
+# it.
 MOST_UNDER_WAY = 100
-# So many plain rows are kept of a push, whose names are asked for where it has no more.
+# At most this many plain rows are kept of a push. Their names are asked for if it has no others.
 MOST_PLAIN = 20_000
 # Without any answer for so long, the questions under way are asked again.
 RETRY_SECONDS = 0.1
-# The types of which imports have most. Every PowerDNS reads each of their values: docs/develop/boundary-values.md.
+# The types that imports have most. Every PowerDNS reads each of their values: docs/develop/boundary-values.md.
 PLAIN_TYPES = frozenset(
     {
         values.ENT,
@@ -55,10 +56,10 @@ _HASHED_END = _TYPE.pack(rdtypes.NSEC3)  # such rows are at hashes, not at names
 
 
 class ChangedNames:
-    """The rows that a push changes, as far as their names are to be asked for.
+    """The rows that a push changes, as far as their names have to be asked for.
 
-    All rows of types other than PLAIN_TYPES are kept, some 25 bytes each, and of plain ones at most MOST_PLAIN, evenly
-    spread. An import has so many rows that nothing is done for each of them but to look at its type.
+    All rows of types other than PLAIN_TYPES are kept, some 25 bytes each, and of plain ones at most MOST_PLAIN,
+    evenly spread. An import has millions of rows, so only the type of each of them is looked at.
     """
 
     def __init__(self) -> None:
@@ -74,7 +75,7 @@ class ChangedNames:
                 self._others += _LENGTH.pack(len(key)) + key
 
     def add(self, other: "ChangedNames") -> None:
-        """The rows of another push are among these."""
+        """Add the rows of another push."""
         self._others += other._others
         self._plain.extend(other._plain.items)
 
@@ -109,7 +110,8 @@ def prove_names(
 ) -> None:
     """Ask for the name of each of these rows, except those that are `known` to be answered.
 
-    Raises NotServed for the first name that PowerDNS answers with SERVFAIL, and if no answer comes for so many seconds.
+    Raise NotServed for the first name that PowerDNS answers with SERVFAIL, and if no answer comes for this many
+    seconds.
     """
     questions = _questions(store, record_keys, frozenset(map(names.to_wire, known)))
     under_way: dict[int, bytes] = {}

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from dns.rdtypes.ANY.NSEC3 import NSEC3
     from dns.rdtypes.ANY.RRSIG import RRSIG
 
-# So many zones of one push are validated; of more, an even selection.
+# At most this many zones of one push are validated; of more, an even selection.
 MAX_ZONES = 16
 # With this end questions of NotServed that were about signatures and proofs.
 WITH_DNSSEC = " with DNSSEC"
@@ -46,7 +46,7 @@ _DNSKEY = 48
 
 
 def signed_marks(store: Store, marks: Iterable[ZoneMark]) -> list[ZoneMark]:
-    """The zones among these that PowerDNS signs, at most MAX_ZONES, evenly from all of them."""
+    """Return the zones among these that PowerDNS signs, at most MAX_ZONES, evenly from all of them."""
     served = [mark for mark in marks if mark.serial is not None]
     signed = store.signed_zones(mark.name for mark in served)
     found = [mark for mark in served if mark.name in signed]
@@ -87,10 +87,9 @@ def verify_signatures(
 def complaint_of(
     zone: str, questions: Iterable[tuple[str, int]], address: str, port: int, *, now: float, seconds: float
 ) -> NotServed | None:
-    """What is wrong with the signatures and proofs in the answers to these questions (name, type).
-
-    The zone's DNSKEY RRset comes before them. None if all is well. Raises NotServed where no answer comes, which says
-    nothing about signatures.
+    """Return what is wrong with the signatures and proofs in the answers to these questions (name, type). The zone's
+    DNSKEY RRset comes before them. The result is a NotServed, or None if all is well. Raise NotServed if no answer
+    comes, which says nothing about signatures.
     """
     try:
         asker = _Asker(zone, address, port, now, time.monotonic() + seconds)
@@ -113,7 +112,7 @@ class _Change:
 
 
 def _changes(store: Store, marks: Iterable[ZoneMark], record_keys: Iterable[bytes]) -> dict[str, _Change]:
-    """What changed of each of these zones, by zone."""
+    """Return what changed in each of these zones, by zone."""
     zones = {store.zone_id(mark.name): mark for mark in marks}
     found = {mark.name: _Change() for mark in zones.values()}
     for key in record_keys:
@@ -154,10 +153,9 @@ class _Asker:
             self.verify_denial(name, type)
 
     def verify_denial(self, name: str, type: int) -> None:
-        """Raise NotServed unless a negative answer for this RRset is signed, and proves that there is none.
-
-        Nor may it fail with DNSSEC alone, as it does where PowerDNS finds no link of the chain. Any other answer (of a
-        wildcard, an alias, or one that leads to another zone) is not judged here.
+        """Raise NotServed unless a negative answer for this RRset is signed, and proves that the RRset does not exist.
+        It may not fail with DNSSEC alone either, as it does where PowerDNS finds no link of the chain. Any other answer
+        (of a wildcard, an alias, or one that leads to another zone) is not judged here.
         """
         answer = self._answer(name, type)
         if answer.rcode() == dns.rcode.SERVFAIL and self._answer(name, type, dnssec=False).rcode() in _NEGATIVE:
@@ -180,7 +178,7 @@ class _Asker:
         return verify.ask(self._address, self._port, name, type, left, dnssec=dnssec)
 
     def _ask(self, name: str, type: int) -> tuple[dns.rrset.RRset, dns.rrset.RRset]:
-        """An RRset and its signatures, of which none is out of its time."""
+        """Return an RRset and its signatures, all within their time."""
         answer = self._answer(name, type)
         rrset = verify.rrset_in(answer, name, type)
         if rrset is None:
@@ -216,7 +214,7 @@ def _signatures_of(rrset: dns.rrset.RRset, section: Iterable[dns.rrset.RRset]) -
 
 
 def _denies(name: dns.name.Name, type: int, apex: dns.name.Name, rrsets: Sequence[dns.rrset.RRset]) -> bool:
-    """Whether an NSEC or NSEC3 of these says that the name is not there, or has no such type.
+    """Return True if an NSEC or NSEC3 of these says that the name is not there, or has no such type.
 
     With NSEC3 it may be a name above that is not there (RFC 5155 section 8.4).
     """

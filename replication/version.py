@@ -86,7 +86,7 @@ def _format(count: int, local: str) -> str:
 
 
 def _commit_of(checkout: Path) -> str:
-    """The commit that is checked out, read from files; empty without a repository."""
+    """Return the commit that is checked out, read from files; empty without a repository."""
     try:
         directory = _git_directory(checkout)
         head = (directory / "HEAD").read_text().strip()
@@ -98,13 +98,13 @@ def _commit_of(checkout: Path) -> str:
 
 
 def _git_directory(checkout: Path) -> Path:
-    """The directory `.git`, or where the file of that name in a linked worktree points. Raises OSError."""
+    """Return the directory `.git`, or where the file of that name in a linked worktree points. Raise OSError."""
     git = checkout / ".git"
     return checkout / git.read_text().strip().removeprefix("gitdir: ") if git.is_file() else git
 
 
 def _ref(directory: Path, name: str) -> str:
-    """The commit of a branch; empty if the files do not say. A worktree has branches in its main repository."""
+    """Return the commit of a branch; empty if the files do not say. A worktree has branches in its main repository."""
     common = directory
     with contextlib.suppress(OSError):
         common = directory / (directory / "commondir").read_text().strip()
@@ -120,7 +120,7 @@ def _ref(directory: Path, name: str) -> str:
 
 
 def _count_of(checkout: Path, commit: str) -> int:
-    """How many commits there are up to this one; 0 if the clone is shallow or git is not installed.
+    """Count the commits up to this one; 0 if the clone is shallow or git is not installed.
 
     git is asked once for each commit, and the answer is kept. The file may be unwritable: then git is asked again.
     """
@@ -142,7 +142,10 @@ def _count_of(checkout: Path, commit: str) -> int:
 
 
 def _git(checkout: Path, *words: str) -> str:
-    """What git answers; empty if it does not. The checkout may belong to another user: its code runs here already."""
+    """Return what git answers; empty if it does not.
+
+    The checkout may belong to another user: its code runs here already.
+    """
     command = ["git", "-c", "safe.directory=*", "-C", str(checkout), *words]
     # In a hook of git these name the repository of the hook, whatever directory is asked for.
     environment = {name: value for name, value in os.environ.items() if not name.startswith("GIT_")}
@@ -156,7 +159,7 @@ def _git(checkout: Path, *words: str) -> str:
 
 
 def _hash_of(package: Path) -> str:
-    """`t` and the first digits of a hash of all files, with their names."""
+    """Return `t` and the first digits of a hash of all files, with their names."""
     found = hashlib.sha256()
     for path in sorted(package.rglob("*")):
         if path.is_file() and "__pycache__" not in path.parts and path.name != BUILT:

@@ -28,11 +28,11 @@ POSITION_ZONE_ID = keys.MAX_ZONE_ID
 # The change set of a served zone goes into one transaction up to this many rows.
 ZONE_ROWS_IN_ONE = 10_000
 
-# What a transaction writes. Each row may change a page, which waits in memory until the commit and is written by it: so
-# many take LMDB some 5 ms, and the disk gets at most 6 MiB. Counted, not timed, so that every run does the same.
+# What a transaction writes. Each row may change a page, which waits in memory until the commit and is written by it:
+# this many take LMDB some 5 ms, and the disk gets at most 6 MiB. Counted, not timed, so that every run does the same.
 _ROWS_PER_TRANSACTION = 1_500
 _BYTES_PER_TRANSACTION = 1 << 20
-# So many rows of a batch touch as many pages as one row elsewhere.
+# This many rows of a batch touch as many pages as one row elsewhere.
 _BATCH_ROWS_PER_ROW = 8
 # Fewer rows are put one by one.
 _SMALLEST_BATCH = 32
@@ -45,7 +45,7 @@ Watch = Callable[[Sequence[bytes]], None]
 
 
 def own_rows() -> Iterator[tuple[bytes, bytes]]:
-    """Keys and bodies of our own records: the position zone, and the guard behind all zones.
+    """Yield keys and bodies of our own records: those of the position zone, and the guard behind all zones.
 
     Without the guard, PowerDNS's search for an NSEC owner runs off the end of the last zone.
     """
@@ -57,7 +57,7 @@ def own_rows() -> Iterator[tuple[bytes, bytes]]:
 
 
 def position_row(position: Position) -> tuple[bytes, bytes]:
-    """Key and body of the record that the position zone answers."""
+    """Return key and body of the record that the position zone answers with."""
     return _own_key(rdtypes.TXT), _txt(str(position))
 
 
@@ -149,7 +149,7 @@ class Application:
 
 
 def record_keys(run: Op | Puts) -> Sequence[bytes]:
-    """The keys of single rows that a run of operations names."""
+    """Return the keys of the single rows that a run of operations names."""
     if isinstance(run, Puts):
         return [key for key, _ in run.rows]
     return () if run.kind is OpKind.DELETE_PREFIX else (run.key,)
@@ -218,7 +218,7 @@ class _Writer:
         self.ops_left -= 1
 
     def write_puts(self, puts: Puts) -> None:
-        """As `write`, for many rows; all at once where nothing can lie between them yet."""
+        """Write many rows as `write` does, all at once where nothing can lie between them yet."""
         is_small = len(puts.rows) < _SMALLEST_BATCH or puts.dbi in ATTACHED_TABLES
         if is_small or not self._add_run(puts):
             for key, body in puts.rows:
@@ -259,10 +259,9 @@ class _Writer:
                 self.commit_part()
 
     def _add_run(self, puts: Puts) -> bool:
-        """Have rows put all at once; False, and nothing is done, where that is not certain to be right.
-
-        If nobody sees the last zone yet, the transaction may end behind it, as it may before the first. Rows that do
-        not ascend are never put so.
+        """Have rows put all at once, and return True. Return False, and do nothing, where that is not certain to be
+        right. While the last zone is unseen, the transaction may end behind it, as it may before the first. Rows that
+        do not ascend are never put all at once.
         """
         rows, is_of_records = puts.rows, puts.dbi is Dbi.RECORDS
         first, last = rows[0][0], rows[-1][0]
@@ -280,10 +279,9 @@ class _Writer:
         return True
 
     def _add(self, op: Op) -> None:
-        """Have one row put or deleted; the transaction may end behind it, inside a zone.
-
-        Only a zone that nobody can see yet or any more is cut like this; one that is served only beyond
-        ZONE_ROWS_IN_ONE, so that an ordinary change of a zone is seen as one.
+        """Have one row put or deleted; the transaction may end behind it, inside a zone. A zone that PowerDNS does not
+        find yet, or any longer, is always cut like this. A served zone is cut only beyond ZONE_ROWS_IN_ONE rows, so
+        that an ordinary change of a zone is seen as one.
         """
         self._waiting.add(op)
         self._rows_waiting += 1
@@ -311,7 +309,7 @@ class _Writer:
             self._waiting.remove_zone(op.key)
 
     def _keys_from(self, dbi: Dbi, start: bytes, prefix: bytes) -> list[bytes]:
-        """Some keys from `start` on that begin with `prefix`."""
+        """Return some keys from `start` on that begin with `prefix`."""
         with self._database.env.begin() as txn, txn.cursor(db=self._database.tables[dbi]) as cursor:
             if not cursor.set_range(start):
                 return []
@@ -334,12 +332,15 @@ class _Writer:
         return replace(self._row, begun=max(self._row.begun, last), digest=digest % DIGEST_MODULUS)
 
     def _commit(self, expected: bytes | None, rewritten: Callable[[FileRow], FileRow], own: Row | None = None) -> None:
-        """Write what waits, and the row that says how far the file is. Raises Busy if somebody else wrote that row."""
+        """Write the waiting rows, and the row that says how far the file is.
+
+        Raise Busy if another process wrote that row.
+        """
         with self._database.env.begin() as reading:
             plan, number = self._plan(reading, expected), reading.id()
         try:
             with self._database.writing(self._stopwatch) as txn:
-                if txn.id() != number + 1:  # somebody else has committed meanwhile
+                if txn.id() != number + 1:  # another process has committed in between
                     plan = self._plan(txn, expected)
                 row = rewritten(self._new_row(self._digest + plan.digest))
                 plan.write(txn, self._release_pages)
@@ -377,11 +378,11 @@ _OWN_ROWS = keys.zone_prefix(POSITION_ZONE_ID)
 
 
 def _refuse_own_rows(key: bytes) -> None:
-    """A segment may not touch the position zone or the guard, nor a prefix that spans zones."""
+    """Raise BadSegment for the position zone, for the guard, and for a prefix that spans zones."""
     if len(key) < 4 or key >= _OWN_ROWS:
         raise BadSegment(reason=f"an operation on the key {key.hex()}")
 
 
 def _has_own_row(ascending: Sequence[Row]) -> bool:
-    """True if `_refuse_own_rows` refuses one of these keys."""
+    """Return True if `_refuse_own_rows` refuses one of these keys."""
     return ascending[-1][0] >= _OWN_ROWS or min(map(len, map(itemgetter(0), ascending))) < 4

@@ -37,7 +37,7 @@ class IndexRow(NamedTuple):
 
 
 def index_rows(txn: Any, main: Database, schema: Schema, index: Dbi, prefix: bytes) -> Iterator[IndexRow]:
-    """The rows of an index for the name whose keys begin with `prefix`."""
+    """Yield the rows of an index for the name whose keys begin with `prefix`."""
     with txn.cursor(db=main.tables[index]) as cursor:
         if not schema.has_header:
             found = cursor.set_key(prefix)
@@ -54,7 +54,7 @@ def index_rows(txn: Any, main: Database, schema: Schema, index: Dbi, prefix: byt
 
 
 def leads(txn: Any, main: Database, schema: Schema, index: Dbi, name: str, row_id: int) -> bool:
-    """Whether a name's row in an index leads to this object."""
+    """Return True if a name's row in an index leads to this object."""
     key, body = schema.index_row(name, row_id)
     if schema.has_header:
         return txn.get(key, db=main.tables[index]) is not None
@@ -63,7 +63,7 @@ def leads(txn: Any, main: Database, schema: Schema, index: Dbi, name: str, row_i
 
 
 def attached_rows(txn: Any, main: Database, schema: Schema, name: str) -> Iterator[tuple[Dbi, bytes, bytes]]:
-    """Metadata and keys of a name, each object and then its index row, as keys and bodies."""
+    """Yield metadata and keys of a name as keys and bodies: each object, and then its index row."""
     prefix = schema.index_prefix(name)
     for dbi in ATTACHED:
         for row in list(index_rows(txn, main, schema, Dbi(dbi + 1), prefix)):
@@ -75,12 +75,12 @@ def attached_rows(txn: Any, main: Database, schema: Schema, name: str) -> Iterat
 
 
 def digests_of(txn: Any, main: Database, prefix: bytes) -> Digests:
-    """What the rows of a name should add up to. Raises BadBytes."""
+    """Return the digests that the rows of a name should have. Raise BadBytes."""
     return decode_digests(txn.get(prefix, db=main.attached))
 
 
 def decode_digests(value: bytes | None) -> Digests:
-    """The inverse of `encode_digests`; raises BadBytes."""
+    """Decode what `encode_digests` encoded. Raise BadBytes for anything else."""
     if value is None:
         return NOTHING
     if len(value) != 2 * DIGEST_SIZE:
@@ -89,12 +89,12 @@ def decode_digests(value: bytes | None) -> Digests:
 
 
 def encode_digests(digests: Digests) -> bytes:
-    """The value of a row."""
+    """Encode digests as the value of a row."""
     return b"".join(map(digest_bytes, digests))
 
 
 def put_digests(txn: Any, main: Database, prefix: bytes, digests: Digests) -> None:
-    """The rows of a name are to add up to this from now on."""
+    """Store the digests that the rows of a name should have from now on."""
     if digests == NOTHING:
         txn.delete(prefix, db=main.attached)
     else:
@@ -109,11 +109,11 @@ class AttachedChanges:
         self._added: dict[bytes, list[int]] = {}
 
     def add(self, dbi: Dbi, key: bytes, body: bytes, digest: int) -> None:
-        """A row with this key and body has come, or gone, and the sum has changed by so much."""
+        """Note that a row with this key and body has come or gone, and changed the sum by `digest`."""
         self._added.setdefault(self._prefix(dbi, key, body), [0, 0])[column_of(dbi)] += digest
 
     def rows(self, txn: Any) -> list[tuple[bytes, bytes | None, bytes]]:
-        """Given what `txn` sees: rows to put, or to delete (value None)."""
+        """Return the rows to put, or to delete (value None), given what `txn` sees."""
         found: list[tuple[bytes, bytes | None, bytes]] = []
         for prefix, (metadata, keys_) in self._added.items():
             before = digests_of(txn, self._main, prefix)
@@ -131,5 +131,5 @@ class AttachedChanges:
 
 
 def column_of(dbi: Dbi) -> int:
-    """Which of a name's two digests a row of this table counts in."""
+    """Return which of a name's two digests a row of this table counts in: 0 or 1."""
     return 0 if dbi in (Dbi.METADATA, Dbi.METADATA_INDEX) else 1

@@ -32,7 +32,7 @@ Steps = Generator[None, None, None]
 
 
 class DivergedZone(NamedTuple):
-    """A zone that is not what we wrote; zone 0 stands for what belongs to no single zone."""
+    """A zone that differs from what we wrote; zone 0 stands for whatever belongs to no single zone."""
 
     zone_id: int
     name: str  # empty where the files do not have it any more
@@ -46,7 +46,7 @@ class CheckState:
     schema: Schema
     main: Database
     records: Database
-    lock: threading.Lock  # of the store: whoever writes the rows that hold positions and digests takes it
+    lock: threading.Lock  # of the store: taken to write the rows that hold positions and digests
     opener: KeyOpener
     diverged: dict[int, DivergedZone] = field(default_factory=dict)
     rows: int = 0
@@ -70,18 +70,18 @@ class CheckState:
 
     @contextmanager
     def at_rest(self) -> Iterator[tuple[Any, Any] | None]:
-        """Read transactions of main and records at one position, or None while there is none."""
+        """Yield read transactions of main and records at one position, or None where they are at no common one."""
         with self.records.env.begin() as records, self.main.env.begin() as main:
             rows = self.main.row(main), self.records.row(records)
             is_moving = self.main.installing() or self.records.installing()
             yield None if is_moving or (any(rows) and common_position(*rows) is None) else (main, records)
 
     def row_id(self, key: bytes) -> int:
-        """The id in the key of an object's row."""
+        """Return the id in the key of an object's row."""
         return int.from_bytes(key, "big" if self.schema.has_header else "little")
 
     def name_in(self, value: bytes) -> str | None:
-        """The name in a zone's object, None if it cannot be read."""
+        """Return the name in a zone's object, None if it cannot be read."""
         try:
             body = self.schema.unwrap(value)
             return native_name(body, self.schema.number) or decode_domain(body).name
@@ -89,7 +89,7 @@ class CheckState:
             return None
 
     def body_of(self, value: bytes) -> bytes | None:
-        """A row without its header; None where it is marked as deleted or cannot be read."""
+        """Return a row without its header; None for a row that is marked as deleted or cannot be read."""
         try:
             return None if self.schema.is_deleted(value) else self.schema.unwrap(value)
         except BadBytes:
@@ -97,6 +97,6 @@ class CheckState:
 
 
 def count_rows(database: Database, dbi: Dbi) -> int:
-    """How many rows a table has."""
+    """Return the number of rows of a table."""
     with database.env.begin() as txn:
         return int(txn.stat(database.tables[dbi])["entries"])

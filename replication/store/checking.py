@@ -1,6 +1,6 @@
 """Read every row of a store and find what is not as we wrote it.
 
-A check is a generator: it reads for about a millisecond between two of its steps, and whoever runs it decides how long
+A check is a generator: it reads for about a millisecond between two of its steps, and its caller decides how long
 to rest. Between steps it may hold a read transaction, never for more than ROWS_AT_ONCE rows but inside one zone.
 
 What must hold, and is true at every commit of ours:
@@ -13,8 +13,8 @@ What must hold, and is true at every commit of ours:
 The main file is compared with the records file's table, so each part of that waits for a moment at which both are
 complete at one position. There are no false alarms: a row altered during the check is seen before or after.
 
-Digests that nobody has computed yet are filled in on the way. A digest of a whole file that is not the sum of what is
-in it, where that is all as it should be, is put right: it drifts when a segment meets another hand's rows half-way.
+Digests that were not computed yet are filled in on the way. A digest of a whole file that is not the sum of what is
+in it is corrected, if all rows are as they should be: it drifts when a segment meets another hand's rows half-way.
 """
 
 import logging
@@ -64,7 +64,7 @@ class Check:
         return self._state.share
 
     def everything(self) -> Steps:
-        """Both files, from the first row to the last."""
+        """Check both files, from the first row to the last."""
         covered = {id(database): newest_commit(database) for database in (self._main, self._records)}
         zones = count_rows(self._main, Dbi.DOMAINS)
         entries = max(1, count_rows(self._records, Dbi.RECORDS) + 3 * zones)
@@ -85,7 +85,9 @@ class Check:
         self._state.share, self.is_done = 1.0, True
 
     def zones(self, zone_ids: Iterable[int]) -> Steps:
-        """These zones alone: their records and, where the files are at rest, their entries in the list of zones."""
+        """Check these zones alone: their records and, where the files are at rest, their entries in the list
+        of zones.
+        """
         for zone_id in zone_ids:
             with self._records.env.begin() as txn:
                 yield from self._of_records.zone(txn, zone_id)
@@ -117,7 +119,7 @@ class Check:
         return True
 
     def _sums(self) -> Steps:
-        """Where everything is ours: make each file's digest the sum of what is in it, if that is known."""
+        """Make each file's digest the sum of its rows, where every row is ours and the sum is known."""
         main, digest, attached = self._of_list.row, self._of_list.digest, self._of_attached.digest
         if main is not None and main == self._of_attached.row and None not in (digest, attached):
             total = ((digest or 0) + (attached or 0)) % DIGEST_MODULUS

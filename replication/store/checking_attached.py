@@ -1,7 +1,6 @@
-"""Metadata and DNSSEC keys against the table of what they should add up to, and what nobody should have added.
-
-The rows of a name are those to which its index leads, with their index rows (`attached`). Objects to which no name
-leads are looked for only where a table has another number of rows than its index.
+"""Compare metadata and DNSSEC keys with the table of their digests, and find what should not be there. The rows of a
+name are those to which its index leads, with their index rows (`attached`). Objects to which no name leads are looked
+for only where a table has another number of rows than its index.
 """
 
 from collections.abc import Generator
@@ -26,8 +25,8 @@ TSIG_ADDED = "a TSIG key was added on the server"
 class AttachedCheck:
     """Compares what is attached to zones, and notes what it finds.
 
-    After `walk`, `digest` is the sum over all of it, or None where that changed meanwhile or is not as it should be,
-    and `row` the file's position row that belongs to it.
+    After `walk`, `digest` is the sum over all of it, or None where rows changed during the walk or are not as they
+    should be, and `row` the file's position row that belongs to it.
     """
 
     def __init__(self, state: CheckState) -> None:
@@ -37,7 +36,7 @@ class AttachedCheck:
         self.row: FileRow | None = None
 
     def walk(self) -> Generator[None, None, bool]:
-        """All names, and what belongs to none. False where the files did not come to rest."""
+        """Check all names, and the rows that belong to no name. Return False if the files did not come to rest."""
         at: bytes | None = b"\0"
         is_first = True
         while at is not None:
@@ -62,7 +61,7 @@ class AttachedCheck:
         return True
 
     def zone(self, main: Any, zone_id: int) -> None:
-        """What is attached to the name of one zone, in a read transaction."""
+        """Check what is attached to the name of one zone, in a read transaction."""
         value = main.get(self._schema.row_id_key(zone_id), db=self._main.tables[Dbi.DOMAINS])
         name = None if value is None else self._state.name_in(value)
         if name is not None:
@@ -81,14 +80,16 @@ class AttachedCheck:
         return None
 
     def _next(self, main: Any, at: bytes) -> bytes | None:
-        """The first name from `at` on that has, or should have, anything attached: as index keys begin with it."""
+        """Return the beginning of the index keys of the first name from `at` on that has, or should have,
+        rows attached.
+        """
         found = []
         for dbi in ATTACHED:
             with main.cursor(db=self._main.tables[dbi + 1]) as cursor:
                 if cursor.set_range(at):
                     key = cursor.key()
                     prefix = self._schema.index_prefix_of(key)
-                    found.append(prefix if prefix >= at else key)  # a key that is none stands for itself
+                    found.append(prefix if prefix >= at else key)  # a key that is no name represents itself
         with main.cursor(db=self._main.attached) as cursor:
             if cursor.set_range(at):
                 found.append(cursor.key())
@@ -117,7 +118,10 @@ class AttachedCheck:
             return None
 
     def _sum(self, main: Any, dbi: Dbi, prefix: bytes, zone_id: int, name: str) -> tuple[int | None, int]:
-        """The digest of a name's rows of one kind, None where one is missing or cannot be read; and their number."""
+        """Return the digest of a name's rows of one kind, and their number.
+
+        The digest is missing (None) if a row is missing or cannot be read.
+        """
         total, index, count = 0, Dbi(dbi + 1), 0
         for count, row in enumerate(index_rows(main, self._main, self._schema, index, prefix), 1):
             key = self._schema.row_id_key(row.row_id)
@@ -132,7 +136,7 @@ class AttachedCheck:
         return total % DIGEST_MODULUS, count
 
     def _left_objects(self, dbi: Dbi) -> Generator[None, None, bool]:
-        """Note the objects to which no name leads: nobody uses them, and the panel leaves none."""
+        """Note the objects to which no name leads. PowerDNS does not use them, and the panel leaves none."""
         last: bytes | None = None
         while True:
             with self._state.at_rest() as pair:
@@ -160,7 +164,7 @@ class AttachedCheck:
             self._state.note(self._zone_id(main, name), name, _LEFT[ATTACHED.index(dbi)])
 
     def _tsig_names(self, main: Any) -> list[str]:
-        """The panel writes no TSIG keys."""
+        """Return names of TSIG keys in the file; the panel writes none."""
         found = []
         with main.cursor(db=self._main.tables[Dbi.TSIG_INDEX]) as cursor:
             for key in islice(cursor.iternext(values=False), ROWS_AT_ONCE):
@@ -168,7 +172,7 @@ class AttachedCheck:
         return found
 
     def _name(self, prefix: bytes) -> str:
-        """The name for which index keys begin so; empty for what is none."""
+        """Return the name whose index keys begin with `prefix`; empty if that is not a name."""
         try:
             if self._schema.has_header:
                 return keys.decode_index_key(prefix + bytes(4))[0]
@@ -177,6 +181,6 @@ class AttachedCheck:
             return ""
 
     def _zone_id(self, main: Any, name: str) -> int:
-        """The zone of this name, 0 if there is none."""
+        """Return the id of the zone of this name, 0 without one."""
         rows = index_rows(main, self._main, self._schema, Dbi.DOMAINS_INDEX, self._schema.index_prefix(name or "."))
         return next((row.row_id for row in rows), 0) if name else 0

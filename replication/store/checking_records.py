@@ -1,6 +1,6 @@
-"""The records of each zone against the zone's running digest.
+"""Compare the records of each zone with the zone's running digest.
 
-The rows of a zone add up to its digest (`zone_digests`): both change in one transaction. Digests that nobody has
+The rows of a zone add up to its digest (`zone_digests`): both change in one transaction. Digests that were not
 computed yet are filled in on the way.
 """
 
@@ -57,7 +57,7 @@ class RecordsCheck:
         self._unknown: list[_Unknown] = []
 
     def walk(self, entries: int) -> Steps:
-        """All zones; `entries` is about how many rows the full check has to read."""
+        """Check all zones; `entries` is about how many rows the full check has to read."""
         at: int | None = 0
         while at is not None:
             with self._records.env.begin() as txn:
@@ -99,7 +99,7 @@ class RecordsCheck:
         return None
 
     def zone(self, txn: Any, zone_id: int) -> Steps:
-        """One zone."""
+        """Check one zone."""
         total: int | None = 0
         count = 0
         with txn.cursor(db=self._records.tables[Dbi.RECORDS]) as rows:
@@ -148,7 +148,7 @@ class RecordsCheck:
             self._state.note(zone_id, "", ALTERED if count else EMPTIED)
 
     def _decode(self, value: bytes, zone: bytes) -> Running:
-        """A digest that cannot be read counts as unknown, and its zone as diverged."""
+        """Decode a zone's digest. A digest that cannot be read counts as unknown, and its zone as diverged."""
         try:
             return decode_running(value)
         except BadBytes:
@@ -159,9 +159,9 @@ class RecordsCheck:
         """Write the digests that were unknown, with what edits have added since the rows were read."""
         for start in range(0, len(self._unknown), ZONES_PER_COMMIT):
             with self._state.lock:
-                with self._records.env.begin() as txn:  # nobody else writes these rows
+                with self._records.env.begin() as txn:  # no other process writes these rows
                     if unhashed_since(txn, self._records) != mark or not is_at_rest(self._records.row(txn)):
-                        return  # other rows came meanwhile; the next check reads them
+                        return  # other rows came during the check; the next check reads them
                     found = []
                     for zone_id, total, added in self._unknown[start : start + ZONES_PER_COMMIT]:
                         now = running_digest(txn, self._records, zone_id)
@@ -174,5 +174,5 @@ class RecordsCheck:
 
 
 def is_at_rest(row: FileRow | None) -> bool:
-    """Whether no segment is half applied to the records file."""
+    """Return True if no segment is half applied to the records file."""
     return row is not None and row.begun <= row.applied

@@ -1,4 +1,4 @@
-"""The main file against the table of zones that lies beside the records.
+"""Compare the main file with the table of zones beside the records.
 
 A zone in that table, and no other, has its object and its name there, exactly as `Schema.zone_rows` makes them;
 nothing else leads to a zone. Each part waits for a moment at which both files are complete at one position.
@@ -28,8 +28,8 @@ from replication.wire.operations import row_digest
 class ZoneListCheck:
     """Compares the list of zones, and notes what it finds in the look.
 
-    After `walk`, `digest` is the sum over what the panel has in the main file, or None where that changed meanwhile,
-    and `row` the file's position row that belongs to it.
+    After `walk`, `digest` is the sum over what the panel has in the main file, or None where that changed during
+    the walk, and `row` the file's position row that belongs to it.
     """
 
     def __init__(self, state: CheckState) -> None:
@@ -39,7 +39,10 @@ class ZoneListCheck:
         self.row: FileRow | None = None
 
     def walk(self, entries: int) -> Generator[None, None, bool]:
-        """The list of zones against the table of digests, id by id. False where the files did not come to rest."""
+        """Check the list of zones against the table of digests, id by id.
+
+        Return False if the files did not come to rest.
+        """
         at: int | None = 0
         while at is not None:
             with self._state.at_rest() as pair:
@@ -78,7 +81,7 @@ class ZoneListCheck:
         return None
 
     def zone(self, main: Any, records: Any, zone_id: int) -> None:
-        """One zone's entry, in read transactions of both files at one position."""
+        """Check one zone's entry, in read transactions of both files at one position."""
         value = main.get(self._schema.row_id_key(zone_id), db=self._main.tables[Dbi.DOMAINS])
         is_ours = running_digest(records, self._records, zone_id) is not None
         if value is not None or is_ours:
@@ -110,7 +113,7 @@ class ZoneListCheck:
         return True
 
     def _leads(self, main: Any, key: bytes, body: bytes) -> bool:
-        """True if the row of the index that leads from a zone's name to it is there."""
+        """Return True if the index has the row that leads from the zone's name to the zone."""
         table = self._main.tables[Dbi.DOMAINS_INDEX]
         if self._schema.has_header:
             value = main.get(key, db=table)
@@ -119,9 +122,8 @@ class ZoneListCheck:
             return bool(cursor.set_key_dup(key, body))
 
     def names(self) -> Generator[None, None, bool]:
-        """No name leads to a zone that has another name, or to none.
-
-        Every zone's own name was found there by the walk along the list: as many names as zones are those.
+        """Check that no name leads to a zone that has another name, or to no zone. The walk along the list found every
+        zone's own name there. So there are no other names if there are as many names as zones.
         """
         zones = count_rows(self._main, Dbi.DOMAINS)
         if count_rows(self._main, Dbi.DOMAINS_INDEX) == zones and not self._state.diverged:

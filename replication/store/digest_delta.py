@@ -16,10 +16,9 @@ def digest_delta(
     *,
     before: tuple[bytes, bytes] | None = None,
 ) -> tuple[bytes, bytes]:
-    """The digests (main, records) after these operations, which name each key once.
-
-    With `before`, digests (main, records) that the files are going to have: then those after it. Rows that these
-    operations name must be as they will be then.
+    """Return the digests (main, records) after these operations, which name each key once. With `before`, which are
+    digests (main, records) that the files are going to have, return those after the operations on that state. Then the
+    rows that these operations name must be as they will be then.
     """
     with main.env.begin() as main_txn, records.env.begin() as records_txn:
         # Lists by Dbi, because this runs once per row of a bulk import.
@@ -57,7 +56,7 @@ class _Rows:
         self._has_duplicates = schema.dbi(dbi).dupsort
 
     def digest_of_old(self, op: Op) -> int:
-        """The digest of the row that this operation would replace or delete; 0 if there is none."""
+        """Return the digest of the row that this operation would replace or delete; 0 if there is no row."""
         if self._has_duplicates:
             with self._txn.cursor(db=self._table) as cursor:
                 return row_digest(self._dbi, op.key, op.body) if cursor.set_key_dup(op.key, op.body) else 0
@@ -65,7 +64,7 @@ class _Rows:
         return 0 if value is None else row_digest(self._dbi, op.key, self._schema.unwrap(value))
 
     def sum_below(self, prefix: bytes) -> int:
-        """The digests of all rows whose keys begin so, added up."""
+        """Add up the digests of all rows whose keys begin with `prefix`."""
         total = 0
         with self._txn.cursor(db=self._table) as cursor:
             found = cursor.set_range(prefix)
@@ -76,5 +75,5 @@ class _Rows:
 
 
 def _is_covered(op: Op, cleared: list[Op]) -> bool:
-    """True if a prefix that is deleted first covers this operation's key."""
+    """Return True if a prefix that is deleted first covers this operation's key."""
     return any(op.dbi is prefix.dbi and op.key.startswith(prefix.key) for prefix in cleared)

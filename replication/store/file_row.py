@@ -35,7 +35,7 @@ class FileRow:
 
 
 def decode_file_row(value: bytes | None) -> FileRow | None:
-    """The inverse of `FileRow.encode`; raises BadBytes."""
+    """Decode what `FileRow.encode` encoded. Raise BadBytes for anything else."""
     if value is None:
         return None
     if len(value) != _ROW.size or value[0] != _ROW_VERSION:
@@ -45,7 +45,7 @@ def decode_file_row(value: bytes | None) -> FileRow | None:
 
 
 def combined_position(main: FileRow | None, records: FileRow | None) -> Position | None:
-    """The lower of the two positions, where the main file counts as far as the records file needs it."""
+    """Return the lower of the two positions, where the main file counts as far as the records file needs it."""
     if records is None:
         return None
     main_applied = main.applied if main is not None and main.epoch == records.epoch else 0
@@ -55,7 +55,9 @@ def combined_position(main: FileRow | None, records: FileRow | None) -> Position
 
 
 def common_position(main: FileRow | None, records: FileRow | None) -> Position | None:
-    """The position at which both files are complete and neither holds anything newer; None while there is no such."""
+    """Return the position at which both files are complete and neither holds anything newer; None without
+    such a position.
+    """
     if records is None or records.begun > records.applied:
         return None
     if main is None:
@@ -79,7 +81,7 @@ class Database:
 
     @contextmanager
     def writing(self, stopwatch: Stopwatch | None = None) -> Iterator[Any]:
-        """A write transaction, committed at the end of the block; or nothing of it."""
+        """Open a write transaction, committed at the end of the block; an error in the block undoes all of it."""
         stopwatch = stopwatch or Stopwatch()
         with collection_paused():  # a search for cycles would hold the lock for as long
             txn = self.env.begin(write=True)
@@ -92,13 +94,13 @@ class Database:
             stopwatch.commit(txn)
 
     def installing(self) -> str | None:
-        """The id of the snapshot whose installation was begun in this file and has not ended."""
+        """Return the id of the snapshot whose installation was begun in this file and has not ended."""
         with self.env.begin() as reading:
             value = reading.get(INSTALLING_KEY, db=self.own)
         return None if value is None else bytes(value).hex()
 
     def row(self, txn: Any = None) -> FileRow | None:
-        """The `position` row, in `txn` or as of now."""
+        """Return the `position` row, as `txn` sees it or as of now."""
         if txn is not None:
             return decode_file_row(txn.get(ROW_KEY, db=self.own))
         with self.env.begin() as reading:

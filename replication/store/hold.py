@@ -1,4 +1,4 @@
-"""How long the write locks of the two files are held: everybody else who writes to them waits so long."""
+"""How long the write locks of the two files are held: every other writer waits for that time."""
 
 import time
 from dataclasses import dataclass
@@ -9,7 +9,7 @@ from replication import stats
 
 @dataclass(frozen=True, slots=True)
 class Hold:
-    """The longest that a lock was held, in seconds, and the most processor time that was spent meanwhile.
+    """The longest that a lock was held, in seconds, and the most processor time that was spent in such a time.
 
     The difference is what was waited for: for the disk, in a commit, and on a busy machine for a processor.
     """
@@ -18,7 +18,7 @@ class Hold:
     own: float = 0.0
 
     def or_hold(self, other: "Hold") -> "Hold":
-        """The longer of each."""
+        """Return the longer of each."""
         return Hold(max(self.total, other.total), max(self.own, other.own))
 
 
@@ -30,7 +30,7 @@ class Stopwatch:
         self.longest = Hold()
 
     def begin(self) -> None:
-        """A transaction has begun: from here on others wait."""
+        """Note that a transaction has begun: from here on others wait."""
         self._began, self._spent = time.monotonic(), time.thread_time()
 
     def commit(self, txn: Any) -> None:

@@ -6,11 +6,11 @@ zones that the snapshot does not have. So a zone that is there before and after 
 is seen whole or not at all (up to ZONE_ROWS_IN_ONE rows), and a node that has nearly everything writes nearly
 nothing. Where nothing is there yet, rows are appended thousands at a time.
 
-From the first transaction to the last, a row `installing` (16 bytes: the snapshot's id) lies in both files beside the
+From the first transaction to the last, a row `installing` (16 bytes: the snapshot's id) is in both files beside the
 row `position`. A store with such a row has no position and takes no segment: after a crash the merge simply begins
 again, and what it finds done is done. The last transaction of each file writes the position, with the digests that
 the snapshot's signature vouches for, and removes the row; the records file comes last, as always. The digests of
-zones (`zone_digests`) are left to whoever reads the rows next.
+zones (`zone_digests`) are left to the next reader of the rows.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -29,7 +29,7 @@ from replication.store.writing import Row, RowChange, Writer
 from replication.store.zone_digests import mark_complete, mark_unknown
 from replication.wire.position import Position
 
-# So many rows of a table are compared at a time, or put in one transaction where none of them is there yet.
+# This many rows of a table are compared at a time, or put in one transaction where none of them is there yet.
 _WINDOW = 8_000
 _WINDOW_BYTES = 2 << 20
 _PIECE = 1_000
@@ -94,9 +94,8 @@ class Installation:
         return self._main.longest.or_hold(self._records.longest)
 
     def run(self) -> None:
-        """Make the store what the snapshot is. Raises Busy where somebody else wrote to it meanwhile.
-
-        Raises UnknownSealingKey or BadBytes before anything is written, where a DNSSEC key cannot be opened.
+        """Make the store what the snapshot is. Raise Busy if another process wrote to it in between.
+        Raise UnknownSealingKey or BadBytes before anything is written, if a DNSSEC key cannot be opened.
         """
         self._refuse_unknown_keys()
         name = bytes.fromhex(self._source.name)
@@ -120,7 +119,7 @@ class Installation:
                 self._release_pages()
 
     def _take_attached_digests(self) -> None:
-        """What metadata and keys should add up to: sealed and clear keys count the same, so the snapshot says it."""
+        """Copy the digests of metadata and keys from the snapshot: sealed and clear keys count the same."""
         with self._main.transaction() as txn:
             txn.drop(self._main.database.attached, delete=False)
         source, last = self._source.main, b"\0"
@@ -134,7 +133,10 @@ class Installation:
             last = rows[-1][0] + b"\0"
 
     def _merge_records(self) -> None:
-        """Records of the snapshot's zones. Those of others are noted, and stay for as long as they are served."""
+        """Merge the records of the snapshot's zones.
+
+        Note the other zones, whose records stay for as long as they are served.
+        """
         differences = _differences(self._rows(Dbi.RECORDS, of_snapshot=True), self._rows(Dbi.RECORDS), self._append)
         for prefix, of_zone in groupby(differences, key=lambda change: change.key[:4]):
             if len(prefix) == 4 and not _has_zone(self._source.main, self._schema, prefix):
@@ -145,14 +147,17 @@ class Installation:
         self._records.flush()
 
     def _append(self, rows: Sequence[Row]) -> bool:
-        """Put records of which none is there yet; False, and nothing is done, where a part of a zone would show."""
+        """Put records that are all new, and return True.
+
+        Return False, and do nothing, if a part of a zone would show.
+        """
         if any(_has_zone(self._main.database, self._schema, row[0][:4]) for row in (rows[0], rows[-1])):
             return False
         self._records.put_all(Dbi.RECORDS, rows)
         return True
 
     def _mark_digests_unknown(self) -> None:
-        """Every zone of the snapshot, and no other, has a digest that nobody has computed yet."""
+        """Mark the digest of every zone of the snapshot as not computed yet, and remove all other digests."""
         with self._records.transaction() as txn:
             txn.drop(self._records.database.zones, delete=False)
         for rows in self._rows(Dbi.DOMAINS, of_snapshot=True).windows():
@@ -163,7 +168,9 @@ class Installation:
             mark_complete(txn, self._records.database)
 
     def _merge_objects(self, dbi: Dbi) -> None:
-        """A table of objects and its index: an object is there before the index leads to it, and while it does."""
+        """Merge a table of objects and its index: an object is there before the index leads to it, and while
+        it does.
+        """
         for change in self._differences(dbi):
             if change.value is not None:
                 self._main.add(dbi, [change])
@@ -184,7 +191,9 @@ class Installation:
         return _differences(self._rows(dbi, of_snapshot=True), self._rows(dbi), put_all)
 
     def _name_of(self, change: RowChange) -> bytes:
-        """The name in an index key: another id for the same name comes in the transaction in which the old one goes."""
+        """Return the name in an index key: another id for the same name comes in the transaction in which the
+        old one goes.
+        """
         return change.key[:-4] if self._schema.has_header else change.key
 
     def _refuse_other_counts(self) -> None:
@@ -223,10 +232,10 @@ def _has_zone(main: Database, schema: Schema, prefix: bytes) -> bool:
 
 
 def _differences(target: "_Rows", found: "_Rows", put_all: PutAll) -> Iterator[RowChange]:
-    """What has to be put and deleted so that `found` has the rows of `target`, in key order.
+    """Yield what has to be put and deleted so that `found` has the rows of `target`, in key order.
 
-    Windows of which nothing is there are offered to `put_all`, and only if it declines they are among the changes.
-    No transaction is open while a change is yielded.
+    A window without any row in `found` is offered to `put_all`. Only if that declines, its rows are among the
+    changes. No transaction is open while a change is yielded.
     """
     behind: bytes | None = None
     while True:
@@ -268,9 +277,9 @@ class _Rows:
         self._end = _OWN_ROWS if dbi is Dbi.RECORDS else None
 
     def read(self, behind: bytes | None, until: bytes | None = None) -> tuple[list[Row], bool]:
-        """A window of rows with keys behind one key up to and with another (None: no bound), and whether it was cut.
-
-        Rows with the same key come together. What lies between two windows that follow each other is nothing.
+        """Return the rows of a window, and True if it was cut. Its keys are behind `behind` and up to and with `until`
+        (None: no bound). Rows with the same key come together. There are no rows between two windows that follow each
+        other.
         """
         with self._database.env.begin() as txn, txn.cursor(db=self._table) as cursor:
             found = cursor.first() if behind is None else cursor.set_range(behind)
@@ -288,21 +297,21 @@ class _Rows:
         return kept, not is_last and len(kept) == len(rows)
 
     def windows(self) -> Iterator[list[Row]]:
-        """All rows, a window at a time."""
+        """Yield all rows, a window at a time."""
         behind: bytes | None = None
         while rows := self.read(behind)[0]:
             yield rows
             behind = rows[-1][0]
 
     def up_to(self, rows: list[Row], until: bytes) -> list[Row]:
-        """Those of these rows whose keys are not behind this one."""
+        """Return those of these rows whose keys are not behind `until`."""
         last = self._order(until)
         if rows and self._order(rows[-1][0]) <= last:
             return rows
         return [row for row in rows if self._order(row[0]) <= last]
 
     def count(self) -> int:
-        """How many rows there are, those of our own not among them."""
+        """Count the rows, without our own."""
         with self._database.env.begin() as txn, txn.cursor(db=self._table) as cursor:
             own = 0
             if self._end is not None and cursor.set_range(self._end):
@@ -310,7 +319,7 @@ class _Rows:
             return int(txn.stat(self._table)["entries"]) - own
 
     def changes(self, new: list[Row], old: list[Row]) -> list[RowChange]:
-        """What makes the rows `old` the rows `new`, in key order."""
+        """Return what makes the rows `old` the rows `new`, in key order."""
         if self._has_duplicates:
             found = [RowChange(key, value, None) for key, value in set(new) - set(old)]
             found += [RowChange(key, None, value) for key, value in set(old) - set(new)]
@@ -325,7 +334,7 @@ class _Rows:
         return sorted(found, key=lambda change: self._order(change.key))
 
     def _is_same(self, old: bytes, new: bytes) -> bool:
-        """True if only the headers differ: the same row, written at another time."""
+        """Return True if only the headers differ: the same row, written at another time."""
         try:
             return old == new or self._schema.unwrap(old) == self._schema.unwrap(new)
         except BadBytes:
@@ -336,7 +345,7 @@ class _Rows:
 
 
 def _some(cursor: Any) -> list[Row]:
-    """The rows from the cursor on: _WINDOW of them, fewer where they are large."""
+    """Return the rows from the cursor on: _WINDOW of them, fewer where they are large."""
     rows: list[Row] = []
     size = 0
     while piece := list(islice(cursor.iternext(), _PIECE)):

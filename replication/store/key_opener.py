@@ -22,7 +22,7 @@ class KeyOpener:
         return self._secret_of is not None
 
     def opened(self, dbi: Dbi, key: bytes, body: bytes) -> bytes:
-        """The body to write for a row. Raises UnknownSealingKey, or BadBytes for a key that does not open."""
+        """Return the body to write for a row. Raise UnknownSealingKey, or BadBytes for a key that does not open."""
         if dbi is not Dbi.KEYDATA or self._secret_of is None:
             return body
         try:
@@ -31,14 +31,14 @@ class KeyOpener:
             raise BadBytes(what="key object", reason=str(exc)) from exc
 
     def opened_value(self, dbi: Dbi, key: bytes, value: bytes) -> bytes:
-        """As `opened`, of a value with its header, which stays."""
+        """Return a value with its key opened as by `opened`. Its header stays."""
         if dbi is not Dbi.KEYDATA or self._secret_of is None:
             return value
         body = self._schema.unwrap(value)
         return value[: len(value) - len(body)] + self.opened(dbi, key, body)
 
     def is_wrongly_sealed(self, dbi: Dbi, body: bytes) -> bool:
-        """Whether PowerDNS would find a sealed key where it needs a clear one."""
+        """Return True if PowerDNS would find a sealed key where it needs a clear one."""
         return dbi is Dbi.KEYDATA and self.is_active and is_sealed_body(body)
 
     def _row_id(self, key: bytes) -> int:

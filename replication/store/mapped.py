@@ -20,25 +20,28 @@ Range = tuple[int, int]  # address of the first byte, and behind the last
 
 
 def file_bytes_resident() -> int:
-    """Bytes of mapped files that count as this process's resident memory."""
+    """Return the bytes of mapped files that count as this process's resident memory."""
     with open("/proc/self/statm", "rb") as statm:
         return int(statm.read().split()[2]) * _PAGE
 
 
 def resident_bytes() -> int:
-    """All resident memory of this process."""
+    """Return all resident memory of this process, in bytes."""
     with open("/proc/self/statm", "rb") as statm:
         return int(statm.read().split()[1]) * _PAGE
 
 
 def peak_resident_bytes() -> int:
-    """The most memory that was ever resident. (What getrusage says begins with the parent's at the fork.)"""
+    """Return the most memory that was ever resident, in bytes.
+
+    (What getrusage says begins with the parent's at the fork.)
+    """
     with open("/proc/self/status", "rb") as status:
         return next(int(line.split()[1]) * 1024 for line in status if line.startswith(b"VmHWM:"))
 
 
 def ranges_of(paths: Collection[str]) -> list[Range]:
-    """Where these files are mapped shared and read-only. True for as long as they stay open."""
+    """Return where these files are mapped shared and read-only. The answer holds for as long as they stay open."""
     found = []
     with open("/proc/self/maps") as maps:
         for line in maps:

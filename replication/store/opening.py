@@ -20,7 +20,7 @@ OWN_DBI = b"dnspanel"
 MAX_READERS = 1024  # the first opener sizes the table for PowerDNS too, which would stop at 126
 MAX_DBS = 128
 
-# LMDB's messages when the disk takes no more; a write that was cut short is an "Input/output error".
+# LMDB's messages when the disk is full or fails; a write that was cut short is an "Input/output error".
 _DISK_ERRORS = tuple(os.strerror(code) for code in (errno.ENOSPC, errno.EIO, errno.EDQUOT, errno.EFBIG))
 
 # LMDB's errors for files that it cannot read.
@@ -36,7 +36,7 @@ DAMAGE = (
 
 @dataclass(frozen=True, slots=True)
 class FileUse:
-    """How full one file is, and how many transactions ago its oldest reader began (None: nobody reads)."""
+    """How full one file is, and how many transactions ago its oldest reader began (None: no reader)."""
 
     path: str
     used_bytes: int
@@ -47,7 +47,7 @@ class FileUse:
 def open_file(
     path: str, file: File, schema: Schema, map_size: int, *, sync: bool, cluster: UUID | None = None
 ) -> Database:
-    """One file with all its tables. The settings come before any table, as PowerDNS needs them first."""
+    """Open one file with all its tables. The settings come before any table, as PowerDNS needs them first."""
     env = lmdb.open(
         path,
         subdir=False,
@@ -81,7 +81,7 @@ def open_file(
 
 @contextmanager
 def open_copy(path: str | os.PathLike[str], schema: Schema) -> Iterator[tuple[Database, Database]]:
-    """Both files of a copy that nobody writes to, for reading. Raises BadSnapshot for other files."""
+    """Open both files of a copy for reading. No process may write to the copy. Raise BadSnapshot for other files."""
     opened: list[Database] = []
     main = os.path.realpath(path)
     try:
@@ -104,7 +104,7 @@ def open_copy(path: str | os.PathLike[str], schema: Schema) -> Iterator[tuple[Da
 
 
 def _write_settings(env: Any, path: str, schema: Schema, cluster: UUID) -> None:
-    """PowerDNS's own settings, in a commit of their own before the records file exists.
+    """Write PowerDNS's own settings, in a commit of their own before the records file exists.
 
     A main file without them looks like one of a much older release, and PowerDNS would rebuild it.
     """
@@ -137,7 +137,7 @@ def lmdb_errors(main: Database, records: Database) -> Iterator[None]:
 
 
 def is_damage(error: BaseException) -> bool:
-    """Whether an error may come of a file that cannot be read any more, whoever met it."""
+    """Return True if an error may come of a file that cannot be read any more, wherever it was met."""
     return isinstance(error, (Damaged, lmdb.Error))
 
 

@@ -1,7 +1,7 @@
 """Repair one zone of a node that is not what the panel wrote; every other zone's rows stay untouched.
 
-A repair is a segment of version 3. It moves nothing: `first` and `last` are the position where the node stands. Its one
-mark names the zone, by id, and its operations say everything that the zone consists of at this position:
+A repair is a segment of version 3. It moves nothing: `first` and `last` are the position where the node stands. Its
+one mark names the zone, by id, and its operations say everything that the zone consists of at this position:
 
 - a zone that is served: DELETE_PREFIX of its records, PUT of each record, PUT of its rows in the main file, those of
   its metadata and its sealed DNSSEC keys among them;
@@ -12,9 +12,9 @@ what is not ours: other names that lead to this zone, other metadata and DNSSEC 
 zone are changed as one, up to LONGEST_CHANGE rows; its rows in the main file come after them, and go before them.
 
 Digests (`zone_digests`): afterwards the zone's is that of the rows it was given, and the file's has moved by the
-difference between that and the one before. Where that was not known the file's stays: it is a sum of what we wrote, and
-another hand's rows never counted. The digest of the main file moves as the zone's digests of metadata and keys do
-(`attached`), and otherwise not, for the same reason.
+difference between that and the one before. Where the one before was not known, the file's digest stays: it is a sum
+of what we wrote, and another hand's rows never counted. The digest of the main file moves as the zone's digests of
+metadata and keys do (`attached`), and otherwise not, for the same reason.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -42,7 +42,7 @@ from replication.wire.segment import Segment, SegmentHeader, seal
 
 # The difference of one zone goes into one transaction up to this many rows; beyond, memory and the lock are bounded.
 LONGEST_CHANGE = 5_000
-# So many differences are described.
+# At most this many differences are described.
 MAX_DIFFERENCES = 20
 # Rows are compared in read transactions of at most this many.
 _ROWS_AT_ONCE = 20_000
@@ -148,9 +148,9 @@ class RepairWriter:
         return Repaired(self._mark, tuple(self._differences), self._rows, hold, tuple(self._keys))
 
     def _expected_attached(self) -> dict[tuple[Dbi, bytes], bytes]:
-        """The zone's metadata and keys as they have to be, by table and key of the objects.
+        """Return the zone's metadata and keys as they have to be, by table and key of the objects.
 
-        Raises BadSegment for those of another zone, and UnknownSealingKey or BadBytes before anything is written.
+        Raise BadSegment for those of another zone, and UnknownSealingKey or BadBytes before anything is written.
         """
         if self._segment.main_op_count <= _OPS_OF_ZONE:
             return {}
@@ -172,14 +172,14 @@ class RepairWriter:
         return objects
 
     def _index_of(self, dbi: Dbi, key: bytes) -> tuple[Dbi, bytes, bytes]:
-        """The index row that leads from the zone's name to the object with this key."""
+        """Return the index row that leads from the zone's name to the object with this key."""
         return Dbi(dbi + 1), *self._schema.index_row(self._mark.name, self._row_id(key))
 
     def _row_id(self, key: bytes) -> int:
         return keys.decode_row_id(key, big_endian=self._schema.has_header)
 
     def _row_at_position(self) -> FileRow:
-        """The records file's row. Raises Gap unless both files are complete at the segment's position."""
+        """Return the records file's row. Raise Gap unless both files are complete at the segment's position."""
         main, records = self._main.row(), self._records.row()
         at = common_position(main, records)
         if at is None or records is None:
@@ -236,9 +236,8 @@ class RepairWriter:
                 raise BadSegment(reason="a repair does more than to clear its zone and to put rows")
 
     def _stored_rows(self, release_pages: Callable[[], None]) -> Iterator[tuple[bytes, bytes | None]]:
-        """Keys and bodies of the zone's rows, None for a value that cannot be read.
-
-        In many short transactions: those before a row that was yielded may be written meanwhile.
+        """Yield keys and bodies of the zone's rows, None for a value that cannot be read.
+        This reads in many short transactions: rows before one that was yielded may be written in between.
         """
         start = self._prefix
         while True:
@@ -278,7 +277,7 @@ class RepairWriter:
         self._keys += [difference.key for difference in batch[: LONGEST_CHANGE - len(self._keys)]]
 
     def _write_digests(self, txn: Any) -> bool:
-        """The zone's digest, and what that does to the file's; True if anything was to be written."""
+        """Write the zone's digest, and what that changes in the file's. Return True if anything had to be written."""
         before = running_digest(txn, self._records, self._mark.zone_id)
         after = None if self._mark.serial is None else Running(self._digest)
         if (before and before.encode()) == (after and after.encode()):
@@ -292,7 +291,9 @@ class RepairWriter:
         return True
 
     def _mend_main(self) -> None:
-        """The zone's object, the name that leads to it, its metadata and keys, and nothing else of its name or id."""
+        """Repair the zone's object, the name that leads to it, its metadata and keys; remove everything else
+        of its name or id.
+        """
         with self._main.env.begin() as txn:
             left = self._left_objects(txn)
         with self._main.writing(self._stopwatch) as txn:
@@ -326,7 +327,7 @@ class RepairWriter:
         return differences
 
     def _name_in(self, value: bytes | None) -> Iterator[str]:
-        """The name that a stored zone object claims, if it can be read."""
+        """Yield the name that a stored zone object claims, if it can be read."""
         if value is not None:
             try:
                 yield decode_domain(self._schema.unwrap(value)).name
@@ -349,14 +350,13 @@ class RepairWriter:
         return differences
 
     def _names(self, txn: Any) -> set[str]:
-        """The zone's name, and the one that its object claims."""
+        """Return the zone's name, and the one that its object claims."""
         value = txn.get(self._schema.row_id_key(self._mark.zone_id), db=self._main.tables[Dbi.DOMAINS])
         return {self._mark.name, *self._name_in(value)}
 
     def _left_objects(self, txn: Any) -> dict[tuple[Dbi, str], set[int]]:
-        """The ids of objects of the zone's names, wherever they are.
-
-        Looked for only where some may be without an index row, and while nobody waits: that reads a whole table.
+        """Return the ids of objects of the zone's names, wherever they are. They are looked for only where some may be
+        without an index row, and while no writer waits: that reads a whole table.
         """
         names, tables = self._names(txn), self._main.tables
         found: dict[tuple[Dbi, str], set[int]] = {}
@@ -370,7 +370,7 @@ class RepairWriter:
         return found
 
     def _zone_of(self, txn: Any, dbi: Dbi, key: bytes) -> str | None:
-        """The name in an object, None where there is none, or it cannot be read."""
+        """Return the name in an object; None if there is no object or it cannot be read."""
         value = txn.get(key, db=self._main.tables[dbi])
         return None if value is None else self._name_of_object(value)
 
@@ -390,7 +390,10 @@ class RepairWriter:
         return differences
 
     def _write_attached_digests(self, txn: Any) -> bool:
-        """What metadata and keys add up to, and what that does to the file's digest; True if that was to be written."""
+        """Write the digests of metadata and keys, and what they change in the file's.
+
+        Return True if anything had to be written.
+        """
         prefix = self._schema.index_prefix(self._mark.name)
         before, sums = digests_of(txn, self._main, prefix), [0, 0]
         for (dbi, key), body in self._attached.items():
@@ -425,7 +428,7 @@ class RepairWriter:
         return self._schema.wrap(body, self._segment.time_ns, self._segment.last)
 
     def _spoken(self, key: bytes) -> str:
-        """A description of a record's key: name and type."""
+        """Describe a record's key: name and type."""
         try:
             _, relative, type = keys.decode_record_key(key)
             name = keys.name_from_relative_key(relative, self._mark.name)

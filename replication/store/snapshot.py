@@ -1,8 +1,8 @@
 """A snapshot: a full LMDB at one position, as it travels to a node that no segment can help.
 
 The two files of a store, copied compactly at one position, cut into chunks that are deflated one by one, and a
-manifest that names them all and is signed. Whoever has the manifest knows every byte that is still to come, so
-chunks may arrive in any order, from anywhere, again after a restart, and nothing wrong is ever used.
+manifest that names them all and is signed. The manifest determines every byte that is still to come, so chunks may
+arrive in any order, from anywhere, again after a restart, and nothing wrong is ever used.
 
 At rest a snapshot is a directory: `manifest`, and beside it `00000`, `00001` ... (`chunk_name`). The manifest, all
 integers big endian:
@@ -83,7 +83,10 @@ class Chunk:
     sha256: bytes
 
     def open(self, stored: bytes) -> bytes:
-        """The piece of the file that these stored bytes are. Raises BadSnapshot unless they are exactly the chunk."""
+        """Return the piece of the file that these stored bytes are.
+
+        Raise BadSnapshot unless they are exactly the chunk.
+        """
         if len(stored) != self.size or hashlib.sha256(stored).digest() != self.sha256:
             raise BadSnapshot(reason=f"the chunk at {self.offset} of {self.file.name} is not what the manifest names")
         inflate = zlib.decompressobj()
@@ -124,7 +127,7 @@ class Manifest:
         return self.main_size if file is SnapshotFile.MAIN else self.records_size
 
     def seal(self, key: Ed25519PrivateKey) -> bytes:
-        """The bytes of the manifest, signed."""
+        """Return the bytes of the manifest, signed."""
         position = self.position
         header = _HEADER.pack(
             MAGIC,
@@ -146,19 +149,18 @@ class Manifest:
 
 
 def snapshot_id(sealed: bytes) -> str:
-    """The name by which a sealed manifest and its chunks are spoken of: 32 hex digits."""
+    """Return the id of a sealed manifest and its chunks: 32 hex digits."""
     return hashlib.sha256(sealed).hexdigest()[:32]
 
 
 def chunk_name(number: int) -> str:
-    """The name of a stored chunk, beside the manifest; numbers count from 0."""
+    """Return the name of a stored chunk, beside the manifest; numbers count from 0."""
     return f"{number:05d}"
 
 
 def open_manifest(sealed: bytes, public_keys: Sequence[bytes]) -> Manifest:
-    """The manifest, once one of `public_keys` (32 bytes each) has signed it.
-
-    Raises BadSignature, BadSnapshot or UnknownSchema. Afterwards the chunks are known to fill both files exactly.
+    """Return the manifest, once one of `public_keys` (32 bytes each) has signed it.
+    Raise BadSignature, BadSnapshot or UnknownSchema. Afterwards the chunks are known to fill both files exactly.
     """
     if len(sealed) < _HEADER.size + _SIGNATURE_SIZE or not sealed.startswith(MAGIC):
         raise BadSnapshot(reason="it does not start like a manifest")
@@ -195,9 +197,9 @@ def write_snapshot(
 ) -> Manifest:
     """Make a snapshot of the store in `directory`, which is created and must not exist: `manifest` and its chunks.
 
-    Works beside a publisher that goes on publishing, in this process or in another one. Needs as much room as the
-    two files meanwhile, and the memory of one chunk. Raises Busy while no complete state can be copied, and leaves no
-    directory behind when it fails.
+    This works beside a publisher that goes on publishing, in this process or in another one. Until it ends, it
+    needs as much room as the two files, and the memory of one chunk. Raise Busy while no complete state can be
+    copied, and leaves no directory behind when it fails.
     """
     directory.mkdir(parents=True)
     try:
@@ -230,7 +232,7 @@ def write_snapshot(
 
 
 def _pack(file: SnapshotFile, path: Path, level: int) -> Iterator[tuple[Chunk, bytes]]:
-    """Each chunk of a file, and its stored bytes; what was packed leaves the page cache to others."""
+    """Yield each chunk of a file, and its stored bytes. Packed pages leave the page cache to others."""
     with path.open("rb") as source:
         offset = 0
         while raw := source.read(CHUNK_SIZE):

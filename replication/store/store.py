@@ -85,7 +85,7 @@ from replication.wire.operations import Op, digest_bytes
 from replication.wire.position import Position
 from replication.wire.segment import Segment
 
-RECORDS_MAP_SIZE = 16000 << 20  # PowerDNS before 4.9.6 maps the records file with this, whatever it is told
+RECORDS_MAP_SIZE = 16000 << 20  # PowerDNS before 4.9.6 maps the records file with this, whatever its settings say
 HOLD_SECONDS = 0.02
 COPY_SECONDS = 30.0
 LMDB_VERSION = ".".join(map(str, lmdb.version()))
@@ -111,7 +111,7 @@ class Applied:
 
 @dataclass(frozen=True, slots=True)
 class StoredZone:
-    """A zone in the files; the digest is that which its rows should have, empty while nobody has worked it out."""
+    """A zone in the files. The digest is that which its rows should have, empty while it was not computed."""
 
     zone_id: int
     name: str
@@ -152,12 +152,12 @@ class Store:
         sync: bool = True,
         sealing_keys: SecretOf | None = None,
     ) -> Self:
-        """The store at `path`, its files created if need be so that PowerDNS accepts them.
+        """Open the store at `path`, and create its files if need be so that PowerDNS accepts them.
 
-        With `sealing_keys`, a sealing key's secret by its id, DNSSEC keys are opened before they are written: PowerDNS
-        serves from this store. Without, they stay as sealed as they come.
+        With `sealing_keys`, a sealing key's secret by its id, DNSSEC keys are opened before they are written:
+        PowerDNS serves from this store. Without, they stay as sealed as they come.
 
-        `map_size` (bytes) must not be above PowerDNS's `lmdb-map-size`. Raises FileNotFoundError without
+        `map_size` (bytes) must not be above PowerDNS's `lmdb-map-size`. Raise FileNotFoundError without
         `create`, BadBytes for files of another schema or cluster, and RuntimeError for an LMDB library of
         another format than PowerDNS's.
         """
@@ -183,7 +183,7 @@ class Store:
         return store
 
     def close(self) -> None:
-        self._ranges = []  # what lies there next is not ours to let go
+        self._ranges = []  # the next mapping at that place is not ours to let go
         self._main.env.close()
         self._records.env.close()
 
@@ -196,20 +196,24 @@ class Store:
         self.close()
 
     def position(self) -> Position | None:
-        """Up to where both files are complete; None for a store that never got anything, or holds half a snapshot."""
+        """Return the position up to which both files are complete; None for a store that is empty or holds
+        half a snapshot.
+        """
         return None if self.installing() else combined_position(self._main.row(), self._records.row())
 
     def installing(self) -> str | None:
-        """The id of the snapshot whose installation was begun and has not ended, or None."""
+        """Return the id of the snapshot whose installation was begun and has not ended, or None."""
         return self._main.installing() or self._records.installing()
 
     def digests(self) -> tuple[bytes, bytes]:
-        """The digests of the main file and of the records file as they are now."""
+        """Return the digests of the main file and of the records file as they are now."""
         rows = (self._main.row(), self._records.row())
         return digest_bytes(rows[0].digest if rows[0] else 0), digest_bytes(rows[1].digest if rows[1] else 0)
 
     def position_and_digests(self) -> tuple[Position | None, bytes, bytes]:
-        """The position and the digests (main, records) of one moment; empty digests while a segment is half applied."""
+        """Return the position and the digests (main, records) of one moment; empty digests while a segment is
+        half applied.
+        """
         with self._records.env.begin() as records, self._main.env.begin() as main:
             rows = self._main.row(main), self._records.row(records)
         position = None if self.installing() else combined_position(*rows)
@@ -219,17 +223,17 @@ class Store:
         return position, main_digest, records_digest
 
     def use(self) -> tuple[FileUse, FileUse]:
-        """How full the main file and the records file are."""
+        """Return how full the main file and the records file are."""
         return file_use(self._main), file_use(self._records)
 
     def zone(self, zone_id: int) -> ZoneObject | None:
-        """The zone of this id, or None."""
+        """Return the zone of this id, or None."""
         with self._main.env.begin() as txn:
             value = txn.get(self.schema.row_id_key(zone_id), db=self._main.tables[Dbi.DOMAINS])
         return None if value is None else decode_domain(self.schema.unwrap(value))
 
     def zone_id(self, name: str) -> int | None:
-        """The id of the zone of this name, or None."""
+        """Return the id of the zone of this name, or None."""
         start, _ = self.schema.index_row(name, 0)
         with self._main.env.begin() as txn, txn.cursor(db=self._main.tables[Dbi.DOMAINS_INDEX]) as cursor:
             if not self.schema.has_header:
@@ -240,11 +244,11 @@ class Store:
         return None
 
     def rows(self, zone_id: int) -> ZoneRows:
-        """The record rows of one zone, as `compile` reads them."""
+        """Return the record rows of one zone, as `compile` reads them."""
         return ZoneRows(self._records, self.schema, zone_id)
 
     def zones_from(self, first: int, *, limit: int) -> list[StoredZone]:
-        """The zones in the files with this id or a higher one, by id, without our own."""
+        """Return the zones in the files with this id or a higher one, by id, without our own."""
         found: list[StoredZone] = []
         table = self._main.tables[Dbi.DOMAINS]
         with self._main.env.begin() as main, self._records.env.begin() as records, main.cursor(db=table) as cursor:
@@ -268,26 +272,31 @@ class Store:
         )
 
     def has_keys(self, zone: str) -> bool:
-        """Whether the zone of this name has DNSSEC keys, active or not."""
+        """Return True if the zone of this name has DNSSEC keys, active or not."""
         return key_table.has_keys(self._main, self.schema, zone)
 
     def signed_zones(self, zones: Iterable[str]) -> set[str]:
-        """Those of these zones that PowerDNS has to sign: they have an active key, or one that cannot be read."""
+        """Return those of these zones that PowerDNS has to sign: they have an active key, or one that cannot
+        be read.
+        """
         return key_table.signed_zones(self._main, self.schema, zones)
 
     def zones_with_keys(self) -> list[str]:
-        """Some of the zones that have DNSSEC keys, from all over the table of keys; all of them where they are few."""
+        """Return some of the zones that have DNSSEC keys, from all over the table of keys; all of them if
+        they are few.
+        """
         return key_table.zones_with_keys(self._main, self.schema)
 
     def attached_rows(self, zone: str) -> list[tuple[Dbi, bytes, bytes]]:
-        """The rows of a zone's metadata and DNSSEC keys, as they are here: what a repair of it has to name."""
+        """Return the rows of a zone's metadata and DNSSEC keys, as they are here: a repair of the zone has to
+        name them.
+        """
         with self._main.env.begin() as txn:
             return list(attached_rows(txn, self._main, self.schema, zone))
 
     def open_keys(self) -> None:
-        """No DNSSEC key in the files is sealed any more; they came whole. Repeating is harmless.
-
-        Raises UnknownSealingKey or BadBytes, and then nothing has changed.
+        """Open all sealed DNSSEC keys in the files; they came whole. Repeating is harmless.
+        Raise UnknownSealingKey or BadBytes, and then nothing has changed.
         """
         table = self._main.tables[Dbi.KEYDATA]
         with lmdb_errors(self._main, self._records), self._main.writing() as txn:
@@ -308,7 +317,7 @@ class Store:
                 note_commit(txn, self._main)
 
     def digest_delta(self, ops: Sequence[Op], *, before: tuple[bytes, bytes] | None = None) -> tuple[bytes, bytes]:
-        """The digests (main, records) after these operations, which name each key once. Writes nothing.
+        """Return the digests (main, records) after these operations, which name each key once. Nothing is written.
 
         `before` are the digests that the files have when the operations are done, if they have others now.
         """
@@ -387,10 +396,10 @@ class Store:
     ) -> Applied:
         """Make the store what the copy at `path` is, in place (`installing`). `name` is the snapshot's id.
 
-        `before_removal` is called when nothing leads to zones that the copy lacks any more, and their records are there
-        still: whoever keeps a list of zones in memory has to forget them.
+        `before_removal` is called when nothing leads to zones that the copy lacks any more, and their records are
+        still there: a list of zones that is kept in memory has to forget them.
 
-        What the copy holds, `copied`, has to come from a signed manifest. Raises BadSnapshot for a copy of
+        What the copy holds, `copied`, has to come from a signed manifest. Raise BadSnapshot for a copy of
         something else or from before the store's own position, UnknownSealingKey before anything is written,
         MapFull, DiskFull, or Busy when another process writes to the files: then the installation has to be repeated
         before the store has a position again.
@@ -418,17 +427,17 @@ class Store:
         return Applied(copied.position, False, installation.rows, installation.commits, hold)
 
     def check(self) -> Check:
-        """A check of every row, to be run in steps."""
+        """Return a check of every row, which its caller runs in steps."""
         return Check(self.schema, self._main, self._records, self._lock, self._opener)
 
     def has_foreign_commit(self) -> bool:
-        """Whether somebody else has written to a file since every row was last checked."""
+        """Return True if another process has written to a file since every row was last checked."""
         return any(foreign_commit(database) for database in (self._main, self._records))
 
     def copy(self, path: str | os.PathLike[str], *, seconds: float = COPY_SECONDS) -> Copied:
         """Write a compact copy of both files to `path` and `<path>-0`, as they are at one position.
 
-        Nobody waits for it, writers neither. Raises Busy if no such position is found within `seconds`: where a
+        No reader and no writer waits for it. Raise Busy if no such position is found within `seconds`: where a
         segment is half applied, or nothing ever was.
         """
         until = time.monotonic() + seconds
@@ -454,7 +463,7 @@ class Store:
             mapped.release(self._ranges)
 
     def _write_own_zone(self) -> None:
-        """The zone that tells the position, and the row that guards the end of the key space."""
+        """Write the zone that tells the position, and the row that guards the end of the key space."""
         records = [(Dbi.RECORDS, *row) for row in own_rows()]
         self._put_missing(self._records, Dbi.RECORDS, records)
         self._put_missing(self._main, Dbi.DOMAINS, self.schema.zone_rows(POSITION_ZONE_ID, POSITION_ZONE))
@@ -473,6 +482,6 @@ class Store:
 
 
 def _serial_in(soa: bytes) -> int | None:
-    """The serial in the body of an SOA's row: it stands 20 bytes before the end of the rdata."""
+    """Return the serial in the body of an SOA's row: its place is 20 bytes before the end of the rdata."""
     records = values.decode_records(soa)
     return int.from_bytes(records[0].content[-20:-16], "big") if records else None

@@ -1,9 +1,9 @@
 """What the next write transaction over a file is to do, worked out before it begins.
 
-Whoever else writes to the file waits while a transaction over it is open. So nothing happens in one but LMDB's own
-work: which rows are there, their digests, opened DNSSEC keys and the bytes to write are worked out before, in a read
-transaction (`Waiting.plan`). LMDB numbers its commits one by one, so the numbers of the two transactions say whether
-somebody else has committed between them; then it is worked out anew, in the write transaction.
+Every other writer of the file waits while a transaction over it is open. So nothing happens in one but LMDB's own
+work: which rows are there, their digests, opened DNSSEC keys and the bytes to write are worked out before, in a
+read transaction (`Waiting.plan`). LMDB numbers its commits one by one, so the numbers of the two transactions say
+whether another process has committed between them; then it is worked out again, in the write transaction.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,7 +21,7 @@ from replication.store.writing import Row, put_before, rows_behind
 from replication.store.zone_digests import Changes, digests_by_zone
 from replication.wire.operations import Op, OpKind, Puts, ascend, row_digest, rows_digest
 
-# Each row may touch a page elsewhere, and the kernel maps what lies around it: up to 64 KiB.
+# Each row may touch a page elsewhere, and the kernel maps its neighbours too: up to 64 KiB.
 ROWS_PER_RELEASE = 128
 
 
@@ -62,7 +62,7 @@ class Plan:
     missing: list[tuple[Any, Sequence[Row]]] = field(default_factory=list)  # put where nothing is
 
     def write(self, txn: Any, release_pages: Callable[[], None]) -> None:
-        """Into a transaction that sees what the plan was made of. Raises NotAlone."""
+        """Write the plan into a transaction that sees the state it was made from. Raise NotAlone."""
         for table, rows, behind in self.appended:
             with txn.cursor(db=table) as cursor:
                 put_before(cursor, rows, behind)
@@ -103,7 +103,7 @@ class Waiting:
     ) -> None:
         self._database, self._schema, self._opener = database, schema, opener
         self._header = schema.wrap(b"", time_ns, last)
-        # Rows of new zones count all at once, when the file is complete: nobody has to hash each of them.
+        # Rows of new zones count all at once, when the file is complete: not each of them has to be hashed.
         self._only_new_rows = only_new_rows
         # Nothing of this segment can be in the file yet: this is no replay.
         self._is_first_time = is_first_time
@@ -119,7 +119,7 @@ class Waiting:
         return bool(self._actions)
 
     def clear(self) -> None:
-        """It was written, or will never be."""
+        """Forget what waits: it was written, or will never be."""
         self._actions.clear()
         self._singles.clear()
         self._runs.clear()
@@ -135,10 +135,9 @@ class Waiting:
         self.bytes += len(op.key) + len(op.body)
 
     def add_run(self, puts: Puts) -> Placed | None:
-        """Put rows of new zones with one call of LMDB; None, and nothing is done, where it is not sure to be right.
-
-        It is where the keys ascend and no row lies, or waits, from the first to the last of them; of tables of the main
-        file also where the rows may lie between others, if no such row was there before this segment.
+        """Put rows of new zones with one call of LMDB. Return None, and do nothing, if it is not sure to be right. It
+        is right if the keys ascend, and no row is there, or waits, from the first to the last of them. In tables of the
+        main file the rows may also come between others, if no such row was there before this segment.
         """
         dbi, rows = puts
         if dbi in self._singles and (dbi is not Dbi.RECORDS or self._singles[dbi] >= self._compared(dbi, rows[0][0])):
@@ -157,25 +156,28 @@ class Waiting:
         return Placed.TOGETHER if is_free else Placed.AMONG_OTHERS
 
     def keys_below(self, dbi: Dbi, prefix: bytes) -> list[bytes]:
-        """The keys of rows that wait to be put, where they begin with `prefix`."""
+        """Return the keys of rows that wait to be put and begin with `prefix`."""
         if dbi in self._runs and (dbi is not Dbi.RECORDS or prefix <= self._runs[dbi]):
             self._take_apart(dbi)
         waiting = [action for action in self._actions if isinstance(action, Op) and action.dbi is dbi]
         return [op.key for op in waiting if op.kind is OpKind.PUT and op.key.startswith(prefix)]
 
     def remove_zone(self, zone: bytes) -> None:
-        """All rows of this zone have been deleted, or wait to be."""
+        """Note that all rows of this zone have been deleted, or wait to be."""
         self._actions.append(_Removed(zone))
 
     def put_one_by_one(self) -> bool:
-        """Have no more runs, because a row of one may have met another; False if there are none."""
+        """Turn all runs into single rows, because a row of one may have met another.
+
+        Return False if there are no runs.
+        """
         runs = list(self._runs)
         for dbi in runs:
             self._take_apart(dbi)
         return bool(runs)
 
     def plan(self, txn: Any) -> Plan:
-        """What to do, given what this transaction sees. Raises BadSegment, UnknownSealingKey or BadBytes."""
+        """Plan what to do, given what this transaction sees. Raise BadSegment, UnknownSealingKey or BadBytes."""
         planner = _Planner(txn, self._database, self._schema, self._opener, self._header)
         for number, action in enumerate(self._actions, 1):
             if isinstance(action, _Run):
@@ -193,7 +195,7 @@ class Waiting:
     def _plan_run(self, planner: "_Planner", puts: Puts, may_append: bool) -> None:
         dbi, rows = puts
         behind = self._rows_behind(planner.txn, puts) if may_append else None
-        if behind is None and not self._may_lie_between(dbi):  # somebody else has put one of them just now
+        if behind is None and not self._may_lie_between(dbi):  # another process has put one of them just now
             for key, body in rows:
                 planner.change(Op(OpKind.PUT, dbi, key, body), only_new=self._only_new_rows)
             return
@@ -214,7 +216,7 @@ class Waiting:
                 planner.add(dbi, key, digest)
 
     def _rows_behind(self, txn: Any, puts: Puts) -> list[Row] | None:
-        """Some of the rows behind these; None if one lies between the first and the last of them."""
+        """Return some of the rows behind these; None if there is a row between the first and the last of them."""
         dbi, rows = puts
         with txn.cursor(db=self._database.tables[dbi]) as cursor:
             behind = rows_behind(cursor, rows[0][0])
@@ -232,13 +234,13 @@ class Waiting:
         return dbi is not Dbi.RECORDS and self._is_first_time and dbi not in ATTACHED_TABLES
 
     def _take_apart(self, dbi: Dbi) -> None:
-        """Runs of this table become single rows."""
+        """Turn runs of this table into single rows."""
         self._actions = [row for action in self._actions for row in _taken_apart(action, dbi)]
         highest = self._runs.pop(dbi)
         self._singles[dbi] = max(highest, self._singles.get(dbi, b""))
 
     def _compared(self, dbi: Dbi, key: bytes) -> bytes:
-        """A key as LMDB compares it: little-endian integers from their ends."""
+        """Return a key as LMDB compares it: little-endian integers from their ends."""
         return key[:: self._steps[dbi]]
 
 
@@ -249,14 +251,13 @@ class _Planner:
         self.txn, self.plan = txn, Plan()
         self.zones, self.attached = Changes(database), AttachedChanges(database, schema)
         self._database, self._schema, self._opener, self._header = database, schema, opener, header
-        # By table and key: the row as it is there, and as it is to be; None: absent. Of tables with duplicates by key
-        # and value, and a row is its key.
+        # By table and key: the row as it is there, and as it has to be; None: absent. Of tables with duplicates by
+        # key and value, and a row is its key.
         self._changed: dict[Dbi, dict[Any, tuple[bytes | None, bytes | None]]] = {}
 
     def add(self, dbi: Dbi, key: bytes, digest: int, body: bytes = b"") -> None:
-        """The digest of the file changes by so much, and with it that of the record's zone.
-
-        Of an object that is attached to a zone, `body` has the zone's name.
+        """Change the digest of the file by `digest`, and with it that of the record's zone.
+        For an object that is attached to a zone, `body` has the zone's name.
         """
         self.plan.digest += digest
         if dbi is Dbi.RECORDS:
@@ -309,7 +310,7 @@ class _Planner:
         self.plan.rows += 1
 
     def finished(self) -> Plan:
-        """The plan, with the digests of zones and of what is attached to them."""
+        """Return the plan, with the digests of zones and of what is attached to them."""
         for dbi, changed in self._changed.items():
             self._write(self._database.tables[dbi], list(_rows_changed(changed)))
         if self._database.zones is not None:

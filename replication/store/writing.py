@@ -12,20 +12,20 @@ from replication.store.file_row import INSTALLING_KEY, ROW_KEY, Database, FileRo
 from replication.store.hold import Hold, Stopwatch
 from replication.store.own_commits import note_commit
 
-# Changes wait until there are so many; a transaction ends behind the group that makes it long.
+# Changes wait until there are this many; a transaction ends behind the group that makes it long.
 _ROWS_PER_TRANSACTION = 1_500
 # Writing stops at this part of the time a transaction may take; the rest is for the group at hand and the sync.
 WRITE_SHARE = 0.3
 # So few rows behind others are worth taking out and putting back, so that the others are appended.
 _MOST_ROWS_BEHIND = 4
-# So many rows are deleted before the clock is read again.
+# This many rows are deleted before the clock is read again.
 _PIECE = 1_000
 
 Row = tuple[bytes, bytes]
 
 
 class RowChange(NamedTuple):
-    """A row to put; or to delete, where `value` is None, and then `old` is what it has."""
+    """A row to put or to delete. To delete it, `value` is set to None, and `old` is what the row has."""
 
     key: bytes
     value: bytes | None
@@ -49,7 +49,9 @@ class Writer:
 
     @contextmanager
     def transaction(self) -> Iterator[Any]:
-        """A write transaction of its own, committed at the end of the block, with the note that it was ours."""
+        """Open a write transaction of its own, and commit it at the end of the block, with the note that it
+        was ours.
+        """
         with self.database.writing(self._stopwatch) as txn:
             yield txn
             note_commit(txn, self.database)
@@ -83,7 +85,7 @@ class Writer:
                         break
 
     def put_all(self, dbi: Dbi, rows: Sequence[Row]) -> None:
-        """Put rows of which none is there, in one transaction; appended, if hardly any lie behind them."""
+        """Put rows that are all new, in one transaction; append them, if hardly any rows are behind them."""
         with self.transaction() as txn, txn.cursor(db=self.database.tables[dbi]) as cursor:
             if self._has_duplicates[dbi]:
                 cursor.putmulti(rows)
@@ -112,7 +114,7 @@ class Writer:
         return False
 
     def put_row(self, txn: Any, row: FileRow) -> None:
-        """The position of the file; the snapshot's installation is over."""
+        """Write the position of the file; the snapshot's installation is over."""
         txn.put(ROW_KEY, row.encode(), db=self.database.own)
         txn.delete(INSTALLING_KEY, db=self.database.own)
 
@@ -130,12 +132,15 @@ class Writer:
 
 
 def rows_behind(cursor: Any, key: bytes) -> list[Row]:
-    """The rows from `key` on, at most one more than are worth taking out."""
+    """Return the rows from `key` on, at most one more than are worth taking out."""
     return list(islice(cursor.iternext(), _MOST_ROWS_BEHIND + 1)) if cursor.set_range(key) else []
 
 
 def put_before(cursor: Any, rows: Iterable[Row], behind: Sequence[Row]) -> None:
-    """Put rows where none lies; if few are behind them, take those out meanwhile, which fills pages to the end."""
+    """Put rows where there are none.
+
+    If few rows are behind them, take those out and append all, which fills pages to the end.
+    """
     if len(behind) > _MOST_ROWS_BEHIND:
         cursor.putmulti(rows)
         return

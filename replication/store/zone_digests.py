@@ -1,4 +1,4 @@
-"""The running digest of each zone: what its record rows should add up to, kept beside them by whoever writes them.
+"""The running digest of each zone: what its record rows should add up to, kept beside them by each writer.
 
 Table `dnspanel_zones` of the records file, one row for each zone that was ever written here and not removed since:
 
@@ -9,8 +9,8 @@ Table `dnspanel_zones` of the records file, one row for each zone that was ever 
 
 Two rows of the table `dnspanel` belong to this. `complete` says that no zone is without such a row, so that a zone
 without one was not written by us; a file that an older release began gets it from the first check (`adopt`).
-`unhashed` holds 8 random bytes, others each time that zones which had rows get an empty digest: whoever has added up
-rows before that must not write what he found.
+`unhashed` holds 8 random bytes, others each time that zones which had rows get an empty digest: a sum of rows that
+was begun before that must not be written.
 
 Rows change in the transaction that changes the records, and the digest of the file is the sum of its zones'. What
 another hand alters changes no row here: a reader who adds up a zone's rows finds another sum than this table has.
@@ -52,7 +52,7 @@ class Running:
 
 
 def decode_running(value: bytes) -> Running:
-    """The inverse of `Running.encode`; raises BadBytes."""
+    """Decode what `Running.encode` encoded. Raise BadBytes for anything else."""
     if len(value) == DIGEST_SIZE:
         return Running(int.from_bytes(value, "big"))
     if not value:
@@ -72,20 +72,22 @@ class Changes:
         self._removed: set[bytes] = set()
 
     def add(self, key: bytes, digest: int) -> None:
-        """The sum of the rows of this key's zone has changed by so much."""
+        """Add `digest` to the sum of the rows of this key's zone."""
         zone = key[:4]
         self._added[zone] = self._added.get(zone, 0) + digest
 
     def add_unhashed(self, zones: Collection[bytes]) -> None:
-        """Rows were put into these new zones, ids as in keys, and nobody has hashed them."""
+        """Note that rows were put into these new zones without being hashed. The ids are as in keys."""
         self._unhashed.update(zones)
 
     def remove(self, zone: bytes) -> None:
-        """All rows of this zone have been deleted; `add` was called for each."""
+        """Note that all rows of this zone have been deleted; `add` was called for each."""
         self._removed.add(zone)
 
     def rows(self, txn: Any) -> tuple[list[tuple[bytes, bytes | None, bytes]], list[tuple[bytes, bytes]]]:
-        """Given what `txn` sees: rows to put, or to delete (value None); and rows to put where nothing is."""
+        """Return the rows to put, or to delete (value None), given what `txn` sees; and rows to put where
+        there are none.
+        """
         table = self._records.zones
         is_complete = bool(self._added) and txn.get(COMPLETE_KEY, db=self._records.own) is not None
         changed: dict[bytes, bytes | None] = {}
@@ -102,7 +104,9 @@ class Changes:
 
 
 def digests_by_zone(dbi: Dbi, rows: Sequence[tuple[bytes, bytes]]) -> dict[bytes, int]:
-    """The sum of the digests of rows in key order, by the first four bytes of their keys: of records, by zone."""
+    """Return the sum of the digests of rows in key order, by the first four bytes of their keys: for records,
+    by zone.
+    """
     if rows[0][0][:4] == rows[-1][0][:4] or dbi is not Dbi.RECORDS:
         return {rows[0][0][:4]: rows_digest(dbi, rows)}
     return {zone: rows_digest(dbi, of_zone) for zone, of_zone in groupby(rows, key=_zone_of)}
@@ -113,13 +117,16 @@ def _zone_of(row: tuple[bytes, bytes]) -> bytes:
 
 
 def _is_nothing(running: Running) -> bool:
-    """Whether a zone without rows may be forgotten: not if its digest says that others were deleted than had been
-    written, so that the error in the file's digest is found and repaired with this zone."""
+    """Return True if a zone without rows may be forgotten.
+
+    It may not if its digest says that other rows were deleted than had been written: so the error in the file's
+    digest is found and repaired with this zone.
+    """
     return not running.is_known or not running.total
 
 
 def running_digest(txn: Any, records: Database, zone_id: int) -> Running | None:
-    """What the table says of a zone; None for one that we never wrote or have removed."""
+    """Return what the table says of a zone; None for one that we never wrote or have removed."""
     value = txn.get(keys.zone_prefix(zone_id), db=records.zones)
     return None if value is None else decode_running(value)
 
@@ -134,28 +141,30 @@ def put_digest(txn: Any, records: Database, zone_id: int, running: Running | Non
 
 
 def mark_unknown(txn: Any, records: Database, zone_ids: Collection[int]) -> None:
-    """These zones were written without hashing their rows: whoever reads them next works their digests out."""
+    """Note that these zones were written without hashing their rows: the next reader of the rows computes
+    their digests.
+    """
     txn.put(UNHASHED_KEY, os.urandom(8), db=records.own)
     with txn.cursor(db=records.zones) as cursor:
         cursor.putmulti([(keys.zone_prefix(zone_id), b"") for zone_id in sorted(zone_ids)])
 
 
 def adopt(txn: Any, records: Database, zone_ids: Collection[int]) -> None:
-    """These are zones of a file that had no digests of zones; each gets one with the next check."""
+    """Adopt these zones of a file that had no digests of zones; each gets one with the next check."""
     with txn.cursor(db=records.zones) as cursor:
         cursor.putmulti([(keys.zone_prefix(zone_id), b"") for zone_id in sorted(zone_ids)], overwrite=False)
 
 
 def unhashed_since(txn: Any, records: Database) -> bytes:
-    """The row `unhashed`."""
+    """Return the row `unhashed`."""
     return bytes(txn.get(UNHASHED_KEY, db=records.own) or b"")
 
 
 def is_complete(txn: Any, records: Database) -> bool:
-    """Whether a zone without a row is one that we did not write."""
+    """Return True if a zone without a row is one that we did not write."""
     return txn.get(COMPLETE_KEY, db=records.own) is not None
 
 
 def mark_complete(txn: Any, records: Database) -> None:
-    """Every zone in the file has a row now."""
+    """Note that every zone in the file has a row now."""
     txn.put(COMPLETE_KEY, _COMPLETE, db=records.own)

@@ -16,24 +16,26 @@ class ZoneRows:
         self._prefix = keys.zone_prefix(zone_id)
 
     def get(self, rel: bytes, type: int) -> bytes | None:
-        """The body of one row, or None."""
+        """Return the body of one row, or None."""
         with self._env.begin() as txn:
             value = txn.get(keys.record_key(self._zone_id, rel, type), db=self._table)
         return None if value is None else self._schema.unwrap(value)
 
     def at(self, rel: bytes) -> list[tuple[int, bytes]]:
-        """Types and bodies of all rows of one name, by type."""
+        """Return types and bodies of all rows of one name, by type."""
         start = self._prefix + rel + b"\0"
         return [(int.from_bytes(key[-2:], "big"), body) for key, body in self._scan(start, start)]
 
     def below(self, rel: bytes) -> Iterator[tuple[bytes, int, bytes]]:
-        """Relative key, type and body of every row strictly below a name, in key order."""
+        """Yield relative key, type and body of every row strictly below a name, in key order."""
         prefix = self._prefix if rel == keys.APEX else self._prefix + rel
         for key, body in self._scan(prefix + b"\x01", prefix):
             yield key[4:-3], int.from_bytes(key[-2:], "big"), body
 
     def raw(self, *, after: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Whole keys and bodies of the zone, in key order; those beyond the key `after`, if there is one."""
+        """Return an iterator over whole keys and bodies of the zone, in key order; with `after`, those beyond
+        that key.
+        """
         return self._scan(after + b"\0" if after else self._prefix, self._prefix)
 
     def _scan(self, start: bytes, prefix: bytes) -> Iterator[tuple[bytes, bytes]]:

@@ -10,8 +10,8 @@
                 over `dnspanel enrolment 1` 00 and the JSON object of the fields before `panel` and of `request`,
                 the SHA-256 of the signing request in hex; keys sorted, no spaces, ASCII
 
-The code names the authority, and the authority the panel's certificate. So whoever stands between server and panel,
-where TLS proves nothing yet, cannot put keys of their own among those whose segments the node accepts.
+The code names the authority, and the authority the panel's certificate. So an attacker between server and panel,
+where TLS proves nothing yet, cannot put keys of his own among those whose segments the node accepts.
 """
 
 import base64
@@ -138,7 +138,7 @@ def _sign(key: ec.EllipticCurvePrivateKey, content: bytes) -> str:
 
 
 def _key_of_panel(panel: x509.Certificate, authority: x509.Certificate, now: datetime) -> ec.EllipticCurvePublicKey:
-    """The key of the panel's certificate. Raises BadSignature unless it is one, and of the authority.
+    """Return the key of the panel's certificate. Raise BadSignature unless it is the panel's, and of the authority.
 
     Its name alone proves nothing: a node may be called so, but its certificate is for servers.
     """

@@ -43,7 +43,7 @@ class Endpoint:
 
 
 def parse_endpoint(text: object) -> Endpoint:
-    """The inverse of `str(endpoint)`. Raises ValueError."""
+    """Parse what `str(endpoint)` wrote. Raise ValueError for anything else."""
     host, _, port = str(text).rpartition(":")
     address = ipaddress.ip_address(host.removeprefix("[").removesuffix("]"))
     if not (port.isascii() and port.isdecimal() and 1 <= int(port) <= 65535):
@@ -52,18 +52,20 @@ def parse_endpoint(text: object) -> Endpoint:
 
 
 def serves(listening: Endpoint, endpoint: Endpoint) -> bool:
-    """Whether what listens here gets questions for that address: the same one, or all addresses, and the same port."""
+    """Return True if the listening endpoint gets questions for that address: it has the same one, or all
+    addresses, and the same port.
+    """
     is_address = listening.address == endpoint.address or ipaddress.ip_address(listening.address).is_unspecified
     return is_address and listening.port == endpoint.port
 
 
 def is_backend_name(name: object) -> TypeGuard[str]:
-    """Whether a backend may be called so; it is written into dnsdist.conf."""
+    """Return True if a backend may have this name, which is written into dnsdist.conf."""
     return isinstance(name, str) and 1 <= len(name) <= 63 and set(name) <= _NAME
 
 
 def is_weight(weight: object) -> bool:
-    """Whether that is a share of questions beside the others'."""
+    """Return True if that is a share of questions beside the others'."""
     return type(weight) is int and 1 <= weight <= MOST_WEIGHT
 
 
@@ -82,7 +84,7 @@ class Told:
 
     @property
     def sentence(self) -> str:
-        """The inverse of `of`, in the language of the moment; in English where an older release told it."""
+        """The inverse of `of`, in the language of the moment; in English where an older release wrote it."""
         if self.spoken:
             return parse_text(self.spoken)
         return f"It {self.clause}." if self.clause else ""
@@ -114,7 +116,7 @@ class Backend:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Raises ValueError, KeyError, TypeError."""
+        """Read a backend. Raise ValueError, KeyError or TypeError for anything else."""
         name, weight, out = message["name"], message.get("weight", 1), message.get("out", "")
         spoken = message.get("spoken", "")
         if not is_backend_name(name) or not is_weight(weight) or not isinstance(out, str):
@@ -150,7 +152,7 @@ class FrontSettings:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Raises BadBytes: everything here is written into dnsdist.conf."""
+        """Read settings. Raise BadBytes for anything else: everything here is written into dnsdist.conf."""
         try:
             backends = tuple(Backend.from_json(each) for each in message["backends"])
             numbers = {name: message[name] for name in RANGES}
@@ -192,7 +194,7 @@ class BackendReport:
 
 @dataclass(frozen=True, slots=True)
 class FrontReport:
-    """What a front says of itself besides a node's status."""
+    """What a front says of itself in addition to a node's status."""
 
     settings: str  # `FrontSettings.digest` of those that it has; empty: none yet
     minimum: int
@@ -215,7 +217,7 @@ class FrontReport:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Unknown fields are ignored. Raises ValueError, KeyError, TypeError."""
+        """Read a report, without its unknown fields. Raise ValueError, KeyError or TypeError for anything else."""
         known = {each.name: message[each.name] for each in fields(cls) if each.name in message}
         names = [each.name for each in fields(BackendReport)]
         known["backends"] = tuple(
@@ -226,7 +228,7 @@ class FrontReport:
 
 
 def front_report_in(report: Mapping[str, Any]) -> FrontReport | None:
-    """What a front's report says of its nodes; None where it says nothing that can be read."""
+    """Return what a front's report says of its nodes; None for a report that cannot be read."""
     try:
         return FrontReport.from_json(report["front"])
     except (KeyError, TypeError, ValueError, AttributeError):

@@ -42,7 +42,7 @@ class Keyring:
 
 
 def encode_keyring(keyring: Keyring, private_key: Ed25519PrivateKey) -> bytes:
-    """The list as it travels, signed with a key that the receiver knows."""
+    """Encode the list as it travels, signed with a key that the receiver knows."""
     if not 1 <= len(keyring.keys) <= MAX_KEYS or any(len(key) != KEY_SIZE for key in keyring.keys):
         raise ValueError(f"a keyring has 1 to {MAX_KEYS} keys of {KEY_SIZE} bytes")
     header = HEADER.pack(MAGIC, VERSION, len(keyring.keys), keyring.cluster.bytes, keyring.generation)
@@ -51,7 +51,7 @@ def encode_keyring(keyring: Keyring, private_key: Ed25519PrivateKey) -> bytes:
 
 
 def decode_keyring(sealed: bytes, known: Iterable[bytes]) -> Keyring:
-    """The inverse, if one of the `known` keys signed it. Raises BadBytes, BadSignature."""
+    """Decode a list if one of the `known` keys signed it. Raise BadBytes or BadSignature."""
     if len(sealed) < HEADER.size:
         raise BadBytes(what="list of keys", reason="it ends inside the header")
     magic, version, count, cluster, generation = HEADER.unpack_from(sealed)
@@ -68,7 +68,7 @@ def decode_keyring(sealed: bytes, known: Iterable[bytes]) -> Keyring:
 
 
 def signer_for(known: Sequence[bytes], ours: Iterable[bytes]) -> bytes | None:
-    """The first of our keys that the receiver knows, or None: then it has to enroll again."""
+    """Return the first of our keys that the receiver knows, or None: then it has to enroll again."""
     return next((key for key in ours if key in known), None)
 
 

@@ -1,11 +1,11 @@
-"""What a segment carries, and how it lies in the inflated body: marks, then operations.
+"""What a segment carries, and its layout in the inflated body: marks, then operations.
 
     mark        zone id (4), flags (1: bit 0 = the zone lives), serial (4, if it lives), name in wire form
     operation   kind * 16 + DBI (1), length of key (varint), key,
                 length of body (varint) and body (not for DELETE_PREFIX)
 
 A varint holds seven bits per byte, lowest first, bit 7 set on all but the last. Bodies carry no Lightning
-Stream header; whoever writes the row makes it from the time of sealing and the last sequence. A DELETE in a
+Stream header; the writer of the row makes it from the time of sealing and the last sequence. A DELETE in a
 DBI with duplicates names the duplicate in its body; elsewhere that body is empty.
 
 PUTs of one table that follow each other are read in `Puts`, many at once: a bulk import has millions of them.
@@ -37,7 +37,7 @@ _LIVES = 0x01
 _LONGEST_MARK = 4 + 1 + 4 + names.MAX_WIRE
 _PACKED_CHUNK = 1 << 16
 _INFLATED_CHUNK = 1 << 17
-# A `Puts` ends once it has so many rows or comes from so many bytes: that bounds the memory of who applies it.
+# A `Puts` ends once it has this many rows or comes from this many bytes: that bounds the memory needed to apply it.
 _LONGEST_RUN = 10_000
 _LARGEST_RUN = 1 << 20
 
@@ -76,7 +76,7 @@ class ZoneMark:
 
 
 def row_digest(dbi: Dbi, key: bytes, body: bytes) -> int:
-    """The digest of one row, BLAKE2b-128 of: DBI (1), length of key (2), key, body without header.
+    """Return the digest of one row, BLAKE2b-128 of: DBI (1), length of key (2), key, body without header.
 
     A DNSSEC key counts with the fingerprint of its private part (`sealed.digested_body`), sealed or not.
     The digest of a file or of a zone is the sum over its rows, modulo 2^128.
@@ -85,7 +85,7 @@ def row_digest(dbi: Dbi, key: bytes, body: bytes) -> int:
 
 
 def rows_digest(dbi: Dbi, rows: Iterable[tuple[bytes, bytes]]) -> int:
-    """The sum of the digests of rows of one table, not reduced."""
+    """Return the sum of the digests of rows of one table, not reduced."""
     if dbi is Dbi.KEYDATA:
         rows = [(key, digested_body(body)) for key, body in rows]
     blake2b, number, prefixes = hashlib.blake2b, int.from_bytes, _DIGEST_PREFIXES[dbi]
@@ -94,12 +94,12 @@ def rows_digest(dbi: Dbi, rows: Iterable[tuple[bytes, bytes]]) -> int:
 
 
 def digest_bytes(total: int) -> bytes:
-    """A sum of row digests as the 16 bytes that travel."""
+    """Return a sum of row digests as the 16 bytes that travel."""
     return (total % DIGEST_MODULUS).to_bytes(DIGEST_SIZE, "big")
 
 
 def ascend(keys_: Sequence[bytes]) -> bool:
-    """True if each of these is greater than the one before it."""
+    """Return True if each of these is greater than the one before it."""
     return all(map(lt, keys_, islice(keys_, 1, None)))
 
 
@@ -109,7 +109,7 @@ def encode_mark(mark: ZoneMark) -> bytes:
 
 
 def encode_op(op: Op) -> bytes:
-    """One operation. Raises BadSegment for a key or a body that LMDB or this format cannot hold."""
+    """Encode one operation. Raise BadSegment for a key or a body that LMDB or this format cannot hold."""
     kind, dbi, key, body = op
     if not 1 <= len(key) <= MAX_KEY or len(body) > MAX_BODY:
         raise BadSegment(reason=f"a key of {len(key)} or a body of {len(body)} bytes")
@@ -118,9 +118,8 @@ def encode_op(op: Op) -> bytes:
 
 
 def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple[bytes, int]:
-    """The operations that put a zone's rows (relative key, type, body), encoded, and the sum of their digests.
-
-    Raises BadSegment unless the rows come sorted by key, each key once: nobody looks at what is packed of them again.
+    """Encode the operations that put a zone's rows (relative key, type, body), and return them with the sum of their
+    digests. Raise BadSegment unless the rows come sorted by key, each key once: the packed rows are not checked again.
     """
     prefix = keys.zone_prefix(zone_id)
     put = [(prefix + rel + b"\0" + type.to_bytes(2, "big"), body) for rel, type, body in rows]
@@ -149,11 +148,11 @@ class Body:
 
     @classmethod
     def of(cls, packed: bytes) -> "Body":
-        """The body that these bytes are."""
+        """Return the body that these bytes are."""
         return cls(io.BytesIO(packed), 0, len(packed))
 
     def marks(self, count: int, every: int = 1) -> Iterator[ZoneMark]:
-        """Each mark, or each `every`-th one, the first among them. Raises BadSegment."""
+        """Yield each mark, or each `every`-th one, the first among them. Raise BadSegment."""
         for number in range(count):
             wire, zone_id, serial = self._mark()
             if number % every == 0:
@@ -163,7 +162,7 @@ class Body:
                     raise BadSegment(reason=str(exc)) from exc
 
     def serials(self, count: int) -> Iterator[tuple[int, int | None]]:
-        """Zone id and serial of each mark, without decoding the names. Raises BadSegment."""
+        """Yield zone id and serial of each mark, without decoding the names. Raise BadSegment."""
         for _ in range(count):
             _, zone_id, serial = self._mark()
             yield zone_id, serial
@@ -174,7 +173,7 @@ class Body:
             self._mark()
 
     def runs(self, count: int) -> Iterator[Op | Puts]:
-        """The next `count` operations; neighbouring PUTs of a table come together. Raises BadSegment."""
+        """Yield the next `count` operations; neighbouring PUTs of a table come together. Raise BadSegment."""
         while count:
             puts = self._puts(count)
             if puts.rows:
@@ -185,11 +184,11 @@ class Body:
                 yield self._op()
 
     def at_end(self) -> bool:
-        """True if nothing is left and the stream has ended as it should."""
+        """Return True if nothing is left and the stream has ended as it should."""
         return self._at == len(self._buffer) and not self._more() and self._inflate.eof
 
     def _mark(self) -> tuple[bytes, int, int | None]:
-        """Name in wire form, zone id and serial of the next mark."""
+        """Return name in wire form, zone id and serial of the next mark."""
         self._fill(_LONGEST_MARK)
         buffer, at = self._buffer, self._at
         try:
@@ -206,7 +205,7 @@ class Body:
         return buffer[start : self._at], int.from_bytes(buffer[at : at + 4], "big"), serial
 
     def _puts(self, most: int) -> Puts:
-        """The PUTs of one table that begin here, none if the next operation is another."""
+        """Return the PUTs of one table that begin here, none if the next operation is another."""
         self._fill(1)
         tag = self._buffer[self._at] if self._at < len(self._buffer) else 0
         rows: list[tuple[bytes, bytes]] = []
@@ -259,7 +258,7 @@ class Body:
         return Op(kind, dbi, key, b"" if kind is OpKind.DELETE_PREFIX else self._take(self._length(MAX_BODY)))
 
     def _take(self, size: int) -> bytes:
-        """Exactly the next `size` bytes."""
+        """Return exactly the next `size` bytes. Raise BadSegment if there are fewer."""
         self._fill(size)
         at = self._at
         if len(self._buffer) - at < size:
@@ -271,7 +270,7 @@ class Body:
         return self._take(1)[0]
 
     def _length(self, limit: int) -> int:
-        """A varint of at most `limit`."""
+        """Read a varint of at most `limit`."""
         value = shift = 0
         while True:
             byte = self._byte()
@@ -294,7 +293,7 @@ class Body:
         self._buffer, self._at = b"".join(kept), 0
 
     def _more(self) -> bytes:
-        """Some more inflated bytes, at most a chunk; empty at the end."""
+        """Return some more inflated bytes, at most a chunk; empty at the end."""
         while not self._inflate.eof:
             packed = self._inflate.unconsumed_tail
             if not packed:

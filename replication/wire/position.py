@@ -50,7 +50,7 @@ class Position:
 
 
 def parse_position(text: str) -> Position:
-    """The position that `str(position)` wrote. Raises `BadBytes` for any other text."""
+    """Parse the position that `str(position)` wrote. Raise `BadBytes` for any other text."""
     match = _TEXT.fullmatch(text)
     if match is None:
         raise BadBytes(what="position", reason=f"{text[:80]!r} is not of the form epoch=<uuid> sequence=<n>")
@@ -58,7 +58,7 @@ def parse_position(text: str) -> Position:
 
 
 def position_from_json(fields: dict[str, Any]) -> Position:
-    """The position that `to_json` gave. Raises `BadBytes` for any other object."""
+    """Read the position that `to_json` gave. Raise `BadBytes` for any other object."""
     try:
         return Position(UUID(fields["epoch"]), int(fields["sequence"]))
     except (KeyError, TypeError, ValueError, AttributeError) as exc:

@@ -24,7 +24,7 @@
     POST /v1/certificate                    200 {"csr"}        a signing request for a new key
     PUT  /v1/certificate                    200 {}             body: {"certificate", "ca"}, for the next connections
     PUT  /v1/keys                           200 {}             body: signed list of the keys that sign segments
-    POST /v1/restart                        200 {}             PowerDNS ends; whoever supervises it starts it again
+    POST /v1/restart                        200 {}             PowerDNS ends; its supervisor starts it again
     PUT  /v1/computed-types                 200 {}             body: ComputedTypes; once the PowerDNS that runs has them
     PUT  /v1/front                          200 {}             to a front: `front.FrontSettings`; once it goes by them
 
@@ -104,7 +104,7 @@ class ComputedTypes:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Raises BadBytes, also for a resolver that is no address: it is written into pdns.conf."""
+        """Read computed types. Raise BadBytes, also for a resolver that is no address: it is written into pdns.conf."""
         try:
             resolver, lua = message["resolver"], message["lua"]
             if not isinstance(lua, bool) or (resolver != "" and not is_resolver(resolver)):
@@ -119,7 +119,9 @@ NEITHER = ComputedTypes()
 
 
 def is_resolver(text: str) -> bool:
-    """Whether PowerDNS takes it as `resolver`: 192.0.2.53, 192.0.2.53:5300, 2001:db8::53 or [2001:db8::53]:5300."""
+    """Return True if PowerDNS takes it as `resolver`: 192.0.2.53, 192.0.2.53:5300, 2001:db8::53 or
+    [2001:db8::53]:5300.
+    """
     found = _WITH_PORT.fullmatch(text)
     if "%" in text or (found is not None and not 0 < int(found["port"]) < 65536):
         return False  # a scope of IPv6 may be any text
@@ -131,7 +133,7 @@ def is_resolver(text: str) -> bool:
 
 
 def split_resolver(resolver: str, default: int = 53) -> tuple[str, int]:
-    """Address and port of what `is_resolver`: the default unless it says another."""
+    """Return address and port of a text that `is_resolver` accepts. Without a port it is `default`."""
     if resolver.startswith("["):
         host, _, port = resolver[1:].partition("]:")
         return host, int(port)
@@ -140,7 +142,7 @@ def split_resolver(resolver: str, default: int = 53) -> tuple[str, int]:
 
 
 def join_port(host: str, port: int) -> str:
-    """The host with its port: 192.0.2.53:53, ns.example:53, [2001:db8::53]:53."""
+    """Join a host and its port: 192.0.2.53:53, ns.example:53, [2001:db8::53]:53."""
     return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
 
 
@@ -154,12 +156,12 @@ class Unanswered(NamedTuple):
 
 
 def encode_unproven(zones: Iterable[str]) -> str:
-    """The value of the header UNPROVEN."""
+    """Encode the value of the header UNPROVEN."""
     return ",".join(quote(zone) for zone in zones)
 
 
 def decode_unproven(value: str) -> frozenset[str]:
-    """Names of zones, at most MAX_UNPROVEN."""
+    """Decode the value of the header UNPROVEN: names of zones, at most MAX_UNPROVEN."""
     return frozenset(unquote(name) for name in value.split(",", MAX_UNPROVEN)[:MAX_UNPROVEN] if name)
 
 
@@ -245,7 +247,7 @@ class Status:
     check_share: float = 0.0  # how much of the database the check under way has read, 0 to 1
     computed_types: ComputedTypes | None = None  # as the PowerDNS that runs has them; None while it does not say
     takes_computed_types: bool = False  # whether the agent writes pdns.conf, and so can change them
-    # Whether PowerDNS answers with the DNSKEY, CDS and CDNSKEY records of a zone besides those of its keys.
+    # Whether PowerDNS answers with the DNSKEY, CDS and CDNSKEY records of a zone in addition to those of its keys.
     serves_stored_keys: bool = False
     resolver_problem: str = ""  # why the resolver of ALIAS is of no use; empty while it answers, or there is none
     # ALIAS and LUA records without a good answer when they were last asked for; at most MAX_LISTED_UNANSWERED.
@@ -267,7 +269,7 @@ class Status:
 
     @classmethod
     def from_json(cls, message: Mapping[str, Any]) -> Self:
-        """Unknown fields are ignored, so that an older panel reads a newer agent."""
+        """Read a status without its unknown fields, so that an older panel reads a newer agent."""
         names = {f.name: "wanted_schema" if f.name == "needed_schema" else f.name for f in fields(cls)}
         known = {field_name: message[name] for field_name, name in names.items() if name in message}
         try:
@@ -332,7 +334,7 @@ class Top:
     nxdomain: tuple[Counted, ...] = ()
     servfail: tuple[Counted, ...] = ()
     refused: tuple[Counted, ...] = ()
-    networks: tuple[Counted, ...] = ()  # clients, cut to /24 and /48; only where the agent is told to
+    networks: tuple[Counted, ...] = ()  # clients, cut to /24 and /48; only where the agent's settings ask for them
     zones: tuple[Counted, ...] = ()
     questions: int = 0
 
@@ -394,12 +396,12 @@ class Sample(NamedTuple):
 
 
 def encode_message(message: Any) -> bytes:
-    """JSON as it travels."""
+    """Encode a message as JSON, as it travels."""
     return json.dumps(message, separators=(",", ":"), ensure_ascii=False).encode()
 
 
 def decode_message(body: bytes) -> Any:
-    """The inverse of `encode_message`; raises BadBytes."""
+    """Decode what `encode_message` encoded. Raise BadBytes for anything else."""
     try:
         return json.loads(body)
     except (ValueError, RecursionError) as exc:
@@ -407,12 +409,12 @@ def decode_message(body: bytes) -> Any:
 
 
 def with_samples(status: bytes, samples: bytes) -> bytes:
-    """A status with samples, both encoded already."""
+    """Add samples to a status, both encoded already."""
     return b"".join((status[:-1], b',"samples":', samples, b"}"))
 
 
 def encode_refusal(error: ReplicationError, position: Position | None) -> tuple[int, bytes]:
-    """Status code and body for an error that stopped an agent at `position`."""
+    """Return status code and body for an error that stopped an agent at `position`."""
     message = {
         "error": type(error).__name__,
         "message": in_english(str(error)),
@@ -424,7 +426,9 @@ def encode_refusal(error: ReplicationError, position: Position | None) -> tuple[
 
 
 def decode_clock(body: bytes) -> float | None:
-    """The time by the clock of an agent for which the panel's certificate is not valid; None for another answer."""
+    """Return the time by the clock of an agent that finds the panel's certificate not valid; None for another
+    answer.
+    """
     try:
         message = decode_message(body)
         return float(message["clock"]) if message["error"] == "WrongClock" else None
@@ -433,7 +437,7 @@ def decode_clock(body: bytes) -> float | None:
 
 
 def decode_refusal(status: int, body: bytes) -> ReplicationError:
-    """The error behind a refusal, as the agent raised it where the panel has to tell it apart."""
+    """Return the error behind a refusal, as the agent raised it where the panel has to distinguish it."""
     try:
         message = decode_message(body)
         name, text = message["error"], parse_text(str(message.get("spoken") or message["message"]))

@@ -16,13 +16,13 @@ MAX_KEYS = 64
 
 
 def encode_sealing_keys(keys: Iterable[SealingKey]) -> bytes:
-    """The message."""
+    """Encode these keys as the message."""
     listed = [{"id": key.id, "secret": base64.b64encode(key.secret).decode("ascii")} for key in keys]
     return json.dumps({"keys": listed}, separators=(",", ":")).encode("ascii")
 
 
 def decode_sealing_keys(message: bytes) -> tuple[SealingKey, ...]:
-    """The inverse; raises BadBytes."""
+    """Decode the message. Raise BadBytes for anything else."""
     try:
         listed = json.loads(message)["keys"]
         if any(type(each["id"]) is not int for each in listed):

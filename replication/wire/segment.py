@@ -131,7 +131,7 @@ class PackedPuts:
 
 @dataclass(frozen=True, slots=True)
 class Segment:
-    """A segment whose signature was checked. Its content is read from `source` anew by each iterator."""
+    """A segment whose signature was checked. Each iterator reads its content from `source` again."""
 
     schema: int
     cluster: UUID
@@ -165,15 +165,21 @@ class Segment:
         return self.main_op_count + self.record_op_count
 
     def marks(self, every: int = 1) -> Iterator[ZoneMark]:
-        """The zones touched, in the order sealed: all, or each `every`-th one. Raises BadSegment."""
+        """Return an iterator over the zones touched, in the order sealed: all, or each `every`-th one.
+
+        Raise BadSegment.
+        """
         return self._body().marks(self.mark_count, every)
 
     def serials(self) -> Iterator[tuple[int, int | None]]:
-        """Zone id and serial of each, without decoding the names; None for one that goes. Raises BadSegment."""
+        """Return an iterator over zone id and serial of each mark, without decoding the names; None for one that goes.
+
+        Raise BadSegment.
+        """
         return self._body().serials(self.mark_count)
 
     def runs(self) -> Iterator[Op | Puts]:
-        """Every operation, in the order in which to apply it. Raises BadSegment."""
+        """Yield every operation, in the order in which to apply it. Raise BadSegment."""
         body = self._body()
         body.skip_marks(self.mark_count)
         yield from body.runs(self.op_count)
@@ -181,7 +187,7 @@ class Segment:
             raise BadSegment(reason="bytes follow the last operation")
 
     def ops(self) -> Iterator[Op]:
-        """As `runs`, one by one."""
+        """Yield the operations of `runs` one by one."""
         for run in self.runs():
             if isinstance(run, Puts):
                 yield from (Op(OpKind.PUT, run.dbi, key, body) for key, body in run.rows)
@@ -194,7 +200,7 @@ class Segment:
 
 
 def pack_puts(pieces: Iterable[bytes]) -> bytes:
-    """Encoded operations (`record_puts`) as a piece of a deflate stream that other pieces may precede and follow.
+    """Pack encoded operations (`record_puts`) as a piece of a deflate stream that other pieces may precede and follow.
 
     A full flush ends it, so nothing after it refers to what is in it; it has no final block.
     """
@@ -202,9 +208,9 @@ def pack_puts(pieces: Iterable[bytes]) -> bytes:
 
 
 def arrange(ops: Iterable[Op], removed: Iterable[int] = (), late: Iterable[Op] = ()) -> list[Op]:
-    """Operations in the order in which they may become visible; each key occurs once, or BadSegment.
+    """Sort operations into the order in which they may become visible. Raise BadSegment if a key occurs twice.
 
-    1. Records, by key: rows of new zones lie there unseen, and each zone's rows lie together.
+    1. Records, by key: rows of new zones are there unseen, and each zone's rows are neighbours.
     2. The main file, in the order given: in one transaction new zones appear and `removed` ones vanish.
     3. Records of removed zones, which nothing reaches any more, and the `late` operations on records: those that are
        right only once PowerDNS follows the main file's (a chain of NSEC3 that its zone does not use any more).
@@ -284,9 +290,8 @@ def seal(
 
 
 def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segment:
-    """The one segment that fills `source`, once one of `public_keys` (32 bytes each) has signed it.
-
-    Raises BadSignature, BadSegment or UnknownSchema; nothing of the body is read before that.
+    """Return the one segment that fills `source`, once one of `public_keys` (32 bytes each) has signed it.
+    Raise BadSignature, BadSegment or UnknownSchema; nothing of the body is read before that.
     """
     opened = open_segments(source, public_keys)
     segment = next(opened, None)
@@ -296,7 +301,7 @@ def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segm
 
 
 def open_segments(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Iterator[Segment]:
-    """Each segment of those laid end to end in `source`, checked just before it is yielded."""
+    """Yield each segment of those laid end to end in `source`, checked just before it is yielded."""
     file = io.BytesIO(source) if isinstance(source, bytes) else source
     keys = [Ed25519PublicKey.from_public_bytes(key) for key in public_keys]
     end = file.seek(0, io.SEEK_END)
@@ -351,7 +356,7 @@ def _open_at(file: BinaryIO, offset: int, end: int, keys: list[Ed25519PublicKey]
 
 
 def _check_signature(file: BinaryIO, header: bytes, body_size: int, keys: list[Ed25519PublicKey]) -> None:
-    """Read through the body, then the signature. The file stands behind the header."""
+    """Read through the body, then check the signature. The file is at the end of the header."""
     digest = hashlib.blake2b(header)
     left = body_size
     while left:
