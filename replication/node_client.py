@@ -177,6 +177,7 @@ class NodeClient:
 
     def choose_computed_types(self, chosen: ComputedTypes) -> None:
         """Have the node's PowerDNS answer these computed types; it restarts if it had others. Twice does no harm.
+
         Raise Refused if the agent does not write pdns.conf, and NotServed if PowerDNS does not come back.
         """
         body = encode_message(chosen.to_json())
@@ -184,6 +185,7 @@ class NodeClient:
 
     def set_up_front(self, settings: FrontSettings) -> None:
         """Have the front work by these settings. Twice does no harm.
+
         Raise Refused if the installed dnsdist would not start with them, or if the agent is not a front's.
         """
         body = encode_message(settings.to_json())
@@ -195,6 +197,7 @@ class NodeClient:
 
     def top_of_zones(self, zones: Sequence[str]) -> dict[str, Top]:
         """Return what PowerDNS is asked most of each of these zones, at most MOST_TOP_ZONES. Raise the errors of `top`.
+
         Raise Refused for an agent from before that.
         """
         answer = self._get(f"{TOP_ZONES_PATH}?{urlencode([('zone', zone) for zone in zones])}")
@@ -269,6 +272,7 @@ class NodeClient:
 
     def attached_objects(self, zone_id: int) -> list[tuple[int, int, bytes]]:
         """Return table, row id and body of a zone's metadata and DNSSEC keys on the node, the private parts sealed.
+
         Raise Refused for an agent that is too old, and UnknownSealingKey's refusal.
         """
         found = self._get(f"{ZONES_PATH}/{zone_id}/attached")

@@ -4,7 +4,7 @@
     gettext("{name} is gone.").format(name=x)  {"text":"{name} is gone.","values":{"name":"ns1"}}
     ngettext("1 zone", "{n} zones", 2)         {"text":["1 zone","{n} zones",2], …}
     joined(" ", texts)                         {"text":"{a} {b}","values":{"a":{…},"b":{…}}}
-    any other string unchanged
+    any other string                           as it is
 
 A `Text` is a string: what it says in the language of the moment. Here, on nodes and wherever no language was
 chosen, that is English; `translate_by` gives the panel's catalogs. What it was made of comes along, so
@@ -78,6 +78,7 @@ class Text(str):
 
     def format(self, *args: object, **values: object) -> str:
         """Format the message with these values, each by its name; Texts among them are rendered again with it.
+
         With values by their place the result is a plain string, which stays in its language.
         """
         if args:

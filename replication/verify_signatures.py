@@ -87,9 +87,10 @@ def verify_signatures(
 def complaint_of(
     zone: str, questions: Iterable[tuple[str, int]], address: str, port: int, *, now: float, seconds: float
 ) -> NotServed | None:
-    """Return what is wrong with the signatures and proofs in the answers to these questions (name, type). The zone's
-    DNSKEY RRset comes before them. The result is a NotServed, or None if all is well. Raise NotServed if no answer
-    comes, which says nothing about signatures.
+    """Return what is wrong with the signatures and proofs in the answers to these questions (name, type).
+
+    The zone's DNSKEY RRset comes before them. The result is a NotServed, or None if all is well. Raise NotServed if
+    no answer comes, which says nothing about signatures.
     """
     try:
         asker = _Asker(zone, address, port, now, time.monotonic() + seconds)
@@ -154,8 +155,9 @@ class _Asker:
 
     def verify_denial(self, name: str, type: int) -> None:
         """Raise NotServed unless a negative answer for this RRset is signed, and proves that the RRset does not exist.
-        It may not fail with DNSSEC alone either, as it does where PowerDNS finds no link of the chain. Any other answer
-        (of a wildcard, an alias, or one that leads to another zone) is not judged here.
+
+        It may not fail with DNSSEC alone either, as it does where PowerDNS finds no link of the chain. Any other
+        answer (of a wildcard, an alias, or one that leads to another zone) is not judged here.
         """
         answer = self._answer(name, type)
         if answer.rcode() == dns.rcode.SERVFAIL and self._answer(name, type, dnssec=False).rcode() in _NEGATIVE:

@@ -105,8 +105,9 @@ MOST_OTHER_CHAINS = 3
 class BroughtSignatures:
     """How a zone is signed by the signatures that it brings: `entries` are the rdata of its DNSKEY records.
 
-    `end` is when the first signature ends, as YYYYMMDDHHMMSS in UTC; `nsec3` is None for NSEC, and where its parameters
-    are not in the records (`nsec3_elsewhere`): a PowerDNS has them beside. `other_nsec3` are its further chains.
+    `end` is when the first signature ends, as YYYYMMDDHHMMSS in UTC. `nsec3` is missing (None) for NSEC, and where its
+    parameters are not in the records (`nsec3_elsewhere`): a PowerDNS has them beside. `other_nsec3` are its further
+    chains.
     """
 
     nsec3: Nsec3 | None
@@ -116,7 +117,9 @@ class BroughtSignatures:
     other_nsec3: tuple[Nsec3, ...] = ()
 
     def with_chains(self, elsewhere: Sequence[Nsec3]) -> "BroughtSignatures":
-        """With the parameters of its NSEC3 chains, given those that its source has beside the records, served first."""
+        """Return these signatures with the parameters of the NSEC3 chains that the source has beside the
+        records, served first.
+        """
         if not self.nsec3_elsewhere:
             return self
         return replace(self, nsec3=next(iter(elsewhere), None), other_nsec3=tuple(elsewhere[1:]))
@@ -128,7 +131,7 @@ class ParsedZone:
 
     `name` is "" when not even that could be found out. `rrsets` is sorted by
     (key, type). `records` counts rdata, `generated` those that `$GENERATE` made.
-    `signatures` is None unless they are among the RRsets.
+    `signatures` are given if they are among the RRsets.
     `made` are the apex types (SOA, NS) that the source did not have and the
     options asked to make: a zone that exists keeps its own.
     """
@@ -206,10 +209,10 @@ class Source(Protocol):
 
 @runtime_checkable
 class ServerSource(Source, Protocol):
-    """A source that waits for somebody else's server."""
+    """A source that waits for the server of another operator."""
 
     def cut(self) -> None:
-        """Whoever waits for the server gets an error; called from another thread."""
+        """End every wait for the server with an error; called from another thread."""
 
 
 Item = Document | SourceFault | Kept

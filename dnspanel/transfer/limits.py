@@ -32,7 +32,7 @@ MOST_READ_SECONDS = 6 * 3600.0
 
 
 def generated_title(most: int) -> str:
-    """What a refusal says where `$GENERATE` may make so many records."""
+    """Return what a refusal says where `$GENERATE` may make at most this many records."""
     return gettext(_GENERATED).format(most=most)
 
 
@@ -57,6 +57,6 @@ _TITLES = MappingProxyType(
 
 
 def title(limit: str) -> str:
-    """The limit in words, in the language of the moment."""
+    """Return the limit in words, in the language of the moment."""
     message, most = _TITLES[limit]
     return gettext(message).format(most=most)

@@ -49,7 +49,7 @@ class ImportJob(models.Model):
 
     title = models.TextField()
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.SET_NULL, related_name="+")
-    # The token by which the author acted, if it was one.
+    # The token that the author acted with, if any.
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
     # From where the last act on it came, which its publications are due to; see accounts.audit.
     address = models.GenericIPAddressField(null=True)
@@ -119,7 +119,7 @@ class ImportPiece(models.Model):
     removed = models.BigIntegerField(default=0)
     values_removed = models.BigIntegerField(default=0, db_default=0)
     waiting = models.IntegerField(default=0)  # zones that changed since the dry run
-    choices: "models.JSONField[Any]" = models.JSONField(default=dict)  # {zone: choice}, while it is scanned anew
+    choices: "models.JSONField[Any]" = models.JSONField(default=dict)  # {zone: choice}, while it is scanned again
     spool_size = models.BigIntegerField(default=0, db_default=0)
     stage_size = models.BigIntegerField(default=0)
     stage_checksum = models.BigIntegerField(default=0)  # CRC-32
@@ -154,7 +154,7 @@ CHANGING_ACTIONS = (Action.UNION, Action.RRSETS, Action.REPLACE)
 
 
 class ImportZone(models.Model):
-    """One zone of an import. Its content lies in its piece's stage file, at these offsets."""
+    """One zone of an import. Its content is in its piece's stage file, at these offsets."""
 
     # Without a constraint, which would cost a query for each of an estate's zones; the indexes below serve the key.
     job = models.ForeignKey(
@@ -255,7 +255,7 @@ class ExportFormat(models.TextChoices):
 
 
 class ExportJob(models.Model):
-    """One export into a file, kept for a day. `export` writes it; its file lies in `export.exports_directory`."""
+    """One export into a file, kept for a day. `export` writes it; its file is in `export.exports_directory`."""
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
     # The token by which the author acted, if it was one.
@@ -308,7 +308,7 @@ class CutoverCheck(models.Model):
     selection: "models.JSONField[Any]" = models.JSONField(default=dict)
     server = models.TextField()  # the old server: an address
     port = models.IntegerField(default=53)
-    resolver = models.TextField(blank=True)  # who is asked about the parents: an address; "": the system's
+    resolver = models.TextField(blank=True)  # the resolver asked about the parents: an address; "": the system's
     resolver_port = models.IntegerField(default=53)
     state = models.CharField(max_length=9, choices=RunState, default=RunState.WAITING)
     failure = MessageField(blank=True)

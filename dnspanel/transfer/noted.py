@@ -19,18 +19,18 @@ NOTED = ";!noted "
 
 
 def noted_line(owner: str, type: str, notes: str) -> str:
-    """The line of an RRset whose notes are this text; empty if people noted nothing."""
+    """Return the line of an RRset whose notes are this text; empty if people noted nothing."""
     noted = notes_without_spellings(notes)
     return f"{NOTED}{owner} {type} {noted}\n" if noted else ""
 
 
 def noted_line_of(owner: str, type: str, notes: Notes) -> str:
-    """The same for notes; empty for none."""
+    """Return the line of an RRset with these notes; empty without notes."""
     return noted_line(owner, type, format_notes(notes)) if notes else ""
 
 
 def read_noted(line: str, origin: str) -> tuple[str, int, Notes]:
-    """Owner, type and notes of a line that begins with NOTED. Raises ValueError, with the reason."""
+    """Return owner, type and notes of a line that begins with NOTED. Raise ValueError, with the reason."""
     parts = line.removeprefix(NOTED).split(None, 2)
     if len(parts) < 3:
         raise ValueError(gettext("a name, a type and an object with “tags” or “value_comments” are needed"))

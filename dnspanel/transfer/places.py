@@ -30,23 +30,25 @@ Person = int | None  # id; None for the panel's own jobs
 
 
 def may_read(person: Person) -> bool:
-    """Whether another source of this person may be read, or another comparison made: a few wait at the same time."""
+    """Return True if another source of this person may be read, or another comparison made: a few wait at the
+    same time.
+    """
     return person is None or _people_reading()[person] < MOST_READ_AT_ONCE
 
 
 def may_compute(person: Person) -> bool:
-    """Whether another worker may work for this person: nobody has more than their share while others wait."""
+    """Return True if another worker may work for this person. No person has more than their share while others wait."""
     waiting = _people_waiting() | {person}
     return is_fair(_people_at_work()[person], people=len(waiting), places=settings.TRANSFER_PROCESSES)
 
 
 def is_fair(taken: int, *, people: int, places: int) -> bool:
-    """Whether one of these people may have another of the places when they hold so many."""
+    """Return True if one of these people may have another of the places when they hold `taken` of them."""
     return taken < max(1, ceil(places / people))
 
 
 def imports_with_work() -> "QuerySet[ImportJob]":
-    """The imports that a worker can do something for; not those whose source has yet to give something."""
+    """Select the imports that a worker can do something for; not those whose source has yet to give something."""
     has_spooled = Exists(ImportPiece.objects.filter(job=OuterRef("pk"), state=PieceState.SPOOLED))
     is_found = Q(state=State.SCANNING) & (Q(read_ended=True) | has_spooled)
     return ImportJob.objects.filter(

@@ -25,7 +25,7 @@ MOST_COUNTED = 100_000
 def refuse_import(author: Author) -> None:
     """Raise QuotaExceeded if the author, or a team of theirs, has as many imports under way as they may.
 
-    Until the transaction ends, nobody else begins one for the same person or team.
+    Until the transaction ends, no other import is begun for the same person or team.
     """
     refuse_beyond(
         holders_for(author),
@@ -39,14 +39,14 @@ def refuse_import(author: Author) -> None:
 
 
 def import_count(holder: Holder, most: int) -> int:
-    """How many imports of a person, or of a team's members, have not ended; counted up to `most`."""
+    """Return how many imports of a person, or of a team's members, have not ended; counted up to `most`."""
     return _jobs_of(holder).exclude(state__in=ENDED_STATES)[:most].count()
 
 
 def refuse_bytes(author: Author, added: int, *, now: datetime) -> None:
-    """Raise QuotaExceeded if so many more bytes of files are too many for the author, or for a team of theirs.
+    """Raise QuotaExceeded if this many more bytes of files are too many for the author, or for a team of theirs.
 
-    Until the transaction ends, nobody else adds any for the same person or team.
+    Until the transaction ends, no other bytes are added for the same person or team.
     """
     refuse_beyond(
         holders_for(author),
@@ -58,16 +58,16 @@ def refuse_bytes(author: Author, added: int, *, now: datetime) -> None:
 
 
 def bytes_left(author: Author, *, now: datetime) -> int | None:
-    """How many bytes of files the author may add at this moment; None for any number."""
+    """Return how many bytes of files the author may add at this moment; None for any number."""
     limited = [(holder, limit) for holder in holders_for(author) if (limit := holder.limits[Kind.BYTES]) is not None]
     return min((max(0, limit - bytes_of(holder, now)) for holder, limit in limited), default=None)
 
 
 def bytes_of(holder: Holder, now: datetime) -> int:
-    """How many bytes the imports of a person, or of a team's members, have on the panel's disk.
+    """Return how many bytes the imports of a person, or of a team's members, have on the panel's disk.
 
-    As their rows say it: uploads, and per piece what was read and what lies ready. Pieces are few, and of those that
-    ended long ago nothing is there any more.
+    Their rows say it: uploads, and per piece what was read and what is ready. Pieces are few, and those that ended
+    long ago have no files any longer.
     """
     jobs = _jobs_of(holder).filter(Q(ended_at=None) | Q(ended_at__gt=now - timedelta(days=KEPT_DAYS)))
     uploads = jobs.aggregate(total=Coalesce(Sum("upload_bytes"), 0))["total"]
@@ -76,12 +76,12 @@ def bytes_of(holder: Holder, now: datetime) -> int:
 
 
 def usage_of(holder: Holder, now: datetime) -> tuple[Usage, ...]:
-    """How much the holder has of each kind, beside how much they may have."""
+    """Return how much the holder has of each kind, beside how much they may have."""
     return tuple(usage_of_kind(holder, kind, now) for kind in Kind)
 
 
 def usage_of_kind(holder: Holder, kind: Kind, now: datetime) -> Usage:
-    """How much the holder has of this kind, beside how much they may have."""
+    """Return how much the holder has of this kind, beside how much they may have."""
     return Usage(kind, holder.limits[kind], _used(holder, kind, now))
 
 

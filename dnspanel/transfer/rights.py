@@ -29,7 +29,10 @@ NOBODY = gettext_noop("Whoever made this may not do it any more: the account is 
 
 @dataclass(frozen=True, slots=True)
 class ImportRights:
-    """What an import may do. `actor` is None when that is everything: the panel's own, and editors' of all zones."""
+    """What an import may do.
+
+    For the panel's own imports, and editors' of all zones, that is everything and `actor` is empty.
+    """
 
     author: Author
     actor: Actor | None
@@ -38,20 +41,20 @@ class ImportRights:
     rules: Rules = NO_RULES  # of approval, and freezes: of all zones
 
     def zones_in_reach(self, zone_ids: Collection[int]) -> dict[int, Zone] | None:
-        """Those of these zones that it may know about, by id, with their teams; None: all of them."""
+        """Return those of these zones that it may know about, by id, with their teams; None: all of them."""
         if self.actor is None:
             return None
         return access.zones_visible_to(self.actor).select_related("team").in_bulk(zone_ids)
 
     @property
     def may_refuse_names(self) -> bool:
-        """Whether anything could be in the way of new names; else nobody looks through all of an import."""
+        """Whether anything could be in the way of new names; else an import is not searched for them."""
         return self.actor is not None or bool(self.rules) or Lock.objects.exists()
 
     def refused_names(self, new_names: Sequence[str]) -> dict[str, SourceFault]:
-        """The faults of new zones that lie below or above those of others, or below one with rules; by name.
+        """Return the faults of new zones that are below or above those of others, or below one with rules; by name.
 
-        In a few queries for all.
+        This takes a few queries for all.
         """
         refused = nesting.refusals_by_others(zone_names=new_names, author=self.actor)
         kept = reasons_over([Zone(name=name) for name in new_names], author=self.author, reason="", now=timezone.now())
@@ -60,7 +63,7 @@ class ImportRights:
     def refusal(
         self, zone: Zone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
     ) -> SourceFault | None:
-        """The fault of changes that the author may not make to a zone in reach; None if they are allowed."""
+        """Return the fault of changes that the author may not make to a zone in reach; None if they are allowed."""
         made = [Change(*key, current.get(key), new) for key, new in changes.items()]
         try:
             access.refuse_transferred(zone)
@@ -80,7 +83,10 @@ class ImportRights:
 
 
 def actor_of_job(job: ImportJob | ExportJob | CutoverCheck) -> Author:
-    """The job's author with today's rights; None for the panel's own jobs. Raises Forbidden for a closed account."""
+    """Return the job's author with today's rights; None for the panel's own jobs.
+
+    Raise Forbidden for a closed account.
+    """
     if job.author is None:
         return None
     actor = actor_of_token(job.token) if job.token else actor_of(job.author)
@@ -90,7 +96,7 @@ def actor_of_job(job: ImportJob | ExportJob | CutoverCheck) -> Author:
 
 
 def rights_of(job: ImportJob) -> ImportRights:
-    """What this import may do now. Raises Forbidden as `actor_of_job`."""
+    """Return what this import may do now. Raise Forbidden as `actor_of_job` does."""
     author = actor_of_job(job)
     if author is None or not isinstance(author, Actor) or all(map(author.may_everywhere, _ALL_RIGHTS)):
         return ImportRights(author, None, True, None, every_rule())
@@ -101,7 +107,10 @@ def rights_of(job: ImportJob) -> ImportRights:
 
 
 def may_sign(job: ImportJob) -> bool:
-    """Whether zones that this import creates may go on with their DNSSEC keys. Raises Forbidden as `actor_of_job`."""
+    """Return True if zones that this import creates may go on with their DNSSEC keys.
+
+    Raise Forbidden as `actor_of_job` does.
+    """
     author = actor_of_job(job)
     actor = None if author is None else actor_of(author)
     if author is None:
@@ -111,12 +120,17 @@ def may_sign(job: ImportJob) -> bool:
 
 
 def team_of_new_zones(author: Author) -> Team | None:
-    """The team that zones created by an import of this author belong to. Raises RightMissing for who may not."""
+    """Return the team that zones created by an import of this author belong to.
+
+    Raise RightMissing for an author without a right.
+    """
     return access.team_for_new_zone(author, None, "")
 
 
 def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
-    """All imports to who may edit every zone, else one's own; a narrow token sees those that it made."""
+    """Select all imports for a person that may edit every zone, else the person's own; for a narrow token
+    those that it made.
+    """
     actor = actor_of(person)
     jobs = ImportJob.objects.select_related("author", "token")
     if actor is None:
@@ -127,10 +141,11 @@ def jobs_visible_to(person: access.Person) -> QuerySet[ImportJob]:
 
 
 def checks_visible_to(person: access.Person) -> QuerySet[CutoverCheck]:
-    """One's own comparisons, all of them to who may see every zone, and ended ones of zones that one may all see.
+    """Select the person's own comparisons, and ended ones of zones that the person may all see. A person that may
+    see every zone sees all comparisons.
 
-    A narrow token sees those that it made. A comparison shows what zones hold, so one that is being made, and could
-    still come to any zone, is nobody else's.
+    A narrow token sees those that it made. A comparison shows what zones hold. One that is being made could still
+    come to any zone, so only its author sees it.
     """
     actor = actor_of(person)
     checks = CutoverCheck.objects.select_related("author", "token", "job")
@@ -162,7 +177,7 @@ def refuse_undo(job: ImportJob, person: Author) -> None:
 
 
 def refuse_partial_visibility(author: Author) -> None:
-    """Raise Forbidden for a token that sees only parts of zones: nobody could tell its file from a complete one."""
+    """Raise Forbidden for a token that sees only parts of zones: its file would look like a complete one."""
     if isinstance(author, Actor) and author.scope is not None:
         reading = [grant for grant in author.scope if Right.READ in grant.rights]
         if not reading or any(grant.is_limited for grant in reading):
@@ -170,7 +185,7 @@ def refuse_partial_visibility(author: Author) -> None:
 
 
 def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet[Zone]":
-    """Those of these zones that have DNSSEC keys whose private parts this author may not have."""
+    """Select those of these zones that have DNSSEC keys whose private parts this author may not have."""
     actor = None if author is None else actor_of(author)
     if author is None or (actor is not None and actor.may_everywhere(Right.EXPORT_KEYS)):
         return zones.none()
@@ -181,7 +196,7 @@ def zones_with_hidden_keys(zones: "QuerySet[Zone]", author: Author) -> "QuerySet
 
 
 def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | None:
-    """The first of these zones, if not in the trash, whose keys this person may not export; None: there is none."""
+    """Return the first of these zones, if not in the trash, whose keys this person may not export; None without one."""
     actor = actor_of(person)
     if actor is not None and actor.may_everywhere(Right.EXPORT_KEYS):
         return None
@@ -191,17 +206,17 @@ def zone_without_key_export(zone_ids: Sequence[int], person: Person) -> Zone | N
 
 
 def not_yours(zone: str) -> SourceFault:
-    """The fault of a zone that exists already where the author may not see it."""
+    """Return the fault of a zone that exists already where the author may not see it."""
     return _fault(zone, gettext("The zone exists already, and you may not see it."))
 
 
 def may_not_create(zone: str) -> SourceFault:
-    """The fault of a new zone whose author may not create zones."""
+    """Return the fault of a new zone whose author may not create zones."""
     return _fault(zone, gettext("You may not create zones."))
 
 
 def too_many_rrsets(zone: str, reason: str) -> SourceFault:
-    """The fault of a zone that would have more RRsets than its author, or its team, may have in one."""
+    """Return the fault of a zone that would have more RRsets than its author, or its team, may have in one."""
     return SourceFault("", 0, 0, "", reason, "too-many-rrsets", zone=zone)
 
 

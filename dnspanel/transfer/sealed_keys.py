@@ -47,7 +47,7 @@ _MOST_TEXT = 32 << 10
 
 
 class KeyLock(StrEnum):
-    """What keeps the private part of a key from being used; the value stands in the name of what is kept aside."""
+    """What keeps the private part of a key from being used; the value is part of the name of what is kept aside."""
 
     ABSENT = "absent"
     SEALED = "sealed"
@@ -92,7 +92,7 @@ class Sealer:
         self._cipher = _cipher(passphrase, self._salt)
 
     def seal(self, private_text: str, *, zone: str, dnskey: str) -> str:
-        """The private key of this DNSKEY (rdata) of the zone, as a text that only the passphrase opens."""
+        """Seal the private key of this DNSKEY (rdata) of the zone, as a text that only the passphrase opens."""
         nonce = self._chance(_NONCE_SIZE)
         encrypted = self._cipher.encrypt(nonce, private_text.encode(), _additional(zone, dnskey))
         return base64.b64encode(_HEAD.pack(VERSION, self._salt, nonce) + encrypted).decode()
@@ -106,7 +106,7 @@ class Opener:
         self._ciphers: dict[bytes, AESGCM] = {}
 
     def open(self, sealed: str, *, zone: str, dnskey: str) -> str:
-        """The inverse of `Sealer.seal`. Raises KeyLocked."""
+        """Open what `Sealer.seal` sealed. Raise KeyLocked."""
         try:
             content = base64.b64decode(sealed, validate=True) if len(sealed) <= _MOST_TEXT else b""
         except (binascii.Error, ValueError) as exc:
@@ -134,5 +134,5 @@ def _cipher(passphrase: str, salt: bytes) -> AESGCM:
 
 
 def _additional(zone: str, dnskey: str) -> bytes:
-    """The zone's name ends by itself, so no two pairs are the same bytes."""
+    """Return the additional data. The zone's name ends by itself, so no two pairs are the same bytes."""
     return names.to_wire(zone) + rdata.to_wire(rdtypes.DNSKEY, dnskey)

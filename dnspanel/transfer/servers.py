@@ -1,11 +1,10 @@
-"""Which servers the panel reads from or asks for somebody: one guard for every import and comparison.
+"""Which servers the panel reads from or asks for a person: one guard for every import and comparison.
 
-What the panel connects to was named by a person, and the panel's place in the
-network is not theirs. So jobs of people reach public addresses and the networks
-of PANEL_SOURCE_NETWORKS, on ports that such servers have. The verbs that make
-jobs check it, to say so at the field; each connection checks it again and goes
-to the address that was checked. Jobs that the operator's command line makes in
-nobody's name go anywhere: whoever has a shell can do that anyway.
+What the panel connects to was named by a person, and the panel's place in the network is not theirs. So jobs of
+people reach public addresses and the networks of PANEL_SOURCE_NETWORKS, on ports that such servers have. The verbs
+that make jobs check it, to say so at the field; each connection checks it again and goes to the address that was
+checked. Jobs that the operator's command line makes in the panel's own name go anywhere: a person with a shell can
+do that anyway.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -40,7 +39,9 @@ _ONLY_FOR_EDITORS_OF_ALL = gettext_noop(
 
 
 def may_read_servers(author: Author) -> bool:
-    """Whether this author may name a server to import from: the panel itself, and who may add to every zone."""
+    """Return True if this author may name a server to import from: the panel itself, or a person that may add
+    to every zone.
+    """
     actor = None if author is None else actor_of(author)
     return author is None or (actor is not None and actor.may_everywhere(Right.ADD))
 
@@ -65,7 +66,7 @@ def refuse_source(author: Author, source: str, parameters: Mapping[str, Any]) ->
 def refuse_dns_server(
     field: str, address: str, port: int, *, port_field: str, low_ports: Sequence[int] = DNS_PORTS
 ) -> None:
-    """Raise ServerRefused unless somebody may have the panel ask at this address, at one of these ports below 1024."""
+    """Raise ServerRefused unless people may have the panel ask at this address, at one of these ports below 1024."""
     try:
         canonical = str(ip_address(address))
     except ValueError:
@@ -75,15 +76,15 @@ def refuse_dns_server(
 
 
 def addresses_for(author: Author) -> Addresses | None:
-    """A function (host, port) → the addresses that this author's job connects to; None for the panel's own jobs.
+    """Return a function (host, port) → the addresses that this author's job connects to; None for the panel's own jobs.
 
-    It raises ServerRefused where it may not, SourceAway when the host has none.
+    The function raises ServerRefused for a host that is not allowed, and SourceAway for one without an address.
     """
     return None if author is None else allowed
 
 
 def every_address(host: str, port: int) -> Sequence[str]:
-    """All addresses of a host, wherever they are. Raises SourceAway."""
+    """Return all addresses of a host, wherever they are. Raise SourceAway."""
     try:
         return outbound.resolved(host, port)
     except outbound.NoAddress as exc:
@@ -91,12 +92,12 @@ def every_address(host: str, port: int) -> Sequence[str]:
 
 
 def is_allowed(address: str) -> bool:
-    """Whether jobs of people connect to this address."""
+    """Return True if jobs of people connect to this address."""
     return outbound.is_allowed(address, settings.SOURCE_NETWORKS)
 
 
 def allowed(host: str, port: int) -> Sequence[str]:
-    """The addresses of a host to which jobs of people connect; raises ServerRefused or SourceAway."""
+    """Return the addresses of a host to which jobs of people connect. Raise ServerRefused or SourceAway."""
     try:
         name = outbound.canonical_host(host)
         return outbound.allowed_addresses(name, port, settings.SOURCE_NETWORKS)

@@ -1,8 +1,8 @@
-"""The NSEC3 chains of a zone that somebody else signs, where it has several. Pure.
+"""The NSEC3 chains of a zone that another signer signs, where it has several. Pure.
 
-A signer that goes from one NSEC3 chain to another has both for a while, with an NSEC3PARAM record for each. PowerDNS
-serves one of them, that of its metadata; what leaves as a whole zone has all, since a signature is over both NSEC3PARAM
-records, and each of them says that its chain is complete (RFC 5155 section 7.3).
+A signer that goes from one NSEC3 chain to another has both for a while, with an NSEC3PARAM record for each.
+PowerDNS serves one of them, that of its metadata; what leaves as a whole zone has all, since a signature is over
+both NSEC3PARAM records, and each of them says that its chain is complete (RFC 5155 section 7.3).
 """
 
 from collections.abc import Iterator, Sequence
@@ -45,7 +45,7 @@ class SignedChains:
             self._ttls[owner] = ttl
 
     def records(self) -> Iterator[ChainRecord]:
-        """The records of the chains, as far as they are signed, each chain behind its parameters."""
+        """Yield the records of the chains, as far as they are signed, each chain behind its parameters."""
         for nsec3 in self._chains:
             parameters = f"{nsec3.iterations} {nsec3.salt.hex() or '-'}"
             yield ChainRecord(APEX, rdtypes.NSEC3PARAM, self._ttl_of_parameters, f"1 0 {parameters}")

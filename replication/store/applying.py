@@ -260,8 +260,10 @@ class _Writer:
 
     def _add_run(self, puts: Puts) -> bool:
         """Have rows put all at once, and return True. Return False, and do nothing, where that is not certain to be
-        right. While the last zone is unseen, the transaction may end behind it, as it may before the first. Rows that
-        do not ascend are never put all at once.
+        right.
+
+        While the last zone is unseen, the transaction may end behind it, as it may before the first. Rows that do
+        not ascend are never put all at once.
         """
         rows, is_of_records = puts.rows, puts.dbi is Dbi.RECORDS
         first, last = rows[0][0], rows[-1][0]
@@ -279,9 +281,10 @@ class _Writer:
         return True
 
     def _add(self, op: Op) -> None:
-        """Have one row put or deleted; the transaction may end behind it, inside a zone. A zone that PowerDNS does not
-        find yet, or any longer, is always cut like this. A served zone is cut only beyond ZONE_ROWS_IN_ONE rows, so
-        that an ordinary change of a zone is seen as one.
+        """Have one row put or deleted; the transaction may end behind it, inside a zone.
+
+        A zone that PowerDNS does not find yet, or any longer, is always cut like this. A served zone is cut only
+        beyond ZONE_ROWS_IN_ONE rows, so that an ordinary change of a zone is seen as one.
         """
         self._waiting.add(op)
         self._rows_waiting += 1

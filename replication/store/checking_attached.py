@@ -1,6 +1,7 @@
-"""Compare metadata and DNSSEC keys with the table of their digests, and find what should not be there. The rows of a
-name are those to which its index leads, with their index rows (`attached`). Objects to which no name leads are looked
-for only where a table has another number of rows than its index.
+"""Compare metadata and DNSSEC keys with the table of their digests, and find what should not be there.
+
+The rows of a name are those to which its index leads, with their index rows (`attached`). Objects to which no name
+leads are looked for only where a table has another number of rows than its index.
 """
 
 from collections.abc import Generator

@@ -122,8 +122,10 @@ class ZoneListCheck:
             return bool(cursor.set_key_dup(key, body))
 
     def names(self) -> Generator[None, None, bool]:
-        """Check that no name leads to a zone that has another name, or to no zone. The walk along the list found every
-        zone's own name there. So there are no other names if there are as many names as zones.
+        """Check that no name leads to a zone that has another name, or to no zone.
+
+        The walk along the list found every zone's own name there. So there are no other names if there are as many
+        names as zones.
         """
         zones = count_rows(self._main, Dbi.DOMAINS)
         if count_rows(self._main, Dbi.DOMAINS_INDEX) == zones and not self._state.diverged:

@@ -16,9 +16,10 @@ def digest_delta(
     *,
     before: tuple[bytes, bytes] | None = None,
 ) -> tuple[bytes, bytes]:
-    """Return the digests (main, records) after these operations, which name each key once. With `before`, which are
-    digests (main, records) that the files are going to have, return those after the operations on that state. Then the
-    rows that these operations name must be as they will be then.
+    """Return the digests (main, records) after these operations, which name each key once.
+
+    With `before`, which are digests (main, records) that the files are going to have, return those after the
+    operations on that state. Then the rows that these operations name must be as they will be then.
     """
     with main.env.begin() as main_txn, records.env.begin() as records_txn:
         # Lists by Dbi, because this runs once per row of a bulk import.

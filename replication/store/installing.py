@@ -95,6 +95,7 @@ class Installation:
 
     def run(self) -> None:
         """Make the store what the snapshot is. Raise Busy if another process wrote to it in between.
+
         Raise UnknownSealingKey or BadBytes before anything is written, if a DNSSEC key cannot be opened.
         """
         self._refuse_unknown_keys()
@@ -277,9 +278,10 @@ class _Rows:
         self._end = _OWN_ROWS if dbi is Dbi.RECORDS else None
 
     def read(self, behind: bytes | None, until: bytes | None = None) -> tuple[list[Row], bool]:
-        """Return the rows of a window, and True if it was cut. Its keys are behind `behind` and up to and with `until`
-        (None: no bound). Rows with the same key come together. There are no rows between two windows that follow each
-        other.
+        """Return the rows of a window, and True if it was cut. Its keys are behind `behind` and up to and with
+        `until` (None: no bound).
+
+        Rows with the same key come together. There are no rows between two windows that follow each other.
         """
         with self._database.env.begin() as txn, txn.cursor(db=self._table) as cursor:
             found = cursor.first() if behind is None else cursor.set_range(behind)

@@ -237,6 +237,7 @@ class RepairWriter:
 
     def _stored_rows(self, release_pages: Callable[[], None]) -> Iterator[tuple[bytes, bytes | None]]:
         """Yield keys and bodies of the zone's rows, None for a value that cannot be read.
+
         This reads in many short transactions: rows before one that was yielded may be written in between.
         """
         start = self._prefix
@@ -355,8 +356,10 @@ class RepairWriter:
         return {self._mark.name, *self._name_in(value)}
 
     def _left_objects(self, txn: Any) -> dict[tuple[Dbi, str], set[int]]:
-        """Return the ids of objects of the zone's names, wherever they are. They are looked for only where some may be
-        without an index row, and while no writer waits: that reads a whole table.
+        """Return the ids of objects of the zone's names, wherever they are.
+
+        They are looked for only where some may be without an index row, and while no writer waits: that reads a
+        whole table.
         """
         names, tables = self._names(txn), self._main.tables
         found: dict[tuple[Dbi, str], set[int]] = {}

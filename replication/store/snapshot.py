@@ -160,6 +160,7 @@ def chunk_name(number: int) -> str:
 
 def open_manifest(sealed: bytes, public_keys: Sequence[bytes]) -> Manifest:
     """Return the manifest, once one of `public_keys` (32 bytes each) has signed it.
+
     Raise BadSignature, BadSnapshot or UnknownSchema. Afterwards the chunks are known to fill both files exactly.
     """
     if len(sealed) < _HEADER.size + _SIGNATURE_SIZE or not sealed.startswith(MAGIC):

@@ -296,6 +296,7 @@ class Store:
 
     def open_keys(self) -> None:
         """Open all sealed DNSSEC keys in the files; they came whole. Repeating is harmless.
+
         Raise UnknownSealingKey or BadBytes, and then nothing has changed.
         """
         table = self._main.tables[Dbi.KEYDATA]

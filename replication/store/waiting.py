@@ -135,9 +135,10 @@ class Waiting:
         self.bytes += len(op.key) + len(op.body)
 
     def add_run(self, puts: Puts) -> Placed | None:
-        """Put rows of new zones with one call of LMDB. Return None, and do nothing, if it is not sure to be right. It
-        is right if the keys ascend, and no row is there, or waits, from the first to the last of them. In tables of the
-        main file the rows may also come between others, if no such row was there before this segment.
+        """Put rows of new zones with one call of LMDB. Return None, and do nothing, if it is not sure to be right.
+
+        It is right if the keys ascend, and no row is there, or waits, from the first to the last of them. In tables
+        of the main file the rows may also come between others, if no such row was there before this segment.
         """
         dbi, rows = puts
         if dbi in self._singles and (dbi is not Dbi.RECORDS or self._singles[dbi] >= self._compared(dbi, rows[0][0])):
@@ -257,6 +258,7 @@ class _Planner:
 
     def add(self, dbi: Dbi, key: bytes, digest: int, body: bytes = b"") -> None:
         """Change the digest of the file by `digest`, and with it that of the record's zone.
+
         For an object that is attached to a zone, `body` has the zone's name.
         """
         self.plan.digest += digest

@@ -118,8 +118,10 @@ def encode_op(op: Op) -> bytes:
 
 
 def record_puts(zone_id: int, rows: Iterable[tuple[bytes, int, bytes]]) -> tuple[bytes, int]:
-    """Encode the operations that put a zone's rows (relative key, type, body), and return them with the sum of their
-    digests. Raise BadSegment unless the rows come sorted by key, each key once: the packed rows are not checked again.
+    """Encode the operations that put a zone's rows (relative key, type, body), and return them with the sum of
+    their digests.
+
+    Raise BadSegment unless the rows come sorted by key, each key once: the packed rows are not checked again.
     """
     prefix = keys.zone_prefix(zone_id)
     put = [(prefix + rel + b"\0" + type.to_bytes(2, "big"), body) for rel, type, body in rows]

@@ -291,6 +291,7 @@ def seal(
 
 def open_segment(source: bytes | BinaryIO, public_keys: Sequence[bytes]) -> Segment:
     """Return the one segment that fills `source`, once one of `public_keys` (32 bytes each) has signed it.
+
     Raise BadSignature, BadSegment or UnknownSchema; nothing of the body is read before that.
     """
     opened = open_segments(source, public_keys)

@@ -48,20 +48,19 @@ class Contents:
 
     def __init__(self, paths: Sequence[Path], names: Sequence[str]) -> None:
         self._uploads = list(zip(map(Path, paths), map(clean_path, names), strict=True))
-        # The content of one lone archive keeps its paths; that of several is told apart by the archives' names.
+        # The content of one lone archive keeps its paths; that of several begins with the archives' names.
         self._is_alone = len(self._uploads) == 1
         self._own_names = {own for _, name in self._uploads for own in (name, _unpacked_name(name))}
         self.size = sum(_size_below(path) for path, _ in self._uploads)
 
     def is_upload_itself(self, path: str) -> bool:
-        """True if the path is that of the only file that was uploaded, not of something in an archive."""
+        """Return True if the path is that of the only file that was uploaded, not of a member of an archive."""
         return self._is_alone and path in self._own_names
 
     def walk(self, meter: Meter) -> Iterator[Content | SourceFault]:
         """Yield (path, content) of every file, and a SourceFault for what cannot be opened.
 
-        Raises UploadRefused when a limit is broken, and when an archive breaks
-        off: nobody knows what it lacks.
+        Raise UploadRefused when a limit is broken, and when an archive breaks off: what it lacks is unknown.
         """
         count = 0
         for path, name in self._uploads:
@@ -111,7 +110,7 @@ class Contents:
 
 
 def _stream(file: BinaryIO, first: bytes, name: str, prefix: str, meter: Meter) -> Iterator[Content | SourceFault]:
-    """A tar archive or one file, either of them perhaps compressed."""
+    """Yield the content of a tar archive or of one file, either of them perhaps compressed."""
     compression = compression_of(first)
     chunks = unpacked_chunks(file, compression, meter)
     try:
@@ -145,7 +144,7 @@ def _unpacked_name(name: str) -> str:
 
 
 def _opened(entries: Iterator[Entry], archive: str, prefix: str) -> Iterator[Content | SourceFault]:
-    """The entries of an archive, with normalised paths."""
+    """Yield the entries of an archive, with normalised paths."""
     last = 0
     path = ""
     try:
@@ -213,7 +212,7 @@ def _chained(begun: bytes, chunks: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _full_content(begun: bytes, chunks: Iterator[bytes]) -> bytes | None:
-    """Everything, or None if that is too much for one document."""
+    """Return the full content, or None if it is too much for one document."""
     parts, size = [begun], len(begun)
     while size <= MOST_DOCUMENT_BYTES:
         chunk = next(chunks, b"")
@@ -237,7 +236,7 @@ def _chunks_of(path: Path, meter: Meter) -> Iterator[bytes]:
 
 
 def _files_below(root: Path) -> Iterator[Path]:
-    """Everything in a folder that is no folder, in a fixed order; links to folders are not followed."""
+    """Yield everything in a folder except folders, in a fixed order; links to folders are not followed."""
     for folder, folders, files in os.walk(root):
         folders.sort()
         links = [name for name in folders if os.path.islink(os.path.join(folder, name))]

@@ -80,7 +80,7 @@ class _Decompressor(Protocol):
 
 
 def compression_of(first: bytes) -> str:
-    """`gzip`, `bzip2`, `xz` or "" by a file's first bytes."""
+    """Return `gzip`, `bzip2`, `xz` or "" by a file's first bytes."""
     if first.startswith(b"\x1f\x8b"):
         return "gzip"
     if first[:3] == b"BZh" and first[4:10] in (b"1AY&SY", b"\x17rE8P\x90"):
@@ -107,7 +107,7 @@ def _plain(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
 
 
 def _gunzipped(file: BinaryIO, meter: Meter) -> Iterator[bytes]:
-    """Every member of the file, one behind the other; zeros behind the last are padding."""
+    """Yield the content of every member of the file, one behind the other; zeros behind the last are padding."""
     left = b""
     while True:
         stream = zlib.decompressobj(wbits=31)
@@ -151,7 +151,7 @@ def _streams(file: BinaryIO, meter: Meter, new: Callable[[], _Decompressor], kin
 
 
 def _behind(file: BinaryIO, unused: bytes, meter: Meter) -> bytes:
-    """What follows a finished stream, without padding."""
+    """Return what follows a finished stream, without padding."""
     while True:
         if rest := unused.lstrip(b"\0"):
             return rest

@@ -21,7 +21,10 @@ _MOST_DISPLAYED = 80
 
 
 def clean_path(path: str) -> str:
-    """The path relative to its upload, with `/` between names; raises UploadRefused (limit `path`) for a trick."""
+    """Return the path relative to its upload, with `/` between names.
+
+    Raise UploadRefused (limit `path`) for a trick.
+    """
     if len(path) * 4 > MOST_PATH_BYTES and len(path.encode(errors="surrogatepass")) > MOST_PATH_BYTES:
         raise _refused(
             path, gettext("it is longer than {most_path_bytes} bytes").format(most_path_bytes=MOST_PATH_BYTES)
@@ -45,7 +48,7 @@ def clean_path(path: str) -> str:
 
 
 def printable(text: str) -> str:
-    """The text with `%1f` in place of a byte or character that cannot be displayed or stored."""
+    """Return the text with `%1f` in place of a byte or character that cannot be displayed or stored."""
     return "".join(
         f"%{ord(char) & 0xFF:02x}" if ord(char) < 32 or ord(char) == 127 or "\ud800" <= char <= "\udfff" else char
         for char in text
@@ -68,12 +71,11 @@ class PathIndex:
             self._by_name[path.rpartition("/")[2]].append(path)
 
     def found(self, requested: str, *in_folders: str) -> list[str]:
-        """The paths that `requested` may mean: none, one, or several that fit equally well.
+        """Return the paths that `requested` may mean: none, one, or several that fit equally well.
 
-        Looked for in each of the folders first. Else the path that has most
-        in common with it, read from its end: `/etc/bind/zones/a.db` on the
-        server may be `zones/a.db` or `a.db` here. Nothing outside the upload
-        is ever meant.
+        Each of the folders is searched first. Else the result is the path that has most in common with it, read
+        from its end: `/etc/bind/zones/a.db` on the server may be `zones/a.db` or `a.db` here. Nothing outside the
+        upload is ever meant.
 
         Paths of Windows have a drive, backslashes, which BIND's configurations
         often double, and names in either case of letters.
@@ -102,14 +104,14 @@ class PathIndex:
         return found
 
     def fitting(self, pattern: str) -> list[str]:
-        """The paths that a pattern with `*` in its last name means, sorted."""
+        """Return the paths that a pattern with `*` in its last name means, sorted."""
         name = _with_slashes(pattern).rpartition("/")[2]
         names = fnmatch.filter(self._by_name, name)
         return sorted(path for name in names for path in self._by_name[name])
 
 
 def _with_slashes(path: str) -> str:
-    """A path without the drive and the backslashes of Windows."""
+    """Return a path without the drive and the backslashes of Windows."""
     path = _BACKSLASHES.sub("/", path) if "\\" in path else path
     return _DRIVE_IN_FRONT.sub("", path, count=1) if _DRIVE_IN_FRONT.match(path) else path
 

@@ -1,23 +1,21 @@
-"""Tar archives as streams: ustar, GNU and pax.
+r"""Tar archives as streams: ustar, GNU and pax.
 
     offset  size  header field
     0       100   path, or its end
     124     12    size, octal or base-256
     148     8     checksum: sum of the header's bytes with spaces in this field
     156     1     type
-    257     6     magic, "ustar\\0" (POSIX) or "ustar " (GNU)
+    257     6     magic, "ustar\0" (POSIX) or "ustar " (GNU)
     345     155   path's beginning (POSIX only)
 
 Members follow each other in blocks of 512 bytes; a block of zeros ends the
 archive. A member of type L carries the path of the next, one of type x
 attributes of the next, one of type g those of all that follow.
 
-Why not `tarfile`: 100,000 zone files in a tar.gz take 0.5 s of CPU here and
-3.8 to 5.5 s by `tarfile` at its best buffer size, and it has no answer to what
-an upload may hold. A header with a wrong checksum, or one that is cut off,
-ends its iteration without an error, so that the zones behind it are missing
-and nobody knows; a path of 300 MiB takes 600 MiB of memory; signed and
-underscored sizes are taken.
+Why not `tarfile`: 100,000 zone files in a tar.gz take 0.5 s of CPU here and 3.8 to 5.5 s by `tarfile` at its best
+buffer size, and it has no answer to what an upload may hold. A header with a wrong checksum, or one that is cut off,
+ends its iteration without an error, so that the zones behind it are missing without notice; a path of 300 MiB takes 600
+MiB of memory; signed and underscored sizes are taken.
 """
 
 import re
@@ -42,7 +40,7 @@ _PAX_RECORD = re.compile(rb"(\d{1,9}) ([^=\n]+)=")
 
 
 def is_tar(first: bytes) -> bool:
-    """True if the 512 bytes are a header with a right checksum."""
+    """Return True if the 512 bytes are a header with a right checksum."""
     return len(first) >= BLOCK and any(first[:BLOCK]) and _checksum_is_right(first[:BLOCK])
 
 
@@ -90,7 +88,7 @@ class _TarReader:
                 yield entry
 
     def _plain(self, header: bytes) -> Entry:
-        """A file without attributes: nearly all members of nearly all archives."""
+        """Return a file without attributes: nearly all members of nearly all archives."""
         path = self._path = _path_of(header)
         size = self._octal(header)
         at = self._at
@@ -103,7 +101,7 @@ class _TarReader:
         return self._file(path, size)
 
     def _special(self, header: bytes) -> Entry | None:
-        """A member of any type; None for those that only say something about the next."""
+        """Return a member of any type; None for those that only say something about the next."""
         kind = header[156:157]
         size = self._size(header)
         if kind in b"xgXLK":
@@ -141,7 +139,7 @@ class _TarReader:
             self._next.update(self._pax(content))
 
     def _pax(self, content: bytes) -> dict[bytes, bytes]:
-        """Records `LENGTH KEY=VALUE\\n`, where LENGTH counts the full record."""
+        r"""Read records `LENGTH KEY=VALUE\n`, where LENGTH counts the full record."""
         found = {}
         at = 0
         while at < len(content) and content[at]:
@@ -187,7 +185,7 @@ class _TarReader:
         self._at = end + (-size % BLOCK)
 
     def _pass_over_sparse_headers(self, header: bytes) -> None:
-        """The map of an old GNU sparse file goes on in further blocks; byte 482, later 504, says whether."""
+        """Skip the further blocks of an old GNU sparse file's map; byte 482, later 504, says if another one follows."""
         more = header[482]
         while more:
             more = self._content(BLOCK)[504]
@@ -213,14 +211,14 @@ class _TarReader:
         return missing <= 0
 
     def _end_without_zeros(self) -> None:
-        """An archive may end behind a complete member without the final zeros, as for every other program."""
+        """Accept an archive that ends behind a complete member without the final zeros, as every other program does."""
         if self._at < len(self._buffer) or self._next:
             self._path = b""
             self._count += 1
             raise self._damaged(gettext("is cut off"))
 
     def _read_to_the_end(self) -> None:
-        """What follows is padding; reading it lets the decompressor compare its checksum."""
+        """Read what follows. It is padding; reading it lets the decompressor compare its checksum."""
         self._buffer, self._at = b"", 0
         for _ in self._chunks:
             pass

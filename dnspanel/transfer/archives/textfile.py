@@ -114,7 +114,7 @@ def _checked_beginning(chunk: bytes) -> bytes:
 
 
 def _lines_of(text: bytes) -> list[bytes]:
-    """Lines end with a line feed only: a lone carriage return may stand within a quoted cell."""
+    """Split text into lines that end with a line feed only: a lone carriage return may be part of a quoted cell."""
     lines = text.split(b"\n")
     last = lines.pop()
     return [line + b"\n" for line in lines] + ([last] if last else [])

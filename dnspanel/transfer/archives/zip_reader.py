@@ -96,7 +96,7 @@ class _ZipReader:
             yield Entry(path, EntryKind.DAMAGED) if content is None else Entry(path, EntryKind.FILE, content)
 
     def _directory(self) -> tuple[int, int, int]:
-        """How many entries there are, where their directory starts and where it ends."""
+        """Return how many entries there are, where their directory starts and where it ends."""
         tail_at = max(0, self._size - (1 << 16) - _END.size)
         tail = os.pread(self._descriptor, self._size - tail_at, tail_at)
         found = tail.rfind(b"PK\5\6")
@@ -127,7 +127,7 @@ class _ZipReader:
         return count, start, start + size
 
     def _checked_offsets(self) -> "array[int]":
-        """Where the entries start, in order; raises Damaged if any two share bytes."""
+        """Return where the entries start, in order. Raise Damaged if any two share bytes."""
         starts, sizes = array("Q"), array("Q")
         for central in self._central_entries():
             starts.append(central.offset)
@@ -184,7 +184,7 @@ class _ZipReader:
         return EntryKind.TOO_LARGE if central.unpacked > self._most_content else EntryKind.FILE
 
     def _content(self, central: _Central) -> bytes | None:
-        """What the entry holds, with the size and the checksum that the directory says; else None."""
+        """Return what the entry holds, with the size and the checksum that the directory says; else None."""
         header = os.pread(self._descriptor, _LOCAL.size + len(central.path), central.offset)
         if len(header) < _LOCAL.size:
             return None
@@ -202,7 +202,9 @@ class _ZipReader:
         return content
 
     def _unpacked(self, central: _Central, start: int) -> bytes | None:
-        """The content, unpacked at most one chunk beyond the size in the directory; None if it is of another size."""
+        """Return the content, unpacked at most one chunk beyond the size in the directory; None if it is of
+        another size.
+        """
         if central.method == _STORED:
             if central.packed != central.unpacked:
                 return None
@@ -250,7 +252,7 @@ def _bunzipped(packed: Iterator[bytes]) -> Iterator[bytes]:
 
 
 def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -> tuple[int, int, int]:
-    """The three numbers, those that did not fit taken from the zip64 extra field."""
+    """Return the three numbers; those that did not fit are taken from the zip64 extra field."""
     at = 0
     while at + 4 <= len(extra):
         kind, size = struct.unpack_from("<HH", extra, at)
@@ -267,7 +269,7 @@ def _zip64(extra: bytes, unpacked: int, packed: int, offset: int, number: int) -
 
 
 def _utf8(path: bytes) -> bytes:
-    """The path in UTF-8, which it is taken for if it can be, else for code page 437 of the first PCs."""
+    """Return the path in UTF-8. It is read as UTF-8 if it can be, else as code page 437 of the first PCs."""
     try:
         path.decode()
     except UnicodeDecodeError:

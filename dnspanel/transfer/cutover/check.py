@@ -54,7 +54,7 @@ from replication.dns import rdtypes
 
 MOST_UNFINISHED = 2  # of one person
 MOST_KEPT = 100_000  # differences of one comparison; the rest is only counted
-# Zones are asked about together until they have so many RRsets; a zone beyond the second limit is left out.
+# Zones are asked about together until they have this many RRsets; a zone beyond the second limit is left out.
 _RRSETS_AT_ONCE = 2_000
 MOST_RRSETS = 200_000
 _ZONES_AT_ONCE = 200
@@ -64,7 +64,7 @@ logger = logging.getLogger(__name__)
 
 
 class _Stopped(Exception):
-    """Somebody cancelled the comparison."""
+    """A person cancelled the comparison."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -130,7 +130,10 @@ def create_check(
 
 
 def check_for(person: access.Person, pk: int) -> CutoverCheck:
-    """The comparison, for who may edit zones and see this one. Raises Forbidden or Unknown."""
+    """Return the comparison.
+
+    Raise Forbidden for a person without the right to edit zones, and Unknown for one that does not see it.
+    """
     access.require(person, Permission.EDIT)
     check = rights.checks_visible_to(person).filter(pk=pk).first()
     if check is None:
@@ -139,9 +142,9 @@ def check_for(person: access.Person, pk: int) -> CutoverCheck:
 
 
 def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> None:
-    """The comparison goes no further; what it found stays.
+    """Cancel a comparison: it goes no further, and what it found stays.
 
-    Raises Unknown for who may not see it, WrongState for one that has ended.
+    Raise Unknown for a person that does not see it, and WrongState for a comparison that has ended.
     """
     check_for(by, check.pk)
     if not _unfinished(check.pk).update(state=RunState.CANCELLED, ended_at=now):
@@ -149,12 +152,12 @@ def cancel_check(*, check: CutoverCheck, by: User | Actor, now: datetime) -> Non
 
 
 def unfinished_checks() -> list[int]:
-    """The comparisons that somebody should be working on."""
+    """Return the ids of comparisons that have not ended and need a worker."""
     return list(CutoverCheck.objects.filter(state__in=UNFINISHED_STATES).order_by("pk").values_list("pk", flat=True))
 
 
 def run_check(check_id: int, *, parent_port: int = 53) -> str:
-    """Every zone of the comparison is compared, unless it has ended, or it is the turn of another worker or person."""
+    """Compare every zone of the comparison, unless it has ended, or it is the turn of another worker or person."""
     author_id = _unfinished(check_id).values_list("author", flat=True).first()
     if not places.may_read(author_id):
         return f"comparison={check_id}: other servers are being asked for its author"
@@ -185,7 +188,7 @@ def run_check(check_id: int, *, parent_port: int = 53) -> str:
 
 
 def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
-    """The zones that are compared: those its author may see."""
+    """Select the zones that are compared: those its author may see."""
     author = rights.actor_of_job(check)
     zones = Zone.objects.none() if author is None else zones_visible_to(author)
     if check.job_id is None:
@@ -197,7 +200,7 @@ def zones_of(check: CutoverCheck) -> "QuerySet[Zone]":
 
 
 def _sides(check: CutoverCheck, parent_port: int) -> _Sides:
-    """The servers of a comparison, their addresses checked again. Raises ServerRefused or Forbidden."""
+    """Return the servers of a comparison, their addresses checked again. Raise ServerRefused or Forbidden."""
     servers.refuse_dns_server("", check.server, check.port, port_field="")
     if check.resolver:
         servers.refuse_dns_server("", check.resolver, check.resolver_port, port_field="")
@@ -234,7 +237,7 @@ def _compare(check: CutoverCheck, parent_port: int) -> None:
 
 
 def _batches(zones: "QuerySet[Zone]") -> Iterator[list[_Read]]:
-    """Zones by name, some at a time."""
+    """Yield zones by name, some at a time."""
     after = ""
     while True:
         found = list(zones.filter(name__gt=after).order_by("name").values_list("name", "rrset_count")[:_ZONES_AT_ONCE])

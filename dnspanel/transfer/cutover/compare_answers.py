@@ -44,7 +44,9 @@ class Difference:
 
 
 def questions_of(zone: str, rows: Iterable[Row]) -> list[Question]:
-    """What to ask about a zone: each name and type once, disabled ones too, which the old server may well serve."""
+    """Return what to ask about a zone: each name and type once, disabled ones too, which the old server may
+    well serve.
+    """
     chance = Random(zone)
     probe = f"x-{chance.getrandbits(32):08x}"
     queries = dict.fromkeys((zone, type_) for type_ in _APEX_TYPES)
@@ -78,7 +80,7 @@ def _difference(zone: str, question: Question, node: str, old: Answer, new: Answ
 
 
 def _kind(zone: str, name: str, type: int, old: Answer, new: Answer) -> DifferenceKind | None:
-    """How the answers differ; None if they mean the same."""
+    """Return how the answers differ; None if they mean the same."""
     if old is new:
         return None
     if old.rcode is None or new.rcode is None:
@@ -100,19 +102,19 @@ def _kind_of_records(zone: str, name: str, type: int) -> DifferenceKind:
 
 
 def _in_zone(zone: str, answer: Answer) -> tuple[Found, ...]:
-    """The part of an answer that is the zone's own: where a CNAME leads out of it, servers stop or go on."""
+    """Return the part of an answer that is the zone's own: where a CNAME leads out of it, servers stop or go on."""
     return tuple(each for each in answer.found if names.is_within(each.name, zone))
 
 
 def _leaves(zone: str, name: str, old: Answer, new: Answer) -> bool:
-    """True if both follow aliases out of the zone: what they answer from there does not belong to the zone."""
+    """Return True if both follow aliases out of the zone: what they answer from there does not belong to the zone."""
     return all(_end_of_chain(name, answer) is not None for answer in (old, new)) and all(
         not names.is_within(_end_of_chain(name, answer) or zone, zone) for answer in (old, new)
     )
 
 
 def _end_of_chain(name: str, answer: Answer) -> str | None:
-    """Where the aliases of an answer lead, or None if the name is no alias."""
+    """Return where the aliases of an answer lead, or None if the name is no alias."""
     end = None
     at = name
     for _ in answer.found:
@@ -124,7 +126,7 @@ def _end_of_chain(name: str, answer: Answer) -> str | None:
 
 
 def _text(zone: str, name: str, answer: Answer) -> str:
-    """An answer as people read it: its records, or why it has none."""
+    """Return an answer as people read it: its records, or why it has none."""
     if answer.rcode is None:
         return answer.failure
     status = dns.rcode.to_text(dns.rcode.Rcode(answer.rcode))

@@ -60,7 +60,7 @@ class Sides:
 
 
 def checklist(sides: Sides, nodes: Sequence[Server], resolver: Resolver, now: datetime) -> list[Point]:
-    """The points in the order in which people work through them."""
+    """Return the points of the checklist in the order in which people work through them."""
     servers = list(rdata.folded_all(rdtypes.NS, _texts(sides.rows, sides.zone, rdtypes.NS)))
     delegation = resolver.delegation(sides.zone)
     return [
@@ -74,7 +74,7 @@ def checklist(sides: Sides, nodes: Sequence[Server], resolver: Resolver, now: da
 
 
 def text_of(zone: str, points: Iterable[Point]) -> str:
-    """The checklist as text to send around."""
+    """Return the checklist as text to send around."""
     lines: list[str] = [gettext("Delegation checklist of {zone}").format(zone=zone)]
     for point in points:
         lines.append(f"{_MARKS[point.verdict]} {point.message}")
@@ -120,7 +120,7 @@ def _serial_of(answer: Answer, zone: str) -> int | None:
 
 
 def _long_ttls(sides: Sides, now: datetime) -> Point:
-    """Caches keep the old server's answers for the TTL; whoever may want to go back lowers it before the move."""
+    """Warn of long TTLs: caches keep the old server's answers for the TTL, so it is lowered before the move."""
     long = [row for row in sides.rows if row[2] > LONG_TTL]
     if not long:
         return Point("ttl", Verdict.FINE, gettext("No TTL is longer than an hour."))
@@ -145,7 +145,7 @@ def _long_ttls(sides: Sides, now: datetime) -> Point:
 
 
 def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolver) -> Point:
-    """Whether the names of our NS records lead to our nodes, as the world resolves them today."""
+    """Check that the names of our NS records lead to our nodes, as the world resolves them today."""
     ours = {node.address for node in nodes}
     found = {server: resolver.addresses(server) for server in servers}
     if any(addresses is None for addresses in found.values()):
@@ -168,7 +168,7 @@ def _addresses(servers: Sequence[str], nodes: Sequence[Server], resolver: Resolv
 def parent_points(
     zone: str, servers: Sequence[str], addresses: Mapping[str, Collection[str]], delegation: Delegation | None
 ) -> list[Point]:
-    """Whether the parent delegates to these name servers of the zone, and has these addresses of those within it."""
+    """Check that the parent delegates to these name servers of the zone, and has these addresses of those within it."""
     return [_delegation(servers, delegation), _glue(zone, servers, addresses, delegation)]
 
 
@@ -208,7 +208,7 @@ def _delegation(servers: Sequence[str], delegation: Delegation | None) -> Point:
 def _glue(
     zone: str, servers: Sequence[str], addresses: Mapping[str, Collection[str]], delegation: Delegation | None
 ) -> Point:
-    """Name servers below the zone itself can only be found if the parent has their addresses."""
+    """Check the glue: name servers below the zone itself can only be found if the parent has their addresses."""
     inside = [server for server in servers if names.is_within(server, zone)]
     if not inside:
         return Point("glue", Verdict.FINE, gettext("No glue is needed: no name server lies within the zone."))
@@ -246,5 +246,5 @@ def _ds(sides: Sides, delegation: Delegation | None) -> Point:
 
 
 def _texts(rows: Iterable[Row], name: str, type: int) -> list[str]:
-    """The served rdata of one RRset."""
+    """Return the served rdata of one RRset."""
     return [text for row in rows if row[0] == name and row[1] == type for text in row[3] if text not in row[4]]

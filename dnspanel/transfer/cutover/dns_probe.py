@@ -41,8 +41,8 @@ Question = tuple[str, int]  # name and type
 class Server:
     """A server to ask; `name` is its name in messages.
 
-    `is_described` is False where nobody is told why it does not answer: else
-    the panel would find out for them which ports of which hosts are open.
+    `is_described` is False if people may not learn why it does not answer: else the panel would find out for them the
+    open ports of any host.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Server:
     is_described: bool = True
 
     def silence(self, reason: str) -> "Answer":
-        """That it did not answer, and why, for who may know."""
+        """Return an answer that says that the server did not answer, and why, for people that may know."""
         return Answer(None, failure=reason if self.is_described else gettext(_SILENCE))
 
 
@@ -67,7 +67,7 @@ class Found:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """A server's answer to one question; `rcode` is None if none came, and `failure` says why."""
+    """A server's answer to one question. Without an answer `rcode` is missing (None), and `failure` says why."""
 
     rcode: int | None
     is_authoritative: bool = False
@@ -77,7 +77,7 @@ class Answer:
     failure: str = ""
 
     def at(self, name: str, type: int) -> Found | None:
-        """The RRset of this name and type in the answer section."""
+        """Return the RRset of this name and type in the answer section."""
         return next((each for each in self.found if each.name == name and each.type == type), None)
 
 
@@ -88,7 +88,7 @@ def ask(
     in_flight: int = MOST_IN_FLIGHT,
     try_seconds: float = TRY_SECONDS,
 ) -> list[list[Answer]]:
-    """What every server says to every question: a list per server, in the order of the questions."""
+    """Ask every server every question. The result is a list of answers per server, in the order of the questions."""
     with contextlib.ExitStack() as stack:
         lines = [stack.enter_context(_Line(server, questions)) for server in servers]
         _exchange(lines, max(1, in_flight // max(1, len(lines))), try_seconds)
@@ -144,7 +144,7 @@ class _Line:
             self._sent[id_] = (number, tries, now + try_seconds)
 
     def receive(self) -> None:
-        """Take the packets that have come; no more than so many, however fast a server sends them."""
+        """Take the packets that have come; at most _PACKETS_AT_ONCE, however fast a server sends them."""
         for _ in range(_PACKETS_AT_ONCE):
             try:
                 packet = self.socket.recv(65535)
@@ -159,7 +159,7 @@ class _Line:
                 self.packets[sent[0]] = packet
 
     def _fits(self, packet: bytes, number: int) -> bool:
-        """True if a packet answers the question, not one of an earlier round; or says that it cannot be read."""
+        """Return True if a packet answers the question, not one of an earlier round; or says that it cannot be read."""
         name, type_ = self._questions[number]
         question = names.to_wire(name) + type_.to_bytes(2, "big")
         return packet[12 : 12 + len(question)].lower() == question.lower() or packet[4:6] == b"\0\0"
@@ -222,7 +222,7 @@ def _read(packet: bytes) -> Answer:
 
 
 def answer_of(message: dns.message.Message) -> Answer:
-    """A message as values to compare."""
+    """Return a message as values to compare."""
     return Answer(
         rcode=int(message.rcode()),
         is_authoritative=bool(message.flags & dns.flags.AA),

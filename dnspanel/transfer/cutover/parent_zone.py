@@ -18,7 +18,7 @@ from dnspanel.transfer.cutover.dns_probe import Answer
 from replication.dns import names, rdata, rdtypes
 
 SECONDS = 2.0
-# A resolver that did not answer so many times in a row is not asked any more.
+# A resolver that did not answer this many times in a row is not asked any more.
 _PATIENCE = 3
 _MOST_SERVERS = 3
 _USABLE_RCODES = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
@@ -26,7 +26,10 @@ _USABLE_RCODES = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
 
 @dataclass(frozen=True, slots=True)
 class Delegation:
-    """The parent's side of a delegation; no name servers mean no delegation. `ds` is None if it could not be asked."""
+    """The parent's side of a delegation.
+
+    Without name servers it is no delegation. `ds`: None if it could not be asked.
+    """
 
     parent: str
     nameservers: frozenset[str] = frozenset()
@@ -37,12 +40,12 @@ class Delegation:
 
 
 class Resolver:
-    """A resolver, and through it the servers of parents. Everything it answers is None once nobody answers.
+    """A resolver, and through it the servers of parents. Every method returns None once the resolver does not answer
+    any more.
 
-    `address` is empty for the system's own resolvers. Parents' servers are
-    asked on `parent_port`. Only addresses that `allows` lets through are
-    told or asked: whoever chooses the resolver, or a zone's name servers,
-    chooses where these lead. Safe to use from several threads.
+    `address` is empty for the system's own resolvers. Parents' servers are asked on `parent_port`. Only addresses
+    that `allows` lets through are returned or asked: the person that chooses the resolver, or a zone's name
+    servers, chooses where these lead. Safe to use from several threads.
     """
 
     def __init__(
@@ -57,7 +60,7 @@ class Resolver:
         self._addresses: dict[str, frozenset[str] | None] = {}
 
     def addresses(self, name: str) -> frozenset[str] | None:
-        """The addresses of a host, those that are allowed; None if nobody could be asked."""
+        """Return the addresses of a host, those that are allowed; None if no server could be asked."""
         if name not in self._addresses:
             answers = [self._ask(name, type_) for type_ in (rdtypes.A, rdtypes.AAAA)]
             found = [
@@ -71,7 +74,7 @@ class Resolver:
         return self._addresses[name]
 
     def delegation(self, zone: str) -> Delegation | None:
-        """What the parent's servers say about the zone; None if none could be asked."""
+        """Return what the parent's servers say about the zone; None if none could be asked."""
         parent = names.parent(zone)
         if parent is None:
             return None
@@ -86,7 +89,7 @@ class Resolver:
         return None
 
     def _zone_at_or_above(self, name: str) -> tuple[str, list[str]] | None:
-        """The zone that holds a name, and the addresses of its servers."""
+        """Return the zone that holds a name, and the addresses of its servers."""
         with self._lock:
             if name in self._parents:
                 return self._parents[name]
@@ -104,7 +107,7 @@ class Resolver:
         return found
 
     def _ask(self, name: str, type: int) -> Answer | None:
-        """What the resolver says; None if it does not."""
+        """Return what the resolver says; None if it does not answer."""
         if self._silences >= _PATIENCE:
             return None
         for address, port in self._servers:

@@ -38,7 +38,7 @@ _BLOCK = tarfile.BLOCKSIZE
 
 
 def zone_lines(zone: ExportedZone) -> Iterator[str]:
-    """The zone's file: `$ORIGIN`, then each RRset as one string of complete lines."""
+    """Yield the lines of the zone's file: `$ORIGIN`, then each RRset as one string of complete lines."""
     yield f"$ORIGIN {zone.name}\n"
     cut = -1 if zone.name == names.ROOT else -1 - len(zone.name)
     chain = Chain(zone.name, zone.presigned) if zone.presigned is not None else None
@@ -51,7 +51,7 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
 
 
 def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
-    """The complete lines of an RRset below this owner as it stands there; `generic` types as RFC 3597 writes them."""
+    """Return the complete lines of an RRset with this text as their owner; `generic` types as RFC 3597 writes them."""
     _, type_, ttl, texts, disabled, comment, notes = row
     if type_ == rdtypes.RRSIG and not (disabled or comment or notes):
         return "".join(f"{owner} {ttl_of_signature(text)} IN RRSIG {text}\n" for text in texts)
@@ -62,7 +62,7 @@ def rrset_text(row: Row, owner: str, generic: Container[int] = _GENERIC) -> str:
 
 
 def _special_lines(row: Row, owner: str, head: str, *, is_generic: bool) -> Iterator[str]:
-    """An RRset with disabled records, a comment or notes, or a type that not everybody knows."""
+    """Yield the lines of an RRset with disabled records, a comment or notes, or a type that not every server knows."""
     _, type_, ttl, texts, disabled, comment, notes = row
     if is_generic:
         yield from (f"; {head}{text}\n" for text in texts)
@@ -77,13 +77,13 @@ def _special_lines(row: Row, owner: str, head: str, *, is_generic: bool) -> Iter
 
 
 def generic_text(type: int, text: str) -> str:
-    """An rdata in the form of RFC 3597, which every server reads whatever the type."""
+    """Return an rdata in the form of RFC 3597, which every server reads whatever the type."""
     wire = rdata.to_wire(type, text)
     return f"\\# {len(wire)} {wire.hex()}"
 
 
 def _one_line(comment: str) -> str:
-    """A comment without line breaks."""
+    """Return a comment without line breaks."""
     return _UNFIT_FOR_COMMENTS.sub(" ", comment).strip()
 
 
@@ -93,7 +93,7 @@ def _mnemonic(type: int) -> str:
 
 
 def file_name(zone: str) -> str:
-    """A file name for the zone, one for each, that is legal everywhere.
+    """Return a file name for the zone, one for each, that is legal everywhere.
 
     Characters but letters, digits, `.`, `_` and `-` become `=HH`; of a very
     long name only the beginning is kept, and a digest of the full name.
@@ -109,26 +109,28 @@ def _path(zone: str) -> str:
 
 
 def _quoted_name(zone: str) -> str:
-    """The name as it stands between quotes: no quote of its own, which a backslash would not hide from everybody."""
+    """Return the name as it is written between quotes: without a quote of its own, which a backslash would
+    not escape for every reader.
+    """
     return zone.replace('\\"', "\\034")
 
 
 def named_conf(zones: Iterable[str]) -> Iterator[str]:
-    """Statements for BIND's named.conf. Names that BIND would not have in a host's record are only warned of."""
+    """Yield statements for BIND's named.conf. BIND only warns of names that it would refuse in a host's record."""
     yield f"// Zones for BIND 9: include this file in named.conf. {LISTS_HELP}\n"
     for zone in zones:
         yield f'zone "{_quoted_name(zone)}" {{ type primary; file "{_path(zone)}"; check-names warn; }};\n'
 
 
 def nsd_conf(zones: Iterable[str]) -> Iterator[str]:
-    """Clauses for NSD's nsd.conf."""
+    """Yield clauses for NSD's nsd.conf."""
     yield f"# Zones for NSD: include this file in nsd.conf, with zonesdir set. {LISTS_HELP}\n"
     for zone in zones:
         yield f'zone:\n    name: "{_quoted_name(zone)}"\n    zonefile: "{_path(zone)}"\n'
 
 
 def knot_conf(zones: Iterable[str]) -> Iterator[str]:
-    """The zone section for Knot DNS's knot.conf."""
+    """Yield the zone section for Knot DNS's knot.conf."""
     yield f"# Zones for Knot DNS: include this file in knot.conf, with storage set. {LISTS_HELP}\nzone:\n"
     for zone in zones:
         yield f'  - domain: "{_quoted_name(zone)}"\n    file: "{_path(zone)}"\n'
@@ -146,11 +148,11 @@ class ZoneArchive:
         self._text = cast(IO[bytes], SpooledTemporaryFile(_TEXT_IN_MEMORY))  # noqa: SIM115
 
     def add_zone(self, zone: ExportedZone) -> None:
-        """The archive has the zone's file."""
+        """Add the zone's file to the archive."""
         self.add_file(_path(zone.name), zone_lines(zone))
 
     def add_file(self, path: str, lines: Iterable[str]) -> None:
-        """The archive has this file of text."""
+        """Add a file of text to the archive."""
         text = self._text
         text.seek(0)
         text.truncate()
@@ -164,13 +166,13 @@ class ZoneArchive:
         self._out.write(bytes(-size % _BLOCK))
 
     def close(self) -> None:
-        """The archive is complete."""
+        """Complete the archive."""
         self._out.write(bytes(2 * _BLOCK))
         self._text.close()
 
 
 def _joined(lines: Iterable[str], most: int = 1000) -> Iterator[bytes]:
-    """Lines in larger pieces, as bytes."""
+    """Join lines into larger pieces, as bytes."""
     iterator = iter(lines)
     pending: list[str] = []
     for line in iterator:
@@ -182,7 +184,7 @@ def _joined(lines: Iterable[str], most: int = 1000) -> Iterator[bytes]:
 
 
 def _header(path: str, size: int, mtime: int) -> bytes:
-    """A tar header (ustar): what `tarfile` makes, without its search for what might not fit."""
+    """Return a tar header (ustar): what `tarfile` makes, without its search for what might not fit."""
     fields = (
         path.encode().ljust(100, b"\0"),
         b"0000644\0",
@@ -201,5 +203,5 @@ def _header(path: str, size: int, mtime: int) -> bytes:
 
 
 def _octal(number: int) -> bytes:
-    """Twelve bytes: octal digits, or GNU's binary form of what these cannot hold."""
+    """Return twelve bytes: octal digits, or GNU's binary form of what these cannot hold."""
     return b"%011o\0" % number if number < 8**11 else b"\x80" + number.to_bytes(11, "big")

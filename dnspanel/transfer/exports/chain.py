@@ -37,7 +37,7 @@ class Chain:
             self._take_ttls(key, served)
 
     def lines(self) -> Iterator[str]:
-        """The records, one a line; of NSEC3 the parameters first."""
+        """Yield the records, one a line; the parameters first for NSEC3."""
         yield from self._own_lines()
         for record in self._others.records():
             yield f"{self._owner(record.owner)} {record.ttl} IN {rdata.type_to_text(record.type)} {record.text}\n"
@@ -57,7 +57,7 @@ class Chain:
             yield f"{head} 1 {int(self._nsec3.opt_out)} {parameters} {after} {_types(link.types)}".rstrip() + "\n"
 
     def _take_ttls(self, key: bytes, texts: Sequence[str]) -> None:
-        """The fourth word of a signature is the TTL that it was made for (RFC 4034 section 3.1.4)."""
+        """Take the TTLs that signatures were made for: the fourth word of each (RFC 4034 section 3.1.4)."""
         for text in texts:
             covered, _, _, ttl, _ = text.split(" ", 4)
             if covered == self._type:

@@ -1,16 +1,16 @@
-"""Zones as CSV: one line per record, UTF-8, quoted as RFC 4180 says.
+r"""Zones as CSV: one line per record, UTF-8, quoted as RFC 4180 says.
 
     zone,name,type,ttl,value,disabled,comment,value_comment,tags
 
 A spreadsheet takes a cell that begins with `= + - @`, a tab or a carriage
-return for a formula. So that nobody's TXT record runs on anybody's desk, and
+return for a formula. So that a TXT record does not run on the desk of its reader, and
 the way back stays exact:
 
 - Names, and values that begin with a name, write such a first character as
-  the `\\DDD` escape of zone files: any reader of names reads the same name.
+  the `\DDD` escape of zone files: any reader of names reads the same name.
   So they do with `#`, at which many readers of CSV skip the line.
 - Other values that would begin so (base64 may begin with `+`) are written as
-  RFC 3597 says, `\\# length hex`.
+  RFC 3597 says, `\# length hex`.
 - A comment or tag that begins so, or with an apostrophe, gets one apostrophe before
   it; the reader takes one off wherever a comment begins with one.
 """
@@ -38,12 +38,12 @@ _BEGINS_WITH_NAME = frozenset(
 
 
 def header() -> str:
-    """The first line."""
+    """Return the first line."""
     return ",".join(COLUMNS) + "\r\n"
 
 
 def zone_lines(zone: ExportedZone) -> Iterator[str]:
-    """The zone's lines, some hundred at a time."""
+    """Yield the zone's lines, some hundred at a time."""
     out = io.StringIO(newline="")
     write = csv.writer(out).writerow
     apex = _safe_name(zone.name)
@@ -69,17 +69,17 @@ def zone_lines(zone: ExportedZone) -> Iterator[str]:
 
 
 def harmless_cell(value: object) -> object:
-    """A value as a cell that no spreadsheet runs, in a table that nobody reads back."""
+    """Return a value as a cell that no spreadsheet runs, in a table that is not read back."""
     return f"'{value}" if isinstance(value, str) and value[:1] in _FORMULA else value
 
 
 def safe_comment(comment: str) -> str:
-    """A comment as a cell that no spreadsheet runs."""
+    """Return a comment as a cell that no spreadsheet runs."""
     return "'" + comment if comment[0] in _FORMULA or comment[0] == "'" else comment
 
 
 def plain_comment(cell: str) -> str:
-    """The inverse of `safe_comment`."""
+    """Return the comment that `safe_comment` made a cell of."""
     return cell.removeprefix("'")
 
 

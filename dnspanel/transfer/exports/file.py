@@ -28,7 +28,7 @@ _SUFFIXES = {
 
 
 def suffix(format: str) -> str:
-    """The suffix of such a file that is not compressed."""
+    """Return the suffix of such a file that is not compressed."""
     return _SUFFIXES[ExportFormat(format)]
 
 
@@ -56,7 +56,7 @@ def write_export(
 ) -> Tally:
     """Write the zones to `out`, in memory that does not depend on how many they are.
 
-    With a sealer JSON has the private keys of all these zones: who may have them is for the caller to know.
+    With a sealer JSON has the private keys of all these zones: the caller checks that the reader may have them.
     The connection is in a transaction (or `export_rows.snapshot`). `watch`
     is called after each zone with the tally, and may raise to stop it.
     """
@@ -124,7 +124,7 @@ def _watched(zones: Iterable[ExportedZone], tally: Tally, watch: Callable[[Tally
 
 
 def _counted(zones: Iterable[ExportedZone], tally: Tally) -> Iterator[ExportedZone]:
-    """The same zones; what is read of them is added to the tally."""
+    """Yield the same zones, and add what is read of them to the tally."""
     for zone in zones:
         yield zone._replace(rows=_counted_rows(zone.rows, tally))
 

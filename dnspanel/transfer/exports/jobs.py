@@ -49,16 +49,16 @@ logger = logging.getLogger(__name__)
 
 
 class _Stopped(Exception):
-    """Somebody cancelled the export."""
+    """A person cancelled the export."""
 
 
 def exports_directory() -> Path:
-    """Where finished exports lie."""
+    """Return the directory of finished exports."""
     return Path(settings.TRANSFER_DIR) / "exports"
 
 
 def export_path(job: ExportJob) -> Path:
-    """Where the file of an export lies once it is done."""
+    """Return the path of the file of an export that is done."""
     return exports_directory() / f"{job.pk}.{export_file.suffix(job.format)}.gz"
 
 
@@ -73,10 +73,10 @@ def create_export(
 ) -> ExportJob:
     """Create an export that waits for a worker; without an author it is the panel's own, of all zones.
 
-    With a passphrase it has the private DNSSEC keys, sealed under that: only in JSON, and only for who may export the
-    keys of every zone in it. The passphrase is kept encrypted until the export has ended.
+    With a passphrase it has the private DNSSEC keys, sealed under that: only in JSON, and only for a person that
+    may export the keys of every zone in it. The passphrase is kept encrypted until the export has ended.
 
-    Raises WrongState to a person who has several unfinished ones already, Forbidden to a token that sees only parts of
+    Raise WrongState to a person with several unfinished ones, Forbidden to a token that sees only parts of
     zones, PassphraseRefused, and RightMissing, which names a zone whose keys are not for the author.
     """
     rights.refuse_partial_visibility(author)
@@ -111,16 +111,16 @@ def create_export(
 
 
 def cancel_export(*, job: ExportJob, now: datetime) -> None:
-    """The export is not written any further, and leaves no file. Raises WrongState for one that has ended."""
+    """Cancel an export. It is not written any further, and leaves no file. Raise WrongState for one that has ended."""
     if not _unfinished(job.pk).update(state=RunState.CANCELLED, ended_at=now, secret=None):
         raise WrongState(gettext("This export has ended already."))
 
 
 def open_file(*, job: ExportJob, person: Person) -> BinaryIO:
-    """The file of an export, opened. Raises Unknown where there is none, or none any more.
+    """Open the file of an export. Raise Unknown if there is no file, or no file any longer.
 
-    One with keys is only for who may export the keys of every zone in it still: raises RightMissing, or Unknown for
-    who may not see such a zone any more.
+    An export with keys is only for a person that may still export the keys of every zone in it. Raise RightMissing,
+    or Unknown for a person that does not see such a zone any longer.
     """
     try:
         if job.state != RunState.DONE or job.forgotten_at is not None:
@@ -136,12 +136,12 @@ def open_file(*, job: ExportJob, person: Person) -> BinaryIO:
 
 
 def unfinished_exports() -> list[int]:
-    """The exports that somebody should be writing."""
+    """Return the ids of exports that have not ended and need a worker."""
     return list(ExportJob.objects.filter(state__in=UNFINISHED_STATES).order_by("pk").values_list("pk", flat=True))
 
 
 def run_export(job_id: int) -> str:
-    """The export is written, unless it has ended or another worker is at it; returns what came of it."""
+    """Write the export, unless it has ended or another worker is at it; return what came of it."""
     job = _unfinished(job_id).select_related("author", "token").first()
     if job is None:
         return f"export={job_id}: nothing to do"
@@ -165,7 +165,7 @@ def run_export(job_id: int) -> str:
 
 
 def forget_old_exports(*, now: datetime) -> int:
-    """Files of exports that ended a day ago are gone, and files that belong to no export; returns how many."""
+    """Delete files of exports that ended a day ago, and files that belong to no export; return how many."""
     ExportJob.objects.filter(ended_at__lt=now - KEPT, forgotten_at=None).update(forgotten_at=now)
     if not exports_directory().is_dir():
         return 0
@@ -182,12 +182,14 @@ def _unfinished(job_id: int) -> "QuerySet[ExportJob]":
 
 
 def _is_mine(conn: "psycopg.Connection[Any]", job_id: int) -> bool:
-    """True if no other worker writes it; the lock holds until the connection's transaction ends, or its process."""
+    """Return True if no other worker writes it; the lock holds until the connection's transaction ends, or
+    its process.
+    """
     return try_lock_until_commit(conn, Lock.EXPORT, job_id)
 
 
 def zones_of(job: ExportJob) -> "QuerySet[Zone]":
-    """The zones that the export is about and that its author may see."""
+    """Select the zones that the export is about and that its author may see."""
     return Selection.from_json(job.selection).among(_zones_of(rights.actor_of_job(job)))
 
 
@@ -201,7 +203,7 @@ def _refuse_keys(zone_name: str | None) -> None:
 
 
 def _sealer_of(conn: "psycopg.Connection[Any]", job: ExportJob, zones: "QuerySet[Zone]") -> Sealer | None:
-    """What seals the keys, if the export has any. Raises RightMissing, as of the moment that is exported."""
+    """Return what seals the keys, if the export has any. Raise RightMissing, as of the moment that is exported."""
     if job.secret is None:
         return None
     hidden = rights.zones_with_hidden_keys(zones, rights.actor_of_job(job))
@@ -242,7 +244,10 @@ def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
 
 
 def _finish(job: ExportJob, tally: Tally, size: int, *, with_keys: bool, now: datetime) -> bool:
-    """The export is done, and the audit log says who has the keys in it; False if it was cancelled meanwhile."""
+    """Mark the export as done, and record in the audit log the person that has the keys in it.
+
+    Return False if it was cancelled before.
+    """
     counts = {"zones": tally.zones, "records": tally.records, "keys": tally.keys, "size": size}
     keyed = {"keyed_zones": tally.keyed}
     with transaction.atomic(durable=True), audit.coming_from(audit.Origin(job.address, job.request_id)):
@@ -254,7 +259,7 @@ def _finish(job: ExportJob, tally: Tally, size: int, *, with_keys: bool, now: da
 
 
 def _teller(job_id: int) -> Any:
-    """A function that records twice a second how far it is, and raises once the export is cancelled."""
+    """Return a function that records twice a second how far the export is, and raises once it is cancelled."""
     told_at = time.monotonic()
 
     def tell(tally: Tally) -> None:
@@ -270,7 +275,7 @@ def _teller(job_id: int) -> Any:
 
 @contextmanager
 def _file(path: Path) -> Iterator[Any]:
-    """A new file that appears under its name once it is complete and synced to disk, or not at all."""
+    """Open a new file that appears under its name once it is complete and synced to disk, or not at all."""
     path.parent.mkdir(parents=True, exist_ok=True)
     partial = path.with_name(path.name + ".part")
     try:

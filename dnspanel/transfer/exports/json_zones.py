@@ -25,7 +25,7 @@ _member = json.JSONEncoder(ensure_ascii=False, separators=(",", ":")).encode
 
 
 def zone_line(zone: ExportedZone, dnssec: dict[str, Any] | None = None) -> Iterator[str]:
-    """The zone's line, in pieces; `dnssec` is what `signings.Signings` has of it."""
+    """Yield the zone's line, in pieces; `dnssec` is what `signings.Signings` has of it."""
     opening = f'{{"zone":{_quoted(zone.name)},"rrsets":['
     for name, type_, ttl, texts, disabled, comment, notes in zone.rows:
         noted = parse_notes(notes)

@@ -72,7 +72,9 @@ def query_lines(zones: Iterable[ExportedZone], options: QueryOptions) -> Iterato
 def _sampled(
     served: Iterable[tuple[str, int, str]], options: QueryOptions, chance: Random
 ) -> Sequence[tuple[str, str]]:
-    """That many of them in random order (Efraimidis and Spirakis: the largest u^(1/weight) are a weighted sample)."""
+    """Return that many of them in random order (Efraimidis and Spirakis: the largest u^(1/weight) are a
+    weighted sample).
+    """
     heap: list[tuple[float, str, str]] = []
     for zone, rrset_count, line in served:
         # The logarithm of u^(1/weight), where weight is 1 or 1/rrset_count.
@@ -86,7 +88,7 @@ def _sampled(
 
 
 def _zone_queries(zone: ExportedZone, chance: Random) -> Iterator[str]:
-    """Every name and type of the zone that has a served record."""
+    """Yield every name and type of the zone that has a served record."""
     for row in zone.rows:
         name, _, _, texts, disabled, *_ = row
         if len(disabled) == len(texts):
@@ -98,7 +100,7 @@ def _zone_queries(zone: ExportedZone, chance: Random) -> Iterator[str]:
 
 
 def query_types(row: Row) -> tuple[int, ...]:
-    """The types of queries that this RRset answers."""
+    """Return the types of queries that this RRset answers."""
     type_, texts = row[1], row[3]
     if type_ == rdtypes.ALIAS:
         return rdtypes.A, rdtypes.AAAA

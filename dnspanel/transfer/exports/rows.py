@@ -48,7 +48,7 @@ class ExportedZone(NamedTuple):
 
 @contextmanager
 def snapshot() -> "Iterator[psycopg.Connection[Any]]":
-    """A connection of its own on which everything is read as of one moment, and nothing can be written."""
+    """Open a connection of its own on which everything is read as of one moment, and nothing can be written."""
     own = connection.copy()
     try:
         own.connect()
@@ -94,7 +94,7 @@ def fetched(conn: "psycopg.Connection[Any]", sql: str, parameters: Sequence[Any]
 
 
 def soa_first(zone: str, rows: Iterator[Row]) -> Iterator[Row]:
-    """The same rows, but the SOA before the apex's types of lower numbers, as zone files have it."""
+    """Yield the same rows, but the SOA before the apex's types of lower numbers, as zone files have it."""
     pending: list[Row] = []
     for row in rows:
         if row[0] == zone and row[1] < rdtypes.SOA:

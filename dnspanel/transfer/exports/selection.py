@@ -26,7 +26,7 @@ class Selection:
         return cls(tuple(stored.get("names", ())), stored.get("search", ""))
 
     def among(self, zones: "QuerySet[Zone]") -> "QuerySet[Zone]":
-        """Those of `zones` that are meant."""
+        """Select those of `zones` that are meant."""
         if self.names:
             return zones.filter(name__in=self.names)
         return found_zones(zones, self.search)

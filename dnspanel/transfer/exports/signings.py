@@ -23,7 +23,7 @@ from dnspanel.zones.models import Zone
 
 
 class _Key(NamedTuple):
-    """A key as it is stored; `private_encrypted` is None where it is not to be exported."""
+    """A key as it is stored. `private_encrypted`: None if it must not be exported."""
 
     public: bytes
     private_encrypted: bytes | None
@@ -52,7 +52,7 @@ class Signings:
         self._next = next(self._found, None)
 
     def of(self, zone: str) -> dict[str, Any] | None:
-        """The member of this zone; None if it is not signed. Zones come in the order of their names."""
+        """Return the member of this zone; None if it is not signed. Zones come in the order of their names."""
         while self._next is not None and self._next.zone < zone:  # of a zone that has no RRsets
             self._next = next(self._found, None)
         signing = self._next

@@ -29,7 +29,7 @@ _HEAD = struct.Struct(">IIII")
 
 
 def import_directory(job_id: int) -> Path:
-    """Where the files of an import lie: `upload/`, `spool-N` and `stage-N`."""
+    """Return the directory of an import's files: `upload/`, `spool-N` and `stage-N`."""
     return Path(settings.TRANSFER_DIR) / "imports" / str(job_id)
 
 
@@ -67,7 +67,7 @@ class SpoolWriter:
         self.documents += 1
 
     def finish(self) -> None:
-        """The file is complete and has its name."""
+        """Complete the file, sync it, and give it its name."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -89,7 +89,7 @@ def read_documents(path: Path) -> Iterator[tuple[int, Document]]:
 
 
 def read_document(path: Path, offset: int) -> Document:
-    """The one document at an offset. Raises TransferError."""
+    """Read the one document at an offset. Raise TransferError."""
     with _opened(path) as file:
         file.seek(offset)
         return _document(file, file.read(_HEAD.size), path)[0]

@@ -72,7 +72,7 @@ def receive_chunk(*, job: ImportJob, name: str, offset: int, stream: Stream, siz
     """Append this chunk to the file, durably; return the file's new size.
 
     The chunk is `size` bytes of the stream, or all of it. An interrupted chunk
-    leaves the file as it was. Raises WrongState, WrongOffset, ChunkUnderWay,
+    changes nothing in the file. Raise WrongState, WrongOffset, ChunkUnderWay,
     QuotaExceeded and UploadRefused (limits `path`, `entries`, `upload`; or no
     disk space).
     """
@@ -121,7 +121,7 @@ def remove_file(*, job: ImportJob, name: str) -> None:
 
 
 def uploaded_files(job: ImportJob) -> list[Uploaded]:
-    """What has arrived so far, in the order in which it began to arrive."""
+    """Return what has arrived so far, in the order in which it began to arrive."""
     if not _directory(job).exists():
         return []
     with closing(_manifest(job)) as manifest:
@@ -130,13 +130,13 @@ def uploaded_files(job: ImportJob) -> list[Uploaded]:
 
 
 def offset_of(job: ImportJob, name: str) -> int:
-    """Where the next chunk of a file begins; 0 if there is none yet."""
+    """Return where the next chunk of a file begins; 0 before its first chunk."""
     name = clean_path(name)
     return next((file.size for file in uploaded_files(job) if file.name == name), 0)
 
 
 def _count_bytes(job: ImportJob, manifest: sqlite3.Connection, added: int) -> None:
-    """The job's row says how much its upload has; raises QuotaExceeded if that is more than its author may have.
+    """Add to the size of the upload in the job's row. Raise QuotaExceeded if that is more than its author may have.
 
     What came is only kept after this, and one chunk after another: several at once cannot exceed the quota together.
     """
@@ -199,7 +199,7 @@ def _room(job: ImportJob, manifest: sqlite3.Connection) -> _Room:
 
 
 def _quota_refusal(author: Author, left: int) -> TransferError:
-    """What is said of a byte more than the author may have."""
+    """Return the refusal of a byte more than the author may have."""
     try:
         with transaction.atomic():
             quotas.refuse_bytes(author, left + 1, now=timezone.now())
@@ -211,7 +211,7 @@ def _quota_refusal(author: Author, left: int) -> TransferError:
 
 
 def _number(manifest: sqlite3.Connection, name: str) -> int:
-    """The file's number, which it has from its first chunk on. Raises UploadRefused for one file too many."""
+    """Return the file's number, which it has from its first chunk on. Raise UploadRefused for one file too many."""
     query = "SELECT number FROM file WHERE name = ?"
     with manifest:
         if manifest.execute(query, (name,)).fetchone() is None:
@@ -234,7 +234,7 @@ def _size(manifest: sqlite3.Connection, number: int) -> int:
 
 @contextmanager
 def _locked(path: Path, name: str) -> Iterator[int]:
-    """The file, open and locked until the end of the block; the lock ends with the process too."""
+    """Open the file, locked until the end of the block; the lock ends with the process too."""
     file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o600)
     try:
         try:

@@ -1,7 +1,7 @@
 """Apply a piece: publish what the dry run showed, and record in the same transactions that it was. Verbs.
 
-New zones and changed zones are two publications. A piece of which one is
-published goes on with the other; its row records their sequences.
+New zones and changed zones are two publications. If only one of them is published, the piece goes on with the
+other; its row records their sequences.
 """
 
 import logging
@@ -35,10 +35,9 @@ logger = logging.getLogger(__name__)
 
 
 def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
-    """Publish the piece's zones; False if its stage file has to be made again first.
+    """Publish the piece's zones; return False if its stage file has to be made again first.
 
-    Zones that somebody else created or changed since the dry run are left
-    alone and marked as waiting.
+    Zones that another person created or changed since the dry run are left alone and marked as waiting.
     """
     if piece.created_in is None and not _create_all(job, piece, now):
         with transaction.atomic(durable=True):
@@ -51,14 +50,14 @@ def apply_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> bool:
 
 
 def finish_apply(*, job: ImportJob, seconds: float, now: datetime) -> None:
-    """Every piece is applied; zones that wait are what is left."""
+    """Mark the job as done: every piece is applied, and only waiting zones are left."""
     ImportJob.objects.filter(pk=job.pk, state=State.APPLYING).update(
         state=State.DONE, apply_seconds=seconds, failure="", ended_at=now, last_sequence=last_sequence(job.pk)
     )
 
 
 def last_sequence(job_id: int) -> int:
-    """The newest sequence that the import published; 0 if it published nothing."""
+    """Return the newest sequence that the import published; 0 if it published nothing."""
     found = ImportPiece.objects.filter(job_id=job_id).values_list(
         "created_in", "changed_in", "created_undone_in", "changed_undone_in"
     )
@@ -66,12 +65,12 @@ def last_sequence(job_id: int) -> int:
 
 
 def reason_of(job: ImportJob) -> str:
-    """The reason that stands in the zones' histories."""
+    """Return the reason for the zones' histories."""
     return panel_reasons.IMPORT.format(number=job.pk, title=job.title)
 
 
 class _Staged(NamedTuple):
-    """A zone that is to be created, and where it lies in the stage; a tuple, because an import has many."""
+    """A zone that will be created, and its place in the stage; a tuple, because an import has many."""
 
     pk: int
     zone_id: int
@@ -233,7 +232,7 @@ def _pause(
     chains: Mapping[int, Nsec3 | None],
     now: datetime,
 ) -> list[int]:
-    """The denial of zones (by id) whose chain becomes another one is paused, in a revision that the import knows of.
+    """Pause the denial of zones (by id) whose chain becomes another one, in a revision that the import knows of.
 
     A piece that is begun again finds them so, and goes on.
     """
@@ -271,7 +270,7 @@ def _note_changed(piece: ImportPiece, publication: Publication) -> None:
 
 
 def _end(job: ImportJob, piece: ImportPiece) -> None:
-    """The piece is applied, and those of its zones that were to be changed but were not are waiting."""
+    """Mark the piece as applied, and those of its zones that should have been changed but were not as waiting."""
     with transaction.atomic(durable=True):
         piece.refresh_from_db(fields=["changed_in"])
         changed = Revision.objects.filter(publication=piece.changed_in).values("zone_id")

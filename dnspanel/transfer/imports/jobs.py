@@ -1,7 +1,7 @@
 """What a person does with an import: create, choose, start, pause, cancel, undo, retry. Verbs.
 
 Each verb moves the job from the states it names to the next by one
-conditional UPDATE; raises WrongState when the job has moved on meanwhile.
+conditional UPDATE; WrongState says that the job has moved on in between.
 """
 
 import json
@@ -63,10 +63,10 @@ def create_job(
     options: Options | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """A new import: it waits for its files, or reads its server at once. A form sent twice makes one.
+    """Create an import: it waits for its files, or reads its server at once. A form sent twice makes one.
 
-    Raises Forbidden or ServerRefused where the panel does not connect to that server for this author, and
-    QuotaExceeded for one who has as many imports under way as they may.
+    Raise Forbidden or ServerRefused if the panel does not connect to that server for this author, and QuotaExceeded
+    for an author with as many imports under way as they may have.
     """
     if first := _job_of_form(form_id):
         return first
@@ -100,7 +100,7 @@ def create_paste(
     options: Options | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """An import of one pasted zone file; `zone` is its canonical name, or "" if the text says it."""
+    """Create an import of one pasted zone file; `zone` is its canonical name, or "" if the text says it."""
     if first := _job_of_form(form_id):
         return first
     documents = [Document(path="pasted text", text=text, zone=zone)]
@@ -118,7 +118,7 @@ def create_paste(
 def retry_failed(
     *, job: ImportJob, texts: Mapping[int, str], author: Author, now: datetime, form_id: UUID | None = None
 ) -> ImportJob:
-    """A new import of corrected zones: {id of an ImportZone of `job`: its text as it should be}."""
+    """Create an import of corrected zones: {id of an ImportZone of `job`: its text as it should be}."""
     if first := _job_of_form(form_id):
         return first
     rows = {row.pk: row for row in ImportZone.objects.filter(job=job, pk__in=texts, action=Action.FAILED)}
@@ -142,7 +142,7 @@ def retry_failed(
 
 
 def set_parameters(*, job: ImportJob, parameters: Mapping[str, Any], now: datetime) -> None:
-    """The job reads its files in this way, e.g. with these CSV columns."""
+    """Set how the job reads its files, e.g. with these CSV columns."""
     _move(job, (State.UPLOADING,), State.UPLOADING, now, parameters=dict(parameters))
     job.parameters = dict(parameters)
 
@@ -162,7 +162,7 @@ def create_of_documents(
     retry_of: ImportJob | None = None,
     form_id: UUID | None = None,
 ) -> ImportJob:
-    """An import of these documents, which is scanned at once.
+    """Create an import of these documents, which is scanned at once.
 
     Raises QuotaExceeded for an author who has as many imports under way, or as many bytes of files, as they may.
     """
@@ -180,7 +180,7 @@ def create_of_documents(
 def _create(
     source: str, title: str, author: Author, now: datetime, options: Options, form_id: UUID | None, **fields: Any
 ) -> ImportJob:
-    """A new job, which waits for its files; `fields` are other columns of its row."""
+    """Create a job, which waits for its files; `fields` are other columns of its row."""
     return ImportJob.objects.create(
         title=title,
         author=user_of(author),
@@ -196,7 +196,9 @@ def _create(
 
 
 def _options_json(options: Options, team: Team | None) -> dict[str, Any]:
-    """The options, and which version of a set of name servers is ours: what is read stays the same when it is not."""
+    """Return the options, and which version of a set of name servers is ours: what is read stays the same
+    when it is not.
+    """
     ours = default_set(team.pk if team else None) if {options.nameservers, options.soa} - {"keep"} else None
     return options.to_json() | ({SERVER_SET: [ours.template_id, ours.version]} if ours else {})
 
@@ -209,7 +211,7 @@ def _team_of(author: Author) -> Team | None:
 
 
 def start_scan(*, job: ImportJob, now: datetime) -> None:
-    """The source is complete: reading it begins."""
+    """Begin to read the source, which is complete."""
     _move(job, (State.UPLOADING,), State.SCANNING, now)
 
 
@@ -240,7 +242,7 @@ def choose(
     faulty: bool = False,
     existing: bool | None = None,
 ) -> int:
-    """These zones, or all that match, get this choice ("": as the options say); returns how many."""
+    """Give these zones, or all that match, this choice ("": as the options say); return how many."""
     if choice not in CHOICES:
         raise ValueError(choice)
     with transaction.atomic(durable=True):
@@ -261,7 +263,10 @@ def choose(
 def matching(
     zones: "QuerySet[ImportZone]", search: str, *, faulty: bool = False, existing: bool | None = None
 ) -> "QuerySet[ImportZone]":
-    """Those whose name or file contains the text; `existing` None means both those that exist and those that do not."""
+    """Select the zones whose name or file contains the text.
+
+    With `existing`, select only those that exist, or only those that do not.
+    """
     if faulty:
         zones = zones.filter(Q(errors__gt=0) | Q(warnings__gt=0))
     if existing is not None:
@@ -270,7 +275,7 @@ def matching(
 
 
 def _decide_anew(job: ImportJob, zones: "QuerySet[ImportZone]") -> None:
-    """These zones have no action any more, and their pieces wait for a dry run."""
+    """Clear the action of these zones; their pieces wait for a dry run."""
     decided = zones.exclude(action__in=(Action.FAILED, Action.DUPLICATE))
     pieces = list(decided.values_list("piece", flat=True).distinct())
     decided.update(action="", added=0, changed=0, removed=0, values_removed=0)
@@ -307,7 +312,7 @@ def _refuse_too_many_zones(job: ImportJob, author: Author) -> None:
 
 
 def replan_waiting(*, job: ImportJob, now: datetime) -> None:
-    """The zones that changed since the dry run get another one. Raises WrongState, QuotaExceeded."""
+    """Plan the zones again that changed since the dry run. Raise WrongState or QuotaExceeded."""
     with transaction.atomic(durable=True):
         quotas.refuse_import(rights.actor_of_job(job))
         _move(job, (State.DONE,), State.PLANNING, now, ended_at=None)
@@ -341,10 +346,10 @@ def cancel(*, job: ImportJob, now: datetime) -> None:
 
 
 def start_undo(*, job: ImportJob, author: Author, now: datetime, confirmed: bool = False) -> None:
-    """Everything that this import published is being taken back, where nobody changed it since.
+    """Begin to take back everything that this import published, where it was not changed since.
 
-    Raises RightMissing for who may not take back all of its zones, and MassDeletion, for all of them at once, if they
-    are so many that a person has to have `confirmed` it.
+    Raise RightMissing for an author that may not take back all of its zones. Raise MassDeletion if they are too
+    many to delete at once, and the author has not `confirmed` it.
     """
     rights.refuse_undo(job, author)
     if not confirmed:
@@ -362,7 +367,7 @@ def created_zones(job: ImportJob) -> "QuerySet[Zone]":
 
 
 def delete_job(*, job: ImportJob) -> None:
-    """The import and its files are forgotten; what it published stays."""
+    """Forget the import and its files; what it published stays."""
     if not ImportJob.objects.filter(pk=job.pk).exclude(state__in=ACTIVE_STATES).delete()[0]:
         raise WrongState(gettext("This import is at work: cancel it first."))
     spool.remove_files(job.pk)
@@ -387,7 +392,7 @@ def _move(job: ImportJob, expected: Collection[str], state: str, now: datetime, 
 
 
 def forget_old_files(*, now: datetime) -> int:
-    """Imports that ended KEPT_DAYS ago, and those that are forgotten, have no files any more; returns how many had.
+    """Delete the files of imports that ended KEPT_DAYS ago, and of those that are forgotten; return how many had files.
 
     Their reports stay, and so does undo, which needs none of them.
     """

@@ -47,7 +47,7 @@ class _Kept:
 
 
 def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, BroughtSigning | str]:
-    """How these zones go on being signed; or why one cannot, in words. Zones without keys are not in it."""
+    """Return how these zones go on being signed; or why one cannot, in words. Zones without keys are not in it."""
     presigned = _presigned(job, zone_names) if Options.from_json(job.options).signatures == "keep" else {}
     keys = KeptItem.objects.filter(job=job, kind=KeptKind.KEY)
     if not keys.exists():  # as most sources
@@ -62,7 +62,7 @@ def brought_signings(job: ImportJob, zone_names: Collection[str]) -> dict[str, B
 
 
 def keep_signatures(*, job: ImportJob, found: Mapping[str, BroughtSignatures | None]) -> None:
-    """Of these zones it is known which bring their signatures, until they are created. Within a transaction."""
+    """Record which of these zones bring their signatures, until they are created. Runs within a transaction."""
     KeptItem.objects.filter(job=job, kind=KeptKind.METADATA, name=SIGNATURES, zone__in=list(found)).delete()
     KeptItem.objects.bulk_create(
         KeptItem(job=job, zone=zone, kind=KeptKind.METADATA, name=SIGNATURES, value=_to_json(brought))
@@ -72,7 +72,7 @@ def keep_signatures(*, job: ImportJob, found: Mapping[str, BroughtSignatures | N
 
 
 def signing_by(brought: BroughtSignatures) -> BroughtSigning:
-    """How a zone with these signatures is signed."""
+    """Return how a zone with these signatures is signed."""
     entries = tuple(map(read_dnskey, brought.entries))
     return BroughtSigning(
         (),
@@ -85,7 +85,8 @@ def signing_by(brought: BroughtSignatures) -> BroughtSigning:
 
 
 def with_source_chains(job: ImportJob, brought: Mapping[str, BroughtSignatures]) -> dict[str, BroughtSignatures]:
-    """The signatures of these zones, with the parameters of NSEC3 that the source had beside records without a chain.
+    """Return the signatures of these zones, with the parameters of NSEC3 that the source had beside records without
+    a chain.
 
     A PowerDNS has those of one chain, an export of this panel first those of the one that nodes serve.
     """
@@ -140,13 +141,13 @@ def _brought(kept: _Kept) -> BroughtSigning | str:
 
 
 def _lock_of(kept: _Kept) -> KeyLock | None:
-    """What keeps its keys from being used, if a private part of them is locked."""
+    """Return what keeps its keys from being used, if a private part of them is locked."""
     words = (name.rpartition(" ")[2] for name, _ in kept.keys)
     return next((KeyLock(word) for word in words if word in _LOCKS), None)
 
 
 def _brought_key(name: str, value: bytes) -> BroughtKey:
-    """A key as `sources.powerdns.kept_key` has it. Raises BadKey."""
+    """Return a key from what `sources.powerdns.kept_key` made. Raise BadKey."""
     flags, *words = name.split(" ")
     if flags not in _FLAGS:
         raise BadKey(gettext("its flags are {flags}.").format(flags=flags[:10]))
@@ -155,7 +156,7 @@ def _brought_key(name: str, value: bytes) -> BroughtKey:
 
 
 def _nsec3(metadata: dict[str, str]) -> Nsec3 | None:
-    """PowerDNS's `NSEC3PARAM` and `NSEC3NARROW`. Raises ValueError or DnssecRefused."""
+    """Read PowerDNS's `NSEC3PARAM` and `NSEC3NARROW`. Raise ValueError or DnssecRefused."""
     if NSEC3PARAM not in metadata:
         return None
     found = read_nsec3param(metadata[NSEC3PARAM], narrow=metadata.get(NSEC3NARROW) == "1")

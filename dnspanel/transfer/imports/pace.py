@@ -22,7 +22,7 @@ STUCK_SECONDS = 3.0
 # Nor is anybody for longer than this: an import goes on while nothing encodes, or no node moves fast enough.
 MOST_SECONDS = 5.0
 _POLL_SECONDS = 0.02
-# How often whoever waits asks whether to go on.
+# How often a waiting worker asks if it may go on.
 _ASK_SECONDS = 0.25
 
 _BEHIND = """
@@ -60,7 +60,7 @@ def give_way(**_: object) -> bool:
 
 
 def publications_under_way() -> int:
-    """How many publications the slowest node that moves, or the publisher, is behind the head."""
+    """Return how many publications the slowest node that moves, or the publisher, is behind the head."""
     return _under_way(schemas_in_use())
 
 

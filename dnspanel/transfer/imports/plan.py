@@ -73,7 +73,7 @@ def begin_plan(*, job: ImportJob) -> None:
 
 
 def _undecide_refused_names(job: ImportJob) -> set[int]:
-    """New zones that lie where they may not wait for `plan_piece` to refuse them; return their pieces."""
+    """Clear the action of new zones at refused names, for `plan_piece` to refuse them; return their pieces."""
     allowed = rights.rights_of(job)
     if not allowed.may_create or not allowed.may_refuse_names:
         return set()
@@ -92,7 +92,7 @@ def _undecide_refused_names(job: ImportJob) -> set[int]:
 
 
 def _refuse_too_large(job: ImportJob) -> set[int]:
-    """New zones with more RRsets than the job's author may have in one are not imported; returns their pieces."""
+    """Refuse new zones with more RRsets than the job's author may have in one; return their pieces."""
     largest = rrset_limit(rights.actor_of_job(job), rights.rights_of(job).team)
     if largest is None:
         return set()
@@ -110,10 +110,10 @@ def _refuse_too_large(job: ImportJob) -> set[int]:
 
 
 def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
-    """Every zone of the piece has an action; False if another process was faster.
+    """Give every zone of the piece an action; return False if another process was faster.
 
-    A zone that is to be created, but existed when it was scanned, is not
-    staged: then the piece is scanned anew, and this returns False too.
+    A zone that should be created, but existed when it was scanned, is not staged: then the piece is scanned again,
+    and this returns False too.
     """
     options = Options.from_json(job.options)
     undecided = list(ImportZone.objects.filter(job=job, piece=piece.number, action="").order_by("id"))
@@ -135,7 +135,7 @@ def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
 
 
 def finish_plan(*, job: ImportJob, seconds: float) -> None:
-    """Every piece is planned: the job waits for a person to confirm."""
+    """Mark the job as planned: it waits for a person to confirm."""
     ImportJob.objects.filter(pk=job.pk, state=State.PLANNING).update(
         state=State.PLANNED, plan_seconds=seconds, failure=""
     )
@@ -144,7 +144,7 @@ def finish_plan(*, job: ImportJob, seconds: float) -> None:
 def effects(
     job: ImportJob, zones: Sequence[ImportZone], existing: Mapping[str, ExistingZone]
 ) -> Iterator[tuple[ImportZone, Effect]]:
-    """What importing each of these zones, which exist and have an action, would change now.
+    """Yield what importing each of these zones, which exist and have an action, would change now.
 
     A zone that the job's author may not see has one fault and no content. Their
     documents are parsed again: what an existing zone is compared with is never
@@ -175,7 +175,7 @@ def effects(
 
 
 def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool) -> SourceFault | None:
-    """Why a zone that exists cannot have the signatures of the source, or cannot be without any."""
+    """Return why a zone that exists cannot have the signatures of the source, or cannot be without any."""
     if is_presigned == (parsed.signatures is not None) and (action == Action.REPLACE or not is_presigned):
         return None
     if is_presigned:
@@ -192,7 +192,7 @@ def _clash_of_signatures(action: str, parsed: ParsedZone, *, is_presigned: bool)
 
 
 def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> SourceFault | None:
-    """The fault of a zone that would have too many RRsets; None if it may have them, or is gone."""
+    """Return the fault of a zone that would have too many RRsets; None if it may have them, or is gone."""
     if zone is None:
         return None
     growth = sum((new is not None) - (key in effect.current) for key, new in effect.changes.items())
@@ -204,7 +204,7 @@ def _growth_refusal(author: Author, zone: Zone | None, effect: Effect) -> Source
 
 
 def _broken(zone_name: str, effect: Effect) -> SourceFault | None:
-    """The fault of a zone whose new DS would break a zone here."""
+    """Return the fault of a zone whose new DS would break a zone here."""
     after = {key: rrset for key, rrset in effect.changes.items() if key[1] == rdtypes.DS and rrset is not None}
     if not after:
         return None
@@ -230,7 +230,7 @@ def _effect(action: str, parsed: ParsedZone, current: Mapping[zone_changes.Key, 
 def _broken_rules(
     parsed: ParsedZone, changes: zone_changes.Changes, current: Mapping[zone_changes.Key, RRset]
 ) -> Iterator[SourceFault]:
-    """The rules that both together would break: each side is valid by itself."""
+    """Yield the rules that both together would break: each side is valid by itself."""
     after = {**current, **{key: rrset for key, rrset in changes.items() if rrset is not None}}
     changed = [key for key, rrset in changes.items() if rrset is not None]
     below = neighbourhood.names_below(parsed.name, after.values())
@@ -249,7 +249,7 @@ def _action(zone: ImportZone, options: Options, exists: bool) -> str:
         return Action.SKIP
     if not exists:
         return Action.CREATE
-    # Somebody may have chosen to create it while it did not exist.
+    # A person may have chosen to create it while it did not exist.
     return Action(choice if choice in CHANGING_ACTIONS else options.existing)
 
 

@@ -46,7 +46,10 @@ MOST_DIFFS = 1_000
 
 
 def job_for(user: access.Person, pk: int) -> ImportJob:
-    """The import, for who may edit zones and see this one. Raises Forbidden or Unknown."""
+    """Return the import.
+
+    Raise Forbidden for a person without the right to edit zones, and Unknown for one that does not see it.
+    """
     access.require(user, Permission.EDIT)
     job = rights.jobs_visible_to(user).select_related("retry_of").filter(pk=pk).first()
     if job is None:
@@ -65,7 +68,7 @@ class JobRow(NamedTuple):
 
 
 def jobs_page(user: access.Person, *, before: int | None = None, limit: int = 50) -> list[JobRow]:
-    """The newest imports with ids below `before`, by two queries. Raises Forbidden."""
+    """Return the newest imports with ids below `before`, by two queries. Raise Forbidden."""
     access.require(user, Permission.EDIT)
     found = rights.jobs_visible_to(user).order_by("-pk")
     page = list((found if before is None else found.filter(pk__lt=before))[:limit])
@@ -114,7 +117,9 @@ _DONE_STATES = {
 
 
 def progress(job: ImportJob, *, now: datetime) -> Progress:
-    """From the pieces alone: some hundred rows, however large the import is."""
+    """Return the progress of an import, computed from the pieces alone: some hundred rows, however large the
+    import is.
+    """
     state = State(job.state)
     through = Q(state__in=_DONE_STATES.get(state, tuple(PieceState)))
     counts = ImportPiece.objects.filter(job=job).aggregate(
@@ -204,7 +209,7 @@ def scan_summary(job: ImportJob) -> ScanSummary:
 
 
 def fault_kinds(job: ImportJob) -> Iterator[FaultKind]:
-    """The faults by kind, errors first, the most frequent first."""
+    """Yield the faults by kind, errors first, the most frequent first."""
     rows = ImportFault.objects.filter(job=job).values("code", "severity").annotate(count=Count("pk"), first=Min("pk"))
     samples = dict(ImportFault.objects.filter(pk__in=[row["first"] for row in rows]).values_list("pk", "reason"))
     order = {"error": 0, "warning": 1, "note": 2}
@@ -253,7 +258,9 @@ MOST_REMOVED = 100
 
 
 def guarded_zones(job: ImportJob) -> "QuerySet[ImportZone]":
-    """Zones that would lose so much that somebody should confirm it; `before` is how many RRsets they have."""
+    """Select zones that would lose so large a part that a person should confirm it; `before` is how
+    many RRsets they have.
+    """
     losing = ImportZone.objects.filter(job=job, action__in=CHANGING_ACTIONS, values_removed__gt=0)
     many = Q(values_removed__gt=MOST_REMOVED)
     share = Q(removed__gte=3, removed__gt=F("before") * 0.3)
@@ -305,7 +312,10 @@ def zones_page(
     after: str = "",
     limit: int = 100,
 ) -> Page:
-    """Zones of the import by name; `action` None means all, "" undecided ones. `after` is a page's own."""
+    """Return zones of the import by name; `action` selects one action ("" undecided ones), else all.
+
+    `after` is a page's own.
+    """
     zones = jobs.matching(ImportZone.objects.filter(job=job), search, faulty=faulty, existing=existing)
     if action is not None:
         zones = zones.filter(action=action)
@@ -321,7 +331,7 @@ def zones_page(
 def faults_page(
     job: ImportJob, *, severity: str = "", code: str = "", zone: str = "", after: int = 0, limit: int = 100
 ) -> list[ImportFault]:
-    """Faults with ids above `after`, in the order in which they were found."""
+    """Return faults with ids above `after`, in the order in which they were found."""
     return list(_faults(job, severity, code, zone).filter(pk__gt=after).order_by("pk")[:limit])
 
 
@@ -334,7 +344,7 @@ CSV_HEADER = ("severity", "zone", "file", "line", "column", "source", "reason", 
 
 
 def faults_csv(job: ImportJob, *, severity: str = "", code: str = "") -> Iterator[str]:
-    """The faults as lines of CSV, a header first."""
+    """Yield the faults as lines of CSV, a header first."""
     yield _csv_line(CSV_HEADER)
     for fault in _faults(job, severity, code, "").order_by("pk").iterator():
         yield _csv_line(
@@ -354,7 +364,7 @@ def faults_csv(job: ImportJob, *, severity: str = "", code: str = "") -> Iterato
 
 def _csv_line(values: Sequence[object]) -> str:
     line = io.StringIO()
-    csv.writer(line).writerow(map(harmless_cell, values))  # the text comes from somebody's zone file
+    csv.writer(line).writerow(map(harmless_cell, values))  # the text comes from a customer's zone file
     return line.getvalue()
 
 
@@ -367,7 +377,7 @@ class ZoneDiff:
 
 
 def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
-    """As the dry run decided, compared with the zone as it is now."""
+    """Return a zone as the dry run decided, compared with the zone as it is now."""
     if zone.action == Action.CREATE:
         parsed = scan.parser_for(job)(_document(job, zone))
         after = [zone_changes.rrset_of(ready) for ready in parsed.rrsets]
@@ -383,7 +393,7 @@ def zone_diff(job: ImportJob, zone: ImportZone) -> ZoneDiff:
 
 
 def zone_text(job: ImportJob, zone: ImportZone) -> str | None:
-    """The document that the zone came from; None if it is too large for a page."""
+    """Return the document that the zone came from; None if it is too large for a page."""
     text = _document(job, zone).text
     return text.decode("utf-8", "replace") if len(text) <= MOST_TEXT_BYTES else None
 

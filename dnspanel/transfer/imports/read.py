@@ -58,7 +58,7 @@ class _Piece:
         )
 
     def commit(self, **progress: Any) -> None:
-        """The piece is on disk and in PostgreSQL, and the job knows how far it has read."""
+        """Commit the piece to disk and to PostgreSQL, and record in the job how far it has read."""
         self._writer.finish()
         with transaction.atomic(durable=True):
             quotas.refuse_bytes(rights.actor_of_job(self.job), self._writer.size, now=timezone.now())
@@ -106,7 +106,7 @@ class _Watch:
             self._source.cut()  # what was asked for in advance is not waited for
 
     def saw_item(self) -> None:
-        """The next item has as long as this one had. Raises SourceAway if it came too late."""
+        """Give the next item as much time as this one had. Raise SourceAway if this one came too late."""
         if self.complaint:
             raise SourceAway(self.complaint)
         self._until = time.monotonic() + limits.MOST_ITEM_SECONDS
@@ -160,7 +160,7 @@ def read_source(*, job: ImportJob, source: Source, goes_on: Callable[[], bool]) 
 
 
 def spool_documents(*, job: ImportJob, documents: Iterable[Document]) -> None:
-    """These documents are all that the job's source has."""
+    """Spool these documents, which are all that the job's source has."""
     piece = _Piece(job, 1, 0)
     for document in documents:
         if len(document.text) > limits.MOST_DOCUMENT_BYTES:

@@ -99,17 +99,16 @@ class _Scanned:
 
     @property
     def action(self) -> str:
-        """Its action if nobody chooses another; "" where the dry run decides."""
+        """Its action unless a person chooses another; "" where the dry run decides."""
         if not self.is_sound:
             return Action.FAILED
         return "" if self.existing or self.choice else Action.CREATE
 
 
 def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
-    """The piece is scanned; False if another process was faster.
+    """Scan the piece; return False if another process was faster.
 
-    Its stage file holds the zones that do not exist yet; its rows of
-    ImportZone and ImportFault say the rest.
+    Its stage file holds the zones that do not exist yet; its rows of ImportZone and ImportFault say the rest.
     """
     writer = stage.StageWriter(stage.stage_path(job.pk, piece.number))
     signatures: dict[str, BroughtSignatures | None] = {}
@@ -133,7 +132,7 @@ def scan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
 
 
 def forget_scan(*, piece: ImportPiece) -> None:
-    """The piece waits to be scanned again; of the last scan only people's choices are left. Within a transaction."""
+    """Have the piece scanned again; only people's choices are kept of the last scan. Runs within a transaction."""
     zones = ImportZone.objects.filter(job_id=piece.job_id, piece=piece.number)
     choices = dict(zones.exclude(choice="").values_list("name", "choice"))
     zones.delete()
@@ -142,7 +141,7 @@ def forget_scan(*, piece: ImportPiece) -> None:
 
 
 def finish_scan(*, job: ImportJob, seconds: float) -> None:
-    """Every piece is scanned: zones that occur twice are marked, and a person can choose."""
+    """Mark zones that occur twice: every piece is scanned, and a person can choose."""
     with transaction.atomic(durable=True):
         with connection.cursor() as cursor:
             cursor.execute(_MARK_DUPLICATES, {"job": job.pk, "twice": _TWICE})
@@ -155,7 +154,7 @@ def finish_scan(*, job: ImportJob, seconds: float) -> None:
 
 
 def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
-    """A function that reads a document as this job's options say."""
+    """Return a function that reads a document as this job's options say."""
     options, include = Options.from_json(job.options), include_for(job)
     unanswered, serial = reasons_against(DEPENDING), first_serial(job.created_at)
     ours = server_set_of(job)
@@ -175,13 +174,13 @@ def parser_for(job: ImportJob) -> Callable[[Document], ParsedZone]:
 
 
 def server_set_of(job: ImportJob) -> ServerSet | None:
-    """The set whose name servers take the place of missing ones, where the job's options want ours."""
+    """Return the set whose name servers take the place of missing ones, where the job's options want ours."""
     stored = job.options.get(SERVER_SET)
     return set_at(*stored) if stored else None
 
 
 def count_pieces(job_id: int, pieces: Iterable[int]) -> None:
-    """The counts of these pieces are those of their zones."""
+    """Set the counts of these pieces to those of their zones."""
     numbers = list(pieces)
     if numbers:
         with connection.cursor() as cursor:
@@ -207,7 +206,7 @@ FROM (
 
 
 def keep_faults(job_id: int, piece: int, faults: Iterable[SourceFault], *, by_source: bool = False) -> None:
-    """The faults are kept, as long as the import has fewer than limits.MOST_FAULTS. Within a transaction."""
+    """Keep the faults, as long as the import has fewer than limits.MOST_FAULTS. Runs within a transaction."""
     rows = [
         ImportFault(
             job_id=job_id,
@@ -232,14 +231,14 @@ def keep_faults(job_id: int, piece: int, faults: Iterable[SourceFault], *, by_so
 
 
 def _storable(text: str) -> str:
-    """The text without NUL, which PostgreSQL cannot store."""
+    """Return the text without NUL, which PostgreSQL cannot store."""
     return text.replace("\0", "␀")
 
 
 def _scan(
     job: ImportJob, piece: ImportPiece, writer: stage.StageWriter, signatures: dict[str, BroughtSignatures | None]
 ) -> list[_Scanned]:
-    """What the documents of the piece say; `signatures` are those that zones bring, if the job keeps them."""
+    """Return what the documents of the piece say; `signatures` are those that zones bring, if the job keeps them."""
     parse, keeps = parser_for(job), Options.from_json(job.options).signatures == "keep"
     scanned: list[_Scanned] = []
     ids: Iterator[int] | None = None
@@ -285,7 +284,10 @@ def _scan(
 
 
 def _report_names(zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """Say which of these zones nobody may have, and why; whether this author may is found out by the dry run."""
+    """Report which of these zones no person may have, and why.
+
+    The dry run finds out which ones this author may have.
+    """
     refused = nesting.refusals_for_everybody(zone.name for _, zone in zones)
     for path, zone in zones if refused else ():
         if refusal := refused.get(zone.name):
@@ -357,7 +359,7 @@ def _report_wildcard_cuts(
 
 
 def _report_broken(zones: Sequence[tuple[str, ParsedZone]]) -> None:
-    """An error for each new zone with a DS for a zone that is here and has no key that it leads to."""
+    """Report an error for each new zone with a DS for a zone that is here and has no key that it leads to."""
     holders = {
         rrset.name: (path, zone, [text for text in rrset.texts if text not in rrset.disabled])
         for path, zone in zones
@@ -418,7 +420,7 @@ def _of_keys(path: str, zone: str, reason: str, severity: Severity) -> SourceFau
 
 
 def _signed_here(zones: Mapping[str, ExistingZone]) -> set[str]:
-    """The names of those of these zones that are signed."""
+    """Return the names of those of these zones that are signed."""
     if not zones:
         return set()
     rows = Signing.objects.filter(pk__in=[zone.id for zone in zones.values()], is_signed=True)
@@ -427,7 +429,7 @@ def _signed_here(zones: Mapping[str, ExistingZone]) -> set[str]:
 
 
 def _reason_aside(signing: BroughtSigning | str, *, is_here: bool) -> str:
-    """Why the keys of a zone are not used."""
+    """Return why the keys of a zone are not used."""
     if is_here:
         return gettext("the zone is here already, and is signed as it is")
     if isinstance(signing, str):
@@ -472,7 +474,10 @@ def _keep_zones(job_id: int, piece: int, scanned: list[_Scanned]) -> None:
 
 
 def _zone_line(job_id: int, piece: int, one: _Scanned) -> str:
-    """A row as COPY reads it. By hand, because psycopg takes five times as long for two dozen values."""
+    """Return a row as COPY reads it.
+
+    It is made by hand, because psycopg takes five times as long for two dozen values.
+    """
     errors = sum(fault.severity is Severity.ERROR for fault in one.faults) if one.faults else 0
     warnings = sum(fault.severity is Severity.WARNING for fault in one.faults) if one.faults else 0
     name, path, at, action = copy_text(one.name), copy_text(_storable(one.path)), one.staged, one.action

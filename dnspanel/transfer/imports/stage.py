@@ -33,7 +33,7 @@ class Staged:
 
 
 def stage_path(job_id: int, piece: int) -> Path:
-    # Rows of before RRsets had `folded` are a column short: a file of another name is read by nobody, and made anew.
+    # Rows of before RRsets had `folded` are a column short: a file of another name is not read, and made again.
     return import_directory(job_id) / f"staged-rrsets-{piece:06d}"
 
 
@@ -49,7 +49,7 @@ class StageWriter:
         self._checksum = 0
 
     def add(self, zone_id: int, zone_name: str, rrsets: Sequence[ReadyRRset]) -> Staged:
-        """The zone's rows and operations are in the file."""
+        """Write the zone's rows and operations into the file."""
         rows = copy_rows(zone_id, rrsets)
         compiled = compile_wires(zone_name, served(rrsets))
         ops, digest = record_puts(zone_id, compiled)
@@ -61,7 +61,7 @@ class StageWriter:
         return staged
 
     def finish(self) -> tuple[int, int]:
-        """The file is complete, synced and has its name; return (size, CRC-32)."""
+        """Complete the file, sync it and give it its name; return (size, CRC-32)."""
         self._file.flush()
         os.fsync(self._file.fileno())
         self._file.close()
@@ -74,7 +74,7 @@ class StageWriter:
 
 
 def read_stage(path: Path, size: int, checksum: int) -> memoryview | None:
-    """The full file; None if size or CRC-32 is not that of `StageWriter.finish`: a crash may have lost it."""
+    """Return the full file; None if size or CRC-32 is not that of `StageWriter.finish`: a crash may have lost it."""
     try:
         content = path.read_bytes()
     except OSError:

@@ -1,4 +1,4 @@
-"""Undo an import as one unit: take back what it published, where nobody changed it since. Verbs."""
+"""Undo an import as one unit: take back what it published, unless it was changed since. Verbs."""
 
 from collections.abc import Collection
 from datetime import datetime
@@ -21,9 +21,8 @@ _CHANGED = CHANGING_ACTIONS
 def undo_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> None:
     """Take back what the piece published; a second call does nothing.
 
-    A zone that it created goes to the trash, unless somebody changed it since:
-    then it is kept. Of a zone that it changed, each RRset goes back to what it
-    was, unless somebody changed that RRset since. Both are said per zone.
+    A zone that it created goes to the trash, unless it was changed since: then it is kept. In a zone that it
+    changed, each RRset goes back to its state before, unless that RRset was changed since. Both are said per zone.
     """
     clashes: Collection[str] = ()
     if piece.created_in is not None and piece.created_undone_in is None:
@@ -38,7 +37,7 @@ def undo_piece(*, job: ImportJob, piece: ImportPiece, now: datetime) -> None:
 
 
 def finish_undo(*, job: ImportJob, now: datetime) -> None:
-    """The import is undone: no piece is left to take back."""
+    """Mark the import as undone: no piece is left to take back."""
     ImportJob.objects.filter(pk=job.pk, state=State.UNDOING).update(
         state=State.UNDONE, failure="", ended_at=now, last_sequence=last_sequence(job.pk)
     )
@@ -61,7 +60,7 @@ def _delete_created(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
 
 
 def _restore_changed(job: ImportJob, piece: ImportPiece, now: datetime) -> set[str]:
-    """Returns the names of the zones in which something was kept."""
+    """Restore changed zones, and return the names of the zones in which something was kept."""
 
     def note(publication: Publication) -> None:
         ImportPiece.objects.filter(pk=piece.pk).update(changed_undone_in=publication.sequence)

@@ -1,6 +1,6 @@
 """The workers of an import: one reads its source, the others claim a unit of work, do it, repeat. Verbs.
 
-Reading waits for somebody else's server or goes through a large archive, for
+Reading waits for the server of another operator or goes through a large archive, for
 as long as it takes: `read_import` runs where nothing else waits for it. What
 it has read is work for `work_on_import`, in units that end by themselves.
 
@@ -52,7 +52,7 @@ class Turn:
 
 
 def read_import(job_id: int) -> str:
-    """The import's source is read to its end, unless another worker does that or it is not its author's turn."""
+    """Read the import's source to its end, unless another worker does that or it is not its author's turn."""
     job = _unread().select_related("author", "token").filter(pk=job_id).first()
     if job is None or current_hold():
         return f"import={job_id}: nothing to read"
@@ -75,7 +75,7 @@ def read_import(job_id: int) -> str:
 
 
 def imports_to_read() -> list[int]:
-    """The jobs whose source somebody should be reading."""
+    """Return the jobs whose source needs a reader."""
     return [] if current_hold() else list(_unread().values_list("pk", flat=True))
 
 
@@ -84,7 +84,7 @@ def _unread() -> "QuerySet[ImportJob]":
 
 
 def _waking_while(job: ImportJob) -> Callable[[], bool]:
-    """A function that says whether to go on, and has what was read until then worked on."""
+    """Return a function that says if reading goes on, and has what was read until then worked on."""
     woken_at = 0.0
 
     def goes_on() -> bool:
@@ -99,7 +99,7 @@ def _waking_while(job: ImportJob) -> Callable[[], bool]:
 
 
 def work_on_import(job_id: int) -> Turn:
-    """Do units of this import until none is left, or the turn is over, unless it is somebody else's turn."""
+    """Do units of this import until none is left, or the turn is over, unless it is another person's turn."""
     first = places.imports_with_work().filter(pk=job_id).first()
     if first is None:
         return Turn(f"import={job_id} units=0: nothing to do")
@@ -120,7 +120,7 @@ def work_on_import(job_id: int) -> Turn:
                 with audit.coming_from(audit.Origin(job.address, job.request_id)):
                     done = _do_unit(job)
             except PublishingOnHold:
-                continue  # it began this moment; the piece is as it was
+                continue  # it began this moment; the piece is unchanged
             except Exception as exc:
                 if is_away(exc):
                     raise  # the same unit is tried again
@@ -138,12 +138,12 @@ def work_on_import(job_id: int) -> Turn:
 
 
 def active_imports() -> list[int]:
-    """The jobs that have work; none while publishing is held: ids of zones must not be handed out either."""
+    """Return the jobs that have work; none while publishing is held: ids of zones must not be handed out either."""
     return [] if current_hold() else list(places.imports_with_work().values_list("pk", flat=True))
 
 
 def _stop(job: ImportJob, exc: Exception) -> None:
-    """The job pauses with its failure recorded; a person resumes it."""
+    """Pause the job with its failure recorded; a person resumes it."""
     logger.warning("import=%s stopped in state=%s: %s", job.pk, job.state, exc)
     message = str(exc) or type(exc).__name__
     ImportJob.objects.filter(pk=job.pk, state=job.state).update(paused=True, failure=message)
@@ -165,7 +165,7 @@ def _do_unit(job: ImportJob) -> bool:
 def _begin_plan(job: ImportJob) -> bool:
     """Decide what needs no comparison; False if another worker does."""
     with locked(Lock.PHASE, job.pk) as mine:
-        if mine and _goes_on(job):  # whoever had the lock may have ended the phase
+        if mine and _goes_on(job):  # the worker that had the lock may have ended the phase
             plan.begin_plan(job=job)
         return mine
 
@@ -233,13 +233,13 @@ def _end_phase(job: ImportJob, steps: list[tuple[PieceState, Step]]) -> bool:
 
 @contextmanager
 def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | None]:
-    """A piece in this state that no other worker has, or None."""
+    """Claim a piece in this state that no other worker has; None without such a piece."""
     waiting = ImportPiece.objects.filter(job=job, state=state).order_by("number")
     for piece in waiting[: 4 * settings.TRANSFER_PROCESSES]:
         with locked(Lock.PIECE, piece.pk) as mine:
             if not mine:
                 continue
-            piece.refresh_from_db()  # as it is now that nobody else can have it
+            piece.refresh_from_db()  # as it is now that no other worker can have it
             if piece.state == state:
                 yield piece
                 return
@@ -248,7 +248,7 @@ def _claimed_piece(job: ImportJob, state: PieceState) -> Iterator[ImportPiece | 
 
 @contextmanager
 def _worker_place(job_id: int) -> Iterator[bool]:
-    """One of the places for workers on this job, if one is free."""
+    """Take one of the places for workers on this job, if one is free."""
     for place in range(settings.TRANSFER_PROCESSES):
         with locked(Lock.WORKER, job_id * places.WORKERS_OF_IMPORT + place) as mine:
             if mine:

@@ -6,7 +6,10 @@ from django.core.management.base import CommandError
 
 
 def passphrase_in(path: Path) -> str:
-    """The first line of the file. Raises CommandError for one that cannot be read, or has several lines or none."""
+    """Return the first line of the file.
+
+    Raise CommandError for one that cannot be read, or has several lines or none.
+    """
     try:
         lines = path.read_text().splitlines()
     except (OSError, UnicodeDecodeError) as exc:

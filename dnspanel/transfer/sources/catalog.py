@@ -43,7 +43,7 @@ class Record:
 
 
 def members(catalog: str, records: Iterable[Record]) -> list[Member]:
-    """The members by name; raises BadCatalog, among others where the RFC says that a catalog is broken."""
+    """Return the members by name. Raise BadCatalog, among others where the RFC says that a catalog is broken."""
     found: dict[tuple[str, int], list[str]] = defaultdict(list)
     for record in records:
         found[record.name, record.type].append(record.rdata)
@@ -78,7 +78,7 @@ def members(catalog: str, records: Iterable[Record]) -> list[Member]:
 
 
 def _only(catalog: str, name: str, rdatas: list[str]) -> str:
-    """The name to which a PTR leads; a catalog in which it leads to several is broken (RFC 9432, section 4)."""
+    """Return the name to which a PTR leads. A catalog in which it leads to several is broken (RFC 9432, section 4)."""
     if len(rdatas) != 1:
         raise BadCatalog(
             gettext("{catalog} is broken: {name} leads to {rdatas} zones").format(

@@ -21,8 +21,8 @@ HEADER_WITHIN = 30
 _STATED_DELIMITER = re.compile(rf'"?sep=([{DELIMITERS}])"?', re.IGNORECASE)
 _LEAST_HEADERS = 2
 
-# PowerDNS-Admin, Cloudflare, Route 53, cPanel, Hetzner, Plesk, phpIPAM, GoDaddy, Namecheap, deSEC and ourselves;
-# the clearer of several words stands first.
+# PowerDNS-Admin, Cloudflare, Route 53, cPanel, Hetzner, Plesk, phpIPAM, GoDaddy, Namecheap, deSEC and ourselves; the
+# clearer of several words comes first.
 _HEADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
     {
         "zone": ("zone", "zonename", "hostedzone", "hostedzonename", "domain", "domainname", "origin"),
@@ -48,7 +48,7 @@ _HEADERS: Mapping[str, tuple[str, ...]] = MappingProxyType(
 
 @dataclass(frozen=True, slots=True)
 class CsvMapping:
-    """Which column, counted from 0, is what; None where the table has none.
+    """Which column, counted from 0, is what; None for what the table lacks.
 
     The zone of a row is its zone column, else `fixed_zone`, else that of
     `zones` below which its name lies.
@@ -150,7 +150,10 @@ def guessed_mapping(rows: Sequence[Sequence[str]], delimiter: str) -> CsvMapping
 
 
 def _found_by_content(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
-    """Without a header: the type is what looks like one; names stand before it, numbers and values after it."""
+    """Find the columns of a table without a header.
+
+    The type is what looks like one; names are before it, numbers and values after it.
+    """
     width = min(max(map(len, rows)), _MOST_CELLS)
     columns = [[row[at].strip() for row in rows if at < len(row)] for at in range(width)]
     types = [at for at, cells in enumerate(columns) if all(map(_is_type, cells))]
@@ -173,7 +176,7 @@ def _found_by_content(rows: Sequence[Sequence[str]]) -> dict[str, Any]:
 
 
 def has_type(row: Sequence[str]) -> bool:
-    """Whether a cell of the row is a record type."""
+    """Return True if a cell of the row is a record type."""
     return any(map(_is_type, row[:_MOST_CELLS]))
 
 

@@ -1,4 +1,4 @@
-"""The connections that a source has open, so that whoever waits for it can end them from another thread."""
+"""The connections that a source has open, so that they can be ended from another thread."""
 
 import contextlib
 import socket
@@ -19,7 +19,9 @@ class Connections:
         self._is_cut = False
 
     def add(self, connection: socket.socket) -> None:
-        """The connection is one of the source's as long as somebody holds it; a source that was cut gets none."""
+        """Add a connection, which is one of the source's as long as it is referenced; a source that was cut
+        gets none.
+        """
         with self._lock:
             self._open.add(connection)
             is_cut = self._is_cut
@@ -27,7 +29,7 @@ class Connections:
             _end(connection)
 
     def cut(self) -> None:
-        """Whoever reads from the source gets an error at once, now and later."""
+        """End every read from the source with an error at once, now and later."""
         with self._lock:
             self._is_cut = True
             found = list(self._open)
@@ -36,7 +38,7 @@ class Connections:
 
 
 def connect(addresses: Sequence[str], port: int, seconds: float) -> socket.socket:
-    """A connection to the first of some addresses that takes one. Raises the OSError of the last that was tried."""
+    """Connect to the first of some addresses that takes a connection. Raise the OSError of the last that was tried."""
     failure = OSError(gettext("it has no address"))
     for address in addresses[:MOST_ADDRESSES]:
         try:

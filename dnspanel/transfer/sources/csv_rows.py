@@ -20,7 +20,7 @@ _MOST_SOURCE = 200
 _YES = frozenset({"1", "yes", "y", "true", "t", "on", "x", "disabled", "inactive"})
 # Types whose value has a name, and at which place.
 _NAME_AT = {"CNAME": 0, "NS": 0, "PTR": 0, "DNAME": 0, "ALIAS": 0, "MX": 1, "SRV": 3}
-_WITH_PRIORITY = {"MX": 1, "SRV": 3}  # words besides the priority
+_WITH_PRIORITY = {"MX": 1, "SRV": 3}  # words other than the priority
 _TXT_TYPES = frozenset({"TXT", "SPF"})
 
 
@@ -56,7 +56,7 @@ def _all_rows(lines: Iterable[str], delimiter: str) -> Iterator[tuple[int, int, 
 
 
 def source_of(row: list[str], mapping: CsvMapping) -> str:
-    """The row about as it was written, for people: at most 200 characters."""
+    """Return the row about as written, for people: at most 200 characters."""
     return mapping.delimiter.join(row)[:_MOST_SOURCE]
 
 
@@ -71,7 +71,10 @@ class RowReader:
         self._zones = frozenset(map(names.parse, mapping.zones))
 
     def zone_and_line(self, row: list[str]) -> tuple[str, str]:
-        """Raises ValueError or BadName, with the reason, for a row that is no record."""
+        """Return the zone of a row and its line.
+
+        Raise ValueError or BadName, with the reason, for a row that is no record.
+        """
         mapping = self._mapping
         zone, owner, type, value = self._record(row)
         line = record_line(
@@ -86,9 +89,10 @@ class RowReader:
         return zone, line
 
     def noted_line(self, row: list[str]) -> str:
-        """The line of the tags and of the value's own comment, of a row that is a record; empty if it has neither.
+        """Return the line of the tags and of the value's own comment, of a row that is a record; empty if it has
+        neither.
 
-        Raises ValueError, BadName or BadRdata, with the reason.
+        Raise ValueError, BadName or BadRdata, with the reason.
         """
         own, tags = (plain_comment(_cell(row, at)) for at in (self._mapping.value_comment, self._mapping.tags))
         if not (own or tags):
@@ -98,7 +102,7 @@ class RowReader:
         return noted_line_of(owner, type, notes)
 
     def _record(self, row: list[str]) -> tuple[str, str, str, str]:
-        """Zone, owner, type and value of a row. Raises ValueError or BadName."""
+        """Return zone, owner, type and value of a row. Raise ValueError or BadName."""
         mapping = self._mapping
         if len(row) < self._width:
             raise ValueError(
@@ -136,7 +140,7 @@ def _cell(row: list[str], at: int | None) -> str:
 
 
 def _owner(text: str, zone: str) -> str:
-    """The owner; names in tables are relative to the zone, or absolute with or without the last dot."""
+    """Return the owner; names in tables are relative to the zone, or absolute with or without the last dot."""
     if not text:
         return zone
     name = names.parse(text, zone)

@@ -43,7 +43,7 @@ class CsvSample:
 
 
 def sample(path: Path) -> CsvSample:
-    """The beginning of a table, and a guess at its columns. Raises SourceRefused if it is no text in UTF-8."""
+    """Return the beginning of a table, and a guess at its columns. Raise SourceRefused if it is no text in UTF-8."""
     lines = list(itertools.islice(TextFile(path).lines(limits.MOST_LINE_BYTES), _SNIFFED_LINES))
     delimiter = sniffed_delimiter(lines)
     try:
@@ -77,7 +77,10 @@ class CsvSource:
         return self._file.read
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """First the rows that are no records, then the zones. Raises SourceRefused, UploadRefused."""
+        """Return an iterator over first the rows that are no records, then the zones.
+
+        Raise SourceRefused or UploadRefused.
+        """
         return itertools.islice(self._items(), skip, None)
 
     def _items(self) -> Iterator[Item]:
@@ -99,7 +102,7 @@ class CsvSource:
         yield from zones.documents(self._name)
 
     def _rows(self) -> Iterator[tuple[int, list[str] | str]]:
-        """The line on which each row begins, and its cells, or what is wrong with it."""
+        """Yield the line on which each row begins, and its cells, or what is wrong with it."""
         for line, last, row in numbered_rows(self._file.lines(limits.MOST_LINE_BYTES), self._mapping):
             if (offset := self._bad_byte(line, last)) is not None:
                 yield line, gettext("this is not UTF-8: a wrong byte at offset {offset:,}").format(offset=offset)

@@ -116,7 +116,7 @@ def _refuse_missing(selection: Selection, found: int) -> None:
 
 @contextmanager
 def _output(name: str) -> Iterator[BinaryIO]:
-    """Standard output, or a new file, which is removed again if it is not completed."""
+    """Open standard output, or a new file, which is removed again if it is not completed."""
     if name == "-":
         yield sys.stdout.buffer
         sys.stdout.buffer.flush()

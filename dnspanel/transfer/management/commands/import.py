@@ -241,7 +241,7 @@ class Command(BaseCommand):
 
 
 def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str] | None]:
-    """(kind of source, its parameters, its secret) as the command line says."""
+    """Return (kind of source, its parameters, its secret) as the command line says."""
     from_server = options["axfr"] or options["powerdns_api"] or options["powerdns_sql"]
     if options["keys_passphrase_file"] is not None and (from_server or options["format"] != SourceKind.JSON):
         raise CommandError("--keys-passphrase-file: only files of --format json have sealed keys.")
@@ -268,7 +268,7 @@ def _source(options: dict[str, Any]) -> tuple[str, dict[str, Any], dict[str, str
 
 
 def _keys_secret(options: dict[str, Any]) -> dict[str, str] | None:
-    """The passphrase of an export with keys."""
+    """Return the passphrase of an export with keys."""
     if options["keys_passphrase_file"] is None:
         return None
     return {"keys_passphrase": passphrase_in(Path(options["keys_passphrase_file"]))}
@@ -279,7 +279,7 @@ def _read_secret() -> str:
 
 
 def _server(text: str) -> tuple[str, int]:
-    """`host`, `host:port`, `[v6]:port` or a bare IPv6 address."""
+    """Parse `host`, `host:port`, `[v6]:port` or a bare IPv6 address."""
     if text.startswith("["):
         host, _, port = text[1:].partition("]")
         return host, int(port.lstrip(":") or 53)
