@@ -1,6 +1,6 @@
 """The workers of imports, exports and comparisons. Tasks carry ids; run twice, late or never, they do no harm.
 
-What waits for somebody else's server, or reads a file for as long as it takes,
+What waits for the server of another operator, or reads a file for as long as it takes,
 is in the queue *sources*; *bulk* has only work that ends by itself.
 """
 
@@ -26,7 +26,7 @@ T = TypeVar("T")
 
 @shared_task(ignore_result=True)
 def run_import(job_id: int) -> str:
-    """Take a turn at an import, together with whoever else is at it."""
+    """Take a turn at an import, together with other workers."""
     turn = _unless_postgresql_is_away(worker.work_on_import, job_id)
     if turn is None:
         return "PostgreSQL is away"
@@ -68,7 +68,7 @@ def wake_template_worker(*, run_id: int, **_: Any) -> None:
 
 @shared_task(ignore_result=True)
 def drive_transfers() -> str:
-    """Every job and every run of a template that has work has its workers, should nobody have been woken."""
+    """Start workers for every job and every run of a template that has work, in case no message has started them."""
     close_old_connections()
     imports, unread = worker.active_imports(), worker.imports_to_read()
     exports, checks = export_jobs.unfinished_exports(), check.unfinished_checks()
@@ -82,14 +82,14 @@ def drive_transfers() -> str:
 
 @shared_task(ignore_result=True)
 def keep_addresses() -> str:
-    """Every minute: names of name servers in zones here have the addresses of their nodes."""
+    """Give names of name servers in zones here the addresses of their nodes. Runs every minute."""
     close_old_connections()
     return f"published={vanity.bring_into_step(now=timezone.now())}"
 
 
 @shared_task(ignore_result=True)
 def forget_old_files() -> str:
-    """Files of imports and exports that nobody needs any more are gone."""
+    """Delete files of imports and exports that are not needed any longer."""
     close_old_connections()
     now = timezone.now()
     return f"forgot exports={export_jobs.forget_old_exports(now=now)} imports={jobs.forget_old_files(now=now)}"

@@ -16,15 +16,15 @@ Changes = dict[Key, RRset | None]
 
 
 def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Changes:
-    """{(name, type): the RRset afterwards, None for gone}; empty if the import changes nothing.
+    """Return {(name, type): the RRset afterwards, None for gone}; empty if the import changes nothing.
 
-    A union keeps every value that the zone has and adds those of the source; where both have an RRset, TTL and comment
-    stay the zone's. Replacing RRsets takes each that the source has as the source has it, and leaves the others; both
-    leave the SOA. Replacing the zone makes it what the source says; of the SOA the serial does not count, it only ever
-    moves on, but that of a zone with signatures is signed too. Apex records that were made for want of any in the
-    source never replace the zone's own.
+    A union keeps every value that the zone has and adds those of the source; where both have an RRset, TTL and
+    comment stay the zone's. Replacing RRsets takes each that the source has as the source has it, and leaves the
+    others; both leave the SOA. Replacing the zone makes it what the source says; the serial of the SOA does not
+    count, it only ever moves on, but that of a zone with signatures is signed too. Apex records that were made
+    because the source had none never replace the zone's own.
 
-    RRsets of which no union can be made (`clashes_of`) stay as the zone has them.
+    RRsets that allow no union (`clashes_of`) stay as the zone has them.
     """
     expected: dict[Key, RRset] = {}
     for ready in _relevant_rrsets(parsed, action):
@@ -38,7 +38,7 @@ def changes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
 
 
 def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset]) -> Iterator[str]:
-    """Why no union can be made of RRsets that both sides have, such as two CNAMEs of one name."""
+    """Yield why no union can be made of RRsets that both sides have, such as two CNAMEs of one name."""
     for ready in _relevant_rrsets(parsed, action):
         key = ready.name, ready.type
         if _unites(action, key, current) and _united(current[key], rrset_of(ready)) is None:
@@ -50,14 +50,16 @@ def clashes_of(*, action: str, parsed: ParsedZone, current: Mapping[Key, RRset])
 
 
 def tally(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> tuple[int, int, int]:
-    """How many RRsets are (added, changed, removed)."""
+    """Return how many RRsets are (added, changed, removed)."""
     removed = sum(after is None for after in changes.values())
     changed = sum(after is not None and key in current for key, after in changes.items())
     return len(changes) - removed - changed, changed, removed
 
 
 def values_removed(changes: Mapping[Key, RRset | None], current: Mapping[Key, RRset]) -> int:
-    """How many values of the zone are gone afterwards: of RRsets that go, and of those that change; not the SOA's."""
+    """Return how many values of the zone are gone afterwards: of RRsets that go, and of those that change;
+    not the SOA's.
+    """
     lost = 0
     for key, after in changes.items():
         if key in current and key[1] != rdtypes.SOA:
@@ -75,7 +77,7 @@ def _unites(action: str, key: Key, current: Mapping[Key, RRset]) -> bool:
 
 
 def _united(ours: RRset, theirs: RRset) -> RRset | None:
-    """Our RRset with their values besides; None where an RRset of this type cannot have them all."""
+    """Return our RRset with their values added; None where an RRset of this type cannot have them all."""
     new = rdata.not_among(ours.type, theirs.rdata, ours.rdata)
     if not new:
         return ours
@@ -88,7 +90,7 @@ def _united(ours: RRset, theirs: RRset) -> RRset | None:
 
 
 def _relevant_rrsets(parsed: ParsedZone, action: str) -> Iterable[ReadyRRset]:
-    """The RRsets of the source itself, without those that the action leaves alone."""
+    """Yield the RRsets of the source itself, without those that the action leaves alone."""
     for ready in parsed.rrsets:
         at_apex = ready.name == parsed.name
         if at_apex and ready.type in parsed.made:

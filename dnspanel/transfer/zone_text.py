@@ -1,10 +1,10 @@
 """A zone, or a part of it, as zone-file text to edit, and what the edited text makes of it. Writes nothing.
 
-The text is what an export writes, but ALIAS and LUA as people write them: one record per line, an RRset's comment at
-the end of its first line, a disabled record as `;!disabled name ttl IN TYPE rdata`, tags and comments of values as
-`;!noted name TYPE {…}`. It is read by the parser of
-imports. What changes is the difference from the text as it was made (the base), so what others published meanwhile,
-and what is not in the text, stays as it is; both texts are only spellings: the verb of the draft decides.
+The text is what an export writes, but ALIAS and LUA as people write them: one record per line, an RRset's comment
+at the end of its first line, a disabled record as `;!disabled name ttl IN TYPE rdata`, tags and comments of values
+as `;!noted name TYPE {…}`. It is read by the parser of imports. What changes is the difference from the text as it
+was made (the base), so what others published in between, and what is not in the text, stays as it is; both texts
+are only spellings: the verb of the draft decides.
 """
 
 from collections.abc import Mapping
@@ -47,7 +47,7 @@ class TooLarge(Exception):
 
 @dataclass(frozen=True, slots=True)
 class ZoneText:
-    """RRsets of a zone as text; `hidden` ones are of signers, and nobody edits them as text."""
+    """RRsets of a zone as text; `hidden` ones are of signers, and people do not edit them as text."""
 
     text: str
     rrsets: int
@@ -74,7 +74,7 @@ class EditedText:
 
 
 def text_of(*, zone: Zone, author: User, selection: Selection | None, default_ttl: int) -> ZoneText:
-    """The selected RRsets (None: all) as the author sees them, draft included. Raises TooLarge."""
+    """Return the selected RRsets (None: all) as the author sees them, draft included. Raise TooLarge."""
     if selection is None and zone.rrset_count > 2 * MOST_RRSETS:
         raise TooLarge
     lines = [f"$ORIGIN {zone.name}\n$TTL {default_ttl}\n"]
@@ -102,10 +102,10 @@ def edited(
     now: datetime,
     over_clashes: bool = False,
 ) -> EditedText:
-    """What the text asks for, of an author for whom the base was made.
+    """Return what the text asks for. The base was made for the same author.
 
-    `is_complete`: the base had every RRset of the zone. Not a word of either text is believed: what comes out is for
-    `draft.change_rrsets`, with the revision that the zone had when the base was made. Never raises for what is in a
+    `is_complete`: the base had every RRset of the zone. Neither text is trusted: the result is for
+    `draft.change_rrsets`, with the revision that the zone had when the base was made. Never raise for what is in a
     text.
     """
     result = EditedText()
@@ -122,7 +122,7 @@ def edited(
 
 
 def _read(zone: str, text: str) -> Reader:
-    """Read a text; what it must not have is an error, since nothing that somebody wrote may get lost in silence."""
+    """Read a text. What it must not have is an error, since nothing that a person wrote may get lost in silence."""
     document = Document("", text.encode("utf-8", "surrogateescape"), zone)
     reader = Reader(zone, Scope(comments=True, allow_lua=True), include=_no_include, most_generated=MOST_RRSETS)
     content = reader.content
@@ -192,7 +192,7 @@ def _compare(
         seen = row.change.after if row else None
         after = _requested(ready, was, seen)
         if after == seen:
-            continue  # somebody did the same meanwhile
+            continue  # another person did the same in between
         if was is None and seen is not None and not is_complete:
             reason = gettext("{title} is in the zone, but not in the part of it that this text shows").format(
                 title=_title(key)
@@ -219,7 +219,10 @@ def _compare(
 
 
 def _requested(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRset | None) -> RRset | None:
-    """What the text makes of an RRset. A comment that nobody touched stays, also one that has no place on a line."""
+    """Return what the text makes of an RRset.
+
+    A comment that was not edited stays, also one that has no place on a line.
+    """
     if ready is None:
         return None
     comment = ready.comment
@@ -230,7 +233,7 @@ def _requested(ready: ReadyRRset | None, was: ReadyRRset | None, seen: RRset | N
 
 
 def _is_as_displayed(seen: RRset | None, was: ReadyRRset | None, zone: str) -> bool:
-    """Whether the base had what the author sees now."""
+    """Return True if the base had what the author sees now."""
     if seen is None or was is None:
         return seen is None and was is None
     return _read(zone, _lines(seen, zone)).content.sets.get(was.key + type_tail(was.type)) == was

@@ -53,7 +53,7 @@ class FileKind(Enum):
 
 
 def file_kind(path: str, text: bytes) -> FileKind:
-    """What the file looks like; cheap for zone files, which nearly all are."""
+    """Return what the file looks like; cheap for zone files, which nearly all are."""
     if path.endswith(_COMMON_ENDINGS) and not _is_hidden(path) and b"\0" not in text and has_soa(text):
         return FileKind.ZONE
     if _LITTER.search(path):
@@ -84,7 +84,7 @@ def is_named_like_a_zone(path: str) -> bool:
 
 
 def has_soa(text: bytes) -> bool:
-    """True if the word SOA stands in the text outside of comments."""
+    """Return True if the word SOA occurs in the text outside of comments."""
     return _has_word(text, b"SOA") or (_SOA.search(text) is not None and _has_word(text.upper(), b"SOA"))
 
 

@@ -86,7 +86,7 @@ class FileSource:
         return min(self.total, sum(meter.read for meter in self._meters) // 2)
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Raises UploadRefused for an upload that breaks a limit or breaks off."""
+        """Return the items of the upload. Raise UploadRefused for an upload that breaks a limit or breaks off."""
         self._meters = (Meter(self._contents.size), Meter(self._contents.size))
         return itertools.islice(self._items(), skip, None)
 
@@ -113,7 +113,9 @@ class Members:
         weakref.finalize(self, self._kept.close)
 
     def document(self, from_path: str, included: str) -> Document | None:
-        """The file that `$INCLUDE included` in `from_path` means, as BIND would find it within the upload; or None."""
+        """Return the file that `$INCLUDE included` in `from_path` means, as BIND would find it within the
+        upload; or None.
+        """
         survey = self._survey = self._survey or self._read()
         path = _included_path(survey, from_path, included)
         if path is None or path not in self._places:
@@ -150,7 +152,7 @@ def _survey(contents: Contents, meter: Meter) -> _Survey:
 
 
 def _collected(contents: Contents) -> tuple[list[str], dict[str, bytes], list[tuple[str, str]]]:
-    """All paths, the configurations, and the `$INCLUDE` lines as (path, what it includes)."""
+    """Return all paths, the configurations, and the `$INCLUDE` lines as (path, what it includes)."""
     paths: list[str] = []
     texts: dict[str, bytes] = {}
     includes: list[tuple[str, str]] = []
@@ -167,7 +169,7 @@ def _collected(contents: Contents) -> tuple[list[str], dict[str, bytes], list[tu
 
 
 def _may_refer(contents: Contents, meter: Meter) -> bool:
-    """False if certainly no file is a configuration or includes another file."""
+    """Return False if certainly no file is a configuration or includes another file."""
     tail = b""
     for chunk in contents.chunks(meter):
         text = tail + chunk
@@ -178,7 +180,7 @@ def _may_refer(contents: Contents, meter: Meter) -> bool:
 
 
 def _has_block(text: bytes) -> bool:
-    """True if a brace opens what may be a block of a named.conf; zone files have few braces."""
+    """Return True if a brace opens what may be a block of a named.conf; zone files have few braces."""
     at = text.find(b"{")
     while at >= 0:
         if _BLOCK_HEAD.search(text, max(0, at - _LONGEST_HEAD), at):
@@ -212,7 +214,7 @@ def _items_of(path: str, text: bytes, survey: _Survey, *, is_alone: bool) -> Ite
     elif survey.listing and path in survey.listing.passed_over:
         return
     elif is_alone and kind not in _REASONS:
-        # Whoever uploads one file wants to hear what is wrong with it.
+        # A person that uploads one file wants to hear what is wrong with it.
         yield Document(path, text)
     elif kind is FileKind.ZONE:
         yield _note(path, "unlisted", gettext("no configuration lists it")) if survey.listing else Document(path, text)

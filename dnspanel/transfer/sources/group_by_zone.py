@@ -40,11 +40,11 @@ def record_line(
     comment: str = "",
     default_ttl: str = DEFAULT_TTL,
 ) -> str:
-    """The record as a line of a zone file. `name` is canonical, the names in `value` are absolute.
+    """Return the record as a line of a zone file. `name` is canonical, the names in `value` are absolute.
 
-    A record without a TTL has `default_ttl`; the line has none where that is empty.
+    A record without a TTL has `default_ttl`; the line has none if `default_ttl` is empty.
 
-    Raises ValueError, with the reason, for what would not be one record on one line.
+    Raise ValueError, with the reason, for what would not be one record on one line.
     """
     if not _TYPE.fullmatch(type):
         raise ValueError(gettext("“{type}” is no record type").format(type=type))
@@ -76,7 +76,7 @@ class ZoneCollector:
         self._rows = _private_database(folder)
 
     def add(self, zone: str, text: str, line: int) -> None:
-        """A line of a zone's text, which comes from this line of the file."""
+        """Add a line of a zone's text, which comes from this line of the file."""
         if zone != self._zone or self._size > _MOST_RUN_BYTES:
             self._flush()
             self._zone = zone
@@ -113,7 +113,7 @@ class ZoneCollector:
 
 
 def text_of_txt(value: str) -> str:
-    """A TXT value as quoted strings of at most 255 bytes; one that is quoted already stays as it is."""
+    """Return a TXT value as quoted strings of at most 255 bytes; one that is quoted already stays as it is."""
     if value.startswith('"') and value.endswith('"') and len(value) > 1 and _COMPLETE_VALUE.fullmatch(value):
         return value
     raw = value.encode("utf-8", "surrogateescape")
@@ -121,7 +121,9 @@ def text_of_txt(value: str) -> str:
 
 
 def absolute_name(text: str, zone: str) -> str:
-    """The name that a table means, in text form: relative only if it has no dot, for tables seldom write the last."""
+    """Return the name that a table means, in text form: relative only if it has no dot, for tables seldom
+    write the last.
+    """
     if text == "@":
         return zone
     if text.endswith(".") and not text.endswith("\\."):
@@ -139,7 +141,7 @@ def _escaped(raw: bytes) -> str:
 
 
 def _private_database(folder: Path) -> sqlite3.Connection:
-    """A database without a name, in this folder: it goes when it is closed, even by a crash."""
+    """Open a database without a name, in this folder: it goes when it is closed, even by a crash."""
     with tempfile.NamedTemporaryFile(dir=folder, suffix=".rows", delete=False) as file:
         path = Path(file.name)
     try:

@@ -1,6 +1,6 @@
 """How a zone of our own JSON export is signed, as every source says it: metadata and keys that are kept aside.
 
-A key whose private part cannot be used is kept as it stands in the file, its name ending in a `sealed_keys.KeyLock`:
+A key whose private part cannot be used is kept as it is in the file, its name ending in a `sealed_keys.KeyLock`:
 its zone does not go on with any of its keys, and the import says so.
 """
 
@@ -31,8 +31,10 @@ from replication.errors import BadRdata
 
 
 def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tuple[list[Kept], list[str]]:
-    """(what is kept aside of the zone, what is wrong with it) of a member `dnssec`; nothing of one without keys,
-    unless it is presigned."""
+    """Return (what is kept aside of the zone, what is wrong with it) of a member `dnssec`.
+
+    Nothing is kept of a zone without keys, unless it is presigned.
+    """
     try:
         keys = _member(member, "keys", list)
         if len(keys) > sign.MOST_KEYS:
@@ -54,7 +56,7 @@ def read_dnssec(zone: str, member: dict[str, Any], opener: Opener | None) -> tup
 
 
 def _metadata(zone: str, member: dict[str, Any]) -> Iterator[Kept]:
-    """What PowerDNS has beside the keys. Raises ValueError."""
+    """Yield what PowerDNS has beside the keys. Raise ValueError."""
     narrow = _member(member, "narrow", bool)
     if member.get("nsec3param") is not None:
         yield _parameters(zone, _member(member, "nsec3param", str), narrow=narrow)
@@ -74,7 +76,7 @@ def _metadata(zone: str, member: dict[str, Any]) -> Iterator[Kept]:
 
 
 def _parameters(zone: str, text: str, *, narrow: bool) -> Kept:
-    """The parameters of a chain, as PowerDNS has them. Raises ValueError."""
+    """Return the parameters of a chain, as PowerDNS has them. Raise ValueError."""
     try:
         return powerdns.kept_metadata(zone, NSEC3PARAM, nsec3param_text(read_nsec3param(text, narrow=narrow)))
     except ValueError as exc:
@@ -82,7 +84,7 @@ def _parameters(zone: str, text: str, *, narrow: bool) -> Kept:
 
 
 def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
-    """The key to keep; what has to be told of it is added to `wrong`. Raises ValueError."""
+    """Return the key to keep. What has to be reported of it is added to `wrong`. Raise ValueError."""
     flags, algorithm, dnskey = _public_part(key)
     active, published = _member(key, "active", bool), _member(key, "published", bool)
     words = [str(flags), key_material.ALGORITHMS.get(algorithm, str(algorithm))]
@@ -107,7 +109,7 @@ def _key(zone: str, key: Any, opener: Opener | None, wrong: list[str]) -> Kept:
 
 
 def _public_part(key: Any) -> tuple[int, int, str]:
-    """(flags, algorithm, rdata of the DNSKEY), which agree. Raises ValueError."""
+    """Return (flags, algorithm, rdata of the DNSKEY), which agree. Raise ValueError."""
     flags, algorithm = _member(key, "flags", int), _member(key, "algorithm", int)
     try:
         dnskey = in_one_piece(rdata.parse(rdtypes.DNSKEY, _member(key, "dnskey", str)))
@@ -133,7 +135,7 @@ _MISSING = {
 
 
 def _member(value: Any, name: str, kind: type) -> Any:
-    """The member of an object, if it has it in the right type. Raises ValueError."""
+    """Return the member of an object, if it has it in the right type. Raise ValueError."""
     found = value.get(name) if isinstance(value, dict) else None
     if type(found) is not kind:
         raise ValueError(gettext(_MISSING[kind]).format(name=name))

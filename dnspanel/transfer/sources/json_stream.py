@@ -28,10 +28,10 @@ class BadJson(ValueError):
 
 
 def members(read: Callable[[int], bytes], split: Collection[str] = ()) -> Iterator[tuple[str, Any]]:
-    """Key and value of each member of the object that `read` gives, or "" and each element of the array.
+    """Yield key and value of each member of the object that `read` gives, or "" and each element of the array.
 
-    A member that is an array and named in `split` comes as one pair for each of its elements. `read` is called
-    with a size and returns fewer bytes only at the end. Raises BadJson.
+    A member that is an array and named in `split` comes as one pair for each of its elements. `read` is called with
+    a size and returns fewer bytes only at the end. Raise BadJson.
     """
     text = _Text(read)
     opening = text.take()
@@ -74,7 +74,7 @@ class _Text:
         self._ended = False
 
     def elements(self) -> Iterator[Any]:
-        """The elements of an array whose bracket has been taken."""
+        """Yield the elements of an array whose bracket has been taken."""
         if self.peek() == "]":
             self.take()
             return
@@ -87,7 +87,7 @@ class _Text:
                 raise BadJson(gettext("the text is not a JSON array"))
 
     def peek(self) -> str:
-        """The next character that is not space."""
+        """Return the next character that is not space."""
         while True:
             while self._at < len(self._buffer):
                 if not self._buffer[self._at].isspace():
@@ -96,13 +96,13 @@ class _Text:
             self._grow(_FIRST_READ)
 
     def take(self) -> str:
-        """The next character that is not space, and go on behind it."""
+        """Return the next character that is not space, and go on behind it."""
         found = self.peek()
         self._at += 1
         return found
 
     def value(self) -> Any:
-        """The next value."""
+        """Return the next value."""
         self.peek()
         size = _FIRST_READ
         while True:

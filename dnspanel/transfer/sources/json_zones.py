@@ -59,7 +59,10 @@ class JsonSource:
         return self._file.read
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Zones in the order of the file, then those whose RRsets stood alone. Raises SourceRefused, UploadRefused."""
+        """Return an iterator over zones in the order of the file, then those with separate RRsets.
+
+        Raise SourceRefused or UploadRefused.
+        """
         return itertools.islice(self._items(), skip, None)
 
     def _items(self) -> Iterator[Item]:
@@ -124,7 +127,7 @@ def _zone_and_rrsets(value: Any) -> tuple[str, list[dict[str, Any]]]:
 
 
 def _lines(name: str, rrset: dict[str, Any]) -> Iterator[str]:
-    """The lines of one RRset. Raises ValueError, BadName or BadRdata, with the reason."""
+    """Yield the lines of one RRset. Raise ValueError, BadName or BadRdata, with the reason."""
     owner, type = names.parse(name), _member(rrset, "type", str).upper()
     ttl = rrset.get("ttl", "")
     comment = "; ".join(_comments(rrset))
@@ -152,7 +155,7 @@ def _comments(rrset: dict[str, Any]) -> Iterator[str]:
 
 
 def _member(value: Any, name: str, kind: type) -> Any:
-    """The member of an object, if it has it in the right type. Raises ValueError."""
+    """Return the member of an object, if it has it in the right type. Raise ValueError."""
     if not isinstance(value, dict):
         raise ValueError(gettext("an RRset is no object"))
     found = value.get(name)
@@ -177,7 +180,7 @@ class _Values:
         self._begun = 0  # characters of the line at the text's beginning that are no longer held
 
     def values(self) -> Iterator[tuple[int, Any]]:
-        """Each value with the line on which it begins; a SourceFault where the text is not JSON.
+        """Yield each value with the line on which it begins; a SourceFault where the text is not JSON.
 
         Behind a fault it goes on with the next line that begins with an
         object, so a bad line of many costs only itself.
@@ -221,7 +224,7 @@ class _Values:
                 return value
 
     def _peek(self) -> str:
-        """The next character that is no space; "" at the end."""
+        """Return the next character that is no space; "" at the end."""
         while True:
             space = _SPACE.match(self._text, self._at)
             assert space is not None

@@ -19,7 +19,7 @@ _LINE = re.compile(
 )
 _SECTIONS = frozenset({"zone", "pattern", "template", "server", "include"})
 _NAMES = {"zone": ("name", "domain"), "pattern": ("name",), "template": ("id",)}
-# Only a secondary says from whom it takes its zone.
+# Only a secondary names the servers that it takes its zone from.
 _FROM_PRIMARY = frozenset({"request-xfr", "master", "primary"})
 
 
@@ -33,12 +33,12 @@ class _Entry:
 
 
 def is_indented_conf(text: bytes) -> bool:
-    """True if a line consists of `zone:`; zone files say that in comments only."""
+    """Return True if a line consists of `zone:`; zone files say that in comments only."""
     return b"zone" in text and _LOOKS_LIKE.search(text) is not None
 
 
 def parse_indented_conf(path: str, text: bytes) -> Configuration:
-    """What the file says about zones. Lines that are not understood say nothing about them."""
+    """Return what the file says about zones. Lines that are not understood say nothing about them."""
     decoded = text.decode("utf-8", "backslashreplace")
     conf = Configuration(path, Lines(path, decoded))
     entries = list(_entries(decoded))

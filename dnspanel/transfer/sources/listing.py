@@ -34,15 +34,15 @@ class Listing:
 
 
 def is_configuration(text: bytes) -> bool:
-    """True for what BIND, NSD or Knot would take for a configuration, and nobody for a zone."""
+    """Return True for what BIND, NSD or Knot would take for a configuration, and what is clearly not a zone."""
     return is_named_conf(text) or is_indented_conf(text)
 
 
 def configurations_of(texts: dict[str, bytes]) -> dict[str, Configuration]:
-    """What configurations say, by their paths.
+    """Return what configurations say, by their paths.
 
-    Those of NSD and Knot count only where BIND's list no zone: who serves the
-    same zones with several servers has several lists of them.
+    Those of NSD and Knot count only where BIND's list no zone: an operator that serves the same zones with several
+    servers has several lists of them.
     """
     found = {path: parse_named_conf(path, text) for path, text in texts.items() if is_named_conf(text)}
     if any(isinstance(statement, ListedZone) for conf in found.values() for statement in conf.listed):
@@ -76,7 +76,7 @@ class _Lister:
         return self._listing
 
     def _roots(self) -> list[Configuration]:
-        """Configurations that no other includes; all of them, if they include each other in a circle."""
+        """Return configurations that no other includes; all of them, if they include each other in a circle."""
         included = {
             path
             for conf in self._configurations.values()
@@ -96,9 +96,9 @@ class _Lister:
     def _flat(
         self, conf: Configuration, view: str, above: tuple[str, ...]
     ) -> Iterator[tuple[Configuration, ListedZone | None, str]]:
-        """The zones of a configuration and of all it includes, with the view around them, in order.
+        """Yield the zones of a configuration and of all it includes, with the view around them, in order.
 
-        Once for each file there is none, so that files without zones count too.
+        Each file is also yielded once without a zone, so that files without zones count too.
         """
         yield conf, None, view
         for statement in conf.listed:

@@ -4,12 +4,13 @@ The library trusts every offset that a page states, and maps the file: a
 truncated or damaged upload would kill the process (SIGBUS, SIGSEGV). Here each
 offset is checked against its page and each page number against the file, and
 damage is BadBytes. Nothing is written and no lock is taken; `check_unchanged`
-says whether another process wrote to the file meanwhile, which may have given
+says whether another process wrote to the file since, which may have given
 pages that we still need to something else.
 
 An agent looks for damage in its own files by a child process that reads through the library
 (`replication.agent.probe` says why it cannot be the other way round). Here that would not do: an upload must not
-reach the library at all, and an import wants every zone whose pages are sound, of which a dead child tells nothing.
+reach the library at all, and an import wants every zone whose pages are sound, and a dead child tells nothing about
+them.
 
     file     pages of md_pad bytes; pages 0 and 1 are the two meta pages, of which the newer counts
     page     u64 number, u16 pad, u16 flags, u16 lower, u16 upper (or u32 pages of an overflow run)
@@ -83,7 +84,10 @@ class LmdbFile:
     """One environment, at the state it had when it was opened."""
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
-        """Raises FileNotFoundError, or BadBytes for a file that is not LMDB's or is shorter than it has to be."""
+        """Open the file.
+
+        Raise FileNotFoundError, or BadBytes for a file that is not LMDB's or is shorter than it has to be.
+        """
         self.path = Path(path)
         self._fd = os.open(self.path, os.O_RDONLY | os.O_CLOEXEC)
         try:
@@ -112,11 +116,11 @@ class LmdbFile:
         self.close()
 
     def check_unchanged(self) -> bool:
-        """False once somebody has committed to the file since it was opened."""
+        """Return False once another process has committed to the file since it was opened."""
         return self._newest_meta()[1] == self._transaction
 
     def table(self, name: bytes) -> Table | None:
-        """The named table, or None."""
+        """Return the named table, or None."""
         for node in self._nodes(self._main, name):
             if node.key != name:
                 return None
@@ -126,7 +130,7 @@ class LmdbFile:
         return None
 
     def rows(self, table: Table, start: bytes = b"") -> Iterator[tuple[bytes, bytes]]:
-        """Keys and values from the first key not below `start`, in the order of the tree.
+        """Yield keys and values from the first key not below `start`, in the order of the tree.
 
         `start` compares keys bytewise: it is of no use for tables with integer keys.
         """
@@ -143,7 +147,7 @@ class LmdbFile:
                     yield node.key, value.key
 
     def _newest_meta(self) -> tuple[int, int, int, Table]:
-        """Page size, transaction, last page and main table of the newer of the sound meta pages."""
+        """Return page size, transaction, last page and main table of the newer of the sound meta pages."""
         first = self._meta(os.pread(self._fd, _META_SIZE, 0))
         if first is None:
             raise self._bad(gettext("it is not an LMDB file of a 64-bit machine"))
@@ -161,11 +165,11 @@ class LmdbFile:
         at = _PAGE.size + _META.size
         free, main = Table.decode(page, at), Table.decode(page, at + _TABLE.size)
         last_page, transaction = _TAIL.unpack_from(page, at + 2 * _TABLE.size)
-        # The page size stands in the pad of the free table.
+        # The page size is in the pad of the free table.
         return (free.pad, transaction, last_page, main) if free.pad in _PAGE_SIZES else None
 
     def _nodes(self, table: Table, start: bytes) -> Iterator[_Node]:
-        """The leaf nodes of a tree whose key is not below `start`."""
+        """Yield the leaf nodes of a tree whose key is not below `start`."""
         if table.root == _NO_PAGE:
             return
         if table.depth > _MOST_DEPTH:
@@ -191,7 +195,7 @@ class LmdbFile:
                 raise self._bad(gettext("page {number} is neither a branch nor a leaf").format(number=number))
 
     def _children(self, page: bytes, number: int, start: bytes) -> Iterator[int]:
-        """The children of a branch page that can hold keys not below `start`."""
+        """Yield the children of a branch page that can hold keys not below `start`."""
         offsets = self._offsets(page, number)
         # A child holds keys from its own up to the next child's; what the first one states as its own is empty.
         first = max(0, bisect_right(offsets, start, lo=1, key=lambda at: _key(page, at)) - 1) if start else 0
@@ -200,7 +204,7 @@ class LmdbFile:
             yield low | high << 16 | top << 32
 
     def _leaf_nodes(self, page: bytes, number: int, start: bytes = b"") -> Iterator[_Node]:
-        """The nodes of a leaf page, or of a page of duplicates inside a value, from the key `start`."""
+        """Yield the nodes of a leaf page, or of a page of duplicates inside a value, from the key `start`."""
         if len(page) < _PAGE.size:
             raise self._bad(gettext("page {number} has no header").format(number=number))
         if _PAGE.unpack_from(page)[2] & _LEAF2:
@@ -250,7 +254,7 @@ class LmdbFile:
         return page
 
     def _run(self, number: int, size: int) -> bytes:
-        """A value in pages of its own."""
+        """Read a value in pages of its own."""
         if size > _MOST_VALUE:
             raise self._bad(gettext("a value claims to have {size} bytes").format(size=size))
         page = self._read(number, _PAGE.size + size)
@@ -272,5 +276,5 @@ class LmdbFile:
 
 
 def _key(page: bytes, at: int) -> bytes:
-    """The key of the node at an offset; a damaged one may be shorter than it says."""
+    """Return the key of the node at an offset; a damaged one may be shorter than it says."""
     return page[at + _NODE.size : at + _NODE.size + _NODE.unpack_from(page, at)[3]]

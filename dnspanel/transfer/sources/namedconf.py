@@ -36,7 +36,7 @@ PRIMARY_TYPES = frozenset({"master", "primary"})
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """Where something stands in a configuration file; line and column count from 1."""
+    """The place of a statement in a configuration file; line and column count from 1."""
 
     path: str
     line: int
@@ -92,12 +92,12 @@ class Configuration:
 
 
 def is_named_conf(text: bytes) -> bool:
-    """True if it has a statement at a line's beginning that only a configuration has."""
+    """Return True if it has a statement at a line's beginning that only a configuration has."""
     return (b"{" in text or b'include "' in text) and _LOOKS_LIKE.search(text) is not None
 
 
 def parse_named_conf(path: str, text: bytes) -> Configuration:
-    """What the file says about zones. What cannot be read is a fault; the rest of the file still counts."""
+    """Return what the file says about zones. What cannot be read is a fault; the rest of the file still counts."""
     return _Reader(path, text.decode("utf-8-sig", "backslashreplace")).configuration()
 
 

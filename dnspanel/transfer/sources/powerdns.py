@@ -30,7 +30,9 @@ _SECONDARY_KINDS = {
 
 
 def owner(name: str) -> str:
-    """An owner name, or a name of rdata, absolute and with everything escaped that a zone file would take amiss."""
+    """Return an owner name, or a name of rdata, absolute and with everything escaped that a zone file would
+    read otherwise.
+    """
     if _PLAIN_NAME(name):
         return name if name.endswith(".") else name + "."
     if name in ("", "."):
@@ -52,7 +54,7 @@ def _escaped_part(match: re.Match[str]) -> str:
 
 
 def rdata(type: str, content: str, zone: str, prio: int | str | None = None) -> str:
-    """The zone-file text of a record's content; `prio` is the column of that name, where the table has one."""
+    """Return the zone-file text of a record's content; `prio` is the column of that name, where the table has one."""
     writer = _WRITERS.get(type)
     return writer(content, zone, prio) if writer is not None else _on_one_line(content)
 
@@ -64,7 +66,7 @@ _CONTROL = re.compile(r"[\x00-\x1f\udc80-\udcff]")
 
 
 def _on_one_line(content: str) -> str:
-    """Content whose semicolons, parentheses and line breaks mean nothing to PowerDNS, so that they mean nothing."""
+    """Escape semicolons, parentheses and line breaks of content, so that they mean as little as they do to PowerDNS."""
     return _QUOTED_OR_SPECIAL.sub(_literal, content) if _SPECIAL.search(content) else content
 
 
@@ -76,19 +78,19 @@ def _literal(match: re.Match[str]) -> str:
 
 
 def _as_bytes(text: str) -> str:
-    """Inside quotes: what is not text as `\\DDD`, also bytes of a database that are not UTF-8."""
+    r"""Write what is not text inside quotes as `\DDD`, also bytes of a database that are not UTF-8."""
     return _CONTROL.sub(lambda match: f"\\{ord(match[0]) & 0xFF:03}", text)
 
 
 def _text(content: str, zone: str, prio: object) -> str:
-    """TXT. Text without quotes is one string, as `pdnsutil check-zone` takes it."""
+    """Write TXT. Text without quotes is one string, as `pdnsutil check-zone` takes it."""
     if not content.lstrip().startswith('"'):
         content = '"' + content.replace('"', '\\"') + '"'
     return _as_bytes(content)
 
 
 def _names_at(*places: int) -> _Writer:
-    """A writer for types with names at these fields of their content."""
+    """Return a writer for types with names at these fields of their content."""
 
     def write(content: str, zone: str, prio: object) -> str:
         fields = content.split(None, places[-1] + 1)
@@ -101,7 +103,9 @@ def _names_at(*places: int) -> _Writer:
 
 
 def _prioritised(count: int) -> _Writer:
-    """MX and SRV: the priority is in its column, or in the content when that has `count` fields already."""
+    """Return a writer for MX and SRV: the priority is in its column, or in the content when that has `count`
+    fields already.
+    """
 
     def write(content: str, zone: str, prio: int | str | None) -> str:
         fields = content.split()
@@ -120,7 +124,7 @@ def _naptr(content: str, zone: str, prio: object) -> str:
 
 
 def _ipseckey(content: str, zone: str, prio: object) -> str:
-    """PowerDNS leaves out a missing gateway; RFC 4025 writes a dot."""
+    """Write IPSECKEY. PowerDNS leaves out a missing gateway; RFC 4025 writes a dot."""
     fields = content.split()
     if fields[1:2] == ["0"] and fields[3:4] != ["."]:
         fields.insert(3, ".")
@@ -145,7 +149,7 @@ def _soa(content: str, zone: str, prio: object) -> str:
 
 
 def _mailbox(text: str) -> str:
-    """`first.last@example.test` as the name that it is in a SOA."""
+    """Return `first.last@example.test` as the name that it is in a SOA."""
     local, at, domain = text.rpartition("@")
     if not at or local.endswith("\\"):
         return text
@@ -168,7 +172,7 @@ _WRITERS: dict[str, _Writer] = {
 
 
 def secondary_note(zone: str, kind: str) -> SourceFault | None:
-    """A note on a zone that PowerDNS only copies from elsewhere: here it becomes one to edit."""
+    """Return a note on a zone that PowerDNS only copies from elsewhere: here it becomes one to edit."""
     message = _SECONDARY_KINDS.get(kind.upper())
     if message is None:
         return None
@@ -177,17 +181,17 @@ def secondary_note(zone: str, kind: str) -> SourceFault | None:
 
 
 def empty_zone(zone: str) -> SourceFault:
-    """The fault of a zone that PowerDNS knows but has nothing of."""
+    """Return the fault of a zone that PowerDNS knows but has nothing of."""
     return SourceFault(zone, 0, 0, "", gettext("PowerDNS has the zone without any record"), "no-records", zone=zone)
 
 
 def unusable_name(path: str, name: str, reason: str) -> SourceFault:
-    """The fault of a zone whose name is none."""
+    """Return the fault of a zone whose name is not a domain name."""
     return SourceFault(path, 0, 0, name[:200], reason, "bad-zone-name")
 
 
 def variant_zone(name: str, variant: str) -> SourceFault:
-    """The fault of a zone that PowerDNS 5 serves to one view of its clients only."""
+    """Return the fault of a zone that PowerDNS 5 serves to one view of its clients only."""
     reason = gettext("this is the variant “{variant}” of the zone, for one view; views cannot be imported").format(
         variant=variant
     )
@@ -195,12 +199,14 @@ def variant_zone(name: str, variant: str) -> SourceFault:
 
 
 def kept_metadata(zone: str, kind: str, value: str) -> Kept:
-    """One value of a zone's metadata. Names in lower case are fields of the zone itself, such as `account`."""
+    """Return one value of a zone's metadata. Names in lower case are fields of the zone itself, such as `account`."""
     return Kept(zone, KeptKind.METADATA, kind, value.encode("utf-8", "surrogateescape"))
 
 
 def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bool) -> Kept:
-    """A DNSSEC key: named `257 ECDSAP256SHA256`, with `inactive` or `unpublished`; the value is BIND's private key."""
+    """Return a DNSSEC key: named `257 ECDSAP256SHA256`, with `inactive` or `unpublished`; the value is BIND's
+    private key.
+    """
     algorithm = re.search(r"^Algorithm:\s*(\d+)(?:\s*\(([^)]*)\))?", content, re.MULTILINE | re.IGNORECASE)
     fields = [str(flags), (algorithm[2] or algorithm[1]) if algorithm else "?"]
     fields += ["inactive"] * (not active) + ["unpublished"] * (not published)
@@ -208,10 +214,10 @@ def kept_key(zone: str, flags: int, content: str, *, active: bool, published: bo
 
 
 def kept_tsig(name: str, algorithm: str, secret: str) -> Kept:
-    """A TSIG key, of no zone; the value is `algorithm secret`, the secret in Base64."""
+    """Return a TSIG key, of no zone; the value is `algorithm secret`, the secret in Base64."""
     return Kept("", KeptKind.TSIG, owner(name), f"{algorithm.rstrip('.')} {secret}".encode())
 
 
 def kept_comment(zone: str, name: str, type: str, text: str) -> Kept:
-    """A comment on an RRset that does not exist."""
+    """Return a comment on an RRset that does not exist."""
     return Kept(zone, KeptKind.COMMENT, f"{owner(name)} {type}", text.encode("utf-8", "surrogateescape"))

@@ -81,9 +81,10 @@ class PowerdnsApiSource:
         workers: int = WORKERS,
         addresses: Addresses = every_address,
     ) -> None:
-        """`url` is where the server listens, `https://host:8081`; connections are made to `addresses` of it.
+        """Prepare to read from `url`, where the server listens, `https://host:8081`. Connections are made to its
+        `addresses`.
 
-        Raises SourceRefused for one that is none.
+        Raise SourceRefused for a text that is not such a URL.
         """
         self._api = _Api.at(url, key, server_id, timeout, addresses)
         self._requested = None if zones is None else {_name(zone) for zone in zones}
@@ -92,11 +93,14 @@ class PowerdnsApiSource:
         self.done = 0
 
     def cut(self) -> None:
-        """Every request ends."""
+        """End every request."""
         self._api.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Per zone, by name: notes, its document, and what is kept aside. TSIG keys come first of all."""
+        """Return an iterator over, per zone, by name: notes, its document, and what is kept aside.
+
+        TSIG keys come first of all.
+        """
         return islice(self._items(), skip, None)
 
     def _items(self) -> Iterator[Item]:
@@ -181,7 +185,7 @@ class _Api:
         return cls(parts.scheme, parts.hostname, port, base, key, timeout, addresses)
 
     def check(self) -> None:
-        """Raises SourceRefused unless this is a PowerDNS that lets us in."""
+        """Raise SourceRefused unless this is a PowerDNS that lets us in."""
         try:
             server = self._object("")
         except _Missing:
@@ -200,7 +204,7 @@ class _Api:
             raise SourceAway(gettext("the list of zones cannot be read: {exc}").format(exc=exc)) from exc
 
     def tsig_keys(self) -> Iterator[Kept]:
-        """All TSIG keys, as far as the server has them and shows them."""
+        """Yield all TSIG keys, as far as the server has them and shows them."""
         try:
             listed = sorted(str(entry.get("id", "")) for entry in self._array("/tsigkeys"))
         except (_Missing, _Failed):
@@ -213,7 +217,7 @@ class _Api:
             yield powerdns.kept_tsig(str(key.get("name")), str(key.get("algorithm")), str(key.get("key")))
 
     def items_of(self, zone: _Zone) -> list[Item]:
-        """Everything of one zone."""
+        """Return everything of one zone."""
         note = powerdns.secondary_note(zone.name, zone.kind)
         items: list[Item] = [note] if note is not None else []
         left: dict[tuple[str, str], str] = {}
@@ -232,7 +236,7 @@ class _Api:
         return items
 
     def _aside(self, zone: _Zone, messages: tuple[str, str], kept: Callable[[_Zone], Iterator[Kept]]) -> list[Item]:
-        """What is kept aside, or a warning: not every backend of PowerDNS has it."""
+        """Return what is kept aside, or a warning: not every backend of PowerDNS has it."""
         try:
             return list(kept(zone))
         except (_Missing, _Failed) as exc:
@@ -241,7 +245,7 @@ class _Api:
             return [_fault(zone, reason, "not-kept", Severity.WARNING)]
 
     def _text(self, zone: _Zone, left: dict[tuple[str, str], str]) -> ZoneText:
-        """The zone's records; comments on RRsets without records go into `left`."""
+        """Return the zone's records; comments on RRsets without records go into `left`."""
         text = ZoneText(zone.name)
         with self._members(f"/zones/{_quoted(zone.id)}", ("rrsets",)) as found:
             for key, rrset in found:
@@ -283,7 +287,7 @@ class _Api:
 
     @contextmanager
     def _members(self, path: str, split: tuple[str, ...] = ()) -> Iterator[Iterator[tuple[str, Any]]]:
-        """The members of an answer. Raises _Missing, _Failed, SourceAway or SourceRefused."""
+        """Yield the members of an answer. Raise _Missing, _Failed, SourceAway or SourceRefused."""
         connection = self._connection()
         try:
             response = self._answer(connection, path)
@@ -301,12 +305,15 @@ class _Api:
             connection.close()
 
     def _connection(self) -> http.client.HTTPConnection:
-        """Not yet connected."""
+        """Create a connection, not yet connected."""
         kind = http.client.HTTPConnection if self.scheme == "http" else http.client.HTTPSConnection
         return kind(self.host, self.port, timeout=self.timeout)
 
     def _socket(self) -> socket.socket:
-        """A connection to the first address that takes one, while TLS and HTTP speak of the host. Raises OSError."""
+        """Connect to the first address that takes a connection, while TLS and HTTP use the host's name.
+
+        Raise OSError.
+        """
         connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         if self.scheme == "https":
             connection = ssl.create_default_context().wrap_socket(connection, server_hostname=self.host)
@@ -314,7 +321,7 @@ class _Api:
         return connection
 
     def _answer(self, connection: http.client.HTTPConnection, path: str) -> http.client.HTTPResponse:
-        """A good answer. If the connection breaks before one arrives, the request is sent once more."""
+        """Return a good answer. If the connection breaks before one arrives, the request is sent once more."""
         try:
             try:
                 response = self._get(connection, path)
@@ -400,7 +407,7 @@ def _fault(zone: _Zone, reason: str, code: str, severity: Severity = Severity.ER
 
 
 def _quoted(part: str) -> str:
-    """A zone or key id in a path; PowerDNS has written odd bytes as `=2F` already."""
+    """Quote a zone or key id in a path; PowerDNS has written odd bytes as `=2F` already."""
     return quote(part, safe="=")
 
 

@@ -51,7 +51,10 @@ class PowerdnsDumpSource:
         self.done = 0
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Faults of the dump's lines, then all that `PowerdnsSqlSource` gives. Raises SourceRefused, UploadRefused."""
+        """Return an iterator over faults of the dump's lines, then all that `PowerdnsSqlSource` gives.
+
+        Raise SourceRefused or UploadRefused.
+        """
         return islice(self._items(), skip, None)
 
     def _items(self) -> Iterator[Item]:
@@ -80,7 +83,7 @@ class PowerdnsDumpSource:
     def _load(self, size: int) -> None:
         """Put the dump's rows into the SQLite file, which counts only once it is finished."""
         self._loaded.unlink(missing_ok=True)
-        # It holds private keys: for nobody else, from its first byte.
+        # It holds private keys: no other user may read it, from its first byte.
         os.close(os.open(self._loaded, os.O_CREAT | os.O_WRONLY | os.O_EXCL, 0o600))
         with closing(sqlite3.connect(self._loaded, isolation_level=None)) as database, self._path.open("rb") as file:
             database.execute("PRAGMA journal_mode = OFF")

@@ -43,9 +43,10 @@ class PowerdnsLmdbSource:
         self.done = 0
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Per zone, by name: notes, its document, and what is kept aside. TSIG keys come first of all.
+        """Return an iterator over, per zone, by name: notes, its document, and what is kept aside. TSIG keys come
+        first of all.
 
-        Raises SourceRefused for a file that cannot be read, or that a server writes to meanwhile.
+        Raise SourceRefused for a file that cannot be read, or that a server writes to while it is read.
         """
         return islice(self._items(), skip, None)
 
@@ -67,7 +68,7 @@ class PowerdnsLmdbSource:
 
 
 def _main_file(path: Path) -> Path:
-    """The main file itself, or the only one in a directory that is neither a shard nor a lock file."""
+    """Return the main file itself, or the only one in a directory that is neither a shard nor a lock file."""
     if not path.is_dir():
         return path
     files = [file for file in sorted(path.iterdir()) if file.is_file() and not re.search(r"-(lock|\d+)$", file.name)]
@@ -121,7 +122,7 @@ class _Database:
                 shard.file.close()
 
     def check_unchanged(self) -> None:
-        """Raises SourceRefused once a running server has written to a file that was read."""
+        """Raise SourceRefused once a running server has written to a file that was read."""
         files = [self._main, *(shard.file for shard in self._shards.values() if shard.file is not None)]
         if not all(file.check_unchanged() for file in files):
             raise SourceRefused(
@@ -129,7 +130,7 @@ class _Database:
             )
 
     def items_of(self, zone_id: int, zone: ZoneObject) -> Iterator[Item]:
-        """Everything of one zone."""
+        """Yield everything of one zone."""
         note = powerdns.secondary_note(zone.name, zone.kind.name)
         if note is not None:
             yield note
@@ -143,7 +144,7 @@ class _Database:
                 text = self._text(shard, zone_id, zone.name, remarks)
                 yield text.document(zone.name) if text.records else powerdns.empty_zone(zone.name)
             except (BadBytes, BadName) as exc:
-                # A page that was overwritten meanwhile looks just like damage.
+                # A page that was overwritten in between looks just like damage.
                 self.check_unchanged()
                 yield SourceFault(
                     zone.name,
@@ -210,7 +211,7 @@ class _Database:
     def _objects(
         self, dbi: Dbi, decode: Callable[[bytes], _T], name_of: Callable[[_T], str]
     ) -> Iterator[tuple[int, _T]]:
-        """Row ids and objects of a table that its index leads to, in the order of ids."""
+        """Yield row ids and objects of a table that its index leads to, in the order of ids."""
         table = self._main.table(self._schema.dbi(dbi).name)
         index = self._main.table(self._schema.dbi(Dbi(dbi + 1)).name)
         if table is None or index is None:
@@ -261,7 +262,7 @@ class _Database:
         return shard
 
     def _rows(self, shard: _Shard, table: Table | None, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
-        """Keys and bodies of one zone's rows in a table of a shard."""
+        """Yield keys and bodies of one zone's rows in a table of a shard."""
         if table is None or shard.file is None:
             return
         prefix = keys.zone_prefix(zone_id)
@@ -272,7 +273,7 @@ class _Database:
                 yield key, self._schema.unwrap(value)
 
     def _text(self, shard: _Shard, zone_id: int, zone: str, remarks: dict[tuple[str, str], str]) -> ZoneText:
-        """The zone's records. Takes out of `remarks` those of the RRsets that it meets."""
+        """Return the zone's records. Remarks of the RRsets that it meets are removed from `remarks`."""
         text = ZoneText(zone)
         for key, body in self._rows(shard, shard.records, zone_id):
             _, relative, type = keys.decode_record_key(key)
@@ -287,7 +288,7 @@ class _Database:
         return text
 
     def _remarks(self, shard: _Shard, zone_id: int, zone: str) -> dict[tuple[str, str], str]:
-        """Comments by owner and type."""
+        """Return comments by owner and type."""
         by_rrset: dict[tuple[str, str], list[comments.CommentObject]] = defaultdict(list)
         for key, body in self._rows(shard, shard.comments, zone_id):
             _, relative, type = keys.decode_record_key(comments.decode_comment_key(key))
@@ -300,7 +301,7 @@ class _Database:
 
 
 def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
-    """What PowerDNS keeps in the zone itself and zones here do not have."""
+    """Yield what PowerDNS keeps in the zone itself and zones here do not have."""
     fields = {
         "account": zone.account,
         "primaries": " ".join(map(_address, zone.primaries)),
@@ -315,7 +316,7 @@ def _kept_fields(zone: ZoneObject) -> Iterator[Kept]:
 
 
 def _address(primary: Primary) -> str:
-    """A primary's address in the form that PowerDNS's other interfaces have."""
+    """Return a primary's address in the form that PowerDNS's other interfaces have."""
     if primary.port == 53:
         return primary.address
     return join_port(primary.address, primary.port)

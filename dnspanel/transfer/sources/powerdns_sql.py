@@ -25,7 +25,7 @@ from replication.errors import BadName
 BATCH_RECORDS = 20_000
 BATCH_ZONES = 1_000
 
-# What a release may lack, and what stands in its place.
+# What a release may lack, and what is used in its place.
 _OPTIONAL = {"prio": "NULL", "disabled": "0", "options": "NULL", "catalog": "NULL", "published": "1", "account": "NULL"}
 
 
@@ -46,18 +46,21 @@ class PowerdnsSqlSource:
     unit = "zones"
 
     def __init__(self, url: str, *, addresses: Addresses | None = None) -> None:
-        """With `addresses`, connections are made to these of the URL's host only."""
+        """Prepare to read the database. With `addresses`, connections are made to these of the URL's host only."""
         self._url, self._addresses = url, addresses
         self._connections = Connections()
         self.total = 0
         self.done = 0
 
     def cut(self) -> None:
-        """The connection ends."""
+        """End the connection."""
         self._connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Per zone, by name: notes, its document, and what is kept aside. TSIG keys come first of all."""
+        """Return an iterator over, per zone, by name: notes, its document, and what is kept aside.
+
+        TSIG keys come first of all.
+        """
         return islice(self._items(), skip, None)
 
     def _items(self) -> Iterator[Item]:
@@ -122,7 +125,7 @@ class _Tables:
                 )
 
     def zones(self) -> tuple[list[_Zone], list[SourceFault]]:
-        """All zones by name, and faults of names that are none and of records that belong to no zone."""
+        """Return all zones by name, and faults of invalid names and of records that belong to no zone."""
         counts: dict[int | None, int] = dict(self._query("SELECT domain_id, COUNT(*) FROM records GROUP BY domain_id"))
         zones: list[_Zone] = []
         faults: list[SourceFault] = []
@@ -143,7 +146,7 @@ class _Tables:
         return zones, sorted(faults, key=lambda fault: fault.source)
 
     def texts(self, batch: Sequence[_Zone], comments: _Comments) -> dict[int, ZoneText]:
-        """The records of some zones. Takes out of `comments` those of the RRsets that it meets."""
+        """Return the records of some zones. Comments of the RRsets that it meets are removed from `comments`."""
         by_id = {zone.id: zone.name for zone in batch}
         texts: dict[int, ZoneText] = {}
         columns = "domain_id, name, type, content, ttl, prio, disabled"
@@ -167,7 +170,7 @@ class _Tables:
         return texts
 
     def comments(self, batch: Sequence[_Zone]) -> _Comments:
-        """Comments by zone id, owner and type; several of one RRset as one."""
+        """Return comments by zone id, owner and type; several of one RRset as one."""
         by_zone: dict[int, dict[tuple[str, str], list[str]]] = defaultdict(lambda: defaultdict(list))
         rows = self._of_zones("comments", "domain_id, name, type, comment", batch, "modified_at, id")
         for id, name, type, comment in rows:
@@ -175,7 +178,7 @@ class _Tables:
         return {id: {key: comment_text(several) for key, several in found.items()} for id, found in by_zone.items()}
 
     def kept(self, batch: Sequence[_Zone]) -> dict[int, list[Kept]]:
-        """Metadata and DNSSEC keys by zone id, and the fields of the zone itself."""
+        """Return metadata and DNSSEC keys by zone id, and the fields of the zone itself."""
         kept = {zone.id: [powerdns.kept_metadata(zone.name, *field) for field in zone.fields] for zone in batch}
         by_id = {zone.id: zone.name for zone in batch}
         for id, kind, content in self._of_zones("domainmetadata", "domain_id, kind, content", batch, "kind, id"):
@@ -203,7 +206,7 @@ class _Tables:
         yield from self._select(table, columns, f" WHERE domain_id IN ({ids}) ORDER BY {order}")
 
     def _select(self, table: str, columns: str, rest: str = "") -> Iterator[Row]:
-        """The rows of a table; a column that this release lacks comes as its default."""
+        """Yield the rows of a table; a column that this release lacks comes as its default."""
         present = self._columns[table]
         chosen = [name if name in present else _OPTIONAL.get(name, "NULL") for name in columns.split(", ")]
         return self._query(f"SELECT {', '.join(chosen)} FROM {table}{rest}")

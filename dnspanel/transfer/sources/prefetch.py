@@ -11,9 +11,10 @@ _R = TypeVar("_R")
 
 
 def in_order(work: Callable[[_T], _R], inputs: Iterable[_T], workers: int) -> Iterator[_R]:
-    """`map(work, inputs)` by several threads, never more than `workers` results ahead.
+    """Yield `map(work, inputs)`, computed by several threads, never more than `workers` results ahead.
 
-    What `work` raises is raised in its place. Ended early, it waits for what was begun and begins nothing more.
+    An error of `work` is raised in its place. If the iteration ends early, it waits for what was begun and begins
+    nothing more.
     """
     waiting = iter(inputs)
     with ThreadPoolExecutor(workers, thread_name_prefix="import") as pool:

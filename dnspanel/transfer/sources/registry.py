@@ -26,7 +26,8 @@ Include = Callable[[str, str], Document | None]
 
 
 def open_source(job: ImportJob) -> Source:
-    """The job's source, ready to be read. Raises TransferError when it cannot be, Forbidden for who may not any more.
+    """Open the job's source, ready to be read. Raise TransferError when it cannot be, and Forbidden if the author
+    may not read it any longer.
 
     The author's rights and the addresses of servers are looked at again: both may have changed since the job was made.
     """
@@ -36,7 +37,7 @@ def open_source(job: ImportJob) -> Source:
 
 
 def include_for(job: ImportJob) -> Include:
-    """A function (path of the including file, path as written) → that file of the same upload, or None."""
+    """Return a function (path of the including file, path as written) → that file of the same upload, or None."""
     if job.source not in (SourceKind.FILES, SourceKind.RETRY):
         return lambda _, __: None
     return _includes(job.retry_of_id or job.pk)
@@ -44,7 +45,7 @@ def include_for(job: ImportJob) -> Include:
 
 @lru_cache(maxsize=4)
 def _includes(job_id: int) -> Include:
-    """Kept per process: the index of a large archive is made once."""
+    """Return the function for one upload. It is kept per process: the index of a large archive is made once."""
     members = source_files.Members(*_uploaded(ImportJob.objects.get(pk=job_id)))
 
     def include(from_path: str, included: str) -> Document | None:
@@ -67,7 +68,7 @@ def _files(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -
 
 
 def _one_file(job: ImportJob) -> upload.Uploaded:
-    """The file of a source that reads one. Raises SourceRefused unless it has exactly one."""
+    """Return the file of a source that reads one. Raise SourceRefused unless it has exactly one."""
     files = upload.uploaded_files(job)
     if len(files) != 1:
         raise SourceRefused(
@@ -105,7 +106,7 @@ def _powerdns_sql(job: ImportJob, parameters: dict[str, Any], secret: dict[str, 
 
 
 def database_url(parameters: dict[str, Any], password: str) -> str:
-    """The URL of a PowerDNS database; every part quoted, so that none can be taken for another."""
+    """Return the URL of a PowerDNS database; every part quoted, so that no part can be taken for another."""
     database = quote(parameters["database"].lstrip("/") if parameters["kind"] != "sqlite" else parameters["database"])
     if parameters["kind"] == "sqlite":
         return f"sqlite:///{database.lstrip('/')}" if not database.startswith("/") else f"sqlite://{database}"
@@ -120,7 +121,7 @@ def _powerdns_dump(job: ImportJob, parameters: dict[str, Any], secret: dict[str,
 
 
 def _powerdns_lmdb(job: ImportJob, parameters: dict[str, Any], secret: dict[str, str]) -> Source:
-    """PowerDNS finds the shards by their names beside the main file: the uploads get theirs back."""
+    """Open LMDB files. PowerDNS finds the shards by their names beside the main file: the uploads get theirs back."""
     directory = import_directory(job.pk) / "lmdb"
     directory.mkdir(parents=True, exist_ok=True)
     files = upload.uploaded_files(job)

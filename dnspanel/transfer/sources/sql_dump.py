@@ -44,11 +44,14 @@ class BadLine:
 
 
 class _Unreadable(Exception):
-    """What stands here is no row; the text is a message for people."""
+    """Text that is not a row; the message of the error is for people."""
 
 
 def dump_rows(chunks: Iterator[bytes], tables: Collection[str]) -> Iterator[TableRow | BadLine]:
-    """Every row of these tables, in the order of the dump. Raises SourceRefused for what is no such dump."""
+    """Yield every row of these tables, in the order of the dump.
+
+    Raise SourceRefused for a file that is no such dump.
+    """
     return _Dump(_Text(chunks), frozenset(tables)).rows()
 
 
@@ -84,7 +87,7 @@ class _Text:
         self.at = to
 
     def match(self, pattern: re.Pattern[bytes]) -> re.Match[bytes] | None:
-        """What is here, if it matches, and go on behind it."""
+        """Return what is here, if it matches, and go on behind it."""
         self.fill()
         found = pattern.match(self.buffer, self.at)
         if found is not None:
@@ -92,7 +95,7 @@ class _Text:
         return found
 
     def skip_past(self, end: bytes) -> None:
-        """Go on behind the next place where this stands, or at the end of the dump."""
+        """Go on behind the next occurrence of `end`, or at the end of the dump."""
         while self.fill():
             found = self.buffer.find(end, self.at)
             if found >= 0:
@@ -104,7 +107,7 @@ class _Text:
             self.fill(len(self.buffer) - self.at + _AHEAD_BYTES)
 
     def source_line(self) -> str:
-        """The beginning of the line at this place, for messages."""
+        """Return the beginning of the line at this place, for messages."""
         self.fill(_MOST_SOURCE)
         return self.buffer[self.at : self.at + _MOST_SOURCE].split(b"\n", 1)[0].decode("utf-8", "replace")
 
@@ -269,7 +272,7 @@ class _Dump:
                 return
 
     def _row(self) -> list[Value]:
-        """The next row of an INSERT; raises _Unreadable, and then has not moved."""
+        """Return the next row of an INSERT. Raise _Unreadable, and then it has not moved."""
         text, size = self._text, _AHEAD_BYTES
         while text.fill(size):
             found = self._reader.row(text.buffer, text.at)
@@ -314,7 +317,7 @@ def _reason_of_count(values: Sequence[object], columns: Sequence[str]) -> str:
 
 
 def _names(text: bytes) -> list[str]:
-    """Identifiers as a list separated by commas or dots, in lower case and without their quotes."""
+    """Return identifiers from a list separated by commas or dots, in lower case and without their quotes."""
     return [_name(name) for name in re.findall(_IDENTIFIER, text)]
 
 
@@ -324,7 +327,7 @@ def _name(identifier: bytes) -> str:
 
 
 def _column_names(body: bytes) -> Iterator[str]:
-    """The columns of what stands between the parentheses of CREATE TABLE."""
+    """Yield the columns in the text between the parentheses of CREATE TABLE."""
     begins = True
     depth = 0
     for token in re.finditer(rb"--[^\n]*|/\*.*?(?:\*/|\Z)|'(?:[^']|'')*'|%b|[(),]" % _IDENTIFIER, body, re.DOTALL):

@@ -2,7 +2,7 @@
 
 import re
 
-# Text, bytes that are no text, a number as it was written, a boolean, or nothing.
+# Text, bytes that are no text, a number as written, a boolean, or nothing.
 Value = str | bytes | bool | None
 
 _PLAIN_STRING = rb"'[^']*+(?:''[^']*+)*+'"
@@ -24,19 +24,19 @@ class RowReader:
         self._row = re.compile(rb"\s*\(\s*%b(?>(?:\s*,\s*%b)*)\s*\)" % (value, value), flags)
 
     def row(self, buffer: bytes, at: int) -> tuple[list[Value], int] | None:
-        """The row that begins at an offset, and the offset behind it; None if no complete row does."""
+        """Return the row that begins at an offset, and the offset behind it; None if no complete row does."""
         found = self._row.match(buffer, at)
         if found is not None:
             return [self._literal(value) for value in self._value.findall(found[0])], found.end()
         return self._row_with_calls(buffer, at)
 
     def _row_with_calls(self, buffer: bytes, at: int) -> tuple[list[Value], int] | None:
-        """A row in which functions occur: sqlite3 writes `replace('a\\nb', '\\n', char(10))` for a line break."""
+        r"""Return a row in which functions occur: sqlite3 writes `replace('a\nb', '\n', char(10))` for a line break."""
         opening = _OPENING.match(buffer, at)
         return None if opening is None else self._arguments(buffer, opening.end(), 0)
 
     def _arguments(self, buffer: bytes, at: int, depth: int) -> tuple[list[Value], int] | None:
-        """Values up to the closing parenthesis."""
+        """Read values up to the closing parenthesis."""
         values: list[Value] = []
         while True:
             found = self._expression(buffer, at, depth)
@@ -49,7 +49,7 @@ class RowReader:
                 return values, at
 
     def _expression(self, buffer: bytes, at: int, depth: int) -> tuple[Value, int] | None:
-        """The value of a literal, or of a function of literals."""
+        """Return the value of a literal, or of a function of literals."""
         call = _CALL.match(buffer, at)
         if call is None:
             literal = self._value.match(buffer, at)
@@ -104,7 +104,7 @@ def _unescaped(match: re.Match[bytes]) -> bytes:
 
 
 def _called(function: bytes, arguments: list[Value]) -> Value:
-    """What SQLite's functions in its own dumps give; None for anything else."""
+    """Return what SQLite's functions in its own dumps give; None for anything else."""
     texts = [argument for argument in arguments if isinstance(argument, str)]
     if len(texts) != len(arguments):
         return None
@@ -127,7 +127,7 @@ _COPY_ESCAPE = re.compile(rb"\\(x[0-9A-Fa-f]{1,2}|[0-7]{1,3}|.)", re.DOTALL)
 
 
 def copied(field: bytes) -> Value:
-    """A field of a line of COPY's text format."""
+    """Return a field of a line of COPY's text format."""
     if b"\\" not in field:
         return text_or_bytes(field)
     return None if field == rb"\N" else text_or_bytes(_COPY_ESCAPE.sub(_copy_unescaped, field))
@@ -143,7 +143,7 @@ def _copy_unescaped(match: re.Match[bytes]) -> bytes:
 
 
 def text_or_bytes(text: bytes) -> str | bytes:
-    """Text if it is UTF-8, else the bytes as they are."""
+    """Return text if it is UTF-8, else the bytes as they are."""
     try:
         return text.decode()
     except UnicodeDecodeError:

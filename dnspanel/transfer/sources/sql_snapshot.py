@@ -1,4 +1,4 @@
-"""Somebody else's SQL database, read at one moment and never written: PostgreSQL, MySQL or SQLite.
+"""The SQL database of another program, read at one moment and never written: PostgreSQL, MySQL or SQLite.
 
     postgresql://user:password@host:port/database?sslmode=verify-full
     mysql://user:password@host:port/database?tls=verify        also ?unix_socket=/path
@@ -38,21 +38,21 @@ class Snapshot(Protocol):
     """A read-only transaction that sees one state of the database from begin to end."""
 
     def columns(self, table: str) -> frozenset[str]:
-        """The names of a table's columns, in lower case; empty if the table does not exist."""
+        """Return the names of a table's columns, in lower case; empty if the table does not exist."""
 
     def rows(self, query: str) -> Iterator[Row]:
-        """The rows of a query, fetched some thousands at a time. One query at a time."""
+        """Yield the rows of a query, fetched some thousands at a time. One query at a time."""
 
 
 @contextmanager
 def open_snapshot(
     url: str, addresses: Addresses | None = None, connections: Connections | None = None
 ) -> Iterator[Snapshot]:
-    """The database of a URL; raises SourceAway when it does not answer, SourceRefused when it cannot be read.
+    """Open the database of a URL. Raise SourceAway when it does not answer, SourceRefused when it cannot be read.
 
-    With `addresses`, it is a server's, and the connection is made to these of
-    its host; without, a database may also lie in a file or behind a Unix socket.
-    A connection to a server is one of `connections`, by which it can be cut.
+    With `addresses`, it is a server's, and the connection is made to these of its host; without, a database may
+    also be in a file or behind a Unix socket. A connection to a server is one of `connections`, through which it
+    can be cut.
     """
     parts = _split(url)
     opened = _OPENERS.get(parts.scheme)
@@ -68,7 +68,7 @@ def open_snapshot(
 
 
 def text(value: Any) -> str:
-    """A text column's value; bytes that are not UTF-8 come as lone surrogates, an SQL null as ""."""
+    """Return a text column's value; bytes that are not UTF-8 come as lone surrogates, an SQL null as ""."""
     if isinstance(value, str):
         return value
     if value is None:
@@ -77,7 +77,7 @@ def text(value: Any) -> str:
 
 
 def flag(value: Any, default: bool = False) -> bool:
-    """A boolean column's value in any of the forms that databases and their dumps have for it."""
+    """Return a boolean column's value, read in any of the forms that databases and their dumps have for it."""
     if value is None:
         return default
     return value not in (0, False) and text(value).strip().lower() not in ("0", "f", "false", "n", "no", "\0", "")
@@ -107,7 +107,7 @@ def _options(parts: SplitResult, allowed: frozenset[str]) -> dict[str, str]:
 
 
 def _message(exc: BaseException, parts: SplitResult) -> str:
-    """What a driver says, on one line, without the password."""
+    """Return what a driver says, on one line, without the password."""
     message = " ".join(str(arg) for arg in exc.args if not isinstance(arg, int)) or type(exc).__name__
     for secret in {parts.password or "", unquote(parts.password or "")} - {""}:
         message = message.replace(secret, "…")
@@ -193,7 +193,7 @@ class _MysqlSnapshot:
 
 # What MySQL says to a wrong user, password or database; any other failure to connect may pass.
 _MYSQL_REFUSALS = frozenset({1044, 1045, 1049, 1130, 1142, 1698})
-# What stands for a lost connection: shut down, gone away, lost in a query, killed.
+# The codes of a lost connection: shut down, gone away, lost in a query, killed.
 _MYSQL_LOST = frozenset({(0,), (1053,), (2006,), (2013,), (1927,)})
 
 
@@ -275,7 +275,7 @@ def _open_sqlite(parts: SplitResult, addresses: Sequence[str] | None, connection
 
 
 def _connect_sqlite(path: Path) -> sqlite3.Connection:
-    """Read-only. A database in WAL mode in a place that is not ours to write is read as one that nobody changes."""
+    """Open a database read-only. One in WAL mode in a directory that we cannot write is read as unchanging."""
     immutable = not path.with_name(path.name + "-wal").exists()
     for option in ("mode=ro", "mode=ro&immutable=1")[: 1 + immutable]:
         connection = sqlite3.connect(
@@ -308,7 +308,7 @@ def _closing(connection: Any) -> Iterator[None]:
 
 @contextmanager
 def _refusing(errors: type[Exception], is_lost: Callable[[Any], bool], parts: SplitResult) -> Iterator[None]:
-    """Errors of a driver as ours: those that say that the connection is lost, and the others."""
+    """Turn errors of a driver into ours: those that say that the connection is lost, and the others."""
     try:
         yield
     except errors as exc:

@@ -1,8 +1,8 @@
-"""Vanity names: name servers whose names lie in a zone here have the addresses of nodes there, and keep them. Verbs.
+"""Vanity names: name servers whose names are in a zone here have the addresses of nodes there, and keep them. Verbs.
 
     set (its newest version) ─► names in the zone, each with nodes ─► addresses of these nodes ─► A and AAAA in the zone
 
-They are published in the name of who said so, as far as that person or token may still do it.
+They are published in the name of the author of that choice, as far as that person or token may still do it.
 """
 
 import ipaddress
@@ -33,7 +33,7 @@ TTL = 3600  # of addresses where there are none yet
 MOST_KEPT = 500  # zones of all sets; every turn looks at each
 # What a rule forbids may be allowed later.
 TRIED_AGAIN_AFTER = timedelta(hours=1)
-_ANY = ("192.0.2.1",)  # stands for any address where a right is asked about
+_ANY = ("192.0.2.1",)  # represents any address where a right is asked about
 _TYPES = {4: rdtypes.A, 6: rdtypes.AAAA}
 
 logger = logging.getLogger(__name__)
@@ -42,12 +42,12 @@ RRsets = Mapping[Key, RRset]
 
 
 class _StoppedMeanwhile(Exception):
-    """Somebody wants the addresses kept no more, or another way, since they were looked at."""
+    """A person has stopped or changed how the addresses are kept, since they were looked at."""
 
 
 @dataclass(frozen=True, slots=True)
 class Place:
-    """A zone in which names of a set lie, what their addresses are to be, and whether they are kept so."""
+    """A zone in which names of a set are, the addresses that they should have, and how these are kept, if they are."""
 
     zone: Zone
     addresses: Mapping[str, tuple[str, ...]]  # by name
@@ -55,7 +55,7 @@ class Place:
 
 
 def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
-    """The zones that names of the set lie in which have nodes, as far as this person sees them; by name."""
+    """Return the zones of the set's names that have nodes, as far as this person sees them; by name."""
     found = newest_set(template)
     hosts = [] if found is None else [host for host in found.servers.hosts if host.nodes]
     closest = access.closest_zones_visible_to(person, [host.name for host in hosts]) if hosts else {}
@@ -73,11 +73,12 @@ def places_of(template: ZoneTemplate, person: Person) -> list[Place]:
 
 
 def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> KeptAddresses:
-    """Names of the set that lie in the zone have the addresses of their nodes there, at once and from now on.
+    """Give names of the set in the zone the addresses of their nodes, at once and from now on.
 
-    In the author's name; said again, it is in that of who says it. The audit log says so. Raises TemplateRefused where
-    no such name lies in the zone or too many zones are kept so already, and RightMissing, Locked and Transferred for
-    who may not write these addresses. What else stands against it is kept with it, as at every later turn.
+    This is done in the author's name; a later call does it in the name of its own author. The audit log records it.
+    Raise TemplateRefused if no such name is in the zone or too many zones are kept already, and RightMissing,
+    Locked or Transferred for an author that may not write these addresses. Other obstacles are recorded with it, as
+    at every later turn.
     """
     found = newest_set(template)
     expected = {} if found is None else _expected(found.servers, zone)
@@ -108,9 +109,10 @@ def keep_addresses(*, template: ZoneTemplate, zone: Zone, by: Author, now: datet
 
 
 def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetime) -> None:
-    """The addresses stay as they are from now on; twice changes nothing.
+    """Stop keeping the addresses: they stay as they are from now on. Twice changes nothing.
 
-    Raises Forbidden to who changes no record of the zone, RightMissing and Locked to who may not write addresses there.
+    Raise Forbidden to a person that changes no record of the zone, and RightMissing or Locked to one that may not
+    write addresses there.
     """
     access.require_editor(by, zone)
     found = newest_set(template)
@@ -124,10 +126,11 @@ def stop_keeping(*, template: ZoneTemplate, zone: Zone, by: Author, now: datetim
 
 
 def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
-    """Addresses that are not those of the nodes are published, zone by zone; returns in how many zones.
+    """Publish addresses that are not those of the nodes, zone by zone; return in how many zones.
 
-    Why one could not be is kept with it, and it is tried again after TRIED_AGAIN_AFTER. A name none of whose nodes is
-    left keeps what it has. While publishing is held, all wait. A fixed number of queries, and those of what differs.
+    If that fails, the reason is kept, and it is tried again after TRIED_AGAIN_AFTER. A name that has no node any
+    longer keeps its addresses. While publishing is held, all wait. The queries are a fixed number, and those of
+    what differs.
     """
     due = _kept().filter(zone__deleted_at=None).filter(Q(tried_at=None) | Q(tried_at__lte=now - TRIED_AGAIN_AFTER))
     due = due if only is None else due.filter(zone=only.zone_id)
@@ -150,7 +153,7 @@ def bring_into_step(*, now: datetime, only: KeptAddresses | None = None) -> int:
             except PublishingOnHold as hold:
                 logger.warning("addresses of name servers wait: %s", hold)
                 return count
-        elif each.refusal:  # somebody has done it by hand
+        elif each.refusal:  # a person has done it by hand
             KeptAddresses.objects.filter(pk=each.pk).update(refusal="", tried_at=None)
     return count
 
@@ -160,7 +163,7 @@ def _kept() -> "QuerySet[KeptAddresses]":
 
 
 def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: datetime) -> bool:
-    """The zone has these addresses; whether that was a publication. What stands against it is kept."""
+    """Give the zone these addresses; return True if that was a publication. Obstacles are recorded."""
 
     def refuse_stopped() -> None:
         if not KeptAddresses.objects.filter(pk=kept.pk, set_at=kept.set_at).exists():
@@ -191,7 +194,7 @@ def _publish(kept: KeptAddresses, expected: Mapping[str, tuple[str, ...]], now: 
 
 
 def _author_of(kept: KeptAddresses) -> Actor:
-    """Who said so, as they are now. Raises TemplateRefused for who is not there any more."""
+    """Return the author, with today's rights. Raise TemplateRefused for one that is not there any longer."""
     actor = None
     if kept.token is not None and kept.token.revoked_at is None:
         actor = actor_of_token(kept.token)
@@ -217,7 +220,7 @@ def _addresses(host: Host, known: Mapping[str, Sequence[str]]) -> tuple[str, ...
 
 
 def _present(expected: Mapping[Zone, Mapping[str, object]]) -> dict[int, RRsets]:
-    """What these zones have at these names, by the zones' ids; one query, none without zones."""
+    """Return what these zones have at these names, by the zones' ids; one query, none without zones."""
     if not expected:
         return {}
     found = rrsets_at_names({zone.pk: (zone.name, set(of_zone)) for zone, of_zone in expected.items()})
@@ -225,7 +228,7 @@ def _present(expected: Mapping[Zone, Mapping[str, object]]) -> dict[int, RRsets]
 
 
 def _changes(expected: Mapping[str, Sequence[str]], current: RRsets) -> list[Change]:
-    """What makes the names have these addresses. One that would have none keeps its own."""
+    """Return what makes the names have these addresses. One that would have none keeps its own."""
     changes = []
     for name, addresses in expected.items():
         for version, type_ in _TYPES.items():

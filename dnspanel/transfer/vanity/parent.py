@@ -17,10 +17,10 @@ from replication.wire.protocol import split_resolver
 
 
 def ask_parent(*, kept: KeptAddresses, by: Person, now: datetime, resolver: Resolver | None = None) -> list[Point]:
-    """What was found stands with what is kept: whether the delegation and the glue there are as they have to be.
+    """Ask the parent if the delegation and the glue there are as they have to be; store what was found and return it.
 
-    Asked are the parent's own servers, at addresses that the panel may connect to, for some seconds. Raises Forbidden
-    for who may not change the zone, and `turns.Busy` where too many ask just now.
+    Asked are the parent's own servers, at addresses that the panel may connect to, for some seconds. Raise
+    Forbidden for a person that may not change the zone, and `turns.Busy` if too many ask just now.
     """
     zone = kept.zone
     access.require_editor(by, zone)
@@ -42,6 +42,6 @@ def ask_parent(*, kept: KeptAddresses, by: Person, now: datetime, resolver: Reso
 
 
 def _configured() -> Resolver:
-    """The first resolver that the settings name, else those of the system."""
+    """Return the first resolver that the settings name, else those of the system."""
     address, port = next(map(split_resolver, settings.DNS_RESOLVERS), ("", 53))
     return Resolver(address, port, allows=is_allowed)

@@ -1,8 +1,8 @@
-"""Access checks of templates: who sees them, and who may make and change them.
+"""Access checks of templates: the people that see them, and those that may make and change them.
 
-A template of the whole panel is seen by whoever sees zones, one of a team by whoever sees all zones or some of that
-team's. Who may change them is who has the right TEMPLATES over the team's zones, or over all. Whoever sees a template
-may use it, as far as they may change the records of a zone.
+A template of the whole panel is seen by every person that sees zones. A template of a team is seen by people that
+see all zones or some of that team's. People with the right TEMPLATES over the team's zones, or over all, may change
+it. A person that sees a template may use it, as far as they may change the records of a zone.
 """
 
 from django.db.models import Q, QuerySet
@@ -21,7 +21,7 @@ _OF_PANEL = gettext_noop(
 
 
 def templates_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
-    """The templates that this person may know about, by name."""
+    """Select the templates that this person may know about, by name."""
     templates = ZoneTemplate.objects.select_related("team").order_by("name", "pk")
     actor = actor_of(person)
     if actor is None or not can(person, Permission.READ):
@@ -35,7 +35,7 @@ def templates_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
 
 
 def template_for(person: Person, template_id: int) -> ZoneTemplate:
-    """The template with this id. Raises TemplateUnknown."""
+    """Return the template with this id. Raise TemplateUnknown."""
     template = templates_visible_to(person).filter(pk=template_id).first()
     if template is None:
         raise TemplateUnknown
@@ -43,12 +43,12 @@ def template_for(person: Person, template_id: int) -> ZoneTemplate:
 
 
 def sets_visible_to(person: Person) -> "QuerySet[ZoneTemplate]":
-    """The sets of name servers that this person may know about, by name."""
+    """Select the sets of name servers that this person may know about, by name."""
     return templates_visible_to(person).filter(kind=TemplateKind.SERVERS)
 
 
 def set_for(person: Person, set_id: int) -> ZoneTemplate:
-    """The set of name servers with this id. Raises TemplateUnknown, for a template of another kind too."""
+    """Return the set of name servers with this id. Raise TemplateUnknown, for a template of another kind too."""
     template = sets_visible_to(person).filter(pk=set_id).first()
     if template is None:
         raise TemplateUnknown
@@ -56,7 +56,7 @@ def set_for(person: Person, set_id: int) -> ZoneTemplate:
 
 
 def may_change_in(person: Person, team_id: int | None) -> bool:
-    """Whether this person may make and change templates of the team, or (None) of the whole panel."""
+    """Return True if this person may make and change templates of the team, or (None) of the whole panel."""
     actor = actor_of(person)
     return actor is not None and all(
         any(
@@ -79,12 +79,12 @@ def require_change_in(author: Author, team: Team | None) -> None:
 
 
 def teams_to_choose_from(author: Person) -> list[Team]:
-    """The teams for which this person may make templates."""
+    """Return the teams whose templates this person may make."""
     return [team for team in Team.objects.order_by("name") if may_change_in(author, team.pk)]
 
 
 def may_make_templates(person: Person) -> bool:
-    """Whether this person may make templates at all."""
+    """Return True if this person may make templates at all."""
     actor = actor_of(person)
     if actor is None or not actor.may_somewhere(Right.TEMPLATES):
         return False

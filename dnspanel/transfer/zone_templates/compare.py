@@ -13,7 +13,7 @@ RRsets = Mapping[Key, RRset]
 
 
 class Act(StrEnum):
-    """What is to be done with one RRset."""
+    """What has to be done with one RRset."""
 
     ADD = "add"
     CHANGE = "change"
@@ -26,7 +26,7 @@ class Outcome(StrEnum):
     """What a run finds in a zone."""
 
     CHANGE = "change"
-    CONFLICT = "conflict"  # something was edited by hand, and stays unless it is to be overwritten
+    CONFLICT = "conflict"  # something was edited by hand, and stays unless the person chooses to overwrite it
     REFUSED = "refused"
     SAME = "same"
 
@@ -45,12 +45,12 @@ class Step:
 
 
 def compare(now: RRsets, wanted: RRsets, bases: Sequence[RRsets], *, apex: str) -> list[Step]:
-    """What makes a zone as the template wants it, in the order of names and types.
+    """Return what makes a zone as the template wants it, in the order of names and types.
 
-    `now` is what the zone has at the keys of the others. `bases` are what the template left there: where the zone has
-    that, or what one of them has not either, nobody edited it, and it follows. What is not the template's is a conflict
-    where it is in the way, and else left alone. The NS of the apex are never removed: a zone needs some. A comment is
-    no difference, and stays where the template has none; so do tags and the comments of values.
+    `now` is what the zone has at the keys of the others. `bases` are what the template left there. Where the zone
+    has that, or has nothing like one of them, the RRset was not edited, and it follows. What is not the template's
+    is a conflict where it is in the way, and else left alone. The NS of the apex are never removed: a zone needs
+    some. A comment is no difference, and stays where the template has none; so do tags and the comments of values.
     """
     keys = dict.fromkeys([*wanted, *(key for base in bases for key in base)])
     return [_step(key, now.get(key), wanted.get(key), [base.get(key) for base in bases], apex) for key in sorted(keys)]
@@ -82,7 +82,7 @@ def _reason(now: RRset | None, wanted: RRset | None, bases: Sequence[RRset | Non
 
 
 def add_beside(now: RRsets, wanted: RRsets) -> list[Step]:
-    """What adds the records of a snippet beside those that are there, in the order of names and types.
+    """Return what adds the records of a snippet beside those that are there, in the order of names and types.
 
     The RRset's TTL stays. Where a name has room for one record only, or a DNS answer has none for all, that is a
     conflict, whose change puts the snippet's in their place.

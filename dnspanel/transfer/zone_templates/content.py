@@ -34,9 +34,9 @@ from dnspanel.zones.settings.template_text import (
 from replication.dns import rdtypes
 from replication.dns.rrset import Key, RRset
 
-DEFAULT_TTL = 3600  # of records above which no $TTL stands
+DEFAULT_TTL = 3600  # of records without a $TTL above them
 MOST_RRSETS = 1_000
-# By which a text is tried before any zone has it.
+# The zone that a text is tried with before any zone has it.
 SAMPLE_ZONE = "example.com."
 
 _REFUSED_DIRECTIVES = {
@@ -49,7 +49,10 @@ _NOT_ITS_OWN = frozenset(("soa-missing", "apex-ns-missing"))
 
 @dataclass(frozen=True, slots=True)
 class Made:
-    """The RRsets that a template makes; only if there are no faults. `servers`: whom it names in the SOA of a zone."""
+    """The RRsets that a template makes; only if there are no faults.
+
+    `servers`: those that it names in the SOA of a zone.
+    """
 
     rrsets: tuple[RRset, ...]
     faults: tuple[Fault, ...] = ()
@@ -65,7 +68,7 @@ class Made:
         return self.servers is not None and bool(self.servers.primary or self.servers.hostmaster)
 
     def over(self, current: Mapping[Key, RRset], apex: str) -> dict[Key, RRset]:
-        """What it makes, by key, and the zone's SOA as it has that named."""
+        """Return what it makes, by key, and the zone's SOA with the servers named in it."""
         made = self.by_key
         if self.servers is not None and self.names_in_soa and (soa := current.get((apex, rdtypes.SOA))) is not None:
             made[apex, rdtypes.SOA] = self.servers.named_in(soa)
@@ -73,23 +76,25 @@ class Made:
 
 
 def variables_stored(version: TemplateVersion) -> tuple[Variable, ...]:
-    """The variables that a version declares."""
+    """Return the variables that a version declares."""
     return tuple(map(Variable.from_json, version.variables))
 
 
 def version_of(template: ZoneTemplate, number: int | None = None) -> TemplateVersion:
-    """A version of the template, the newest unless a number is given. Raises TemplateVersion.DoesNotExist."""
+    """Return a version of the template, the newest unless a number is given. Raise TemplateVersion.DoesNotExist."""
     return TemplateVersion.objects.get(template=template, number=template.version if number is None else number)
 
 
 def make_version(version: TemplateVersion, values: Mapping[str, str], *, zone: str, name: str = "") -> Made:
-    """What this version makes of values for a zone, at a name (canonical) inside it, which is its apex unless given."""
+    """Return what this version makes of values for a zone, at a name (canonical) inside it, which is its apex
+    unless given.
+    """
     made = make_records(version.text, variables_stored(version), values, zone=zone, name=name or zone)
     return made if version.servers is None else replace(made, servers=Servers.from_json(version.servers))
 
 
 def try_text(text: str, variables: Sequence[Variable]) -> Made:
-    """What the text makes of defaults and samples; variables that nobody declared, or nobody uses, are faults."""
+    """Return what the text makes of defaults and samples; undeclared or unused variables are faults."""
     try:
         used = variables_of(text)
     except BadText as exc:
@@ -111,7 +116,7 @@ def try_text(text: str, variables: Sequence[Variable]) -> Made:
 
 
 def make_records(text: str, variables: Iterable[Variable], values: Mapping[str, str], *, zone: str, name: str) -> Made:
-    """What the text makes of values; every fault is at its place in the text, or at the variable's value."""
+    """Return what the text makes of values; every fault is at its place in the text, or at the variable's value."""
     try:
         expanded = expand(text, expanded_values(variables, values, zone=zone, name=name))
     except BadText as exc:
@@ -163,7 +168,9 @@ def _placed(fault: SourceFault, expanded: Expanded) -> Fault:
 
 
 def _directives(expanded: Expanded) -> tuple[Fault, ...]:
-    """A fault for each line that begins with a directive that would read other files, or make any number of records."""
+    """Return a fault for each line that begins with a directive that would read other files, or make any
+    number of records.
+    """
     found = []
     for number, line in enumerate(expanded.text.split("\n"), 1):
         start = line.lstrip(" \t")

@@ -47,7 +47,7 @@ class Head:
 
 
 def create_template(*, head: Head, kind: str, content: Text, by: Author, now: datetime) -> ZoneTemplate:
-    """The template exists, with its version 1. Raises Forbidden, TemplateRefused."""
+    """Create the template, with its version 1. Raise Forbidden or TemplateRefused."""
     access.require_change_in(by, head.team)
     head = _checked_head(head)
     if kind not in TemplateKind.values:
@@ -56,7 +56,7 @@ def create_template(*, head: Head, kind: str, content: Text, by: Author, now: da
     content = check_text(content)
     try:
         with transaction.atomic():
-            # Who makes one waits for who makes another: the limit holds.
+            # The creation of one waits for that of another: the limit holds.
             if len(ZoneTemplate.objects.select_for_update().order_by("pk").values_list("pk")) >= MOST_TEMPLATES:
                 raise TemplateRefused(
                     {
@@ -85,9 +85,9 @@ def create_template(*, head: Head, kind: str, content: Text, by: Author, now: da
 
 
 def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: datetime) -> ZoneTemplate:
-    """The template is called so, and is of this team; its versions stay.
+    """Change the name and the team of the template; its versions stay.
 
-    Raises Forbidden, TemplateRefused, TemplateUnknown.
+    Raise Forbidden, TemplateRefused or TemplateUnknown.
     """
     head = _checked_head(head)
     try:
@@ -121,10 +121,10 @@ def change_template(*, template: ZoneTemplate, head: Head, by: Author, now: date
 
 
 def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Author, now: datetime) -> TemplateVersion:
-    """The template has one version more, which new uses begin with; zones stay as they are.
+    """Publish a version of the template, which new uses begin with; zones stay as they are.
 
-    What says the same as the newest version is that one. Raises Forbidden, TemplateRefused, TemplateUnknown, and
-    TemplateMoved when the newest version is not the one that was `seen`.
+    A version that says the same as the newest is not created; the newest is returned. Raise Forbidden,
+    TemplateRefused or TemplateUnknown, and TemplateMoved when the newest version is not the one that was `seen`.
     """
     content = check_text(content)
     with transaction.atomic():
@@ -154,10 +154,11 @@ def publish_version(*, template: ZoneTemplate, content: Text, seen: int, by: Aut
 
 
 def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: datetime) -> None:
-    """New zones begin with this set of name servers, or with it no more: those of its team, or of teams without one.
+    """Have new zones begin with this set of name servers, or not any longer: those of its team, or of teams without
+    one.
 
-    The set of the same team that was so before is so no more. Raises Forbidden, TemplateRefused for another kind of
-    template, TemplateUnknown.
+    The set of the same team that was the default before is not the default any longer. Raise Forbidden,
+    TemplateRefused for another kind of template, or TemplateUnknown.
     """
     with transaction.atomic():
         # In one order, whichever is chosen: two who choose at once take turns.
@@ -185,9 +186,9 @@ def set_default(*, template: ZoneTemplate, is_default: bool, by: Author, now: da
 
 
 def delete_template(*, template: ZoneTemplate, by: Author, now: datetime) -> int:
-    """The template is gone with its versions; returns how many zones were kept in step with it.
+    """Delete the template with its versions; return how many zones were kept in step with it.
 
-    These stay as they are, and follow nothing from then on. Raises Forbidden, TemplateUnknown.
+    These stay as they are, and follow nothing from then on. Raise Forbidden or TemplateUnknown.
     """
     with transaction.atomic():
         locked = _locked(template)
@@ -254,9 +255,9 @@ def _checked_line(field: str, text: str) -> str:
 
 
 def check_text(content: Text) -> Text:
-    """The content with its line ends and labels in order, as a version has it.
+    """Return the content with its line ends and labels in order, as a version has it.
 
-    Raises TemplateRefused for what no zone could use: faults of the text are at `text`, those of a variable at
+    Raise TemplateRefused for what no zone could use: faults of the text are at `text`, those of a variable at
     `variables/` and its name.
     """
     note = _checked_line("note", content.note)

@@ -28,12 +28,12 @@ class LinkedZone:
     name: str
     version: int
     is_behind: bool
-    is_drafted: bool  # what the version makes went into somebody's draft
+    is_drafted: bool  # what the version makes went into a person's draft
     at: datetime
 
 
 def linked_page(*, template: ZoneTemplate, user: Person, after: str = "", limit: int = ROWS) -> Page[LinkedZone]:
-    """Some of the zones in step with the template that this person sees, by name; two queries."""
+    """Return some of the zones in step with the template that this person sees, by name; two queries."""
     links = TemplateLink.objects.filter(template=template, zone__in=access.zones_visible_to(user))
     links = links.annotate(zone_name=F("zone__name")).order_by("zone_name")
     if after:
@@ -47,12 +47,14 @@ def linked_page(*, template: ZoneTemplate, user: Person, after: str = "", limit:
 
 
 def linked_count(template: ZoneTemplate) -> int:
-    """How many zones are kept in step with the template, whoever sees them; those in the trash are not counted."""
+    """Return how many zones are kept in step with the template, seen by the person or not; those in the trash
+    are not counted.
+    """
     return TemplateLink.objects.filter(template=template, zone__deleted_at=None).count()
 
 
 def links_of(zone: Zone, person: Person) -> list[TemplateLink]:
-    """The templates that the zone is kept in step with, as far as this person sees them, by name."""
+    """Return the templates that the zone is kept in step with, as far as this person sees them, by name."""
     links = TemplateLink.objects.filter(zone=zone, template__in=templates_visible_to(person).order_by())
     return list(links.select_related("template").order_by("template__name", "pk"))
 
@@ -72,7 +74,7 @@ class FollowedSet:
 
 
 def set_of(zone: Zone, person: Person) -> FollowedSet | None:
-    """The set that the published zone follows, if this person sees it. Three queries."""
+    """Return the set that the published zone follows, if this person sees it. Three queries."""
     link = next((link for link in links_of(zone, person) if link.template.kind == TemplateKind.SERVERS), None)
     newest = None if link is None else newest_set(link.template)
     if link is None or newest is None:
@@ -89,7 +91,7 @@ def set_of(zone: Zone, person: Person) -> FollowedSet | None:
 
 
 def text_diff(before: TemplateVersion, after: TemplateVersion) -> list[tuple[str, str]]:
-    """The lines of both versions, their variables below: ("is-delete", "is-add" or "is-same", line)."""
+    """Return the lines of both versions, their variables below: ("is-delete", "is-add" or "is-same", line)."""
     one, other = _lines(before), _lines(after)
     if max(len(one), len(other)) > _DIFFED_LINES:
         gone, new = set(one) - set(other), set(other) - set(one)

@@ -94,12 +94,13 @@ def create_run(
     keep: bool = False,
     form_id: UUID | None = None,
 ) -> TemplateRun:
-    """A dry run of the template's newest version waits for a worker.
+    """Create a dry run of the template's newest version, which waits for a worker.
 
-    It is over the zones that are kept in step, with their values; with a `search` (as in the list of zones, "" finds
-    all) over those that this finds, or those of these names, with these values, and with `keep` these are kept in step
-    from then on. Raises Forbidden to who may change no zone, TemplateUnknown, TemplateRefused for a snippet or wrong
-    values, and RunRefused to who has several unfinished runs already.
+    It is over the zones that are kept in step, with their values. With a `search` (as in the list of zones, ""
+    finds all) it is over the zones that this finds; with `names` over those. Both use the given values, and with
+    `keep` these zones are kept in step from then on. Raise Forbidden to an author that may change no zone,
+    TemplateUnknown, TemplateRefused for a snippet or wrong values, and RunRefused to an author with several
+    unfinished runs.
     """
     _require_editor(by)
     if by is not None:
@@ -124,10 +125,10 @@ def create_run(
 def start_run(
     *, dry_run: TemplateRun, by: Author, now: datetime, overwrite: bool = False, form_id: UUID | None = None
 ) -> TemplateRun:
-    """What this dry run found is done for good, by another run, which waits for a worker.
+    """Start another run that does for good what this dry run found, and waits for a worker.
 
-    What was edited by hand becomes what the template says if it is to `overwrite` it. Raises RunRefused where the dry
-    run has not ended, TemplateUnknown, Forbidden.
+    With `overwrite`, what was edited by hand becomes what the template says. Raise RunRefused if the dry run has
+    not ended, TemplateUnknown, or Forbidden.
     """
     _require_editor(by)
     run_turns.refuse_unless_done(dry_run)
@@ -160,12 +161,12 @@ def _begin(run: TemplateRun, by: Author, now: datetime, form_id: UUID | None) ->
 
 
 def cancel_run(*, run: TemplateRun, by: Author, now: datetime) -> None:
-    """The run stops after the batch at hand; what was published stays. Raises RunRefused for one that has ended."""
+    """Stop the run after the batch at hand; what was published stays. Raise RunRefused for one that has ended."""
     run_turns.cancel(run, by=by, now=now, action="template.run_cancel")
 
 
 def may_begin_runs(person: Person) -> bool:
-    """Whether there may be a zone of which this person may change records."""
+    """Return True if there may be a zone whose records this person may change."""
     return can(person, Permission.EDIT)
 
 
@@ -175,7 +176,10 @@ def _require_editor(by: Author) -> None:
 
 
 def runs_visible_to(person: Person) -> "QuerySet[TemplateRun]":
-    """One's own, of templates that one still sees; a token those that it began. The newest first."""
+    """Select the person's own runs, of templates that they still see; for a token those that it began.
+
+    The newest first.
+    """
     runs = TemplateRun.objects.select_related("template", "author").order_by("-pk")
     actor = actor_of(person)
     if actor is None:
@@ -185,7 +189,7 @@ def runs_visible_to(person: Person) -> "QuerySet[TemplateRun]":
 
 
 def run_for(person: Person, run_id: int) -> TemplateRun:
-    """The run of this id. Raises TemplateRunUnknown."""
+    """Return the run of this id. Raise TemplateRunUnknown."""
     run = runs_visible_to(person).filter(pk=run_id).first()
     if run is None:
         raise TemplateRunUnknown
@@ -193,12 +197,12 @@ def run_for(person: Person, run_id: int) -> TemplateRun:
 
 
 def unfinished_runs() -> list[int]:
-    """The runs that somebody should be working on; none while publishing is held."""
+    """Return the ids of runs that need a worker; none while publishing is held."""
     return run_turns.unfinished_ids(TemplateRun)
 
 
 def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.TURN_SECONDS) -> bool:
-    """The run takes a turn; whether there is more to do."""
+    """Take a turn at the run; return True if there is more to do."""
     return run_turns.work(
         TemplateRun.objects.select_related("author", "token", "template"),
         run_id,
@@ -209,7 +213,7 @@ def work_on_run(run_id: int, *, batch: int = BATCH, seconds: float = run_turns.T
 
 
 def _take_batch(run: TemplateRun, batch: int) -> bool:
-    """The next zones are done, or the run ends; whether there may be more of them."""
+    """Do the next zones, or end the run; return True if there may be more of them."""
     author = run_turns.author_of(run)
     if author is not None:
         try:
@@ -245,9 +249,9 @@ class _Batch:
         self._links = {link.zone_id: link for link in links}
 
     def carry_out(self) -> None:
-        """The zones are so, in one publication, and the run's row says it; of a dry run only the latter.
+        """Publish the zones, in one publication, and record it in the run's row; for a dry run only record it.
 
-        Raises RightMissing, RevisionMoved and others if somebody changed one of them since they were looked at.
+        Raise RightMissing, RevisionMoved and others if one of the zones was changed since they were looked at.
         """
         found = self._found()
         refusal: HookRefused | None = None
@@ -279,7 +283,9 @@ class _Batch:
 
     @property
     def _changes_servers(self) -> bool:
-        """Whether this is what the guard asks a person about: who carries the run out has seen the dry run."""
+        """True for a change that the guard asks a person about: the person that carries the run out has seen
+        the dry run.
+        """
         return self._run.template.kind == TemplateKind.SERVERS
 
     @property
@@ -289,7 +295,7 @@ class _Batch:
         )
 
     def _found(self) -> dict[int, Found]:
-        """What is to be done in each zone, by its id."""
+        """Return what has to be done in each zone, by its id."""
         wanted = {zone.pk: self._made(self._run.version, self._values(zone), zone) for zone in self._zones}
         bases = {zone.pk: self._bases(zone) for zone in self._zones}
         keys = {zone.pk: keys_of(wanted[zone.pk], *bases[zone.pk], apex=zone.name) for zone in self._zones}
@@ -333,7 +339,7 @@ class _Batch:
         return sees is None or all(sees(*step.change.key) for step in steps)
 
     def _refused(self, found: Mapping[int, Found], present: Mapping[int, RRsets]) -> dict[int, Found]:
-        """The zones that cannot have their changes, with the reason: rights, rules or the guard."""
+        """Return the zones that cannot have their changes, with the reason: rights, rules or the guard."""
         edits: dict[int, tuple[Zone, list[Edit]]] = {}
         for zone in self._zones:
             if changes := found[zone.pk].changes:
@@ -385,7 +391,7 @@ class _Batch:
         return make_version(self._versions[number], values, zone=zone.name)
 
     def _advance(self, found: Mapping[int, Found]) -> None:
-        """The row says that these zones are done, and their links what they have; raises Stopped if it is further."""
+        """Record that these zones are done, and in their links what they have. Raise Stopped if the row is further."""
         run = self._run
         noted = ((zone, found[zone.pk].outcome, found[zone.pk].message) for zone in self._zones)
         listed = run_turns.advance(run, self._zones, noted, MOST_LISTED)
@@ -417,7 +423,7 @@ class _Batch:
 
 
 def _names(steps: Sequence[Step], zone: Zone) -> str:
-    """The RRsets, of many the first ones: `A www, MX @`."""
+    """Name the RRsets, of many the first ones: `A www, MX @`."""
     listed = [
         f"{rdata.type_to_text(s.change.type)} {owner_names.owner_text(s.change.name, zone.name)}" for s in steps[:5]
     ]

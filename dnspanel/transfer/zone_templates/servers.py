@@ -24,7 +24,7 @@ NODE = "node:"
 
 
 def parse_hosts(text: str) -> tuple[Host, ...]:
-    """The name servers of a text, one a line. Raises TemplateRefused at `hosts`."""
+    """Return the name servers of a text, one a line. Raise TemplateRefused at `hosts`."""
     lines = [words for line in text.splitlines()[: 2 * MOST_HOSTS] if (words := line.split())]
     hosts, faults = [], []
     for words in lines:
@@ -40,12 +40,12 @@ def parse_hosts(text: str) -> tuple[Host, ...]:
 
 
 def format_hosts(hosts: Iterable[Host]) -> str:
-    """The name servers as `parse_hosts` reads them."""
+    """Return the name servers as `parse_hosts` reads them."""
     return "\n".join(map(str, hosts))
 
 
 def read_host(name: str, addresses: Sequence[str], nodes: Sequence[str]) -> Host:
-    """The name server in canonical form. Raises ValueError with the reason for a person."""
+    """Return the name server in canonical form. Raise ValueError with the reason for a person."""
     found = read_name(name)
     if len(addresses) + len(nodes) > MOST_ADDRESSES:
         raise ValueError(
@@ -61,7 +61,10 @@ def read_host(name: str, addresses: Sequence[str], nodes: Sequence[str]) -> Host
 
 
 def read_addresses(texts: Iterable[str]) -> tuple[str, ...]:
-    """IPv4 and IPv6 addresses in canonical form, each once, sorted. Raises ValueError with the reason for a person."""
+    """Return IPv4 and IPv6 addresses in canonical form, each once, sorted.
+
+    Raise ValueError with the reason for a person.
+    """
     found = set()
     for text in texts:
         try:
@@ -75,7 +78,7 @@ def read_addresses(texts: Iterable[str]) -> tuple[str, ...]:
 
 
 def read_name(text: str) -> str:
-    """A name in canonical form. Raises ValueError with the reason for a person."""
+    """Return a name in canonical form. Raise ValueError with the reason for a person."""
     try:
         name = names.parse(text)
     except BadName as exc:
@@ -86,7 +89,7 @@ def read_name(text: str) -> str:
 
 
 def content_of(servers: Servers, note: str = "") -> Text:
-    """What a version of the set says, for `edit`. Raises TemplateRefused for what cannot be, at its field."""
+    """Return what a version of the set says, for `edit`. Raise TemplateRefused for what cannot be, at its field."""
     faults: dict[str, list[str]] = {}
     if not servers.hosts:
         faults["hosts"] = [gettext("A set has at least one name server.")]

@@ -1,4 +1,4 @@
-"""A template is used: for new zones, in a draft of zones that there are; and zones are kept in step with it. Verbs."""
+"""Use a template: for new zones, in a draft of existing zones; and keep zones in step with it. Verbs."""
 
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass
@@ -46,7 +46,7 @@ class Using:
         return self.template.kind == TemplateKind.SNIPPET
 
     def made(self, zone_name: str, name: str = "") -> Made:
-        """What it makes for a zone, a snippet at a name inside of it."""
+        """Return what it makes for a zone, a snippet at a name inside of it."""
         return make_version(self.version, self.values, zone=zone_name, name=name)
 
 
@@ -59,9 +59,10 @@ class Proposal:
 
 
 def using(template: ZoneTemplate, values: Values, number: int | None = None) -> Using:
-    """A version of the template, the newest unless a number is given, with those values that it has variables for.
+    """Return a version of the template, the newest unless a number is given, with those values that it has
+    variables for.
 
-    Raises TemplateUnknown for a version that there is not, TemplateRefused for values that are no short texts.
+    Raise TemplateUnknown for a version that does not exist, and TemplateRefused for values that are no short texts.
     """
     try:
         version = version_of(template, number)
@@ -81,10 +82,10 @@ def using(template: ZoneTemplate, values: Values, number: int | None = None) -> 
 
 
 def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "", drafted: bool = True) -> Proposal:
-    """What the template changes in a zone, at a name (canonical) if it is a snippet. Writes nothing.
+    """Return what the template changes in a zone, at a name (canonical) if it is a snippet. Write nothing.
 
-    The zone is as the author's draft leaves it, or as it is published if nothing `drafted` counts. Raises RightMissing
-    for an RRset that the author, a token, may not see.
+    The zone is as the author's draft leaves it, or as it is published if nothing `drafted` counts. Raise
+    RightMissing for an RRset that the author, a token, may not see.
     """
     made = use.made(zone.name, name)
     if made.faults:
@@ -103,10 +104,11 @@ def propose(*, use: Using, zone: Zone, author: draft.Drafter, name: str = "", dr
 def draft_steps(
     *, use: Using, zone: Zone, steps: Sequence[Step], author: draft.Drafter, now: datetime, keep: bool | None = None
 ) -> int:
-    """The author's draft has these steps; returns how many operations that are.
+    """Put these steps into the author's draft; return how many operations that are.
 
-    With `keep` the zone is kept in step with the template from now on, with False no more; None: as it was. Raises as
-    `draft.change_rrsets` does; Forbidden for who may not change the zone.
+    With `keep` the zone is kept in step with the template from now on; with False it is not any longer; with None
+    nothing changes. Raise the errors of `draft.change_rrsets`, and Forbidden for a person that may not change the
+    zone.
     """
     access.require_editor(author, zone)
     afters = {step.change.key: step.change.after for step in steps if step.changes}
@@ -130,8 +132,8 @@ def publish_steps(
 ) -> zone_patches.Outcome:
     """Publish these steps, which were proposed for the zone's revision, in a publication of its own.
 
-    `keep` is as for `draft_steps`; the link is changed in the same transaction. Raises as
-    `zone_patches.publish_patches`, and Forbidden for who may not change the zone.
+    `keep` is as for `draft_steps`; the link is changed in the same transaction. Raise the errors of
+    `zone_patches.publish_patches`, and Forbidden for a person that may not change the zone.
     """
     author, now = acting.author, acting.now
     access.require_editor(author, zone)
@@ -154,7 +156,7 @@ def publish_steps(
 
 
 def _link_published(use: Using, zone: Zone, author: Author, now: datetime) -> None:
-    """The zone follows the template, and has what this version makes."""
+    """Record that the zone follows the template, and has what this version makes."""
     applied = {"version": use.version.number, "values": dict(use.values), "before": None}
     found = TemplateLink.objects.filter(zone=zone, template=use.template)
     if found.filter(**applied).exists():
@@ -173,9 +175,9 @@ def create_zones_from(
     team: Team | None = None,
     server_set: ServerSet | None = None,
 ) -> Publication:
-    """These zones exist, as `edit.create_zones` has it: their RRsets are those of `with_template`.
+    """Create these zones, as `edit.create_zones` does: their RRsets are those of `with_template`.
 
-    With `keep` they are in step with the template, and are kept so. Raises as `edit.create_zones` does.
+    With `keep` they are in step with the template, and are kept so. Raise the errors of `edit.create_zones`.
     """
 
     def in_transaction() -> None:
@@ -206,7 +208,9 @@ def create_zones_from(
 
 
 def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]]:
-    """The new zone with the RRsets of the template, which take the places of its own; and what is wrong with them."""
+    """Return the new zone with the RRsets of the template, which take the places of its own; and what is
+    wrong with them.
+    """
     if use.is_snippet:
         return zone, (Fault(0, 0, gettext("A snippet is for records at a name, not for new zones.")),)
     made = use.made(zone.name)
@@ -215,7 +219,7 @@ def with_template(use: Using, zone: NewZone) -> tuple[NewZone, tuple[Fault, ...]
 
 
 def unlink(*, zone: Zone, template: ZoneTemplate, by: Author, now: datetime) -> None:
-    """The zone follows the template no more, and stays as it is; twice changes nothing. Raises Forbidden."""
+    """Stop a zone from following the template; its records stay as they are. Twice changes nothing. Raise Forbidden."""
     access.require_editor(by, zone)
     with transaction.atomic():
         if TemplateLink.objects.filter(zone=zone, template=template).delete()[0]:
@@ -223,22 +227,24 @@ def unlink(*, zone: Zone, template: ZoneTemplate, by: Author, now: datetime) -> 
 
 
 def link_of(zone: Zone, template: ZoneTemplate) -> TemplateLink | None:
-    """How the zone is kept in step with the template, if it is."""
+    """Return how the zone is kept in step with the template, if it is."""
     return TemplateLink.objects.select_related("template").filter(zone=zone, template=template).first()
 
 
 def keys_of(*made: Made, apex: str) -> set[Key]:
-    """The RRsets of a zone that these are about."""
+    """Return the RRsets of a zone that these are about."""
     soa = {(apex, rdtypes.SOA)} if any(each.names_in_soa for each in made) else set()
     return soa.union(*(each.by_key for each in made))
 
 
 def compare_made(current: RRsets, made: Made, bases: Sequence[Made], *, apex: str) -> list[Step]:
-    """As `compare`: what makes a zone as the template wants it, whom its SOA names included."""
+    """Return the steps of `compare`: what makes a zone as the template wants it, including the servers that
+    its SOA names.
+    """
     soa = apex, rdtypes.SOA
     wanted, left = made.over(current, apex), [base.over(current, apex) for base in bases]
     for base in left:
-        # Who said nothing of the SOA, or says nothing any more, has no quarrel with it.
+        # A template that says nothing of the SOA, now or before, has no conflict with it.
         if soa not in wanted:
             base.pop(soa, None)
         elif soa not in base:
@@ -247,7 +253,8 @@ def compare_made(current: RRsets, made: Made, bases: Sequence[Made], *, apex: st
 
 
 def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> list[Made]:
-    """What the template left in a zone: by the version that was published, or before that was; `make` expands them.
+    """Return what the template left in a zone: by the version that was published, or before that was; `make`
+    expands them.
 
     What it made once can be wrong by the rules of today: then nothing of it is known to be the template's.
     """
@@ -258,14 +265,16 @@ def bases_of(link: TemplateLink | None, make: Callable[[int, Values], Made]) -> 
 
 
 def leave_other_sets(template: ZoneTemplate, zone_ids: Collection[int]) -> None:
-    """These zones, which follow this template, follow no other set of name servers if it is one."""
+    """Stop these zones, which follow this template, from following another set of name servers if the
+    template is one.
+    """
     if template.kind == TemplateKind.SERVERS:
         others = TemplateLink.objects.filter(zone__in=zone_ids, template__kind=TemplateKind.SERVERS)
         others.exclude(template=template).delete()
 
 
 def _link_drafted(use: Using, zone: Zone, author: Author, now: datetime) -> None:
-    """The zone follows the template; what it had before counts too until the draft is published."""
+    """Record that the zone follows the template; what it had before counts too until the draft is published."""
     with transaction.atomic():
         link = TemplateLink.objects.select_for_update().filter(zone=zone, template=use.template).first()
         applied = {"version": use.version.number, "values": dict(use.values)}
@@ -293,7 +302,7 @@ def _record_link(use: Using, zone: Zone, author: Author, now: datetime) -> None:
 
 
 def _now(zone: Zone, author: draft.Drafter, keys: Collection[Key], *, drafted: bool) -> dict[Key, RRset]:
-    """Those of the RRsets that there are."""
+    """Return those of the RRsets that exist."""
     sees = access.visibility_of(author, zone)
     for key in sorted(keys):
         if sees is not None and not sees(*key):

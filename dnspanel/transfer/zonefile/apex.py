@@ -72,7 +72,7 @@ def find(sheet: Sheet, include: Include) -> Found:
 
 
 def _stated_at_once(lines: list[str]) -> str:
-    """The zone of a file that begins as nearly all do: `$ORIGIN`, `$TTL`, SOA; "" for any other."""
+    """Return the zone of a file that begins as nearly all do: `$ORIGIN`, `$TTL`, SOA; "" for any other."""
     origin = ""
     for line in lines:
         fields = line.split(None, 4)
@@ -91,7 +91,7 @@ def _stated_at_once(lines: list[str]) -> str:
 
 
 def _stated(sheet: Sheet, include: Include) -> _Stated:
-    """What the file says of its zone."""
+    """Return what the file says of its zone."""
     base = sheet.document.zone or guess(sheet.document.path)
     origin = last = first_origin = ""
     is_dotless = False
@@ -118,11 +118,11 @@ def _stated(sheet: Sheet, include: Include) -> _Stated:
 
 
 def _is_dotless(sheet: Sheet, word: str, base: str) -> bool:
-    """Whether a name, as which the file states its zone, is absolute although it lacks the final dot.
+    """Return True if a name, with which the file states its zone, is absolute although it lacks the final dot.
 
     Exporters such as Cloudflare's write it so. `base`: the zone that is given or that the file's name says, "" if
-    neither is there. A name with a dot in it is relative to what the file's name says only where the file itself has
-    that name.
+    neither is there. A name with a dot in it is relative to what the file's name says only where the file itself
+    has that name.
     """
     if word[-1] == "." or word == "@":
         return False
@@ -144,7 +144,7 @@ def _repeats(owner: str, origin: str, base: str, *, is_dotless: bool) -> bool:
 
 
 def _lines(sheet: Sheet, include: Include, depth: int) -> Iterator[tuple[int, str]]:
-    """The lines that are not empty, and those of included files where they are included."""
+    """Yield the lines that are not empty, and those of included files where they are included."""
     for line, text in enumerate(sheet.lines):
         if text[:8].upper() == "$INCLUDE" and depth < _MOST_DEPTH:
             fields = text.partition(";")[0].split()
@@ -156,13 +156,13 @@ def _lines(sheet: Sheet, include: Include, depth: int) -> Iterator[tuple[int, st
 
 
 def _argument_of_origin(text: str) -> str:
-    """What a $ORIGIN line says; "" for other lines."""
+    """Return what a $ORIGIN line says; "" for other lines."""
     fields = text.partition(";")[0].split()
     return fields[1] if len(fields) == 2 and fields[0].upper() == "$ORIGIN" else ""
 
 
 def _parsed(word: str, origin: str) -> str:
-    """The name, or "" if it is none or relative to nothing."""
+    """Return the name, or "" if the word is not a name, or is relative to nothing."""
     absolute = word.endswith(".") and not word.endswith("\\.")
     if not absolute and not origin:
         return ""
@@ -173,7 +173,7 @@ def _parsed(word: str, origin: str) -> str:
 
 
 def _proposed(line: str) -> str:
-    """The SOA's line with the final dot that its owner may lack; "" where the owner is @ or not there."""
+    """Return the SOA's line with the final dot that its owner may lack; "" where the owner is @ or not there."""
     owner = _SOA_LINE.match(line)
     if owner is None or not owner[1] or not _parsed(f"{owner[1]}.", names.ROOT) or owner[1] == "@":
         return ""
@@ -181,10 +181,10 @@ def _proposed(line: str) -> str:
 
 
 def guess(path: str) -> str:
-    """The zone that a file's name says, or "".
+    """Return the zone that a file's name says, or "".
 
-    `db.example.test`, `example.test.zone`, `pri.example.test`, `example.test/db` are read as `example.test.`,
-    and `db.192.0.2` as `2.0.192.in-addr.arpa.`.
+    `db.example.test`, `example.test.zone`, `pri.example.test`, `example.test/db` are read as `example.test.`, and
+    `db.192.0.2` as `2.0.192.in-addr.arpa.`.
     """
     parts = [part for part in path.replace("\\", "/").split("/") if part not in ("", ".", "..")]
     for part in reversed(parts[-2:]):
@@ -196,7 +196,7 @@ def guess(path: str) -> str:
 
 
 def _bare(word: str) -> str:
-    """A file's name without what only says that it is a zone file."""
+    """Return a file's name without what only says that it is a zone file."""
     while True:
         shorter = word
         for suffix in _SUFFIXES:

@@ -19,8 +19,8 @@ from replication.dns import names, rdata, rdtypes
 from replication.errors import BadName, BadRdata
 
 _LONGEST_NUMBER = 5  # digits
-# An owner at which chains differ, how much that tells (less is more), and how they do: only one of them is told of, and
-# there may be a million.
+# An owner at which chains differ, how much that tells (less is more), and how they do: only one of them is reported,
+# and there may be a million.
 _Difference = tuple[int, bytes, Callable[[], str]]
 _SIGNED_ALONE = gettext_noop("the zone has one signed at {name}, and PowerDNS makes none")
 _ALONE = gettext_noop("the zone has one at {name}, and PowerDNS makes none")
@@ -73,8 +73,10 @@ class SourceChain:
             return
 
     def candidates(self) -> Iterator[tuple[str, str, bool] | None]:
-        """The chains that the zone may be served with, the likeliest first: NSEC3 by iterations, salt and whether
-        it has opt-out, or None for NSEC."""
+        """Yield the chains that the zone may be served with, the likeliest first.
+
+        An NSEC3 chain is given by iterations, salt and opt-out; None is NSEC.
+        """
         for iterations, salt in dict.fromkeys(self.parameters):
             links = self.nsec3.get((iterations, salt), {})
             yield iterations, salt, any(link.flags & 1 for link in links.values())
@@ -82,7 +84,7 @@ class SourceChain:
             yield None
 
     def of(self, nsec3: Nsec3 | None) -> dict[bytes, SourceLink]:
-        """The records of the chain with these parameters; None: NSEC."""
+        """Return the records of the chain with these parameters; None: NSEC."""
         if nsec3 is None:
             return self.nsec
         return self.nsec3.get((str(nsec3.iterations), nsec3.salt.hex() or "-"), {})
@@ -95,10 +97,10 @@ def chain_fault(
     source: SourceChain | None = None,
     others: Sequence[Nsec3] = (),
 ) -> str:
-    """Why the signatures are not over exactly the NSEC or NSEC3 records that PowerDNS will make; "" if they are.
+    """Return why the signatures are not over exactly the NSEC or NSEC3 records that PowerDNS will make; "" if they are.
 
-    Without the records of the source, as in databases of PowerDNS, which makes them there too, only the names count
-    at which such a signature is, but for those of `others`, further chains that the zone has.
+    Databases of PowerDNS have no such records of the source, since PowerDNS makes them there too. Then only the
+    names with such a signature count, except for those of `others`, further chains that the zone has.
     """
     type = "NSEC" if nsec3 is None else "NSEC3"
     made = _made(zone, rrsets, nsec3)
@@ -130,7 +132,7 @@ def chain_fault(
 
 
 def _made(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> dict[bytes, Link]:
-    """The chain that PowerDNS makes of these RRsets, which are in the order of their owners, by owner."""
+    """Return the chain that PowerDNS makes of these RRsets, which are in the order of their owners, by owner."""
     maker = ChainMaker(zone, nsec3)
     for rrset in rrsets:
         if len(rrset.disabled) < len(rrset.texts):
@@ -141,7 +143,7 @@ def _made(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None) -> dict[
 def _differences(
     zone: str, made: dict[bytes, Link], found: dict[bytes, SourceLink], signed: set[bytes], nsec3: Nsec3 | None
 ) -> Iterator[_Difference]:
-    """Owners at which the chains differ."""
+    """Yield owners at which the chains differ."""
     type = "NSEC" if nsec3 is None else "NSEC3"
     for owner, link in made.items():
         theirs = found.get(owner)
@@ -177,7 +179,7 @@ def _lacks(zone: str, name: bytes, type: str) -> str:
 
 
 def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Sequence[bytes]) -> str:
-    """What is known to differ between signers, if it is that."""
+    """Return what is known to differ between signers, if it is that."""
     if nsec3 is None or not nsec3.opt_out:
         return ""
     if set(odd) - {rrset.key for rrset in rrsets} - {APEX}:
@@ -189,7 +191,7 @@ def _hint(zone: str, rrsets: Sequence[ReadyRRset], nsec3: Nsec3 | None, odd: Seq
 
 
 def _signed(rrsets: Sequence[ReadyRRset], covers: str) -> set[bytes]:
-    """The relative keys at which a signature is of this type."""
+    """Return the relative keys at which a signature is of this type."""
     signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
     return {rrset.key for rrset in signatures if any(text.startswith(covers) for text in rrset.texts)}
 
@@ -200,7 +202,7 @@ def _name(zone: str, key: bytes) -> str:
 
 @small_cache(entries=1024, longest=4096)
 def _types(mnemonics: tuple[str, ...]) -> frozenset[int]:
-    """The types of a list; few different ones occur, millions of times."""
+    """Return the types of a list; few different ones occur, millions of times."""
     return frozenset(map(rdata.type_from_text, mnemonics))
 
 

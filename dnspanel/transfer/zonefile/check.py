@@ -57,7 +57,7 @@ class Suspects:
 
 
 def suspects(content: Content, ordered: list[bytes]) -> Suspects:
-    """Every RRset that may break a rule. `ordered` are the record keys, sorted."""
+    """Find every RRset that may break a rule. `ordered` are the record keys, sorted."""
     found = Suspects()
     sets, stops = content.sets, _STOPS
     cuts = False
@@ -117,7 +117,9 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
 
 
 def _aliases_to(content: Content, ordered: list[bytes], ends: set[str]) -> dict[Key, RRset]:
-    """The CNAMEs that lead to these names, straight or by one another; all CNAMEs if there is a DNAME, and that."""
+    """Return the CNAMEs that lead to these names, straight or by one another; all CNAMEs if there is a DNAME,
+    and that.
+    """
     sets = content.sets
     owners: dict[str, list[ReadyRRset]] = {}
     for record in ordered:
@@ -164,7 +166,7 @@ def _breaks_mail_rules(name: str, texts: tuple[str, ...]) -> bool:
 
 
 def _suspect_below(content: Content, ordered: list[bytes], found: Suspects) -> None:
-    """What lies below delegations and DNAMEs, delegations without glue, DS out of place."""
+    """Suspect what is below delegations and DNAMEs, delegations without glue, and DS out of place."""
     sets = content.sets
     dname = APEX if APEX + _TAIL_DNAME in sets else b""
     cut, glue = b"", frozenset[str]()
@@ -190,7 +192,7 @@ def _suspect_below(content: Content, ordered: list[bytes], found: Suspects) -> N
 
 
 def _has_glue(content: Content, servers: ReadyRRset) -> bool:
-    """True unless the delegation is a wildcard, or needs the address of a server below it that has none."""
+    """Return True unless the delegation is a wildcard, or needs the address of a server below it that has none."""
     for target in map(str.lower, servers.texts):
         if target == servers.name or target.endswith("." + servers.name):
             key = relative_key(target, content.zone)
@@ -200,7 +202,7 @@ def _has_glue(content: Content, servers: ReadyRRset) -> bool:
 
 
 def _suspect_targets(content: Content, ordered: list[bytes], found: Suspects) -> None:
-    """RRsets that point at names of the zone that do not exist, have no address, or lead in a circle."""
+    """Suspect RRsets that point at names of the zone that do not exist, have no address, or lead in a circle."""
     sets = content.sets
     doubled = content.zone_key
     suspicious = {
@@ -225,7 +227,7 @@ def _suspect_targets(content: Content, ordered: list[bytes], found: Suspects) ->
 
 
 def below(ordered: list[bytes], key: bytes) -> Iterator[bytes]:
-    """The record keys that begin with a key: those of a name and of what lies below it."""
+    """Yield the record keys that begin with a key: those of a name and of the names below it."""
     for record in islice(ordered, bisect_left(ordered, key), None):
         if not record.startswith(key):
             return
@@ -238,7 +240,7 @@ def _exists(key: bytes, ordered: list[bytes]) -> bool:
 
 
 def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -> bool:
-    """True if the aliases from a key on never come to an end. `known` grows by what was found out on the way."""
+    """Return True if the aliases from a key on never come to an end. `known` grows by what was found out on the way."""
     passed: dict[bytes, bool] = {}
     found = False
     while key not in known:
@@ -257,7 +259,7 @@ def _leads_in_a_circle(content: Content, key: bytes, known: dict[bytes, bool]) -
 def violations(
     content: Content, ordered: list[bytes], found: Suspects, unanswered: Mapping[int, str]
 ) -> Iterator[Violation]:
-    """What the rules say about the suspects, errors and warnings; errors of all of them first."""
+    """Yield what the rules say about the suspects, errors and warnings; errors of all of them first."""
     if not found.grave and not found.slight:
         return
     told: set[Violation] = set()
@@ -277,7 +279,9 @@ def _ask(
     unanswered: Mapping[int, str],
     aliases: Mapping[Key, RRset],
 ) -> list[Violation]:
-    """What the rules say about these RRsets, and those at their names: what stands beside a CNAME breaks the rule."""
+    """Return what the rules say about these RRsets, and those at their names: a record beside a CNAME breaks
+    the rule.
+    """
     zone = content.zone
     keys = dict.fromkeys(record[:-2] for record in records if record in content.sets)
     rrsets = [_rrset(content.sets[record]) for key in keys for record in below(ordered, key)]
@@ -299,7 +303,7 @@ def _rrset(ready: ReadyRRset) -> RRset:
 
 
 def _names_below(content: Content, ordered: list[bytes], dname: RRset) -> tuple[str, ...]:
-    """The first names below a DNAME."""
+    """Return the first names below a DNAME."""
     key = relative_key(dname.name, content.zone)
     under = ordered if key == APEX else below(ordered, key)
     found: dict[str, None] = {}

@@ -13,7 +13,8 @@ from replication.dns import names, rdata, rdtypes
 from replication.dns.notes import Notes, format_notes
 from replication.dns.rrset import MAX_MESSAGE, notes_of_values
 
-# A DNS message's header, question and OPT; and what a record has besides its rdata, as `replication.dns.rrset` counts.
+# A DNS message's header, question and OPT; and what a record has in addition to its rdata, as `replication.dns.rrset`
+# counts.
 _MESSAGE_OVERHEAD = 12 + 4 + 11
 RECORD_OVERHEAD = 12
 # Rdata with 16 bytes for each record of an RRset that needs no closer look.
@@ -22,7 +23,7 @@ _ready = tuple.__new__
 
 
 def type_tail(type: int) -> bytes:
-    """What follows the owner's key in a record key."""
+    """Return what follows the owner's key in a record key."""
     return b"\0" + type.to_bytes(2, "big")
 
 
@@ -74,7 +75,7 @@ class Content:
         # Types that the quick check of the rules does not know.
         self.special: set[bytes] = set()
         self.low_ttls: set[bytes] = set()
-        # Whether a CAA record says something that the rules are to be asked about.
+        # Whether a CAA record says something that the rules have to be asked about.
         self.has_doubtful_caa = False
         self.duplicates: list[int] = []
         self.other_ttls: dict[bytes, tuple[int, int]] = {}
@@ -116,7 +117,7 @@ class Content:
         self.comments.setdefault(key, {})[text] = None
 
     def note(self, key: bytes, notes: Notes, place: int) -> None:
-        """An RRset, which may follow, has these tags and comments of values besides."""
+        """Record tags and comments of values for an RRset, which may follow."""
         known = self.notes.get(key)
         self.notes[key] = (notes if known is None else known[0].joined(notes), place)
 
@@ -132,7 +133,9 @@ class Content:
         self.low_ttls.discard(key)
 
     def finish(self) -> list[bytes]:
-        """Every RRset has all its records, sorted by wire, its comment and notes; return the sorted record keys."""
+        """Complete every RRset with all its records, sorted by wire, its comment and notes; return the sorted
+        record keys.
+        """
         sets = self.sets
         for key, known in self.more.items():
             self._unite_capitals(key, known)
@@ -177,7 +180,7 @@ class Content:
             off.discard(wire)
 
     def misplaced_notes(self) -> list[int]:
-        """Where notes stand, after `finish`, of RRsets and values that there are not."""
+        """Return the places of notes, after `finish`, on RRsets and values that do not exist."""
         found = []
         for key, (notes, place) in self.notes.items():
             rrset = self.sets.get(key)
@@ -187,7 +190,7 @@ class Content:
         return found
 
     def place_of(self, key: bytes, wire: bytes | None = None) -> int:
-        """Where an RRset begins, or one of its records stands."""
+        """Return the place where an RRset begins, or the place of one of its records."""
         if wire is not None and key in self.more:
             return self.more[key][wire][1]
         return self.places.get(key, 0)

@@ -124,7 +124,7 @@ class FastReader:
         return True
 
     def set_origin(self, origin: str) -> None:
-        """Relative names are below `origin` from here on. The last owner stays the name that it is."""
+        """Make relative names below `origin` from here on. The last owner stays the name that it is."""
         if origin == self.origin:
             return
         if self.owner and not self.owner.endswith("."):
@@ -140,13 +140,13 @@ class FastReader:
         raise KeyError(owner)
 
     def _below_origin(self, word: str) -> str:
-        """A relative word, relative to the zone instead of to the origin."""
+        """Return a relative word, relative to the zone instead of to the origin."""
         if not self.suffix:
             raise KeyError(word)
         return self.suffix[1:] if word == "@" else word + self.suffix
 
     def name_at(self, word: str) -> tuple[str, bytes, bytes]:
-        """A name in rdata, its wire form, and its relative key or b"" if it is not inside the zone."""
+        """Return a name in rdata, its wire form, and its relative key or b"" if it is not inside the zone."""
         try:
             if word[-1] != ".":
                 relative = word if self.suffix == "" else self._below_origin(word)

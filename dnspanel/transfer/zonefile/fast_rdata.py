@@ -50,7 +50,7 @@ def _address(cache: dict[str, Pair], family: socket.AddressFamily, value: str) -
 
 
 def _host(reader: PlainReader, value: str) -> Pair:
-    """NS."""
+    """Read NS."""
     text, wire, key = reader.name_at(value.rstrip())
     if key:
         reader.content.hosts.add(key)
@@ -58,7 +58,7 @@ def _host(reader: PlainReader, value: str) -> Pair:
 
 
 def _target(reader: PlainReader, value: str) -> Pair:
-    """CNAME and PTR."""
+    """Read CNAME and PTR."""
     text, wire, key = reader.name_at(value.rstrip())
     if key:
         reader.content.aliases.add(key)
@@ -146,7 +146,7 @@ _TLSA_SIZES = {1: 32, 2: 64}
 
 
 def _digest(value: str, fields: int) -> tuple[list[int], bytes]:
-    """The numbers in front of a digest, and the digest."""
+    """Return the numbers in front of a digest, and the digest."""
     match = _DIGEST.fullmatch(value)
     numbers = [int(number) for number in match.groups()[:3] if number] if match else []
     if match is None or len(numbers) != fields or max(numbers[1:]) > 255:

@@ -40,7 +40,7 @@ _UNITS = {"": 1, "s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 
 
 def seconds(word: str) -> int | None:
-    """`300`, `1h30m`, `2W` in seconds; None if the word is no TTL. It may be out of range."""
+    """Read `300`, `1h30m`, `2W` in seconds; None if the word is no TTL. The result may be out of range."""
     lowered = word.lower()
     if not _TTL.fullmatch(lowered):
         return None
@@ -55,7 +55,7 @@ def ttl_of(word: str) -> int:
 
 
 def _labels(word: str) -> tuple[str, bytes, bytes]:
-    """What stands before the zone in the name; the relative key; what stands before the zone in wire form."""
+    """Return the labels before the zone in the name; the relative key; the labels before the zone in wire form."""
     if word in _APEX_NAMES:
         return "", APEX, b""
     lowered = word.lower()
@@ -67,7 +67,7 @@ def _labels(word: str) -> tuple[str, bytes, bytes]:
 
 
 def _labels_in_rdata(word: str) -> tuple[str, bytes, bytes]:
-    """The same for a name in rdata, which keeps its capitals but in the key."""
+    """Return the same for a name in rdata, which keeps its capitals except in the key."""
     below, key, wire = _labels(word)
     if below in ("", word + "."):
         return below, key, wire
@@ -76,7 +76,7 @@ def _labels_in_rdata(word: str) -> tuple[str, bytes, bytes]:
 
 
 def _absolute(word: str) -> Pair:
-    """A name with its final dot, in lower case."""
+    """Return a name with its final dot, in lower case."""
     if word == names.ROOT:
         return word, names.to_wire(word)
     if len(word) > 254 or not _LABELS.fullmatch(word[:-1]):
@@ -91,7 +91,7 @@ def _u16(word: str) -> Pair:
 
 
 def _timers(fields: str) -> Pair:
-    """The four times at the end of a SOA."""
+    """Read the four times at the end of a SOA."""
     times = [ttl_of(word) for word in fields.split(" ")]
     return " ".join(map(str, times)), b"".join([time.to_bytes(4, "big") for time in times])
 

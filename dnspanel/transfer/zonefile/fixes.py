@@ -1,4 +1,4 @@
-"""Why an entry cannot be read: the token at fault, a reason for people, and the line as it was probably meant.
+"""Why an entry cannot be read: the token at fault, a reason for people, and the line that was probably meant.
 
 A fix is only offered for entries of one line, and only if it can be read.
 """
@@ -31,12 +31,12 @@ Line = str | None
 
 
 def replaced(line: Line, token: Token, text: str) -> str:
-    """The line with another text in place of a token; "" if the entry has several lines."""
+    """Return the line with another text in place of a token; "" if the entry has several lines."""
     return "" if line is None else line[: token.column - 1] + text + line[token.end - 1 :]
 
 
 def check_characters(tokens: list[Token], line: Line) -> None:
-    """Raises Unreadable for characters of word processors: curly quotes, spaces that are not spaces."""
+    """Raise Unreadable for characters of word processors: curly quotes, spaces that are not spaces."""
     for token in tokens:
         if token.quoted or token.text.isascii():
             continue
@@ -81,10 +81,10 @@ def unknown_type(
 
 
 def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collection[int]) -> str:
-    """Return the type that was probably meant and can read the value; "" if there is none, or more than one.
+    """Return the type that was probably meant and can read the value; "" without such a type, or with more than one.
 
-    A type that some providers call by another name is that type and no other: ANAME looks like DNAME, which would move
-    all names below its owner away.
+    A type that some providers call by another name is that type and no other: ANAME looks like DNAME, which would
+    move all names below its owner away.
     """
     word, value = tokens[at].text.upper(), joined(tokens[at + 1 :])
     if (synonym := _SYNONYMS.get(word)) is not None:
@@ -95,13 +95,13 @@ def _meant_type(tokens: list[Token], at: int, origin: str, unanswered: Collectio
         close = [mnemonic for ratio, mnemonic in alike if ratio == best] if best >= _LEAST_LIKENESS else []
     if len(close) != 1 or (type := type_from_text(close[0])) in unanswered:
         return ""
-    if type in _NAMES and _address(value):  # `192.0.2.1` can be read as a name too, and nobody means that one
+    if type in _NAMES and _address(value):  # `192.0.2.1` can be read as a name too, which is never meant
         return ""
     return close[0] if _readable(("", type, value), origin) else ""
 
 
 def missing_type(tokens: list[Token], line: Line) -> Unreadable:
-    """The fault of an entry that ends before its type."""
+    """Return the fault of an entry that ends before its type."""
     last = tokens[-1]
     fix = _without_commas(line) if line is not None and "," in tokens[0].text else ""
     reason = gettext("the record type is missing, as in: www 300 A 192.0.2.1")
@@ -113,7 +113,7 @@ def _without_commas(line: str) -> str:
 
 
 def bad_owner(token: Token, error: Exception, line: Line) -> Unreadable:
-    """The fault of an entry whose owner is not a domain name."""
+    """Return the fault of an entry whose owner is not a domain name."""
     fix = ""
     if ".." in token.text or token.text.startswith("."):
         fix = replaced(line, token, re.sub(r"\.{2,}", ".", token.text).lstrip("."))
@@ -121,7 +121,7 @@ def bad_owner(token: Token, error: Exception, line: Line) -> Unreadable:
 
 
 def target_fix(line: str, token: Token) -> str:
-    """The line with a target that leads to a name outside the zone, as it was probably meant; or ""."""
+    """Return the probable line for a target that leads to a name outside the zone; or ""."""
     if match := _URL.fullmatch(token.text):
         return replaced(line, token, match[1].rstrip(".") + ".")
     if "@" in token.text:
@@ -132,7 +132,7 @@ def target_fix(line: str, token: Token) -> str:
 
 
 def at_sign_fix(line: Line, token: Token, *, is_mailbox: bool) -> str:
-    """The line with a name that has an @ inside, as it was probably meant; or "".
+    """Return the probable line for a name that has an @ inside; or "".
 
     A label @ was meant to be the zone itself, which relative names are below anyway.
     """
@@ -146,7 +146,7 @@ def at_sign_fix(line: Line, token: Token, *, is_mailbox: bool) -> str:
 
 
 def soa_name_fix(line: Line, token: Token, zone: str, *, is_mailbox: bool) -> str:
-    """The line with a primary or mailbox of a SOA as it was probably meant; "" if that is not clear."""
+    """Return the probable line for a primary or mailbox of a SOA; "" if that is not clear."""
     url = _URL.fullmatch(token.text)
     text = url[1] if url else token.text
     if "@" in text and is_mailbox:
@@ -175,7 +175,10 @@ def _is_type(text: str) -> bool:
 
 
 def bad_rdata(type: int, tokens: list[Token], at: int, origin: str, line: Line, error: Exception) -> Unreadable:
-    """The fault of rdata, from token `at` on, that is not valid for its type. The token before it is the type."""
+    """Return the fault of rdata, from token `at` on, that is not valid for its type.
+
+    The token before it is the type.
+    """
     values = tokens[at:]
     reported = f" {str(error).rpartition(' value: ')[2]} ".replace("“", " ").replace("”", " ")
     culprit = next((token for token in values if token.text and f" {token.text} " in reported), values[0])
@@ -200,7 +203,7 @@ def _readable(guess: Guess, origin: str) -> bool:
 
 
 def _guesses(type: int, tokens: list[Token], at: int, line: str) -> Iterator[Guess]:
-    """Lines that may have been meant, none of them checked yet."""
+    """Yield lines that may have been meant, none of them checked yet."""
     first = tokens[at]
     rest = line[first.column - 1 :]
 
@@ -231,7 +234,7 @@ def _guesses(type: int, tokens: list[Token], at: int, line: str) -> Iterator[Gue
 
 
 def _meant_address(type: int, mnemonic: Token, value: Token, line: str) -> Iterator[Guess]:
-    """An address of the other kind, with a port, a prefix length or a comma, or a host name."""
+    """Yield guesses at an address of the other kind, with a port, a prefix length or a comma, or a host name."""
     url = _URL.fullmatch(value.text)
     bare = (url[1] if url else value.text).strip(",").strip("[]").partition("/")[0]
     candidates = [bare, bare.replace(",", ".")]
@@ -258,7 +261,7 @@ def _address(text: str) -> ipaddress.IPv4Address | ipaddress.IPv6Address | None:
 
 
 def unquoted_text(tokens: list[Token], at: int, line: Line) -> Unreadable | None:
-    """A TXT without quotes falls into as many strings as it has words, and ends at a `;`: worth a warning."""
+    """Return a warning for a TXT without quotes: it falls into as many strings as it has words, and ends at a `;`."""
     values = tokens[at:]
     if line is None or any(token.quoted for token in values):
         return None

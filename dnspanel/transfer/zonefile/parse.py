@@ -48,7 +48,7 @@ def read_zone(
     first_serial: Serial = ONE,
     ours: Servers | None = None,
 ) -> ParsedZone:
-    """What a document says, with every fault that it has; never raises for what a document contains.
+    """Return what a document says, with every fault that it has. Never raise for what a document contains.
 
     `include` gives another file of the upload by its path as a `$INCLUDE`
     states it. `unanswered`: types that not every node answers, with the
@@ -120,7 +120,9 @@ def _serial(content: Content) -> int:
 
 
 def _complete(content: Content, options: Options, first_serial: Serial, ours: Servers | None) -> frozenset[int]:
-    """The apex has our records where the options want them; return the types of those made for want of any."""
+    """Put our records at the apex where the options want them; return the types of those that were missing
+    and were made.
+    """
     made = set()
     if options.soa == "missing" and APEX_SOA not in content.sets:
         made.add(rdtypes.SOA)
@@ -134,7 +136,7 @@ def _complete(content: Content, options: Options, first_serial: Serial, ours: Se
 
 
 def _finish(reader: Reader, options: Options) -> list[bytes]:
-    """The content is checked, with the TTLs that the options want; return its record keys, sorted."""
+    """Check the content, and set the TTLs that the options want; return its record keys, sorted."""
     content = reader.content
     ordered = content.finish()
     if options.ttl is not None or options.ttl_least is not None or options.ttl_most is not None:
@@ -156,7 +158,7 @@ def _take_our_nameservers(content: Content, ours: Servers | None) -> None:
 
 
 def _replace(content: Content, record: bytes, rrset: RRset) -> None:
-    """The RRset at the apex is this one; where it stands is where the other one stood."""
+    """Replace the RRset at the apex by this one, in the same place."""
     place = content.places.get(record, 0)
     content.remove(record)
     for text in rrset.rdata:

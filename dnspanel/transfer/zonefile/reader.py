@@ -167,7 +167,7 @@ class Reader(RecordReader):
             self._lines_of = before
 
     def _read_simply(self, place: int, block: list[str]) -> bool:
-        """Read an entry that is plain but for a comment or parentheses; False if it is not."""
+        """Read an entry that is plain except for a comment or parentheses; return False if it is not."""
         comment = ""
         if len(block) == 1:
             parted = part_comment(block[0])
@@ -179,7 +179,7 @@ class Reader(RecordReader):
             flat = flatten(block)
             if flat is None:
                 return False
-            # What stands behind the last line of a SOA is about one of its fields.
+            # The comment behind the last line of a SOA is about one of its fields.
             line, comment = flat, "" if _SOA.search(flat) else comment_of(block[-1])
         try:
             self._read_as(Lines.SIMPLE, iter([(place, line)]), comment if self.scope.comments else "")
@@ -259,7 +259,7 @@ class Reader(RecordReader):
         self.warn(place, Unreadable(reason, "zone-name-dot", token.column, token.line, fix=fix))
 
     def _read_include(self, place: int, tokens: list[Token]) -> None:
-        """Read another file in place of the line; origin and owner are afterwards as they were."""
+        """Read another file in place of the line; afterwards origin and owner are the same as before."""
         arguments = _arguments(tokens, 1, 2)
         path = arguments[0]
         if self._depth >= limits.MOST_INCLUDE_DEPTH:
@@ -288,7 +288,7 @@ class Reader(RecordReader):
         self.owner = owner
 
     def _read_generate(self, place: int, tokens: list[Token]) -> None:
-        """Read the records that the line stands for; the first that is wrong ends it."""
+        """Read the records that the line generates; the first that is wrong ends it."""
         if len(tokens) < 5:
             reason = gettext("$GENERATE needs a range, a name, a type and a value: $GENERATE 1-10 host$ A 192.0.2.$")
             raise Unreadable(reason, "generate", tokens[-1].end, tokens[-1].line)

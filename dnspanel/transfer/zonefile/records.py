@@ -31,7 +31,7 @@ _SIGNED = frozenset((24, 30, 46, 47, 50, 51))
 # BIND notes its signing state only at the apex; below it, the type is anybody's private one. BIND signs its state too,
 # and its NSEC says that it is there.
 _SIGNED_AT_APEX = frozenset((rdtypes.DNSKEY, rdtypes.CDS, rdtypes.CDNSKEY, rdtypes.SIGNING_STATE))
-# Types for which the rules have more to say than a look at their neighbours shows.
+# Types about which the rules have more to say than a look at their neighbours shows.
 _SPECIAL = frozenset((rdtypes.DNAME, rdtypes.ALIAS, rdtypes.LUA))
 _UNQUOTED = frozenset(FORMS.keys() - _TEXTS - {rdtypes.LUA, rdtypes.RKEY})
 _HOSTS = frozenset((rdtypes.MX, rdtypes.NS, rdtypes.SRV))
@@ -43,7 +43,7 @@ class Enough(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Head:
-    """What stands before the rdata. `owner` is absolute, `at` the number of the first token of the rdata."""
+    """The part of an entry before the rdata. `owner` is absolute, `at` the number of the first token of the rdata."""
 
     owner: str
     ttl: int | None
@@ -68,7 +68,7 @@ class RecordReader(FastReader):
         super().__init__(zone, is_dotless=is_dotless)
         self.scope = scope
         self.chain = SourceChain()
-        self.least_ttls: dict[bytes, int] = {}  # of RRSIGs; those over NSEC3PARAM, which nobody caches, often have 0
+        self.least_ttls: dict[bytes, int] = {}  # of RRSIGs; those over NSEC3PARAM, never cached, often have 0
         self.sheets: list[Sheet] = []
         self.faults: list[SourceFault] = []
         self.errors = 0
@@ -228,7 +228,7 @@ class RecordReader(FastReader):
         return is_of_signers(head.type, head.owner, self.zone)
 
     def _is_of_chain(self, head: Head, tokens: list[Token]) -> bool:
-        """Whether this is a part of a chain, which PowerDNS makes: it is kept apart, to be compared."""
+        """Return True if this is a part of a chain, which PowerDNS makes: it is kept apart, to be compared."""
         if head.type not in (rdtypes.NSEC, rdtypes.NSEC3, rdtypes.NSEC3PARAM):
             return False
         words = [token.text for token in tokens[head.at :]]
@@ -267,7 +267,7 @@ class RecordReader(FastReader):
             raise bad_rdata(head.type, tokens, head.at, self.origin, line, exc) from exc
 
     def _ttl(self, place: int, head: Head, text: str) -> int:
-        """The TTL of a record that states none (RFC 2308 4; without $TTL, the last one above, RFC 1035 5.1)."""
+        """Return the TTL of a record that states none (RFC 2308 4; without $TTL, the last one above, RFC 1035 5.1)."""
         if self.default_ttl is not None:
             return self.default_ttl
         if self.last_ttl is not None:
@@ -291,12 +291,16 @@ class RecordReader(FastReader):
 
 
 def is_of_signers(type: int, owner: str, zone: str) -> bool:
-    """True for RRsets that only signers make, or what nodes answer of a zone's keys: no file is read for them."""
+    """Return True for RRsets that only signers make, or what nodes answer of a zone's keys: no file is read
+    for them.
+    """
     return type in _SIGNED or (type in _SIGNED_AT_APEX and owner == zone)
 
 
 def _from_generic(type: int, digits: Sequence[str]) -> list[str]:
-    """The words of rdata in the form of RFC 3597; none where it has no sense: what is left out need not have any."""
+    """Return the words of rdata in the form of RFC 3597; none where it has no sense: what is left out need
+    not have any.
+    """
     try:
         return rdata.from_wire(type, bytes.fromhex("".join(digits))).split()
     except (ValueError, BadRdata):

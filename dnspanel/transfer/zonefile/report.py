@@ -25,7 +25,7 @@ DNSSEC_LEFT_OUT = "dnssec-left-out"
 
 
 def unsigned() -> str:
-    """What becomes of a zone that was signed elsewhere."""
+    """Return what becomes of a zone that was signed elsewhere."""
     return gettext(
         "it will be answered unsigned. Where its parent holds a DS, remove that first and wait for its TTL, or "
         "resolvers that validate answer nothing of it"
@@ -36,7 +36,7 @@ _MISSING = {"soa-missing": rdtypes.SOA, "apex-ns-missing": rdtypes.NS}
 
 
 def report_notes(reader: Reader) -> None:
-    """One note or warning for each kind of thing that was left out or changed."""
+    """Report one note or warning for each kind of thing that was left out or changed."""
     content, zone = reader.content, reader.zone
     if lua := reader.left_out.pop(rdtypes.LUA, None):
         count, place = lua
@@ -73,7 +73,7 @@ def report_notes(reader: Reader) -> None:
 
 
 def _report_signatures(reader: Reader) -> None:
-    """One warning for all records of DNSSEC's own types: what they were for is lost."""
+    """Report one warning for all records of DNSSEC's own types: what they were for is lost."""
     listed = ", ".join(
         f"{count:,} {rdata.type_to_text(type_)}" for type_, (count, _) in sorted(reader.left_out.items())
     )
@@ -85,12 +85,12 @@ def _report_signatures(reader: Reader) -> None:
 
 
 def _is_soa(reader: Reader, place: int) -> bool:
-    """A zone transfer ends with the SOA that it began with."""
+    """Return True for the SOA's line. A zone transfer ends with the SOA that it began with."""
     return " SOA " in reader.line_at(place).replace("\t", " ").upper()
 
 
 def report_violations(reader: Reader, ordered: list[bytes]) -> None:
-    """The rules that the zone breaks, each at the line of a record that does."""
+    """Report the rules that the zone breaks, each at the line of a record that does."""
     content = reader.content
     for record in content.too_large:
         rrset = content.sets[record]
@@ -119,7 +119,7 @@ def report_violations(reader: Reader, ordered: list[bytes]) -> None:
 
 
 def _is_reported_already(violation: Violation, doubled: str) -> bool:
-    """An owner that ends in the zone's name twice, and a target that does and so does not exist."""
+    """Return True for an owner that ends in the zone's name twice, and a target that does and so does not exist."""
     if violation.code == "doubled-name":
         return violation.name.endswith(doubled)
     return violation.code == "target-missing" and doubled in violation.message
@@ -168,7 +168,7 @@ def _place_of(reader: Reader, violation: Violation) -> int | None:
 
 
 def _at_its_word(reader: Reader, place: int | None, violation: Violation) -> Unreadable:
-    """The violation, at the word of the line that it is about, with what was probably meant."""
+    """Return the violation, at the word of the line that it is about, with what was probably meant."""
     column, fix = 1, ""
     tokens = [] if place is None else _tokens(reader, place)
     if place is not None and tokens:
@@ -189,7 +189,7 @@ def _at_its_word(reader: Reader, place: int | None, violation: Violation) -> Unr
 
 
 def _soa_word(reader: Reader, tokens: list[Token], field: int, line: str) -> tuple[Token, str]:
-    """The primary (0) or the mailbox (1) in a line of a SOA, and the line as it was probably meant."""
+    """Return the primary (0) or the mailbox (1) in a line of a SOA, and the line that was probably meant."""
     at = next((at for at, token in enumerate(tokens) if token.text.upper() == "SOA"), len(tokens)) + 1 + field
     if at >= len(tokens):
         return tokens[0], ""
@@ -200,7 +200,7 @@ def _soa_word(reader: Reader, tokens: list[Token], field: int, line: str) -> tup
 
 
 def _server_with_address(reader: Reader, address: str) -> str:
-    """The name server of the zone that has this address in it; "" if there is none."""
+    """Return the name server of the zone that has this address in it; "" without such a server."""
     sets = reader.content.sets
     servers = sets[check.APEX_NS].texts if check.APEX_NS in sets else ()
     for server in map(str.lower, servers):
@@ -212,7 +212,7 @@ def _server_with_address(reader: Reader, address: str) -> str:
 
 
 def _word_with_at_sign(tokens: list[Token], violation: Violation, line: str) -> tuple[Token, str]:
-    """The word of a line that has an @ inside, and the line as it was probably meant."""
+    """Return the word of a line that has an @ inside, and the line that was probably meant."""
     is_owner = violation.name in violation.message
     of_record = tokens[:1] if is_owner else tokens[1:]
     inside = (token for token in of_record if not token.quoted and "@" in token.text and token.text != "@")
@@ -223,7 +223,7 @@ def _word_with_at_sign(tokens: list[Token], violation: Violation, line: str) -> 
 
 
 def _tokens(reader: Reader, place: int) -> list[Token]:
-    """The tokens of the line at a place; none if it is only part of an entry."""
+    """Return the tokens of the line at a place; none if it is only part of an entry."""
     try:
         return read_entry([reader.line_at(place)]).tokens
     except Unreadable:

@@ -1,7 +1,7 @@
-"""The signatures that a zone file brings, where they are to be kept: whether they are those of the zone, and its chain.
+"""The signatures that a zone file brings, where they are kept: a check that they are those of the zone, and its chain.
 
-RRSIGs stay at their owners, those over NSEC3 at the labels of the hashes. NSEC and NSEC3 are left out: PowerDNS makes
-them, with the parameters that the file names, so that the signatures are right.
+RRSIGs stay at their owners, those over NSEC3 at the labels of the hashes. NSEC and NSEC3 are left out: PowerDNS
+makes them, with the parameters that the file names, so that the signatures are right.
 """
 
 from collections.abc import Iterator, Sequence
@@ -27,10 +27,10 @@ _AT_APEX = APEX + _TAIL
 
 
 def signatures_of(reader: Reader) -> BroughtSignatures | None:
-    """What the zone brings; None if it is not signed, and then nothing is left of what it has of signatures.
+    """Return what the zone brings; None if it is not signed, and then nothing is left of what it has of signatures.
 
-    It is signed if its SOA and its DNSKEY have each a signature that names the zone and a key of its DNSKEY. What its
-    chain is says `with_chain`.
+    It is signed if its SOA and its DNSKEY have each a signature that names the zone and a key of its DNSKEY.
+    `with_chain` says what its chain is.
     """
     entries = tuple(_texts(reader, APEX + type_tail(rdtypes.DNSKEY)))
     tags = set()
@@ -59,9 +59,10 @@ def signatures_of(reader: Reader) -> BroughtSignatures | None:
 
 
 def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[ReadyRRset]) -> BroughtSignatures:
-    """The signatures with the parameters of the chain that they are over, of those that the zone has.
+    """Return the signatures with the parameters of the chain that they are over, of those that the zone has.
 
-    An error unless PowerDNS makes one of these chains exactly. Of NSEC3 whose parameters are elsewhere nothing is said.
+    It is an error unless PowerDNS makes one of these chains exactly. NSEC3 whose parameters are elsewhere is not
+    judged.
     """
     fault: Unreadable | None = None
     if not reader.chain.parameters and not reader.chain.nsec and _covers_nsec3(rrsets):
@@ -83,7 +84,7 @@ def with_chain(reader: Reader, brought: BroughtSignatures, rrsets: Sequence[Read
 
 
 def _others(reader: Reader, chosen: Nsec3 | None) -> tuple[Nsec3, ...]:
-    """The chains of its other NSEC3PARAM records, as far as they could be served too."""
+    """Return the chains of its other NSEC3PARAM records, as far as they could be served too."""
     found = []
     for candidate in filter(None, reader.chain.candidates()):
         with suppress(ValueError, DnssecRefused):
@@ -92,14 +93,14 @@ def _others(reader: Reader, chosen: Nsec3 | None) -> tuple[Nsec3, ...]:
 
 
 def _served(iterations: str, salt: str, opt_out: bool) -> Nsec3:
-    """The parameters of a chain. Raises ValueError or DnssecRefused for what cannot be served."""
+    """Return the parameters of a chain. Raise ValueError or DnssecRefused for what cannot be served."""
     found = read_nsec3param(f"1 {int(opt_out)} {iterations} {salt}", narrow=False)
     refuse_nsec3(found)
     return found
 
 
 def _covers_nsec3(rrsets: Sequence[ReadyRRset]) -> bool:
-    """Whether a signature is over an NSEC3."""
+    """Return True if a signature is over an NSEC3."""
     signatures = (rrset for rrset in rrsets if rrset.type == rdtypes.RRSIG)
     return any(text.startswith("NSEC3 ") for rrset in signatures for text in rrset.texts)
 
@@ -109,7 +110,7 @@ def _records(reader: Reader) -> list[bytes]:
 
 
 def _texts(reader: Reader, record: bytes) -> Iterator[str]:
-    """The rdata of an RRset that is being read."""
+    """Yield the rdata of an RRset that is being read."""
     known = reader.content.more.get(record)
     if known is not None:
         yield from (text for text, _ in known.values())

@@ -63,7 +63,7 @@ class Token:
 
     @property
     def written(self) -> str:
-        """As it stands in the file."""
+        """The token as it is in the file."""
         return f'"{self.text}"' if self.quoted else self.text
 
     @property
@@ -86,7 +86,7 @@ class Entry:
 class Sheet:
     """One file of a zone, in lines. `base` makes its places different from other files'.
 
-    A file with a `fault` cannot be read: it is in UTF-16, or has too long a line, of which only the beginning is kept.
+    A file with a `fault` cannot be read: it is in UTF-16, or has too long a line: only its beginning is kept.
     """
 
     document: Document
@@ -121,11 +121,11 @@ class Sheet:
                     self.fault, self.fault_line = Unreadable(limits.title("line"), "line-length"), number
 
     def numbered(self) -> Iterator[tuple[int, str]]:
-        """The lines with their places."""
+        """Yield the lines with their places."""
         return enumerate(self.lines, self.base)
 
     def offset(self, line: int, column: int) -> int:
-        """Where in the file's bytes a line (from 0) and column (from 1) are."""
+        """Return the offset in the file's bytes of a line (from 0) and column (from 1)."""
         raw = self.document.text
         start = len(_UTF8_MARK) if raw.startswith(_UTF8_MARK) else 0
         for _, end in zip(range(line), _LINE_ENDS.finditer(raw), strict=False):
@@ -133,9 +133,9 @@ class Sheet:
         return start + len(self.lines[line][: column - 1].encode("utf-8", "surrogateescape"))
 
     def block(self, at: int) -> list[str]:
-        """The lines of the entry that begins at a line (from 0): one, or several if a parenthesis is open.
+        """Return the lines of the entry that begins at a line (from 0): one, or several if a parenthesis is open.
 
-        Raises Unreadable if it is never closed.
+        Raise Unreadable if it is never closed.
         """
         line = self.lines[at]
         if "(" not in line:
@@ -170,7 +170,7 @@ def _first_open(line: str) -> int:
 
 
 def read_entry(lines: list[str]) -> Entry:
-    """The tokens of an entry's lines; raises Unreadable."""
+    """Return the tokens of an entry's lines. Raise Unreadable."""
     tokens: list[Token] = []
     depth, comment = 0, ""
     for number, line in enumerate(lines):
@@ -196,7 +196,7 @@ def read_entry(lines: list[str]) -> Entry:
 
 
 def joined(tokens: list[Token]) -> str:
-    """The tokens as one text, with one space where there was any: `alpn="h2"` stays one word."""
+    """Join the tokens as one text, with one space where there was any: `alpn="h2"` stays one word."""
     text = ""
     for before, token in zip([None, *tokens], tokens, strict=False):
         apart = before is not None and (before.line != token.line or before.end != token.column)
@@ -215,12 +215,14 @@ def _what_is_wrong(line: str, position: int) -> tuple[str, str]:
 
 
 def printable(text: str) -> str:
-    """Text that can be stored and displayed: without lone surrogates, which stand for bytes that are not UTF-8."""
+    """Return text that can be stored and displayed: without lone surrogates, which represent bytes that are
+    not UTF-8.
+    """
     return text if text.isascii() else _HALF.sub("\ufffd", text)
 
 
 def clean_comment(text: str) -> str:
-    """A comment on one line, without control characters."""
+    """Return a comment on one line, without control characters."""
     return " ".join(_CONTROL.sub(" ", printable(text)).split())
 
 
@@ -229,19 +231,21 @@ _COMMENTED = re.compile(r'((?:[^;"\\]|\\.|"(?:[^"\\]|\\.)*")*);(.*)')
 
 
 def part_comment(line: str) -> tuple[str, str] | None:
-    """A line without the comment at its end, and the comment; None if there is none."""
+    """Split off the comment at the end of a line; None for a line without one."""
     match = _COMMENTED.fullmatch(line)
     return None if match is None else (match[1], clean_comment(match[2]))
 
 
 def comment_of(line: str) -> str:
-    """The comment at the end of a line."""
+    """Return the comment at the end of a line."""
     parted = part_comment(line)
     return parted[1] if parted else ""
 
 
 def flatten(lines: list[str]) -> str | None:
-    """An entry of several lines on one line, without comments; None if it has not just one pair of parentheses."""
+    """Return an entry of several lines on one line, without comments; None if it has not just one pair of
+    parentheses.
+    """
     found: list[str] = []
 
     def flat(match: re.Match[str]) -> str:

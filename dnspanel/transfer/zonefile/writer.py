@@ -40,7 +40,7 @@ class ZoneText:
         return len(self._text) > limits.MOST_DOCUMENT_BYTES
 
     def document(self, path: str) -> Document | SourceFault:
-        """The zone's document, or the fault that it is larger than the limit."""
+        """Return the zone's document, or the fault that it is larger than the limit."""
         self._flush()
         if self.is_too_large:
             return SourceFault(
@@ -62,7 +62,7 @@ class ZoneText:
 
 
 def wire_text(type: int, wire: bytes) -> str:
-    """Rdata as text; what is no rdata of its type as bytes, for the parser to refuse with its line."""
+    """Return rdata as text; what is no rdata of its type as bytes, for the parser to refuse with its line."""
     try:
         return rdata.from_wire(type, wire)
     except BadRdata:
@@ -70,6 +70,6 @@ def wire_text(type: int, wire: bytes) -> str:
 
 
 def comment_text(comments: list[str]) -> str:
-    """Several comments of one RRset as one, on one line; each different one once."""
+    """Join several comments of one RRset as one, on one line; each different one once."""
     flat = (" ".join(comment.split()) for comment in comments)
     return "; ".join(dict.fromkeys(comment for comment in flat if comment))

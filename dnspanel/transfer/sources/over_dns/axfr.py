@@ -67,9 +67,10 @@ class AxfrSource:
         timeout: float = TIMEOUT_SECONDS,
         addresses: Addresses = every_address,
     ) -> None:
-        """`timeout` is how long the server may be silent; connections are made to `addresses` of it.
+        """Prepare to read from a server. It may be silent for `timeout` seconds; connections are made to its
+        `addresses`.
 
-        Raises SourceRefused for names or a key that are none.
+        Raise SourceRefused for names or a key that cannot be read.
         """
         self._server = Server(server, port, key_of(tsig), timeout, addresses)
         self._zones = sorted({parsed_name(zone) for zone in zones})
@@ -78,11 +79,11 @@ class AxfrSource:
         self.done = 0
 
     def cut(self) -> None:
-        """Every transfer ends."""
+        """End every transfer."""
         self._server.connections.cut()
 
     def items(self, skip: int = 0) -> Iterator[Item]:
-        """Per zone, by name: the groups that a catalog puts it into, then its document or a fault."""
+        """Yield per zone, by name, the groups that a catalog puts it into, then its document or a fault."""
         members = self._members()
         self.total, self.done = len(members), 0
         before = 0
@@ -143,7 +144,7 @@ class Server:
     tls: TlsPeer | None = None  # with it, nothing is sent in clear text
 
     def zone(self, zone: str) -> Item:
-        """The zone's document, or the fault that it has none; raises SourceAway."""
+        """Return the zone's document, or the fault of a zone without one. Raise SourceAway."""
         try:
             return self._twice(lambda: self._text(zone)).document(zone)
         except NotGiven as exc:
@@ -152,11 +153,11 @@ class Server:
             return SourceFault(zone, 0, 0, "", str(exc), "transfer-broken", zone=zone)
 
     def all_of(self, zone: str) -> Iterator[Record]:
-        """The zone's records by AXFR, the SOA once and first; raises SourceAway, NotGiven or Broken."""
+        """Yield the zone's records by AXFR, the SOA once and first. Raise SourceAway, NotGiven or Broken."""
         return self._records(zone)
 
     def answer(self, query: dns.message.Message) -> Message:
-        """The answer to a question, signed where we sign; raises SourceAway, NotGiven or Broken."""
+        """Return the answer to a question, signed where we sign. Raise SourceAway, NotGiven or Broken."""
         with closing(self._messages(names.parse(query.question[0].name.to_text()), query)) as messages:
             return next(messages)
 
@@ -188,12 +189,12 @@ class Server:
             records = message.answers()
 
     def records(self, zone: str) -> list[catalog.Record]:
-        """All records of a zone; raises SourceAway, NotGiven or Broken."""
+        """Return all records of a zone. Raise SourceAway, NotGiven or Broken."""
         found = self._twice(lambda: list(self._records(zone)))
         return [catalog.Record(one.name, one.type, wire_text(one.type, one.rdata)) for one in found]
 
     def _twice(self, transfer: Callable[[], _T]) -> _T:
-        """What a transfer gives; begun anew once when the connection breaks."""
+        """Return what a transfer gives; begin it once more if the connection breaks."""
         try:
             return transfer()
         except Broken:
@@ -210,7 +211,7 @@ class Server:
         return text
 
     def _records(self, zone: str) -> Iterator[Record]:
-        """The zone's records, the SOA once; raises unless the transfer is complete."""
+        """Yield the zone's records, the SOA once; raise unless the transfer is complete."""
         messages = self._messages(zone)
         message = next(messages)
         records = message.answers()
@@ -238,7 +239,7 @@ class Server:
             records = message.answers()
 
     def _messages(self, zone: str, query: dns.message.Message | None = None) -> Generator[Message, None, None]:
-        """The server's messages without end, each checked to be part of the answer and to be signed rightly."""
+        """Yield the server's messages without end, each checked to be part of the answer and to be signed rightly."""
         query = query or dns.message.make_query(zone, dns.rdatatype.AXFR, flags=0)
         if self.key is not None:
             query.use_tsig(self.key)
@@ -266,7 +267,7 @@ class Server:
                 yield message
 
     def _connected(self) -> socket.socket:
-        """A connection to the first address that takes one; raises SourceAway or ServerRefused."""
+        """Connect to the first address that takes a connection. Raise SourceAway or ServerRefused."""
         try:
             connection = connect(self.addresses(self.host, self.port), self.port, self.timeout)
         except OSError as exc:
@@ -279,7 +280,10 @@ class Server:
         return connection if self.tls is None else self._secured(connection, self.tls)
 
     def _secured(self, connection: socket.socket, peer: TlsPeer) -> socket.socket:
-        """The connection over TLS; raises NotGiven for another server than this, SourceAway for one that is away."""
+        """Secure the connection by TLS.
+
+        Raise NotGiven for another server than this, SourceAway for one that is away.
+        """
         where = gettext("{host} port {port}").format(host=self.host, port=self.port)
         try:
             secured = over_tls(connection, peer)
@@ -292,7 +296,10 @@ class Server:
         return secured
 
     def _received(self, connection: socket.socket) -> bytes:
-        """One message. The server may be silent for `timeout` seconds, but not slower than a message in that time."""
+        """Receive one message.
+
+        The server may be silent for `timeout` seconds, but not slower than a message in that time.
+        """
         deadline = min(time.monotonic() + self.timeout, self.until)
         (size,) = struct.unpack("!H", self._bytes(connection, 2, deadline))
         return self._bytes(connection, size, deadline)
@@ -318,7 +325,7 @@ def _first_soa(zone: str, records: Iterator[Record]) -> Record:
 
 
 def _reason_of(exc: OSError) -> str:
-    """Why there is no connection, as half a sentence."""
+    """Return why there is no connection, as half a sentence."""
     return gettext("it does not answer") if isinstance(exc, TimeoutError) else exc.strerror or str(exc)
 
 
@@ -334,10 +341,10 @@ def _speaking() -> Iterator[None]:
         raise Broken(gettext("the connection broke: {strerror}").format(strerror=exc.strerror)) from exc
 
 
-# Of DNSSEC's own making: mostly not imported, and read from this form where their signatures are to be kept.
+# Of DNSSEC's own making: mostly not imported, and read from this form where their signatures are kept.
 _SYNTHESISED = frozenset({46, 47, 50, 51})
 
 
 def presentation(type: int, wire: bytes) -> str:
-    """Rdata as a line of a zone's text has it."""
+    """Return rdata as a line of a zone's text has it."""
     return f"\\# {len(wire)} {wire.hex()}" if type in _SYNTHESISED else wire_text(type, wire)

@@ -28,10 +28,10 @@ class TlsRefused(Exception):
 
 @dataclass(frozen=True, slots=True)
 class TlsPeer:
-    """Who the server is to be.
+    """The identity that the server has to prove.
 
-    With a name, its certificate is for that, by one of `certificates` or, where there are none, by an authority that
-    the system knows. Without a name it is one of `certificates`.
+    With a name, its certificate is for that name, signed by one of `certificates` or, without certificates, by an
+    authority that the system knows. Without a name the server's certificate is one of `certificates`.
     """
 
     name: str
@@ -40,9 +40,9 @@ class TlsPeer:
 
 
 def over_tls(plain: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
-    """The connection over TLS with this server and no other; closed where that cannot be.
+    """Secure a connection by TLS with this server and no other; close it if that fails.
 
-    Raises TlsRefused, and OSError for a connection that breaks.
+    Raise TlsRefused, and OSError for a connection that breaks.
     """
     try:
         plain.settimeout(HANDSHAKE_SECONDS)
@@ -60,7 +60,7 @@ def over_tls(plain: socket.socket, peer: TlsPeer) -> ssl.SSLSocket:
 
 
 def words(exc: ssl.SSLError) -> str:
-    """What OpenSSL says, as half a sentence for people."""
+    """Return what OpenSSL says, as half a sentence for people."""
     if isinstance(exc, ssl.SSLCertVerificationError):
         return gettext("its certificate is not taken: {reason}").format(reason=exc.verify_message.rstrip("."))
     if not exc.reason:
@@ -86,7 +86,7 @@ def _context(peer: TlsPeer) -> ssl.SSLContext:
 
 
 def _against(connection: ssl.SSLSocket, peer: TlsPeer) -> str:
-    """What stands against the server after the handshake; "" for nothing."""
+    """Return what is wrong with the server after the handshake; "" for nothing."""
     if connection.selected_alpn_protocol() != ALPN:  # RFC 9103, section 7.1
         return gettext("it does not select the protocol “dot” (ALPN)")
     if not peer.name and fingerprint(connection.getpeercert(binary_form=True) or b"") not in fingerprints_of(

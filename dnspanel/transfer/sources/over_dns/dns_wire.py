@@ -33,7 +33,7 @@ class Record(NamedTuple):
 
 
 class _Place(NamedTuple):
-    """Where a record stands in the message."""
+    """The place of a record in the message."""
 
     start: int
     type: int
@@ -80,7 +80,7 @@ class Message:
         return bool(self.flags & _RESPONSE) and not self.flags & _OPCODE
 
     def answers(self) -> Iterator[Record]:
-        """The records of the answer section, in their order; raises BadMessage."""
+        """Yield the records of the answer section, in their order. Raise BadMessage."""
         try:
             for place in self._answers:
                 owner, _ = self._name(place.start)
@@ -89,7 +89,7 @@ class Message:
             raise BadMessage(gettext("a record ends too early")) from exc
 
     def owner(self, place: _Place) -> str:
-        """The owner name of a record."""
+        """Return the owner name of a record."""
         return self._text(self._name(place.start)[0])
 
     def _place(self, at: int) -> _Place:
@@ -123,7 +123,7 @@ class Message:
         return self.wire[place.rdata : at] + name
 
     def _name(self, at: int) -> tuple[bytes, int]:
-        """The name at an offset in full wire form, and the offset behind it."""
+        """Return the name at an offset in full wire form, and the offset behind it."""
         try:
             return name_at(self.wire, at, self._names)
         except BadCompression as exc:

@@ -28,7 +28,7 @@ class IncrementReader:
         self.is_complete = serial_in(soa) == since
 
     def take(self, record: Record) -> bool:
-        """The record is part of a step; False where the answer is the whole zone. Raises NotGiven, Broken."""
+        """Take a record as part of a step; return False if the answer is the whole zone. Raise NotGiven or Broken."""
         self.count += 1
         if self.is_complete:
             raise NotGiven("transfer-incomplete", gettext("records follow the end of the changes"))
@@ -40,7 +40,7 @@ class IncrementReader:
         return True
 
     def _take_soa(self, record: Record) -> bool:
-        """Between the parts of a step, between two steps, or at the end."""
+        """Take a SOA between the parts of a step, between two steps, or at the end."""
         if self._adding is False:
             self._adding, self._at = True, serial_in(record)
         elif self._adding and record.rdata == self.found.soa.rdata and self._at == serial_in(record):
@@ -56,5 +56,5 @@ class IncrementReader:
 
 
 def serial_in(soa: Record) -> int:
-    """The serial of a SOA record."""
+    """Return the serial of a SOA record."""
     return int.from_bytes(soa.rdata[-20:-16], "big")

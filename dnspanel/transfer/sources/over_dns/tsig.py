@@ -49,7 +49,7 @@ class TsigKey:
 
 
 def parsed_name(text: str) -> str:
-    """Return the canonical form of a name; raise SourceRefused for what is none."""
+    """Return the canonical form of a name. Raise SourceRefused for a text that is not a name."""
     try:
         return names.parse(text)
     except BadName as exc:
@@ -57,7 +57,7 @@ def parsed_name(text: str) -> str:
 
 
 def key_of(key: TsigKey | None) -> dns.tsig.Key | None:
-    """The key as dnspython has it; raises SourceRefused."""
+    """Return the key as dnspython has it. Raise SourceRefused."""
     if key is None:
         return None
     algorithm = _ALGORITHMS.get(key.algorithm.strip().lower().rstrip("."))
@@ -83,7 +83,7 @@ class Signatures:
         self._unsigned = 0
 
     def check(self, message: Message) -> None:
-        """Raises NotGiven unless the signature is right, or the message may be without."""
+        """Raise NotGiven unless the signature is right, or the message may be without."""
         place = message.signature
         if self._key is None:
             return
