@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from dnspanel.demo.stack import Stack
-from tests.dnspanel.cli.conftest import Ran, run_command
+from tests.dnspanel.cli.in_process import Ran, run_command
 from tests.stack import Answer, ask_all, make_person, run_script
 
 pytestmark = pytest.mark.flow

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from dnspanel.demo.stack import Stack
-from tests.dnspanel.cli.conftest import Ran
+from tests.dnspanel.cli.in_process import Ran
 from tests.flow.test_command_line import answered, run, zone_file
 
 __all__ = ["run"]

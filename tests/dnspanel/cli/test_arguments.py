@@ -5,7 +5,7 @@ Tests `cli.passphrase` too.
 
 import socket
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import click
@@ -14,17 +14,18 @@ import pytest
 from dnspanel.cli.arguments import COMPLETION_SECONDS, TYPES, Completed
 from dnspanel.cli.passphrase import FILE
 from dnspanel.web.editor.rows.type_filter import TYPE_NAMES
-from tests.dnspanel.cli.conftest import Run, run_command
+from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.cli.in_process import Ran, run_command, run_process
 from tests.dnspanel.cli.test_main import ALL
 
 # What a name of this kind is called in the commands.
 ZONES, KINDS = {"zone", "zones"}, {"type", "type_", "types"}
 
 
-def completed(words: str, home: Path, **environment: str) -> list[str]:
+def completed(words: str, home: Path, *, by: Callable[..., Ran] = run_command, **environment: str) -> list[str]:
     """What bash offers behind these words, of which the last one is unfinished."""
     environ = {"_DNSPANEL_COMPLETE": "bash_complete", "COMP_WORDS": f"dnspanel {words}", **environment}
-    done = run_command(environment={**environ, "COMP_CWORD": str(len(words.split(" ")))}, home=home)
+    done = by(environment={**environ, "COMP_CWORD": str(len(words.split(" ")))}, home=home)
     assert (done.code, done.err) == (0, "")
     return [line.partition(",")[2] for line in done.out.splitlines() if line]
 
@@ -59,9 +60,11 @@ def test_every_file_can_be_standard_input() -> None:
     assert FILE.allow_dash
 
 
-def test_values_and_zones_come_from_standard_input(run: Run) -> None:
+def test_values_and_zones_come_from_standard_input(run: Run, run_apart: Run) -> None:
     run("zones", "create", "example.test")
-    run("records", "set", "example.test", "www", "A", "192.0.2.1", "-", "--ttl", "60", input="192.0.2.2\n\n192.0.2.3\n")
+    run_apart(
+        "records", "set", "example.test", "www", "A", "192.0.2.1", "-", "--ttl", "60", input="192.0.2.2\n\n192.0.2.3\n"
+    )
     (rrset,) = run("records", "list", "example.test", "--name", "www", "--output", "json").json
     assert rrset["rdata"] == ["192.0.2.1", "192.0.2.2", "192.0.2.3"]
     empty = run("records", "set", "example.test", "www", "TXT", "-", "--ttl", "60", input="\n")
@@ -102,6 +105,7 @@ def silent() -> Iterator[str]:
 
 def test_a_panel_that_does_not_answer_delays_the_shell_for_two_seconds_at_most(silent: str, tmp_path: Path) -> None:
     began = time.monotonic()
-    assert completed("zones show sho", tmp_path, DNSPANEL_URL=silent, DNSPANEL_TOKEN="dnsp_x") == []
-    assert completed("zones show sho", tmp_path) == []  # no configuration
+    told = {"DNSPANEL_URL": silent, "DNSPANEL_TOKEN": "dnsp_x"}
+    assert completed("zones show sho", tmp_path, by=run_process, **told) == []
+    assert completed("zones show sho", tmp_path, by=run_process) == []  # no configuration
     assert time.monotonic() - began < COMPLETION_SECONDS + 8  # two starts of Python on a busy machine

@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from dnspanel.api.v2.schema.document import document
-from tests.dnspanel.cli.conftest import run_command
+from tests.dnspanel.cli.in_process import run_command
 from tests.dnspanel.cli.test_main import ALL
 
 # The command that sends each operation, with arguments that lead there. `api` reaches those that are none of these.

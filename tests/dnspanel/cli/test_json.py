@@ -19,7 +19,6 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Role
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
-from dnspanel.cli.__main__ import run as run_here
 from dnspanel.cli.commands import dnspanel
 from dnspanel.cli.moments import Since
 from dnspanel.transfer.exports import jobs as export_jobs
@@ -28,7 +27,7 @@ from dnspanel.transfer.models import ExportJob, ImportJob
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.zones.runs import change_run_queries, change_runs, policy_runs
-from tests.dnspanel.cli.conftest import Ran, work_on
+from tests.dnspanel.cli.in_process import Ran, run_command, work_on
 from tests.dnspanel.cli.test_main import commands
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.people import make_person
@@ -44,17 +43,11 @@ Call = Callable[..., Ran]
 
 
 @pytest.fixture
-def call(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path) -> Call:
-    """Run the command in this process."""
-    monkeypatch.setenv("HOME", str(tmp_path))
+def call(tmp_path: Path) -> Call:
+    """Run the command for this panel."""
 
     def call(*arguments: str, url: str, token: str) -> Ran:
-        monkeypatch.setenv("DNSPANEL_URL", url)
-        monkeypatch.setenv("DNSPANEL_TOKEN", token)
-        capsys.readouterr()
-        code = run_here(arguments, {})
-        printed = capsys.readouterr()
-        return Ran(code, printed.out, printed.err)
+        return run_command(*arguments, environment={"DNSPANEL_URL": url, "DNSPANEL_TOKEN": token}, home=tmp_path)
 
     return call
 
@@ -66,8 +59,8 @@ def arguments_of(words: tuple[str, ...], command: click.Command, file: Path) -> 
         if isinstance(parameter, click.Option):
             if parameter.required:
                 given += [parameter.opts[0], *[_value(words, parameter, file)] * parameter.nargs]
-            elif parameter.name in {"yes", "count"}:
-                given += [parameter.opts[0], *(["1"] if parameter.name == "count" else [])]
+            elif parameter.name in {"yes", "count", "timeout"}:
+                given += [parameter.opts[0], *(["1"] if parameter.name != "yes" else [])]
         elif parameter.required:
             given.append(_value(words, parameter, file))
     return [*given, "--output", "json"]
@@ -153,8 +146,8 @@ def working(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[N
 
     def unfinished() -> list[tuple[Callable[[int], object], int]]:
         return [
-            (work, number)
-            for found, work in (
+            (work_on_run, number)
+            for found, work_on_run in (
                 (change_run_queries.unfinished_runs, change_runs.work_on_run),
                 (policy_runs.unfinished_runs, policy_runs.work_on_run),
                 (template_runs.unfinished_runs, template_runs.work_on_run),
@@ -168,7 +161,7 @@ def working(transactional_db: None, settings: Any, tmp_path: Path) -> Iterator[N
 
 
 def test_every_command_at_a_panel_answers_json(
-    call: Call, file: Path, live_server: Any, working: None, active_node: MakeNode, capsys: pytest.CaptureFixture[str]
+    call: Call, file: Path, panel: str, working: None, active_node: MakeNode, capsys: pytest.CaptureFixture[str]
 ) -> None:
     active_node("ns1")
     ada = make_person("ada", Role.ADMINISTRATOR)
@@ -176,16 +169,15 @@ def test_every_command_at_a_panel_answers_json(
         purpose="walk", scope=(Grant(frozenset(Right), everywhere=True),), permissions=frozenset(Permission)
     )
     secret = create_token(owner=ada, terms=terms, by=ada, now=timezone.now()).secret
-    panel = {"url": live_server.url, "token": secret}
-    assert call("zones", "create", "example.test", **panel).code == 0
+    assert call("zones", "create", "example.test", url=panel, token=secret).code == 0
     found, codes, refused = {}, dict[int, int](), dict[str, Any]()
     for words, command in sorted(ALL.items(), key=last_what_ends):
         arguments = arguments_of(words, command, file)
-        ran = call(*arguments, **panel)
+        ran = call(*arguments, url=panel, token=secret)
         if complaints := complaints_about(ran):
             found[" ".join(words)] = complaints
         codes[ran.code] = codes.get(ran.code, 0) + 1
-        bad = call(*arguments, url=live_server.url, token="dnsp_no-such-token")
+        bad = call(*arguments, url=panel, token="dnsp_no-such-token")
         if complaints_about(bad) or bad.out or bad.code not in {1, 2}:
             refused[" ".join(words)] = bad
     assert (found, refused) == ({}, {})

@@ -11,7 +11,7 @@ from click.testing import CliRunner
 
 from dnspanel import __version__
 from dnspanel.cli.commands import dnspanel
-from tests.dnspanel.cli.conftest import run_command
+from tests.dnspanel.cli.in_process import run_command, run_process
 
 NOWHERE = {"DNSPANEL_URL": "http://127.0.0.1:1", "DNSPANEL_TOKEN": "dnsp_secret"}
 
@@ -67,7 +67,7 @@ def test_without_a_configuration_the_exit_code_is_2_and_says_what_is_missing(tmp
 
 
 def test_a_panel_that_is_not_there_is_exit_code_3_and_the_token_is_not_shown(tmp_path: Path) -> None:
-    done = run_command("zones", "list", environment=NOWHERE, home=tmp_path)
+    done = run_process("zones", "list", environment=NOWHERE, home=tmp_path)
     assert (done.code, done.out) == (3, "")
     assert done.err == "Error: Cannot connect to http://127.0.0.1:1: Connection refused.\n"
 
@@ -84,7 +84,7 @@ def test_a_token_in_the_clear_is_warned_of(tmp_path: Path) -> None:
 
 def test_shells_complete_commands(tmp_path: Path) -> None:
     told = {"_DNSPANEL_COMPLETE": "bash_complete", "COMP_WORDS": "dnspanel zo", "COMP_CWORD": "1"}
-    assert run_command(environment=told, home=tmp_path).out == "plain,zones\n"
+    assert run_process(environment=told, home=tmp_path).out == "plain,zones\n"
     script = run_command(environment={"_DNSPANEL_COMPLETE": "zsh_source"}, home=tmp_path)
     assert "#compdef dnspanel" in script.out
 
@@ -98,4 +98,4 @@ def test_it_loads_nothing_of_the_panel() -> None:
 
 
 def test_it_says_which_version_it_is(tmp_path: Path) -> None:
-    assert run_command("--version", environment={}, home=tmp_path).out == f"dnspanel {__version__}\n"
+    assert run_process("--version", environment={}, home=tmp_path).out == f"dnspanel {__version__}\n"

@@ -15,7 +15,8 @@ import pytest
 from dnspanel.cli.output import Column, show_table
 from dnspanel.cli.progress import progress
 from dnspanel.cli.session import colour_of
-from tests.dnspanel.cli.conftest import ROOT, Run
+from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.cli.in_process import ROOT
 from tests.dnspanel.fleet.conftest import MakeNode
 
 WIPED = "\r\x1b[K"

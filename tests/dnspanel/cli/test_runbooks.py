@@ -1,7 +1,8 @@
 """The runbooks whose commands are those of the command line, carried out as they are written."""
 
 from dnspanel.zones.models import Publication, Zone
-from tests.dnspanel.cli.conftest import Ran, Run
+from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.cli.in_process import Ran
 from tests.docs.runbooks import commands_of
 
 

@@ -9,7 +9,8 @@ from dnspanel.accounts.models import Role
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.runs import policy_runs
 from dnspanel.zones.signing import policies
-from tests.dnspanel.cli.conftest import Run, work_on
+from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.cli.in_process import work_on
 from tests.people import make_person
 
 

@@ -122,9 +122,11 @@ def test_a_command_without_values_is_wrong_usage(run: Run) -> None:
 
 
 @pytest.mark.usefixtures("zone")
-def test_records_that_are_added_at_the_same_time_are_all_there(run: Run) -> None:
+def test_records_that_are_added_at_the_same_time_are_all_there(run_apart: Run) -> None:
     with ThreadPoolExecutor(4) as pool:
-        codes = list(pool.map(lambda n: run("records", "add", ZONE, "www", "A", f"192.0.2.{n}").code, range(1, 5)))
+        codes = list(
+            pool.map(lambda n: run_apart("records", "add", ZONE, "www", "A", f"192.0.2.{n}").code, range(1, 5))
+        )
     assert codes == [0] * 4
     [rrset] = RRset.objects.filter(name="www.example.test.", type=1)
     assert len(rrset.rdata) == 4

@@ -6,7 +6,8 @@ import pytest
 
 from dnspanel.accounts.models import Role
 from dnspanel.transfer.zone_templates import runs
-from tests.dnspanel.cli.conftest import Run, work_on
+from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.cli.in_process import work_on
 from tests.dnspanel.fleet.conftest import MakeNode
 from tests.dnspanel.taken_back import REASON, refusing, take_back
 from tests.dnspanel.transfer.zone_templates.conftest import template_maker

@@ -11,7 +11,8 @@ from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.models import PolicyAttachment, Publication, Zone
 from dnspanel.zones.runs import change_run_queries, change_runs
 from dnspanel.zones.signing import policies
-from tests.dnspanel.cli.conftest import Run, work_on
+from tests.dnspanel.cli.conftest import Run
+from tests.dnspanel.cli.in_process import work_on
 from tests.people import NOW, make_person
 
 
