@@ -22,7 +22,7 @@ from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of_zones
 from dnspanel.zones.errors import HookRefused, NamesRefused, NamesTaken
 from dnspanel.zones.log import panel_reasons
-from dnspanel.zones.models import Channel, Publication, Revision, Zone
+from dnspanel.zones.models import Channel, Publication, Revision
 from dnspanel.zones.publishing.bulk import ZoneChange, change_zones
 from dnspanel.zones.publishing.first_signing import BroughtSigning, record_first_signings
 from dnspanel.zones.publishing.ready_zones import BulkZone, ExistingZone, create_ready_zones, existing_zones
@@ -128,13 +128,17 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
         (zone.zone_id, signing) for zone in zones if isinstance(signing := brought.get(zone.name), BroughtSigning)
     ]
     prepared, ours = _prepare(zones, content), scan.server_set_of(job)
+    moved: list[int] = []  # zones that begin above the serials of their files: what was prepared is not theirs
+
+    def note_moved(zone_ids: Sequence[int]) -> None:
+        moved[:] = zone_ids
 
     def in_transaction(publication: Publication) -> None:
         if ours is not None:
             follow_where_equal(server_set=ours, zone_ids=[zone.zone_id for zone in zones], now=now)
         if signings:
             record_first_signings(zones=signings, author=author, now=now)
-        _created(piece, publication, None if _has_others_serials(zones) else prepared)
+        _created(piece, publication, None if moved else prepared)
 
     create_ready_zones(
         zones=[BulkZone(zone.zone_id, zone.name, zone.serial, zone.rrsets) for zone in zones],
@@ -142,6 +146,7 @@ def _create(job: ImportJob, piece: ImportPiece, zones: Sequence[_Staged], conten
         acting=Acting(author, Channel.IMPORT, now, reason_of(job)),
         team=rights.rights_of(job).team,
         in_transaction=in_transaction,
+        note_moved=note_moved,
         signed=[name for name, signing in brought.items() if isinstance(signing, BroughtSigning)],
     )
 
@@ -157,12 +162,6 @@ def _prepare(zones: Sequence[_Staged], content: memoryview) -> Prepared | None:
     except StorageUnreachable as exc:
         logger.warning("rows are not prepared: %s", exc)
         return None
-
-
-def _has_others_serials(zones: Sequence[_Staged]) -> bool:
-    """Return True if a zone began above the serial of its file, so that the rows that were prepared are not its own."""
-    serials = dict(Zone.objects.filter(pk__in=[zone.zone_id for zone in zones]).values_list("pk", "serial"))
-    return any(serials[zone.zone_id] != zone.serial for zone in zones)
 
 
 def _created(piece: ImportPiece, publication: Publication, prepared: Prepared | None) -> None:

@@ -27,6 +27,7 @@ from replication.dns import names
 from replication.dns.rrset import Serial
 
 InTransaction = Callable[[Publication], object]
+NoteMoved = Callable[[Sequence[int]], object]
 
 
 # Where each node keeps its position; PDNS-LMDB's sentinel zone.
@@ -74,6 +75,10 @@ def nothing(publication: Publication) -> None:
     """Run nothing beside a publication: the default of callers."""
 
 
+def nothing_moved(zone_ids: Sequence[int]) -> None:
+    """Note no zones that begin above a serial: the default of callers."""
+
+
 def existing_zones(zone_names: Collection[str]) -> dict[str, ExistingZone]:
     """Return the zones with these names, in one query."""
     with connection.cursor() as cursor:
@@ -96,14 +101,15 @@ def create_ready_zones(
     acting: Acting,
     team: Team | None = None,
     in_transaction: InTransaction = nothing,
+    note_moved: NoteMoved = nothing_moved,
     signed: Collection[str] = (),
 ) -> Publication:
     """Create these zones at revision 1 with the RRsets that `rows` makes (of `copy_rows`), in one publication, or none.
 
     `in_transaction` signs the zones in `signed` (names). A zone with a deleted predecessor begins above that one's last
-    serial. Raise NamesTaken with all names that have a zone, NamesRefused with all that no one or not this author may
-    have (see `nesting`), NameReserved, QuotaExceeded, HookRefused, or IntegrityError for rows that the database
-    refuses.
+    serial; `note_moved` gets the ids of such zones, before `in_transaction` runs. Raise NamesTaken with all names that
+    have a zone, NamesRefused with all that no one or not this author may have (see `nesting`), NameReserved,
+    QuotaExceeded, HookRefused, or IntegrityError for rows that the database refuses.
     """
     try:
         with transaction.atomic(durable=True):
@@ -119,6 +125,7 @@ def create_ready_zones(
             except (KeptBack, Locked):
                 _refuse_over(zones, acting.author, acting.reason, acting.now)
                 raise
+            note_moved([one.id for one, given in zip(new, zones, strict=True) if one.serial != given.serial])
             in_transaction(publication)
             nesting.refuse_broken(zone_names=signed)
     except IntegrityError as clash:
