@@ -51,7 +51,9 @@ class Stopped(BaseException):
 
 
 def stop(number: int, frame: FrameType | None) -> None:
-    """A second Ctrl-C must not interrupt the orderly stop that the first one began."""
+    """Raise Stopped, and ignore further signals: a second Ctrl-C must not interrupt the orderly stop that the
+    first one began.
+    """
     for each in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
         signal.signal(each, signal.SIG_IGN)
     raise Stopped
@@ -73,7 +75,7 @@ def run() -> int:
 
 
 def requested_ports() -> dict[str, int]:
-    """PANEL_PORT if it is set; else the port of the last start; else 8000. Raises StackError."""
+    """Return PANEL_PORT if it is set; else the port of the last start; else 8000. Raise StackError."""
     ports = dict(PORTS)
     chosen = os.environ.get("PANEL_PORT")
     if chosen is not None:
@@ -86,7 +88,7 @@ def requested_ports() -> dict[str, int]:
 
 
 def welcome(stack: Stack) -> str:
-    """Where everything is, in a box."""
+    """Return where everything is, in a box."""
     dig = [f"dig @127.0.0.1 -p {node.dns_port} www.example.com" for node in stack.nodes]
     lines = stack.manage("demo_welcome").strip().splitlines()
     update = f"nsupdate: server 127.0.0.1 {stack.update_port}   (with a TSIG key of the panel; AXFR too)"
@@ -116,7 +118,7 @@ def with_stores(directory: Path, command: Sequence[str]) -> int:
 
 
 def _with_plain_values(env: Mapping[str, str]) -> dict[str, str]:
-    """The environment with the secrets themselves instead of files, which a test can replace one by one."""
+    """Return the environment with the secrets themselves instead of files, which a test can replace one by one."""
     found = {**env, "HOME": os.environ.get("HOME", "/")}
     for name in [name for name in found if name.startswith("PANEL_") and name.endswith("_FILE")]:
         path = Path(found.pop(name))

@@ -28,10 +28,9 @@ class NotEnrolled(Exception):
 
 
 def enroll_nodes(nodes: Sequence[DemoNode | DemoFront], *, panel: str, now: datetime) -> list[Node]:
-    """Every one of these servers is a node of the panel; returns those that were not before. Raises NotEnrolled.
+    """Make every one of these servers a node of the panel; return those that were not before. Raise NotEnrolled.
 
-    Interrupted anywhere, the next call goes on: a code is kept beside the
-    node until its agent has its certificate.
+    Interrupted anywhere, the next call goes on: a code is kept beside the node until its agent has its certificate.
     """
     deadline = time.monotonic() + ENROLLMENT_SECONDS
     agents = [(node, _ask_to_enroll(node, panel=panel, now=now)) for node in nodes if not _has_identity(node)]
@@ -49,7 +48,7 @@ def enroll_nodes(nodes: Sequence[DemoNode | DemoFront], *, panel: str, now: date
 
 
 def put_before(front: DemoFront, nodes: Sequence[DemoNode], *, now: datetime) -> None:
-    """The front asks these nodes, unless a person has said already whom it asks."""
+    """Have the front ask these nodes, unless a person has set its nodes already."""
     node = enroll.node_by_name(front.name)
     if not fronts.terms_of(node).backends:
         terms = fronts.Terms({each.name: 1 for each in nodes}, cache_entries=CACHE_ENTRIES)

@@ -13,10 +13,10 @@ logger = logging.getLogger(__name__)
 
 
 def load_sample_zones(*, now: datetime) -> Publication | None:
-    """The panel holds the sample zones, as one publication.
+    """Load the sample zones into the panel, as one publication.
 
-    Returns None, and changes nothing, where anything was ever published: what
-    a person deleted or changed is not brought back by the next start.
+    Return None, and change nothing, where anything was ever published: what a person deleted or changed is not
+    brought back by the next start.
     """
     if Publication.objects.exists():
         return None

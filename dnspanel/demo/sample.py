@@ -28,7 +28,7 @@ def sample_zones() -> list[SampleZone]:
 
 
 def read_zone(path: Path) -> SampleZone:
-    """The zone of a zone file. Raises BadName, BadRdata or BadRRset, or what dnspython raises."""
+    """Return the zone of a zone file. Raise BadName, BadRdata or BadRRset, or what dnspython raises."""
     text = path.read_text()
     origin = names.parse(origin_of(text))
     zone = dns.zone.from_text(text, origin=origin, relativize=False, allow_include=False)
@@ -36,7 +36,7 @@ def read_zone(path: Path) -> SampleZone:
 
 
 def origin_of(text: str) -> str:
-    """The name that the first `$ORIGIN` line gives; a file's own name cannot hold a slash."""
+    """Return the name that the first `$ORIGIN` line gives; a file's own name cannot hold a slash."""
     return next(line.split()[1] for line in text.splitlines() if line.startswith("$ORIGIN"))
 
 

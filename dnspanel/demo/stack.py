@@ -187,7 +187,7 @@ class Stack:
 
     @property
     def front(self) -> DemoFront | None:
-        """What stands before the nodes; None for a stack that was never started with it."""
+        """The front before the nodes; None for a stack that was never started with it."""
         if f"{FRONT_NAME}-dns" not in self.ports:
             return None
         chosen = {f"{kind}_port": self.ports[f"{FRONT_NAME}-{kind}"] for kind in FRONT_PORTS}
@@ -259,7 +259,7 @@ class Stack:
             raise
 
     def stop(self) -> None:
-        """Nothing of the stack runs any more; what it holds is kept."""
+        """Stop everything of the stack; what it holds is kept."""
         self.supervisor.close()
         if self._lock is not None:
             self._lock.close()
@@ -292,7 +292,7 @@ class Stack:
         self._say("PostgreSQL and Redis are up.")
 
     def prepare_panel(self) -> None:
-        """The database is migrated and static files are collected; PostgreSQL runs. Raises StackError."""
+        """Migrate the database and collect static files; PostgreSQL runs. Raise StackError."""
         with ThreadPoolExecutor() as pool:
             steps = [("migrate", "--verbosity=0"), ("collectstatic", "--noinput", "--verbosity=0")]
             list(pool.map(lambda step: self.manage(*step), steps))
@@ -307,7 +307,7 @@ class Stack:
             self._say(self.manage("demo_zones").strip())
 
     def _start_nodes(self) -> None:
-        """Every node is enrolled, runs, and answers DNS and the panel."""
+        """Enroll and start every node, until it answers DNS and the panel."""
         for node in self.servers:
             node.configure()
         if self.front:
@@ -323,7 +323,7 @@ class Stack:
             self._say("dnsdist before them is up.")
 
     def prepare_nodes(self) -> None:
-        """Every node is enrolled and has its LMDB files; the panel runs. Raises StackError."""
+        """Enroll every node and make its LMDB files; the panel runs. Raise StackError."""
         self._say(self.manage("demo_fleet", str(self.directory)).strip())
         agent = [sys.executable, "-m", "replication.agent"]
         with ThreadPoolExecutor() as pool:

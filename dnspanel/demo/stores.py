@@ -19,7 +19,7 @@ POSTGRES_PROGRAMS = Path("/usr/lib/postgresql")
 DATABASE = USER = "panel"
 STORE_NAMES = {"postgres": "PostgreSQL", "redis": "Redis"}
 
-# `durable` decides whether a commit waits for the disk: yes wherever somebody's edits are kept. A bulk import writes
+# `durable` decides whether a commit waits for the disk: yes wherever people's edits are kept. A bulk import writes
 # gigabytes of WAL: files that are not zeroed first are written once, and pages are logged whole once per checkpoint.
 # Neither a query nor autovacuum should take a core from the import and from the name servers while it lasts.
 POSTGRES_CONF = """\
@@ -68,7 +68,7 @@ class StoreNotReady(Exception):
 
 
 def postgres_programs() -> Path:
-    """The directory of the newest installed PostgreSQL's programs."""
+    """Return the directory of the newest installed PostgreSQL's programs."""
     found = sorted(POSTGRES_PROGRAMS.glob("*/bin/initdb"), key=lambda path: int(path.parts[-3]))
     if not found:
         raise FileNotFoundError(f"PostgreSQL is not installed: {POSTGRES_PROGRAMS}/*/bin/initdb is missing.")
@@ -93,7 +93,7 @@ class Stores:
         return f"redis://:{self._secret('redis-password')}@{LOOPBACK}:{self.redis_port}/0"
 
     def prepare(self) -> None:
-        """Make the cluster if there is none yet, and write both configurations."""
+        """Make the cluster if it is missing, and write both configurations."""
         for name in ("postgres-password", "redis-password"):
             keep_secret(self._secret_file(name), lambda: secrets.token_urlsafe(32))
         cluster = self.directory / "postgres"
@@ -126,7 +126,9 @@ class Stores:
         return _fault_of(self._ping_redis, redis.RedisError)
 
     def _init_cluster(self, cluster: Path) -> None:
-        """An initdb that was interrupted left no PG_VERSION or a half cluster; it is made under another name first."""
+        """Make the cluster under another name first: an initdb that was interrupted left no PG_VERSION or a
+        half cluster.
+        """
         half = cluster.with_name("postgres.new")
         subprocess.run([*unprivileged.prefix(), "rm", "-rf", str(half)], check=True)
         initdb = [str(postgres_programs() / "initdb"), "--pgdata", str(half), "--no-sync"]
@@ -157,7 +159,7 @@ class Stores:
 
 
 def keep_secret(path: Path, make: Callable[[], str]) -> None:
-    """Write the secret if there is none yet; only the stack's user can read it."""
+    """Write the secret if it is missing; only the stack's user can read it."""
     if not path.exists():
         unprivileged.make_directory(path.parent)
         unprivileged.write(path, make())

@@ -111,7 +111,7 @@ class Supervisor:
             self._call("stopProcess", _full_name(name), True, harmless=Faults.NOT_RUNNING)
 
     def pid(self, name: str) -> int | None:
-        """The process's id, or None while it is not running."""
+        """Return the process's id, or None while it is not running."""
         return int(self._call("getProcessInfo", _full_name(name))["pid"]) or None
 
     def states(self) -> dict[str, str]:
@@ -131,7 +131,7 @@ class Supervisor:
         return pid
 
     def wait_for_another(self, name: str, *, than: int, seconds: float = 10) -> int:
-        """The id of the process that took the place of a killed one. Raises TimeoutError."""
+        """Return the id of the process that took the place of a killed one. Raise TimeoutError."""
         deadline = time.monotonic() + seconds
         while (pid := self.pid(name)) in (None, than):
             if time.monotonic() > deadline:
@@ -162,7 +162,7 @@ class Supervisor:
         raise NotStarted(log=self.log)
 
     def _rendered(self) -> str:
-        """The text of supervisord.conf."""
+        """Return the text of supervisord.conf."""
         config = configparser.RawConfigParser()
         config["unix_http_server"] = {"file": str(self._socket), "chmod": "0700"}
         config["rpcinterface:supervisor"] = {

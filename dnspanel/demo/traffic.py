@@ -31,7 +31,7 @@ SHARE_OF_MISSING_NAMES = 0.08
 
 
 def rate(seconds: float, *, phase: float) -> float:
-    """Queries per second at this time; nodes differ in phase (0..1)."""
+    """Return queries per second at this time; nodes differ in phase (0..1)."""
     wave = math.sin(2 * math.pi * (seconds / WAVE_SECONDS + phase))
     return LOWEST + (HIGHEST - LOWEST) * (1 + wave) / 2
 
@@ -44,13 +44,13 @@ class Questions:
     missing: Sequence[bytes]
 
     def pick(self, chance: random.Random) -> bytes:
-        """One of them, with a random id."""
+        """Return one of them, with a random id."""
         pool = self.missing if chance.random() < SHARE_OF_MISSING_NAMES else self.existing
         return chance.randbytes(2) + chance.choice(pool)[2:]
 
 
 def questions_for(zones: Iterable[SampleZone]) -> Questions:
-    """A query for each RRset, with a name of its own in place of a wildcard; and one missing name per zone."""
+    """Return a query for each RRset, with a name of its own in place of a wildcard; and one missing name per zone."""
     existing: list[bytes] = []
     missing: list[bytes] = []
     for zone in zones:
@@ -93,7 +93,7 @@ class Trickle:
         try:
             while self._socket.recv(4096):
                 pass
-        except OSError:  # nothing more to read, or nobody listened
+        except OSError:  # nothing more to read, or no server listened
             return
 
 

@@ -31,7 +31,7 @@ class NoWayIn(Exception):
 
 @cache
 def account() -> pwd.struct_passwd | None:
-    """The user to run as, made if missing; None when we are not root and run as ourselves."""
+    """Return the user to run as, made if missing; None when we are not root and run as ourselves."""
     if os.geteuid() != 0:
         return None
     try:
@@ -44,9 +44,9 @@ def account() -> pwd.struct_passwd | None:
 
 @cache
 def prefix() -> tuple[str, ...]:
-    """The words to put before a command so that it runs unprivileged; none when we are not root.
+    """Return the words to put before a command so that it runs unprivileged; none when we are not root.
 
-    Raises NoWayIn.
+    Raise NoWayIn.
     """
     user = account()
     if user is None:
@@ -74,7 +74,7 @@ def write(path: Path, text: str) -> None:
 
 
 def write_program(path: Path, content: bytes) -> None:
-    """Write a file that the user can run; who runs it sees the old content or the whole new one."""
+    """Write a file that the user can run. A program that runs it sees the old content or the whole new one."""
     _replace(path, content, 0o700)
 
 

@@ -12,7 +12,7 @@ from dnspanel.zones.models import Zone
 
 
 def ask_parent(*, zone: Zone, now: datetime, by: Author) -> None:
-    """A worker asks the parent of this zone soon. Raises RightMissing, and NotSigned where there is nothing to ask.
+    """Have a worker ask the parent of this zone soon. Raise RightMissing, and NotSigned where there is nothing to ask.
 
     A dead broker costs some seconds: the check is due, and beat finds it.
     """

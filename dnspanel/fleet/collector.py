@@ -38,7 +38,7 @@ from replication.wire.protocol import Sample, Status
 
 TICK_SECONDS = 1.0
 ANSWER_SECONDS = 3.0
-# How often the top lists of a node are fetched while somebody looks at them.
+# How often the top lists of a node are fetched while a person looks at them.
 TOP_EVERY_SECONDS = 5.0
 # Within a minute, which zones are asked most is fetched of one node after the other, of the last one here.
 LATEST_SECOND = 50
@@ -73,11 +73,12 @@ class Poller:
     diverged: tuple[tuple[int, str, str], ...] = ()
     repair_woken_at: float = float("-inf")
     position: Position | None = None
-    minute_told: int = 0  # of unix time: the one of which the longest lists were kept
-    top_looked: float = float("-inf")  # when it was last asked whether somebody wants top lists
+    minute_told: int = 0  # of unix time: the one whose longest lists were kept
+    top_looked: float = float("-inf")  # when Redis was last asked if a person wants top lists
     versions: Mapping[str, str] = field(default_factory=dict)
     versions_recorded: Mapping[str, str] = field(default_factory=dict)
-    # The machines that answered since PostgreSQL was told, with their addresses, and whether two did in turns.
+    # The machines that answered since the last record in PostgreSQL, with their addresses, and whether two did in
+    # turns.
     seen_machines: dict[str, str] = field(default_factory=dict)
     second: bool = False
     sightings: machines.Sightings = field(default_factory=machines.Sightings)
@@ -115,16 +116,16 @@ class Poller:
         self._fetch_top(time.monotonic())
 
     def _repair_if_different(self, status: Status, now: float) -> None:
-        """The agent has named zones that are not what the panel wrote: wake the repair, again only after a while."""
+        """Wake the repair if the agent has named zones that are not what the panel wrote; again only after a while."""
         if status.diverged and (status.diverged != self.diverged or now - self.repair_woken_at > REPAIR_EVERY_SECONDS):
             self.repair_woken_at = now
             wake_repair(self.node_id)
         self.diverged = status.diverged
 
     def _fetch_top(self, now: float) -> None:
-        """Now and then, top lists and log, if somebody looks at the node's page. An old agent has neither.
+        """Fetch top lists and log now and then, if a person looks at the node's page. An old agent has neither.
 
-        Besides, once a minute which zones it is asked most, and the lists of the zones that somebody looks at.
+        Once a minute, fetch also which zones it is asked most, and the lists of the zones that people look at.
         """
         if now - self.top_looked < TOP_EVERY_SECONDS:
             return
@@ -168,7 +169,7 @@ class Collector:
         self.turns = Turns()
 
     def run(self, stop: threading.Event) -> None:
-        """Tick until told to stop."""
+        """Tick until `stop` is set."""
         while not stop.wait(TICK_SECONDS - time.time() % TICK_SECONDS):
             self.tick(time.monotonic())
             self.turns.mark()
@@ -211,7 +212,10 @@ class Collector:
             poller.polled = True
 
     def _exchange(self) -> None:
-        """Record whom we heard, and learn which nodes there are. Without PostgreSQL, go on with those we know."""
+        """Record the nodes that answered, and learn which nodes exist.
+
+        Without PostgreSQL, go on with the known ones.
+        """
         try:
             close_old_connections()
             self._record()
@@ -232,7 +236,8 @@ class Collector:
         acks.record_reports(reports=reports)
         for poller in heard:
             poller.heard, poller.versions_recorded = False, poller.versions
-        # A beat says that whoever was not heard is silent. Just started, this process has not asked everybody yet.
+        # A beat says that every node that was not heard is silent. Just started, this process has not asked all nodes
+        # yet.
         self._knows_contact |= self._learned and all(poller.polled for poller in self._pollers.values())
         if self._knows_contact:
             beat(process=COLLECTOR, now=timezone.now())
@@ -290,6 +295,6 @@ def _tell_machines(poller: Poller, node: Node) -> None:
 
 
 def _leads_to(client: NodeClient, node: Node, context: ssl.SSLContext) -> bool:
-    """Whether the client still speaks to where, and to whom, the node is now, with the panel's present certificate."""
+    """Return True if the client still speaks to the node's present address, identity and certificate of the panel."""
     agent = (node.agent_host, node.agent_port, node.pins, context)
     return (client.host, client.port, client.certificate_sha256, client.ssl_context) == agent

@@ -3,7 +3,7 @@
 FleetError
 ├── UnknownNode             no node of this name
 ├── NameTaken               a node of this name exists
-├── BadNode                 a value from which no node can be made
+├── BadNode                 a value that makes no node
 ├── BadFront                a value that no front can have
 ├── WrongState              the node's state does not allow this act
 ├── GroupRefused            a group cannot be so, or not go
@@ -17,7 +17,7 @@ from dnspanel.texts import gettext
 
 
 class FleetError(Exception):
-    """Something about a node that a person can read and mend."""
+    """Something about a node that a person can read and correct."""
 
 
 class UnknownNode(FleetError):
@@ -45,7 +45,7 @@ class BadFront(BadNode):
 
 
 class WrongState(FleetError):
-    """The node's state does not allow this act; somebody else may have been first."""
+    """The node's state does not allow this act; another person may have been first."""
 
     def __init__(self, name: str, reason: str) -> None:
         self.name = name

@@ -9,7 +9,7 @@ KEPT = timedelta(days=90)
 
 
 def note(*, node_id: int, kind: str, message: str, now: datetime, by: Author = None) -> None:
-    """One more event of this node; part of the caller's transaction, if there is one."""
+    """Record one more event of this node; part of the caller's transaction, if there is one."""
     NodeEvent.objects.create(node_id=node_id, at=now, kind=kind, sentence=message, by=user_of(by))
 
 

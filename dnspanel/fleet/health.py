@@ -157,7 +157,7 @@ def _drained(inputs: HealthInputs) -> str:
 
 
 def _moved_lately(inputs: HealthInputs, now: datetime) -> bool:
-    """True while a node that is far behind, such as a new one, makes progress."""
+    """Return True while a node that is far behind, such as a new one, makes progress."""
     return inputs.moved_at is not None and _since(inputs.moved_at, now) <= LATE_AFTER
 
 

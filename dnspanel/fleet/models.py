@@ -12,7 +12,7 @@ from dnspanel.texts import gettext_lazy
 
 
 class NodeState(models.TextChoices):
-    """Where a node stands in its life; how it is doing just now is worked out in `fleet.health`."""
+    """The state of a node in its life; how it is doing just now is worked out in `fleet.health`."""
 
     AWAITING_APPROVAL = "awaiting", gettext_lazy("waiting for approval")
     ACTIVE = "active", gettext_lazy("active")
@@ -27,7 +27,7 @@ class NodeGroup(models.Model):
     order = models.PositiveSmallIntegerField(unique=True)
     # How long its nodes have to answer well with a publication before the next group gets it.
     verify_seconds = models.PositiveIntegerField(default=0)
-    # By which its nodes follow ALIAS; empty: by the fleet's.
+    # The resolver that its nodes follow ALIAS with; empty: the fleet's.
     resolver = models.CharField(max_length=64, blank=True, default="", db_default="")
     # Why a person lets the next group go on while no node of this one is live; empty in normal work.
     skipped_reason = MessageField(blank=True, default="", db_default="")
@@ -49,7 +49,7 @@ class Delivery(models.Model):
     stopped_group = models.ForeignKey(NodeGroup, null=True, on_delete=models.SET_NULL, related_name="+")
     # True: no group gets anything, not even the first; a person wanted that.
     stopped_whole = models.BooleanField(default=False, db_default=False)
-    # When a person let it go on; answers from before that stop it no more.
+    # When a person let it go on; answers from before that do not stop it.
     resumed_at = models.DateTimeField(null=True)
 
     class Meta:
@@ -57,9 +57,9 @@ class Delivery(models.Model):
 
 
 class Release(models.Model):
-    """Up to where one group may go, in one epoch. A group that waits for nobody has no row: it may go to the head.
+    """Up to where one group may go, in one epoch. A group that waits for no other has no row: it may go to the head.
 
-    `group` is None for the nodes of a fleet without groups, which wait for ring 0 alone.
+    `group`: None for the nodes of a fleet without groups, which wait for ring 0 alone.
     """
 
     group = models.ForeignKey(NodeGroup, null=True, on_delete=models.CASCADE, related_name="releases")
@@ -76,7 +76,7 @@ class Release(models.Model):
 class Isolation(models.Model):
     """A publication with which ring 0 could not answer, and the one that takes it back.
 
-    Nobody else may be given anything from `failed` on before both are one segment: then `merged_at` is set.
+    No other node may be given anything from `failed` on before both are one segment: then `merged_at` is set.
     """
 
     epoch = models.UUIDField()
@@ -94,7 +94,8 @@ class Node(models.Model):
     state = models.CharField(max_length=16, choices=NodeState, default=NodeState.AWAITING_APPROVAL)
     dns_address = models.GenericIPAddressField()
     dns_port = models.IntegerField(default=53)
-    # By which resolvers reach it, canonical and sorted, for names of name servers; empty: by `dns_address`.
+    # The addresses at which resolvers reach it, canonical and sorted, for names of name servers; empty:
+    # `dns_address`.
     public_addresses = ArrayField(models.TextField(), default=list, db_default=[])
     agent_host = models.CharField(max_length=253)
     agent_port = models.IntegerField()
@@ -118,11 +119,12 @@ class Node(models.Model):
     versions: "models.JSONField[Any]" = models.JSONField(default=dict)  # agent, powerdns, lmdb, installed
     group = models.ForeignKey(NodeGroup, null=True, on_delete=models.PROTECT, related_name="nodes")  # None: the last
     tags = ArrayField(models.TextField(), default=list, db_default=[])  # sorted, lower case
-    # A private pdns_server beside the publisher that gets everything first and answers nobody else's questions.
+    # A private pdns_server beside the publisher that gets everything first and answers only the publisher's
+    # questions.
     is_ring0 = models.BooleanField(default=False, db_default=False)
     # A dnsdist in front of nodes: it has no zones, and gets publications to let go of what its cache has from before.
     is_front = models.BooleanField(default=False, db_default=False)
-    # Why it is drained, by whom, since when, and when it takes pushes again by itself.
+    # Why it is drained, the person that drained it, since when, and when it takes pushes again by itself.
     drain_reason = models.TextField(blank=True, default="", db_default="")
     drained_at = models.DateTimeField(null=True)
     drained_until = models.DateTimeField(null=True)
@@ -130,7 +132,7 @@ class Node(models.Model):
     # What its agent said last (`protocol.Status` as JSON), and when.
     report: "models.JSONField[Any]" = models.JSONField(default=dict, db_default={})
     reported_at = models.DateTimeField(null=True)
-    # ALIAS and LUA records for which its PowerDNS has no good answer (`protocol.Unanswered`).
+    # ALIAS and LUA records without a good answer of its PowerDNS (`protocol.Unanswered`).
     unanswered: "models.JSONField[Any]" = models.JSONField(default=list, db_default=[])
     # Whether its digests were the panel's at its position, when they were last compared; None: not comparable yet.
     digest_equal = models.BooleanField(null=True)
@@ -138,7 +140,7 @@ class Node(models.Model):
     # The machine that showed this identity first (a hash of its id); another one is refused until a person accepts it.
     machine = models.CharField(max_length=64, blank=True, default="", db_default="")
     machine_address = models.TextField(blank=True, default="", db_default="")
-    # The other machine: while it stands here, neither of the two is given anything.
+    # The other machine: while it is named here, neither of the two is given anything.
     other_machine = models.CharField(max_length=64, blank=True, default="", db_default="")
     other_machine_address = models.TextField(blank=True, default="", db_default="")
     other_machine_at = models.DateTimeField(null=True)
@@ -265,7 +267,7 @@ class Bootstrap(models.Model):
 
 
 class Divergence(models.Model):
-    """A zone whose content on a node was not the panel's, in words, and when it was mended."""
+    """A zone whose content on a node was not the panel's, in words, and when it was repaired."""
 
     node = models.ForeignKey(Node, on_delete=models.CASCADE, related_name="divergences")
     zone_id = models.BigIntegerField()
@@ -343,7 +345,7 @@ class Choice(models.TextChoices):
 
 
 class AheadReport(models.Model):
-    """What one node knows that the panel does not, as it was found while publishing was held; and the decision."""
+    """The knowledge of a node that the panel lacks, found while publishing was held; and the decision."""
 
     asked_at = models.DateTimeField()
     epoch = models.UUIDField()  # the panel's when it was made

@@ -1,4 +1,7 @@
-"""What a person asks of one node: everything anew, the snapshot of another schema, a check of every row. Verbs."""
+"""The requests of a person to one node: everything again, the snapshot of another schema, a check of every row.
+
+Verbs.
+"""
 
 from datetime import datetime
 
@@ -16,12 +19,12 @@ from dnspanel.publish.reading.schemas import KNOWN
 from dnspanel.texts import gettext
 from dnspanel.wake import wake
 
-# What was not begun by then is not worth much: somebody will press the button again.
+# What was not begun by then is not worth much: the person will press the button again.
 _LIFETIME = 60
 
 
 def resync(*, node: Node, now: datetime, by: Author) -> None:
-    """The node gets a full snapshot; it keeps serving, and only what differs is written. Raise WrongState."""
+    """Give the node a full snapshot; it keeps serving, and only what differs is written. Raise WrongState."""
     require_permission(by)
     with transaction.atomic():
         _ask(node, reason=gettext("a person asked for everything anew"), schema=node.schema, now=now)
@@ -30,7 +33,7 @@ def resync(*, node: Node, now: datetime, by: Author) -> None:
 
 
 def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
-    """The node gets the snapshot that the PowerDNS installed on it needs. Raise WrongState."""
+    """Give the node the snapshot that the PowerDNS installed on it needs. Raise WrongState."""
     require_permission(by)
     if schema not in KNOWN or schema == node.schema or node.is_front:
         raise WrongState(node.name, gettext("cannot be rebuilt with schema {schema}").format(schema=schema))
@@ -41,7 +44,7 @@ def rebuild(*, node: Node, schema: int, now: datetime, by: Author) -> None:
 
 
 def check_now(*, node: Node, now: datetime, by: Author) -> None:
-    """The node reads every row that it serves and compares it; its page shows how far it is. Raises WrongState."""
+    """Have the node read every row that it serves and compare it; its page shows how far it is. Raise WrongState."""
     require_permission(by)
     if node.is_front:
         raise WrongState(node.name, gettext("is a front, and has no rows"))

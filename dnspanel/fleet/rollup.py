@@ -25,7 +25,7 @@ _SUMMED = (*telemetry.SUMMED, "udp6", "tcp6")
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """Steps of so many seconds, so many of which are kept."""
+    """Steps of `seconds` seconds, `kept` of them."""
 
     name: str
     seconds: int
@@ -35,7 +35,7 @@ class Level:
         return f"{self.name}:{node_id}"
 
     def end_of(self, at: int) -> int:
-        """The end of the step in which a second falls."""
+        """Return the end of the step in which a second falls."""
         return -(-at // self.seconds) * self.seconds
 
 
@@ -45,7 +45,7 @@ LEVELS = {"minute": MINUTES, "hour": HOURS}
 
 
 def roll_up(*, node_id: int) -> None:
-    """Every minute and every hour that is over is kept, once. Raises RedisError."""
+    """Keep every minute and every hour that is over, once. Raise RedisError."""
     source = stream_key(node_id)
     for level in (MINUTES, HOURS):
         _roll_up(source, level.key(node_id), level)
@@ -53,7 +53,7 @@ def roll_up(*, node_id: int) -> None:
 
 
 def points_of(node_id: int, level: Level | None, *, after: float = 0.0) -> list[Point]:
-    """The node's points, oldest first, gaps marked; none while Redis is away.
+    """Return the node's points, oldest first, gaps marked; none while Redis is away.
 
     Without a level they are seconds, those after `after`.
     """
@@ -89,7 +89,7 @@ def _roll_up(source: str, target: str, level: Level) -> None:
 
 
 def _sum_of(samples: Iterable[Sample], *, end: int) -> Sample:
-    """One sample for all: sums of what happened, the mean latency of the answers, the newest of the rest."""
+    """Return one sample for all: sums of what happened, the mean latency of the answers, the newest of the rest."""
     sums: Counter[str] = Counter()
     rcodes: Counter[str] = Counter()
     seconds, weighted = 0.0, 0.0

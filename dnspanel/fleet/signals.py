@@ -1,4 +1,6 @@
-"""What happened to nodes is told to whoever listens, never with content; and a question to who knows other servers."""
+"""Signals of what happened to nodes, sent to every receiver, never with content; and a question to receivers
+that know other servers.
+"""
 
 from django.dispatch import Signal
 

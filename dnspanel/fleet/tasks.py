@@ -1,7 +1,7 @@
 """Push: `celery worker -Q push --pool=threads`.
 
 Tasks carry a node's id and close whatever difference they find; beat enqueues
-them for every node that is behind, in case nobody could be woken.
+them for every node that is behind, in case no worker could be woken.
 """
 
 import logging
@@ -55,7 +55,7 @@ REFUSAL_PAUSE = timedelta(seconds=10)
 # A node that met rows which are not the panel's looks which they are; it is asked for them after this many seconds.
 MENDING_DELAY = 1
 
-# Nobody waits behind nodes that are away, each of which takes a thread for seconds.
+# No push waits behind nodes that are away; each of these takes a thread for seconds.
 _POOL = "push-"
 _together = ThreadPoolExecutor(8, thread_name_prefix=f"{_POOL}together")
 _singly = ThreadPoolExecutor(16, thread_name_prefix=f"{_POOL}singly")
@@ -90,7 +90,7 @@ def push_late_nodes() -> None:
 
 @shared_task(ignore_result=True)
 def rotate_identities() -> None:
-    """Certificates and signing keys follow one another; drains end. Each finds out by itself how far it is."""
+    """Rotate certificates and signing keys, and end drains. Each finds out by itself how far it is."""
     with while_postgresql_answers():
         rotate.rotate_due(now=timezone.now())
         keys.spread_keys(now=timezone.now())
@@ -98,21 +98,21 @@ def rotate_identities() -> None:
 
 @shared_task(ignore_result=True)
 def set_up_computed_types() -> None:
-    """Every node follows ALIAS and runs LUA as it shall, one after the other."""
+    """Have every node follow ALIAS and run LUA as it shall, one after the other."""
     with while_postgresql_answers():
         computed_types.set_up(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def set_up_fronts() -> None:
-    """Every front has its settings. Twice, late or never does no harm."""
+    """Give every front its settings. Twice, late or never does no harm."""
     with while_postgresql_answers(), locked(Lock.FRONTS) as mine:
         if mine:
             fronts.push_settings(now=timezone.now())
 
 
 def wake_fronts(**_: Any) -> None:
-    """Fronts get what is new of them and their nodes, where there are any. A dead broker costs a second."""
+    """Give fronts what is new of them and their nodes, where there are any. A dead broker costs a second."""
     if Node.objects.filter(is_front=True).exclude(state=NodeState.RETIRED).exists():
         wake(set_up_fronts)
 
@@ -142,14 +142,14 @@ def begin_due_rollovers() -> None:
 
 @shared_task(ignore_result=True)
 def begin_first_ds() -> None:
-    """Begin the rollovers to the first DS of zones that were signed lately, where their DNSSEC policies say so."""
+    """Begin the rollovers to the first DS of zones that were signed recently, where their DNSSEC policies say so."""
     with while_postgresql_answers():
         automatic.begin_first_ds(now=timezone.now())
 
 
 @shared_task(ignore_result=True)
 def reconcile_signalling_names() -> None:
-    """Zones have the signalling names that they are to have (RFC 9615)."""
+    """Give zones the signalling names that they should have (RFC 9615)."""
     with while_postgresql_answers(), locked(Lock.SIGNALLING_NAMES) as mine:
         if mine:
             signalling_names.reconcile(now=timezone.now())
@@ -165,7 +165,7 @@ def tidy_identities() -> None:
 
 @shared_task(ignore_result=True)
 def compare_nodes() -> None:
-    """Compare every node's digests with the panel's, and mend the nodes that differ."""
+    """Compare every node's digests with the panel's, and repair the nodes that differ."""
     with while_postgresql_answers():
         for node_id in compare.compare_nodes(now=timezone.now()):
             wake_repair(node_id)
@@ -216,7 +216,7 @@ def bootstrap_node(node_id: int) -> None:
 
 @shared_task(ignore_result=True)
 def bootstrap_waiting_nodes() -> None:
-    """Wake a worker for every node that waits for a snapshot and that nobody sends one, in random order.
+    """Wake a worker for every node that waits for a snapshot that no worker sends, in random order.
 
     Nodes that lost what they had are among them from here on. Before, those whose drain has come to its end resume.
     """
@@ -254,14 +254,14 @@ def check_parent(zone_id: int) -> None:
 # Tasks keep the names under which messages of the version before may still lie in Redis during an upgrade.
 @shared_task(name="dnspanel.fleet.tasks.tend_hold", ignore_result=True)
 def maintain_hold() -> None:
-    """While publishing is held, find what only the nodes know, and carry out a decision. In the queue *system*."""
+    """Find what only the nodes know while publishing is held, and carry out a decision. In the queue *system*."""
     with while_postgresql_answers():
         decision.step(now=timezone.now())
 
 
 @shared_task(name="dnspanel.fleet.tasks.tend_log", ignore_result=True)
 def maintain_log() -> None:
-    """The log stays short: snapshots, merged segments, and nothing that nobody needs. In the queue *system*."""
+    """Keep the log short: snapshots, merged segments, and nothing that is not needed. In the queue *system*."""
     with while_postgresql_answers():
         maintenance.maintain_log(now=timezone.now())
 
@@ -298,7 +298,7 @@ def wake_nodes(*, schema: int, **_: Any) -> None:
 
 @shared_task(ignore_result=True)
 def advance_delivery() -> None:
-    """Let groups go further, in case nobody did after the proof they waited for, or time was what they waited for.
+    """Let groups go further, in case no worker did after the proof they waited for, or time was what they waited for.
 
     Fronts look each second too: a node that just fell behind is for them to leave out.
     """
@@ -310,7 +310,7 @@ def advance_delivery() -> None:
 def wake_released_nodes(*, node_ids: Sequence[int], **_: Any) -> None:
     """Push to nodes that may go further than before: by way of the broker, unless this worker pushes anyway.
 
-    The proof that they waited for mostly arrived here, with somebody's edit behind it; by the broker they would
+    The proof that they waited for mostly arrived here, with a person's edit behind it; by the broker they would
     begin some milliseconds later. A worker that dies with it loses hints only, as a broker does.
     """
     if not _pushes_here():
@@ -322,7 +322,7 @@ def wake_released_nodes(*, node_ids: Sequence[int], **_: Any) -> None:
 
 
 def _pushes_here() -> bool:
-    """Whether this thread is one of a worker that pushes."""
+    """Return True if this thread is one of a worker that pushes."""
     if threading.current_thread().name.startswith(_POOL):
         return True
     is_push = current_task and current_task.name in (push_node.name, push_nodes.name)
@@ -330,7 +330,7 @@ def _pushes_here() -> bool:
 
 
 def _wake_pushes(node_ids: Sequence[int]) -> None:
-    """One message, however many nodes."""
+    """Send one message, however many nodes there are."""
     if len(node_ids) == 1:
         wake(push_node, node_ids[0])
     elif node_ids:
@@ -340,7 +340,7 @@ def _wake_pushes(node_ids: Sequence[int]) -> None:
 def _push_here(push: Callable[[Any], None], whom: int | Sequence[int]) -> None:
     try:
         push(whom)
-    except Exception:  # nobody asks for what came of it
+    except Exception:  # no caller asks for what came of it
         logger.exception("cannot push to %s", whom)
 
 
@@ -429,7 +429,7 @@ def _bring_to_head(node: Node, connection: AgentConnection, client: NodeClient) 
     log = DatabaseChangeLog(node.schema, limit=node.limit)  # type: ignore[attr-defined]
     passing = bogus_zones.names_of(node) if node.has_unproven else ()  # type: ignore[attr-defined]
     ack: Ack | None = None
-    until, at_head = started, False  # one request, whose ack somebody may wait for
+    until, at_head = started, False  # one request, whose ack a person may wait for
     while not at_head:
         pushed = bring_to_head(client, log, have, until=until, unproven=passing, pace=connection.pace)
         at_head = time.monotonic() < until

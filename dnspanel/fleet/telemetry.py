@@ -3,7 +3,7 @@
     live:<node id>     entry id: unix time of the panel in ms; field `s`: a `protocol.Sample` as JSON
     top:<node id>      what the node is asked most: a `protocol.Top` as JSON, for a minute
     log:<node id>      the last lines that its agent logged, as JSON, for a minute
-    watched:<node id>  somebody looks at the node's page; the collector then asks for its top lists and its log
+    watched:<node id>  a person looks at the node's page; the collector then asks for its top lists and its log
     totals:<node id>   a hash: sums of all samples that ever came into the stream, and the newest of what is no sum
 
 What is older than an hour is in `rollup`.
@@ -43,7 +43,7 @@ _RCODES = {"NOERROR": "noerror", "NXDOMAIN": "nxdomain", "SERVFAIL": "servfail"}
 
 
 class Point(NamedTuple):
-    """One step of a node's chart, by default a second; everything but the time is None in a gap."""
+    """One step of a node's chart, by default a second. In a gap everything but the time is empty."""
 
     at: int
     qps: float | None
@@ -127,39 +127,42 @@ def totals(node_ids: Sequence[int]) -> dict[int, dict[str, int]]:
 
 
 def forget_samples(*, node_id: int) -> None:
-    """Empty the node's stream, and forget its totals. Raises RedisError."""
+    """Empty the node's stream, and forget its totals. Raise RedisError."""
     connection(settings.REDIS_URL).delete(stream_key(node_id), _totals_key(node_id))
 
 
 def watch(node_id: int) -> None:
-    """Somebody looks at this node: its top lists are fetched for the next WATCHED_SECONDS. Nothing without Redis."""
+    """Record that a person looks at this node: its top lists are fetched for the next WATCHED_SECONDS.
+
+    Nothing without Redis.
+    """
     with suppress(RedisError):
         connection(settings.REDIS_URL).set(_watched_key(node_id), "1", ex=WATCHED_SECONDS)
 
 
 def is_watched(*, node_id: int) -> bool:
-    """Whether somebody looked at this node lately. Raises RedisError."""
+    """Return True if a person looked at this node recently. Raise RedisError."""
     return bool(connection(settings.REDIS_URL).exists(_watched_key(node_id)))
 
 
 def keep_top(*, node_id: int, top: Top) -> None:
-    """These are the node's top lists now. Raises RedisError."""
+    """Keep these as the node's top lists. Raise RedisError."""
     connection(settings.REDIS_URL).set(_top_key(node_id), json.dumps(top.to_json()), ex=TOP_SECONDS)
 
 
 def top(node_id: int) -> Top | None:
-    """The node's top lists, of the last minute; None without any."""
+    """Return the node's top lists, of the last minute; None without any."""
     found = _told(_top_key(node_id))
     return None if found is None else Top.from_json(found)
 
 
 def keep_log(*, node_id: int, lines: Sequence[str]) -> None:
-    """These are the last lines that the node's agent logged. Raises RedisError."""
+    """Keep these as the last lines that the node's agent logged. Raise RedisError."""
     connection(settings.REDIS_URL).set(_log_key(node_id), json.dumps(list(lines)), ex=TOP_SECONDS)
 
 
 def log(node_id: int) -> list[str]:
-    """What the node's agent logged last, as of the last minute; nothing where it was not fetched."""
+    """Return what the node's agent logged last, as of the last minute; nothing where it was not fetched."""
     return list(_told(_log_key(node_id)) or ())
 
 
@@ -198,7 +201,7 @@ def newest_in(key: str) -> int:
 def live_now(node_ids: Sequence[int], *, seconds: int = MINUTE) -> dict[int, LiveNow]:
     """Return the live numbers of those nodes that have any, in one round trip; of none while Redis is away.
 
-    With fewer `seconds` less is read: one is enough where nobody sees the line of the last minute.
+    With fewer `seconds` less is read: one is enough where the line of the last minute is not shown.
     """
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
@@ -263,7 +266,7 @@ def point(sample: Sample) -> Point:
 
 
 def _told(key: str) -> Any:
-    """What an agent reported within the last minute; None without a report or without Redis."""
+    """Return what an agent reported within the last minute; None without a report or without Redis."""
     try:
         found = connection(settings.REDIS_URL).get(key)
     except RedisError:
@@ -326,7 +329,7 @@ def _rounded(rate: float) -> float:
 
 
 def stream_key(node_id: int) -> str:
-    """The key of the stream of a node's seconds."""
+    """Return the key of the stream of a node's seconds."""
     return f"live:{node_id}"
 
 
@@ -347,10 +350,10 @@ def _totals_key(node_id: int) -> str:
 
 
 def entry_of(sample: Sample) -> dict[str, str]:
-    """What a stream holds of a sample."""
+    """Return what a stream holds of a sample."""
     return {"s": json.dumps(sample.to_json(), separators=(",", ":"))}
 
 
 def sample_of(entry: tuple[str, Mapping[str, str]]) -> Sample:
-    """The sample in an entry of a stream."""
+    """Return the sample in an entry of a stream."""
     return Sample.from_json(json.loads(entry[1]["s"]))

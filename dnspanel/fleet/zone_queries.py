@@ -1,13 +1,13 @@
 """How often zones are asked, estimated from the last questions that the nodes remember.
 
-PowerDNS counts nothing by zone. It remembers its last 10,000 questions; the share of a zone among them, times what the
-node is asked per second, is an estimate whose error is that of a sample.
+PowerDNS counts nothing by zone. It remembers its last 10,000 questions; the share of a zone among them, times what
+the node is asked per second, is an estimate whose error is that of a sample.
 
-    zone-minute:<minute>        for an hour, a hash of what the nodes' longest lists said in a minute of unix time:
-                                `q:<zone>` sum of the estimates, `v:<zone>` of their variances; `nodes` how many told
-    zone-minute:<minute>:<node> that this node has told of this minute, for two
-    watched:zones               a sorted set: zones whose page somebody looks at, with until when that counts
-    zone-top:<node>:<zone>      a `protocol.Top` of this zone alone, as JSON, for a minute
+zone-minute:<minute>        for an hour, a hash of what the nodes' longest lists said in a minute of unix time:
+`q:<zone>` sum of the estimates, `v:<zone>` of their variances; `nodes` how many reported zone-minute:<minute>:<node>
+that this node has reported this minute, for two watched:zones               a sorted set: zones whose page a person
+looks at, with until when that counts zone-top:<node>:<zone>      a `protocol.Top` of this zone alone, as JSON, for a
+minute
 
 Redis is the only place of these numbers; without it nothing is known. What is not known is None, never zero.
 """
@@ -31,7 +31,7 @@ from replication.wire.protocol import MOST_TOP_ZONES, Top
 
 MINUTES_KEPT = 60
 MINUTE = 60
-# Of a normal distribution, 95 % lie within so many standard deviations.
+# Of a normal distribution, 95 % are within this many standard deviations.
 _DEVIATIONS = 1.96
 # Nothing in a sample of N: with 95 % confidence the share is below 3/N.
 _RULE_OF_THREE = 3.0
@@ -46,7 +46,9 @@ class Estimate(NamedTuple):
 
 
 class MinuteOfZone(NamedTuple):
-    """One minute: when it began (unix time), the estimate (None: not told by any node), and how many nodes told."""
+    """One minute: when it began (unix time), the estimate (None: not known from any node), and how many nodes
+    reported.
+    """
 
     at: int
     estimate: Estimate | None
@@ -78,12 +80,15 @@ class NodeSample:
         return Estimate(self.per_second(self.times), _DEVIATIONS * math.sqrt(_variance(self.times, self)))
 
     def per_second(self, times: int) -> float:
-        """How often per second something is asked that is so often among the remembered questions."""
+        """Return how often per second something is asked that is this often among the remembered questions."""
         return times / self.questions * self.qps
 
 
 def watch_zones(zones: Iterable[str]) -> None:
-    """Somebody looks at these zones: nodes are asked about them for the next seconds. Nothing without Redis."""
+    """Record that a person looks at these zones: nodes are asked about them for the next seconds.
+
+    Nothing without Redis.
+    """
     until = time.time() + WATCHED_SECONDS
     wanted = {zone: until for zone, _ in zip(zones, range(MOST_TOP_ZONES), strict=False)}
     if wanted:
@@ -92,7 +97,7 @@ def watch_zones(zones: Iterable[str]) -> None:
 
 
 def watched_zones() -> list[str]:
-    """The zones that somebody looks at, the latest first, at most MOST_TOP_ZONES. Raises RedisError."""
+    """Return the zones that people look at, the latest first, at most MOST_TOP_ZONES. Raise RedisError."""
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     pipe.zremrangebyscore(_WATCHED, "-inf", time.time())
     pipe.zrevrange(_WATCHED, 0, MOST_TOP_ZONES - 1)
@@ -101,12 +106,12 @@ def watched_zones() -> list[str]:
 
 
 def keep_zone_top(*, node_id: int, zone: str, top: Top) -> None:
-    """These are the node's lists of this zone now. Raises RedisError."""
+    """Keep these as the node's lists of this zone. Raise RedisError."""
     connection(settings.REDIS_URL).set(_top_key(node_id, zone), json.dumps(top.to_json()), ex=TOP_SECONDS)
 
 
 def keep_minute(*, node_id: int, top: Top, at: float) -> None:
-    """What a node lists as its zones counts for the minute of this time, once. Raises RedisError."""
+    """Count what a node lists as its zones for the minute of this time, once. Raise RedisError."""
     node_qps = _qps_of([node_id]).get(node_id)
     if not top.questions or node_qps is None:
         return
@@ -125,7 +130,7 @@ def keep_minute(*, node_id: int, top: Top, at: float) -> None:
 
 
 def minutes_of(zone: str, *, now: float) -> list[MinuteOfZone]:
-    """The last hour of a zone, minute by minute, oldest first, without the minute that is not over."""
+    """Return the last hour of a zone, minute by minute, oldest first, without the minute that is not over."""
     first = int(now) // MINUTE - MINUTES_KEPT
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for minute in range(first, first + MINUTES_KEPT):
@@ -145,7 +150,7 @@ def minutes_of(zone: str, *, now: float) -> list[MinuteOfZone]:
 
 
 def samples_of(zone: str, node_ids: Sequence[int]) -> dict[int, NodeSample]:
-    """What those nodes remember of this zone that told within the last minute; of none while Redis is away."""
+    """Return what those nodes remember of this zone that reported within the last minute; none while Redis is away."""
     pipe = connection(settings.REDIS_URL).pipeline(transaction=False)
     for node_id in node_ids:
         pipe.get(_top_key(node_id, zone))
@@ -163,7 +168,7 @@ def samples_of(zone: str, node_ids: Sequence[int]) -> dict[int, NodeSample]:
 
 
 def total_of(samples: Iterable[NodeSample]) -> Estimate | None:
-    """The zone's queries per second on all these nodes; None without any."""
+    """Return the zone's queries per second on all these nodes; None without any."""
     estimates = [sample.estimate for sample in samples]
     if not estimates:
         return None
@@ -172,7 +177,7 @@ def total_of(samples: Iterable[NodeSample]) -> Estimate | None:
 
 
 def queried_names(samples: Iterable[NodeSample]) -> list[QueriedName]:
-    """The names that are asked most in a zone, over all these nodes, most first."""
+    """Return the names that are asked most in a zone, over all these nodes, most first."""
     rates: dict[tuple[str, str], float] = {}
     for sample in samples:
         for what, times in sample.top.names:
@@ -190,7 +195,7 @@ def _variance(times: int, sample: NodeSample) -> float:
 
 
 def _qps_of(node_ids: Sequence[int]) -> dict[int, float]:
-    """What nodes were asked per second, the mean of the seconds of the last minute that are known."""
+    """Return what nodes were asked per second, the mean of the seconds of the last minute that are known."""
     found = {}
     for node_id, live in telemetry.live_now(node_ids).items():
         known = [qps for qps in live.qps_minute if qps is not None]

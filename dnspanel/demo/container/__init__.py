@@ -1,1 +1,1 @@
-"""What `docker-compose.yml` needs besides the panel itself."""
+"""The parts of `docker-compose.yml` that are not the panel itself."""

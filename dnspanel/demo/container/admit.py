@@ -24,7 +24,7 @@ class NoRequests(Exception):
 def admit_nodes(
     addresses: Mapping[str, str], *, codes: Path, now: datetime, seconds: float, ring0: str | None = None
 ) -> None:
-    """Every one of these nodes is approved; may be repeated, and goes on where it was. Raises NoRequests.
+    """Approve every one of these nodes; may be repeated, and goes on where it was. Raise NoRequests.
 
     `ring0` names the one of them that is private and gets everything first.
 

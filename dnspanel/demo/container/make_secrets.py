@@ -33,7 +33,7 @@ maxmemory-policy noeviction
 
 
 def make_secrets(directory: Path) -> None:
-    """Every secret is there; those that were there before are as they were."""
+    """Make every secret that is missing; the others do not change."""
     panel, of_postgres, of_redis = (directory / name for name in ("panel", "postgres", "redis"))
     for volume in (panel, of_postgres, of_redis):
         volume.mkdir(parents=True, exist_ok=True)
@@ -50,14 +50,14 @@ def make_secrets(directory: Path) -> None:
 
 
 def _move(old: Path, new: Path) -> None:
-    """What an installation of 0.1.0 has in the panel's volume, where all secrets were, is in its own."""
+    """Move what an installation of 0.1.0 has in the panel's volume, where all secrets were, to its own."""
     if old.exists():
         keep(new, old.read_text)
         old.unlink()
 
 
 def keep(path: Path, make: Callable[[], str]) -> str:
-    """Return the text of the file; write it first if there is none."""
+    """Return the text of the file; write it first if the file is missing."""
     if not path.exists():
         _write(path, make())
     return path.read_text()

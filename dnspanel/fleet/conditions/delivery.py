@@ -49,7 +49,9 @@ def _of_log_age(unencoded_since: datetime | None, now: datetime) -> Iterator[Con
 
 
 def _of_waiting(waiting: Waiting | None, now: datetime, is_open: Collection[str]) -> Iterator[Condition]:
-    """The oldest publication that the last nodes do not answer with is old, and no other alert says why."""
+    """Yield an alert if the oldest publication that the last nodes do not answer with is old, and no other
+    alert says why.
+    """
     late_by = waiting.late_by(now) if waiting is not None else timedelta(0)
     if waiting is None or late_by < (LATE_AGAIN if "panel.late" in is_open else LATE_AFTER):
         return

@@ -27,8 +27,8 @@ from replication.wire.position import Position
 
 # Growth over less time says nothing.
 LEAST_GROWTH_TIME = timedelta(hours=6)
-# A DS that some servers of a parent do not have yet is on its way for so long; and a parent that could not be asked for
-# so long needs somebody to look at it.
+# A DS that some servers of a parent do not have yet is on its way for the first time; and a parent that could not be
+# asked for the second time needs a person to look at it.
 PARTIAL_FOR, UNKNOWN_FOR = timedelta(days=1), timedelta(days=2)
 
 ZONES = """
@@ -59,7 +59,7 @@ class NodeInputs:
     diverged_since: datetime | None = None
     bootstrap_since: datetime | None = None
     bootstrap_error: str = ""
-    bytes_a_day: float | None = None  # by which its free disk shrinks; None: not known yet
+    bytes_a_day: float | None = None  # that its free disk shrinks by; None: not known yet
     setup: Setup = field(default_factory=Setup)
     is_ahead: bool = False  # its files are where this panel never was
 
@@ -175,7 +175,7 @@ def _setup(node: Node, *, is_rebuilding: bool) -> Setup:
 
 
 def _is_ahead(report: Mapping[str, Any], head: Position) -> bool:
-    """Whether the node's files are where this panel never was, or in another history than its present one."""
+    """Return True if the node's files are where this panel never was, or in another history than its present one."""
     position = report.get("position")
     if not isinstance(position, Mapping):
         return False
@@ -183,7 +183,7 @@ def _is_ahead(report: Mapping[str, Any], head: Position) -> bool:
 
 
 def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) -> float | None:
-    """By how many seconds the node's clock is ahead of the panel's."""
+    """Return by how many seconds the node's clock is ahead of the panel's."""
     clock = report.get("clock")
     if reported_at is None or not isinstance(clock, int | float) or not clock:
         return None
@@ -191,7 +191,7 @@ def _clock_offset(report: Mapping[str, object], reported_at: datetime | None) ->
 
 
 def _growth(statuses: Sequence[NodeStatus], marks: DiskMarks, now: datetime) -> dict[int, float]:
-    """By how many bytes a day each node's free disk shrinks, since its oldest mark."""
+    """Return by how many bytes a day each node's free disk shrinks, since its oldest mark."""
     free = {s.node.pk: int(s.node.report.get("disk_free_bytes", 0)) for s in statuses if s.node.report}
     return {
         node_id: (then - free[node_id]) / ((now - at) / timedelta(days=1))
@@ -201,13 +201,16 @@ def _growth(statuses: Sequence[NodeStatus], marks: DiskMarks, now: datetime) -> 
 
 
 def _encoded_everywhere(encoded: Mapping[int, int]) -> int:
-    """Up to which sequence all schemas have segments; one that was just taken up has none and is being made."""
+    """Return the sequence up to which all schemas have segments.
+
+    A schema that was just taken up has none and does not count.
+    """
     begun = [sequence for sequence in encoded.values() if sequence]
     return min(begun, default=0)
 
 
 def _first_after(epoch: UUID, sequence: int) -> datetime | None:
-    """When the first publication after this one was made; None while there is none."""
+    """Return the time of the first publication after this one; None without one."""
     later = Publication.objects.filter(epoch=epoch, sequence__gt=sequence).order_by("sequence")
     return later.values_list("at", flat=True).first()
 
@@ -220,7 +223,7 @@ def _delivery() -> DeliveryInputs:
 
 
 def _certificate_ends(authority: Authority | None) -> datetime | None:
-    """When the certificate ends with which the panel calls agents."""
+    """Return when the certificate ends with which the panel calls agents."""
     if authority is None:
         return None
     return x509.load_pem_x509_certificate(authority.client_pem.encode()).not_valid_after_utc

@@ -19,7 +19,7 @@ NEVER_CONTACTED_FOR = timedelta(minutes=20)
 LATE_FOR = timedelta(seconds=30)
 DISK_DAYS, DISK_DAYS_AGAIN = 7.0, 10.0
 MAP_SHARE, MAP_SHARE_AGAIN, MAP_SHARE_CRITICAL = 0.70, 0.67, 0.90
-# LMDB cannot reuse what a reader may still see: so many transactions behind, the file only grows.
+# LMDB cannot reuse what a reader may still see: this many transactions behind, the file only grows.
 READER_LAG, READER_LAG_AGAIN = 10_000, 1_000
 CLOCK_OFF, CLOCK_OFF_AGAIN = 10.0, 5.0  # seconds
 CLOCK_OFF_CRITICAL = 3600.0
@@ -69,7 +69,7 @@ def node_conditions(
 
 
 def _health(node: NodeInputs, now: datetime, *, contact_is_known: bool) -> Condition | None:
-    """Late, stale, offline and rejecting are one trouble, which may grow."""
+    """Return one alert for late, stale, offline and rejecting: they are one trouble, which may grow."""
     word = node.health.word
     message = gettext("{name} is {word}. {message}").format(
         name=node.name, word=gettext(str(word)), message=node.health.message
@@ -78,7 +78,7 @@ def _health(node: NodeInputs, now: datetime, *, contact_is_known: bool) -> Condi
     if word == Word.LATE and node.health.lag_seconds >= LATE_FOR.total_seconds():
         return Condition(key, "node.late", Severity.WARNING, message, node.node_id)
     if word == Word.OFFLINE and not contact_is_known:
-        return None  # the collector is silent: nobody knows
+        return None  # the collector is silent: the state is unknown
     if word == Word.OFFLINE and node.new_since is not None and now - node.new_since < NEVER_CONTACTED_FOR:
         return None  # it was just approved
     if word in {Word.STALE, Word.OFFLINE, Word.REJECTING}:
@@ -97,7 +97,7 @@ def _powerdns(node: NodeInputs) -> Condition | None:
 
 
 def _front(node: NodeInputs) -> Condition | None:
-    """Of a front only: below the minimum clients may get no answer, or an old one."""
+    """Return an alert for a front that is below its minimum: clients may get no answer, or an old one."""
     report = front_report_in(node.report)
     if report is None or not report.is_below_minimum:
         return None
@@ -108,7 +108,9 @@ def _front(node: NodeInputs) -> Condition | None:
 
 
 def _diverged(node: NodeInputs, now: datetime) -> Condition | None:
-    """Repair takes a minute; what is not mended by then needs a person."""
+    """Return an alert for zones that differ for long: repair takes a minute, and what differs after that
+    needs a person.
+    """
     if node.diverged and node.diverged_since is not None and now - node.diverged_since >= DIVERGED_FOR:
         message = ngettext(
             "On {name}, {count} zone is not what the panel sent, for {time}.",

@@ -46,7 +46,7 @@ class Verdict(StrEnum):
     """What became of following the chain of trust."""
 
     SECURE = "secure"
-    INSECURE = "insecure"  # somewhere on the way nothing is signed: nobody validates
+    INSECURE = "insecure"  # somewhere on the way nothing is signed: no resolver validates
     BOGUS = "bogus"
     UNKNOWN = "unknown"
 
@@ -68,13 +68,13 @@ class _Broken(Exception):
 
 
 def follow_chain(zone_name: str, *, resolver: Resolver, anchors: Sequence[str], now: datetime) -> Chain:
-    """Whether the zone validates from these trust anchors, DS records of the root, down. Raises nothing.
+    """Return whether the zone validates from these trust anchors, DS records of the root, down. Never raise.
 
     1. The root's DNSKEY RRset is signed by a key that an anchor names.
     2. For each name on the way that has a DS: that is signed by the zone above, names a key, and this key signs the
        DNSKEY RRset. Of a name without one, the zone above proves that it is no delegation of its, and the way leads on;
        or that it delegates it unsigned, which ends the way: what is below is insecure. No proof is bogus.
-    3. The zone's SOA is signed. Where the zone above does not delegate it, there is none to be believed.
+    3. The zone's SOA is signed. Where the zone above does not delegate it, no SOA is believed.
     """
     walk = _Walk(resolver, now.timestamp(), time.monotonic() + SECONDS)
     above = names.ROOT
@@ -107,7 +107,7 @@ def read_anchors(texts: Iterable[str]) -> list[DS]:
 
 
 def _way_to(zone_name: str) -> list[str]:
-    """The names from below the root to the zone."""
+    """Return the names from below the root to the zone."""
     found: list[str] = []
     at: str | None = zone_name
     while at is not None and at != names.ROOT:
@@ -124,7 +124,7 @@ class _Walk:
         self.is_at_root = True  # while the root's own keys are not validated
 
     def keys(self, name: str, ds: Sequence[DS]) -> list[DNSKEY]:
-        """The zone keys of a zone, whose RRset is signed by one that the DS name."""
+        """Return the zone keys of a zone, whose RRset is signed by one that the DS name."""
         usable = [each for each in ds if int(each.algorithm) in ALGORITHMS and int(each.digest_type) in EVERY_DIGEST]
         if not usable:
             raise _Broken(
@@ -158,7 +158,9 @@ class _Walk:
         return keys
 
     def ds(self, name: str, above: str, keys: Sequence[DNSKEY]) -> list[DS]:
-        """The DS records of a name, signed by the zone above it; none if that zone proves that it delegates nothing."""
+        """Return the DS records of a name, signed by the zone above it; none if that zone proves that it
+        delegates nothing.
+        """
         answer = self._ask(name, rdtypes.DS)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.DS)
         if rrset is None:
@@ -191,7 +193,7 @@ class _Walk:
             )
 
     def soa(self, name: str, above: str, keys: Sequence[DNSKEY]) -> None:
-        """The zone is the last on the way that has keys, and signs its SOA."""
+        """Check the SOA of the zone, which is the last on the way that has keys, and signs its SOA."""
         answer = self._ask(name, rdtypes.SOA)
         rrset = rrset_at(answer.answer, name_of(name), rdtypes.SOA)
         if rrset is None:

@@ -40,7 +40,7 @@ class Finding:
 
 
 def compare(signed: SignedBy, parent: str, sets: Mapping[str, Sequence[str]]) -> Finding:
-    """What the DS records of each server of the parent mean for the zone; one server that is wrong is enough."""
+    """Return what the DS records of each server of the parent mean for the zone; one server that is wrong is enough."""
     faults = {server: fault for server, ds in sets.items() if ds and (fault := _fault(signed, ds))}
     if faults:
         message = joined(" ", (_at(parent, sets, list(faults)), next(iter(faults.values()))))
@@ -82,7 +82,7 @@ def _at(parent: str, sets: Mapping[str, Sequence[str]], servers: Sequence[str]) 
 
 
 def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
-    """Why resolvers that validate would not get from these DS records to the zone; empty if they do.
+    """Return why resolvers that validate would not get from these DS records to the zone; empty if they do.
 
     Every digest type that counts has to lead to a key, since some resolvers look only at the strongest; and every
     algorithm that is named has to sign (RFC 6840 section 5.11).
@@ -108,7 +108,7 @@ def _fault(signed: SignedBy, ds: Sequence[str]) -> str:
 
 
 def _named(signed: SignedBy, ds: str) -> bool:
-    """Whether this DS names a key of the zone that signs."""
+    """Return True if this DS names a key of the zone that signs."""
     return any(
         key_material.is_named_by(signed.zone_name, key.flags, key.algorithm, key.public, [ds]) for key in signed.entries
     )

@@ -49,14 +49,16 @@ class _Hashed:
     record: NSEC3
 
     def covers(self, hash: bytes) -> bool:
-        """Whether it proves that no name has this hash (RFC 5155 section 1.3); the last one covers round the end."""
+        """Return True if it proves that no name has this hash (RFC 5155 section 1.3); the last one covers
+        round the end.
+        """
         if self.at < self.record.next:
             return self.at < hash < self.record.next
         return hash > self.at or hash < self.record.next
 
 
 def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.rrset.RRset]) -> Denial:
-    """What these NSEC and NSEC3 RRsets, all signed by the zone, prove of a name below its apex. Raises Unproven.
+    """Return what these NSEC and NSEC3 RRsets, all signed by the zone, prove of a name below its apex. Raise Unproven.
 
     RFC 4035 sections 5.2 and 5.4, RFC 5155 sections 8.2 to 8.9, RFC 6840 sections 4.1, 4.3 and 4.4. NSEC3 records with
     more iterations than RFC 9276 has computed prove nothing and make nothing bogus: what is below is as good as
@@ -88,7 +90,7 @@ def _by_nsec(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dns
 
 
 def _covers(name: dns.name.Name, zone: dns.name.Name, owner: dns.name.Name, record: NSEC) -> bool:
-    """Whether it proves that nothing but names below it is at the name; the last one leads back to the apex."""
+    """Return True if it proves that only names below it exist at the name; the last record leads back to the apex."""
     return bool(owner < name and (name < record.next or record.next == zone))
 
 
@@ -96,7 +98,7 @@ def _by_nsec3(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dn
     links = [(owner, record) for owner, record in links if record.flags in (0, _OPT_OUT)]  # RFC 5155 section 8.2
     usable = [(owner, record) for owner, record in links if record.algorithm == _SHA1]
     if not usable:
-        return None  # records of hashes that nobody knows prove nothing (RFC 5155 section 8.1)
+        return None  # records of unknown hashes prove nothing (RFC 5155 section 8.1)
     if any(record.iterations > MOST_ITERATIONS for _, record in usable):
         return Denial.ITERATIONS
     if len({(record.iterations, record.salt) for _, record in usable}) > 1:
@@ -120,14 +122,14 @@ def _by_nsec3(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dn
 
 
 def _below(encloser: NSEC3, covering: Sequence[NSEC3]) -> Denial | None:
-    """What is proven by the record of the closest encloser and those that cover the next closer name."""
+    """Return what is proven by the record of the closest encloser and those that cover the next closer name."""
     if not covering or _leads_away(encloser):
         return None
     return Denial.OPT_OUT if any(each.flags & _OPT_OUT for each in covering) else Denial.NO_DELEGATION
 
 
 def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
-    """What the record of the name itself proves, if it is that of the parent's side (RFC 6840 section 4.4)."""
+    """Return what the record of the name itself proves, if it is that of the parent's side (RFC 6840 section 4.4)."""
     kind = dns.rdatatype.to_text(record.rdtype)
     if _has(record, rdtypes.SOA):
         raise Unproven(
@@ -146,7 +148,7 @@ def _matching(name: dns.name.Name, record: NSEC | NSEC3) -> Denial:
 
 
 def _leads_away(record: NSEC | NSEC3) -> bool:
-    """Whether names below its own are those of another zone, or of an alias (RFC 6840 section 4.1)."""
+    """Return True if names below its own are those of another zone, or of an alias (RFC 6840 section 4.1)."""
     return _has(record, rdtypes.DNAME) or (_has(record, rdtypes.NS) and not _has(record, rdtypes.SOA))
 
 
@@ -157,7 +159,7 @@ def _has(record: NSEC | NSEC3, type: int) -> bool:
 
 
 def _hash_in(owner: dns.name.Name, zone: dns.name.Name, record: NSEC3) -> bytes | None:
-    """The hash that is an NSEC3's own label; None where it is not one of the zone's."""
+    """Return the hash that is an NSEC3's own label; None where it is not one of the zone's."""
     if owner == zone or owner.parent() != zone or len(record.next) != _SHA1_BYTES:
         return None
     try:

@@ -1,6 +1,6 @@
-"""Drives rollovers: looks at what nodes, secondaries and parents answer, and takes each step that is due. Verbs.
+"""Drive rollovers: look at what nodes, secondaries and parents answer, and take each step that is due. Verbs.
 
-Twice, late or never does no harm: a look that somebody else took in between counts for nothing, and a step is decided
+Twice, late or never does no harm: a look is ignored if another process took one in between, and a step is decided
 once more where the zone is locked.
 """
 
@@ -32,11 +32,11 @@ from dnspanel.zones.signing.first_ds import waits_long
 from dnspanel.zones.signing.rollovers import Look
 
 LOOK_EVERY = timedelta(seconds=30)
-# Thousands of zones may wait for a parent elsewhere: who takes the DS from CDS records comes by once a day or so.
+# Thousands of zones may wait for a parent elsewhere: registries take the DS from CDS records once a day or so.
 LOOK_AT_LONG_WAITS_EVERY = timedelta(minutes=30)
 # As many rollovers are looked at in one piece.
 BATCH = 500
-# Of the secondaries that are waited for, so many are told with the reason.
+# At most this many of the secondaries that are waited for are named with the reason.
 MOST_TOLD = 5
 
 logger = logging.getLogger(__name__)
@@ -55,13 +55,15 @@ class _Fleet:
         return min((sequence for _, sequence in self.acked.values()), default=0)
 
     def late(self, zone_id: int, sequence: int) -> tuple[str, ...]:
-        """The names of those that do not answer with this publication, or with something else in the zone."""
+        """Return the names of those that do not answer with this publication, or with something else in the zone."""
         wrong = self.diverged.get(zone_id, frozenset())
         return tuple(sorted(name for id, (name, acked) in self.acked.items() if acked < sequence or id in wrong))
 
 
 def drive_rollovers(*, clock: Callable[[], datetime], look_every: timedelta = LOOK_EVERY) -> int:
-    """Every open rollover whose last look is this long ago is looked at, and goes on if it can; returns how many."""
+    """Look at every open rollover whose last look is this long ago, and take its next step if it can; return
+    how many.
+    """
     looked = 0
     now = clock()
     due = Q(looked_at__lt=now - look_every) & ~(waits_long(now) & Q(looked_at__gte=now - LOOK_AT_LONG_WAITS_EVERY))
@@ -120,7 +122,7 @@ def _advance(row: Rollover, state: SigningState, look: Look, now: datetime) -> b
 
 
 def _tell_parent(row: Rollover, add: Sequence[str], remove: Sequence[str], now: datetime) -> None:
-    """A parent here gets the DS, as far as who began the rollover may change it."""
+    """Give the DS to a parent here, as far as the person that began the rollover may change it."""
     reason = panel_reasons.ROLLOVER_DS.format(name=row.zone.name)
     parent_zone.replace_ds(
         zone_name=row.zone.name,
@@ -171,7 +173,7 @@ def _look_of(
 
 
 def _with_signers(row: Rollover, look: Look, found: SignersLook | None) -> Look:
-    """The look with what the name servers of a zone have that others sign too; None: they were not asked now."""
+    """Return the look with what the name servers of a zone have that others sign too; None: they were not asked now."""
     if found is None:
         lack = row.signers_lack if row.signers_at else gettext("Their name servers were not asked yet.")
         goals = {**look.goals, **({Goal.SIGNERS: _since(row)} if Goal.SIGNERS in row.goals else {})}
@@ -203,7 +205,7 @@ def _fleet(zone_ids: Sequence[int]) -> _Fleet:
 
 
 def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
-    """By zones (ids) the revision that every server must have: that of the step, or of a later restoration."""
+    """Return by zones (ids) the revision that every server must have: that of the step, or of a later restoration."""
     by_zone = {row.zone_id: row for row in batch}
     steps = Q()
     for row in batch:
@@ -218,7 +220,7 @@ def _steps(batch: Sequence[Rollover]) -> dict[int, Revision]:
 
 
 def _lacking(steps: Mapping[int, Revision]) -> dict[int, dict[str, str]]:
-    """The secondaries that do not answer with these, by zones (ids): their names, and why, as clauses."""
+    """Return the secondaries that do not answer with these, by zones (ids): their names, and why, as clauses."""
     found: dict[int, dict[str, str]] = {}
     for _, lacking in transfers_questioned.send(sender=None, steps=steps):
         for zone_id, by_name in lacking.items():  # type: ignore[union-attr]  # what a receiver of this signal returns
@@ -227,7 +229,7 @@ def _lacking(steps: Mapping[int, Revision]) -> dict[int, dict[str, str]]:
 
 
 def _told(lacking: Mapping[str, str]) -> str:
-    """What is waited for of secondaries, as a sentence; empty if nothing is."""
+    """Describe what is waited for of secondaries, as a sentence; empty if nothing is."""
     if not lacking:
         return ""
     clauses = list(lacking.values())

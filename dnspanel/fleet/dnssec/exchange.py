@@ -38,11 +38,11 @@ def exchange(
     is_recursive: bool = False,
     dnssec: bool = False,
 ) -> dns.message.Message:
-    """The answer of an address to a question, by this moment of `time.monotonic`. Raises NoAnswer.
+    """Return the answer of an address to a question, by this moment of `time.monotonic`. Raise NoAnswer.
 
     It has the question that was sent, and is no longer than TCP's 65,535 bytes. Packets that do not answer the
-    question are passed over, so that who guesses gets no word in. `dnssec` asks for signatures, and a resolver not to
-    check them.
+    question are ignored, so that guessed answers have no effect. `dnssec` asks for signatures, and a resolver not
+    to check them.
     """
     query = dns.message.make_query(
         name_of(name), dns.rdatatype.RdataType.make(type), use_edns=0, payload=_PAYLOAD, want_dnssec=dnssec
@@ -82,7 +82,7 @@ def _tcp(query: dns.message.Message, address: str, port: int, deadline: float) -
 
 
 def _described(exc: Exception) -> str:
-    """A description that quotes nothing of what came."""
+    """Return a description that quotes nothing of what came."""
     if isinstance(exc, dns.exception.Timeout):
         return gettext("no answer")
     if isinstance(exc, OSError):
@@ -93,7 +93,7 @@ def _described(exc: Exception) -> str:
 
 
 def has_route(address: str, port: int = 53) -> bool:
-    """Whether this machine knows a way to the address; nothing is sent."""
+    """Return True if this machine knows a way to the address; nothing is sent."""
     family = socket.AF_INET6 if ":" in address else socket.AF_INET
     try:
         with socket.socket(family, socket.SOCK_DGRAM) as probe:
@@ -104,17 +104,17 @@ def has_route(address: str, port: int = 53) -> bool:
 
 
 def name_of(name: str) -> dns.name.Name:
-    """A name of ours as dnspython has it."""
+    """Return a name of ours as dnspython has it."""
     return dns.name.from_wire(names.to_wire(name), 0)[0]
 
 
 def text_of(name: dns.name.Name) -> str:
-    """A name of dnspython's in canonical form."""
+    """Return a name of dnspython's in canonical form."""
     return names.from_wire(name.to_digestable())
 
 
 def rrset_at(section: list[dns.rrset.RRset], name: dns.name.Name, type: int, covers: int = 0) -> dns.rrset.RRset | None:
-    """The RRset of a section with this name and type, in the class IN."""
+    """Return the RRset of a section with this name and type, in the class IN."""
     return next(
         (
             each
@@ -126,5 +126,5 @@ def rrset_at(section: list[dns.rrset.RRset], name: dns.name.Name, type: int, cov
 
 
 def rcode_text(answer: dns.message.Message) -> str:
-    """SERVFAIL, REFUSED, …"""
+    """Return SERVFAIL, REFUSED, …"""
     return str(dns.rcode.to_text(answer.rcode()))

@@ -21,7 +21,7 @@ from dnspanel.zones.dnssec import queries
 from dnspanel.zones.models import Zone
 from replication.dns import rdtypes
 
-# All of them together, and as many nodes: who looks at a page waits for this.
+# All of them together, and as many nodes: a person that looks at a page waits for this.
 SECONDS = 3.0
 MOST_NODES = 64
 _AT_ONCE = 16
@@ -55,7 +55,8 @@ class _Unusable(Exception):
 
 
 def ask_nodes(zone: Zone, *, now: datetime) -> list[NodeAnswer]:
-    """What every node that serves answers for the zone, by name, within SECONDS. Raises nothing for what they do.
+    """Ask every node that serves the zone, and return the answers by name, within SECONDS. A node's failure is not
+    raised.
 
     They are asked at the addresses that an administrator gave, and without recursion. What they answer is validated
     with the keys that the panel has of the zone, and those of its other signers.
@@ -122,7 +123,9 @@ def _validated(
     signers: Collection[_Signer],
     now: float,
 ) -> int:
-    """When the signature over the SOA ends: made by a key of the DNSKEY RRset, which one of `signers` has signed."""
+    """Return when the signature over the SOA ends: made by a key of the DNSKEY RRset, which one of `signers`
+    has signed.
+    """
     keys = zone_keys(dnskey)
     known = [key for key in keys if (int(key.flags), int(key.algorithm), bytes(key.key)) in signers]
     if not known:

@@ -40,7 +40,7 @@ _MOST_KEYS = 64
 class SignersLook:
     """Which name servers lack the keys, or why that is not known, as a sentence; empty if all have them.
 
-    `ttl` is the largest with which DNSKEY records may be in caches, 0 if nobody answered.
+    `ttl` is the largest with which DNSKEY records may be in caches, 0 if no server answered.
     """
 
     lack: str
@@ -48,14 +48,15 @@ class SignersLook:
 
 
 def zones_with_other_signers(rows: Collection[Rollover]) -> frozenset[int]:
-    """The ids of the zones of these rollovers that others sign too."""
+    """Return the ids of the zones of these rollovers that others sign too."""
     return frozenset(queries.other_keys_of_zones([row.zone for row in rows]))
 
 
 def ask_signers(rows: Sequence[Rollover]) -> dict[int, SignersLook]:
-    """What the name servers of these zones, which others sign too, have of the new keys: by the rollovers' ids.
+    """Return what the name servers of these zones, which others sign too, have of the new keys: by the rollovers' ids.
 
-    Of those that were asked a moment ago, and of kinds in which no new key signs records, there is nothing.
+    The result leaves out rollovers that were asked a moment ago, and kinds of rollover in which no new key signs
+    records.
     """
     due = [
         row
@@ -119,7 +120,7 @@ def look_at_signers(
 def _ask(
     server: Server, zone_name: str, wanted: Collection[tuple[int, int, bytes]], port: int, deadline: float
 ) -> tuple[str, int]:
-    """What is wrong with the answer of a server, empty if nothing is; and its TTL."""
+    """Return what is wrong with the answer of a server, empty if nothing is; and its TTL."""
     try:
         answer = exchange(server.address, zone_name, rdtypes.DNSKEY, deadline=deadline, port=port)
         if answer.rcode() != dns.rcode.NOERROR:

@@ -1,7 +1,8 @@
 """The daily look at the parents of signed zones: which are due, what is found, and what is kept of it. Verbs.
 
 A check is taken on by moving `due_at` ahead; its network part runs outside of any transaction, and what it found is
-only kept if nobody else took it on meanwhile. A worker that dies leaves a check that is due again minutes later.
+only kept if no other worker took it on in between. A worker that dies leaves a check that is due again minutes
+later.
 """
 
 from collections.abc import Collection, Iterable, Sequence
@@ -35,7 +36,7 @@ EVERY = timedelta(days=1)
 # What is wrong, or could not be found out, is looked at again after this.
 AGAIN = timedelta(hours=1)
 LEASE = timedelta(minutes=5)
-# One beat takes on so many, so that a day is enough for 100,000 zones, and of them so many at the same time.
+# One beat takes on this many, so that a day is enough for 100,000 zones, and asks this many of them at the same time.
 AT_ONCE, ZONES_IN_PARALLEL = 12, 4
 _MOST_ADMITTED = 1000
 OURS = "this panel"
@@ -72,7 +73,7 @@ class Look:
 
 
 def ask_now(*, zone: Zone, now: datetime, by: Author) -> None:
-    """The zone's parent is due to be looked at. Raises RightMissing, and NotSigned for a zone without a check."""
+    """Make the check of the zone's parent due. Raise RightMissing, and NotSigned for a zone without a check."""
     access.require_right(by, zone, Right.DNSSEC)
     if queries.signing_of(zone).is_signed:
         ParentCheck.objects.get_or_create(zone=zone, defaults={"due_at": now})
@@ -82,16 +83,17 @@ def ask_now(*, zone: Zone, now: datetime, by: Author) -> None:
 
 
 def admit(*, now: datetime) -> int:
-    """Signed zones without a check have one that is due; returns how many there were, at most some at a time."""
+    """Give signed zones without a check one that is due; return how many there were, at most some at a time."""
     with connection.cursor() as cursor:
         cursor.execute(_ADMIT, {"now": now, "most": _MOST_ADMITTED})
         return int(cursor.rowcount)
 
 
 def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[Claim]:
-    """The checks that are due, the longest waiting first, or those of these zones; nobody else does them for a while.
+    """Take on the checks that are due, the longest waiting first, or those of these zones; no other worker does
+    them for a while.
 
-    Of checks that several workers want, each gets those whose row it changed.
+    If several workers want the same checks, each gets those whose row it changed.
     """
     due = ParentCheck.objects.filter(due_at__lte=now, zone__deleted_at=None)
     if zone_ids is not None:
@@ -122,7 +124,7 @@ def take_on(*, now: datetime, zone_ids: Collection[int] | None = None) -> list[C
 
 
 def check_all(claims: Sequence[Claim], *, now: datetime, resolver: Resolver | None = None, port: int = 53) -> int:
-    """What the parents of these zones have is known and kept; returns how many. Some are asked at the same time."""
+    """Find out and keep what the parents of these zones have; return how many. Some are asked at the same time."""
     if not claims:
         return 0
     resolvers = resolver or configured()
@@ -184,9 +186,9 @@ def _proven(finding: Finding) -> Finding:
 
 
 def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
-    """The check has what was found, and when it is due again; False if somebody else took it on meanwhile.
+    """Keep what was found in the check, and when it is due again; return False if another worker took it on in between.
 
-    It is gone where the zone is not signed and its parent has no DS.
+    The check is deleted if the zone is not signed and its parent has no DS.
     """
     mine = ParentCheck.objects.filter(pk=claim.zone_id, due_at=claim.due_at)
     finding = look.finding
@@ -217,7 +219,7 @@ def keep(*, claim: Claim, look: Look, now: datetime) -> bool:
 
 
 def check_of(zone: Zone) -> ParentCheck | None:
-    """What is known of the zone's parent; None if nobody has a reason to ask it."""
+    """Return what is known of the zone's parent; None if there is no reason to ask it."""
     return ParentCheck.objects.filter(zone=zone).first()
 
 
@@ -227,9 +229,9 @@ def _public_keys(states: Iterable[SigningState]) -> dict[int, bytes]:
 
 
 def _signed_by(zone_name: str, state: SigningState, public: dict[int, bytes], others: Collection[OtherKey]) -> SignedBy:
-    """Keys of other signers count: they sign what other name servers answer.
+    """Return the keys that sign a zone. Keys of other signers count: they sign what other name servers answer.
 
-    Of a zone that is served with the signatures that it came with, those in its DNSKEY records are all its keys.
+    For a zone that is served with the signatures that it came with, the keys in its DNSKEY records are all its keys.
     """
     if state.presigned:
         entries = [key for key in others if key.is_sep] or list(others)

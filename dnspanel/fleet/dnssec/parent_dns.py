@@ -16,7 +16,7 @@ from dnspanel.outbound import is_allowed
 from dnspanel.texts import gettext, joined
 from replication.dns import names, rdtypes
 
-# A parent has at most so many name servers with so many addresses, or nobody can ask them all.
+# A parent has at most this many name servers with this many addresses, or they cannot all be asked.
 MOST_SERVERS, MOST_ADDRESSES = 32, 64
 MOST_DS = 64
 SECONDS = 10.0
@@ -31,7 +31,7 @@ class ParentLook:
 
     parent: str  # canonical, as the DNS says; empty if that is not known
     servers: Mapping[str, tuple[str, ...]]  # "name address" → DS as `key_material.ds_text` writes them; () for none
-    ttl: int | None  # the largest with which these, or that there are none, may be in caches
+    ttl: int | None  # the largest with which these, or their absence, may be in caches
     silent: str = ""  # why it is not known at every server, as a sentence; empty if every server answered
 
 
@@ -51,14 +51,14 @@ class Unusable(Exception):
 
 
 def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str], port: int = 53) -> ParentLook:
-    """The DS records of a zone at every server of its parent, at each of their addresses.
+    """Look up the DS records of a zone at every server of its parent, at each of their addresses.
 
     What the network does is never raised: it is said in `silent`, and what is known in spite of it in the rest.
 
     1. A resolver leads to the parent zone and its name servers. Nothing of what it says of DS counts.
     2. Every name server has to have an address, and only addresses that the panel may connect to.
     3. Each address is asked, all within SECONDS. Its answer counts if it has authority and is the parent's: a server
-       that has the zone itself but not its parent says that there is no DS.
+       that has the zone itself but not its parent denies the DS.
 
     Addresses of a family (IPv4 or IPv6) to which this machine has no route at all are left out, if every name server
     that has one also has an address of the other family: a panel without IPv6 could never know otherwise. What such a
@@ -90,7 +90,7 @@ def look_at_nameservers(
     networks: Sequence[str],
     port: int = 53,
 ) -> ParentLook:
-    """The same of these name servers of the parent; a resolver is asked for those without addresses."""
+    """Look up the same at these name servers of the parent; a resolver is asked for those without addresses."""
     if len(nameservers) > MOST_SERVERS:
         return _too_many(parent)
     deadline = time.monotonic() + SECONDS
@@ -133,7 +133,7 @@ def _look_at(
 
 
 def described(head: str, faults: Sequence[str]) -> str:
-    """A sentence about the servers with faults; empty if there are none."""
+    """Return a sentence about the servers with faults; empty without faults."""
     if not faults:
         return ""
     named = list(faults[:_MOST_NAMED])
@@ -151,7 +151,7 @@ def servers_of(
     each: Callable[..., Iterable[tuple[str, ...] | str]],
     known: Mapping[str, tuple[str, ...]] | None = None,
 ) -> tuple[list[Server], list[str]]:
-    """The name servers of a zone at each of their addresses, and what keeps others from being asked, in words.
+    """Return the name servers of a zone at each of their addresses, and what keeps others from being asked, in words.
 
     The resolver is asked for addresses of those that have none in `known`.
     """
@@ -177,7 +177,7 @@ def servers_of(
 
 
 def _with_route(servers: list[Server], port: int) -> list[Server]:
-    """Without those of a family to which no address has a route, if each name is left with an address."""
+    """Leave out the servers of a family to which no address has a route, if each name is left with an address."""
     for is_ipv6 in (True, False):
         of_family = [server for server in servers if (":" in server.address) is is_ipv6]
         others = [server for server in servers if (":" in server.address) is not is_ipv6]
@@ -188,7 +188,7 @@ def _with_route(servers: list[Server], port: int) -> list[Server]:
 
 
 def _ask(server: Server, zone_name: str, parent: str, port: int, deadline: float) -> tuple[tuple[str, ...], int] | str:
-    """The DS records that a server has, and the TTL of that; or why its answer does not count."""
+    """Return the DS records that a server has, and the TTL of that; or why its answer does not count."""
     try:
         answer = exchange(server.address, zone_name, rdtypes.DS, deadline=deadline, port=port)
         return _ds_in(answer, zone_name, parent)
@@ -210,14 +210,14 @@ def _ds_in(answer: dns.message.Message, zone_name: str, parent: str) -> tuple[tu
 
 
 def ds_texts(rrset: dns.rrset.RRset) -> tuple[str, ...]:
-    """DS records as `key_material.ds_text` writes them."""
+    """Return DS records as `key_material.ds_text` writes them."""
     return tuple(
         sorted(f"{item.key_tag} {int(item.algorithm)} {int(item.digest_type)} {item.digest.hex()}" for item in rrset)
     )
 
 
 def _negative_ttl(answer: dns.message.Message, parent: str) -> int:
-    """For how long caches keep that there is none (RFC 2308 section 5)."""
+    """Return for how long caches keep a negative answer (RFC 2308 section 5)."""
     soa = next((each for each in answer.authority if each.rdtype == rdtypes.SOA), None)
     if soa is None or answer.answer:
         raise Unusable(gettext("it answers neither with DS records nor that {parent} has none").format(parent=parent))
@@ -229,5 +229,5 @@ def _negative_ttl(answer: dns.message.Message, parent: str) -> int:
 
 
 def _ttl(seconds: int) -> int:
-    """RFC 2181 section 8: one with the highest bit is none."""
+    """Return a TTL, 0 for one with the highest bit set (RFC 2181 section 8)."""
     return seconds if seconds <= _MOST_TTL else 0

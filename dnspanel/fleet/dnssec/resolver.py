@@ -16,7 +16,7 @@ from replication.dns import names, rdtypes
 from replication.wire.protocol import split_resolver
 
 _USABLE = (dns.rcode.NOERROR, dns.rcode.NXDOMAIN)
-# More addresses of one name are looked at by nobody.
+# More addresses of one name are not looked at.
 _MOST_ADDRESSES = 16
 
 
@@ -35,7 +35,7 @@ class Resolver:
     servers: tuple[tuple[str, int], ...]
 
     def ask(self, name: str, type: int, *, deadline: float, dnssec: bool = False) -> dns.message.Message:
-        """The answer, NOERROR or NXDOMAIN. Raises NoAnswer."""
+        """Return the answer, NOERROR or NXDOMAIN. Raise NoAnswer."""
         failure = gettext("no resolver is set up")
         for address, port in self.servers:
             try:
@@ -51,7 +51,7 @@ class Resolver:
         raise NoAnswer(failure)
 
     def addresses(self, host: str, *, deadline: float) -> tuple[str, ...]:
-        """The addresses of a host, IPv4 first, those behind an alias too. Raises NoAnswer."""
+        """Return the addresses of a host, IPv4 first, those behind an alias too. Raise NoAnswer."""
         found: list[str] = []
         for type in (dns.rdatatype.A, dns.rdatatype.AAAA):
             answer = self.ask(host, type, deadline=deadline)
@@ -64,7 +64,7 @@ class Resolver:
         return tuple(dict.fromkeys(found))[:_MOST_ADDRESSES]
 
     def zone_of(self, name: str, *, deadline: float) -> Zone:
-        """The zone that a name is in, its apex or below it. Raises NoAnswer."""
+        """Return the zone that a name is in, its apex or below it. Raise NoAnswer."""
         at: str | None = name
         while at is not None:
             answer = self.ask(at, rdtypes.NS, deadline=deadline)
@@ -76,7 +76,7 @@ class Resolver:
 
 
 def _above(answer: dns.message.Message, name: str) -> str | None:
-    """The next name to look at: the apex that a negative answer names, if it lies above, else one label less."""
+    """Return the next name to look at: the apex that a negative answer names, if it is above, else one label less."""
     apexes = [text_of(each.name) for each in answer.authority if each.rdtype == rdtypes.SOA]
     if len(apexes) == 1 and apexes[0] != name and names.is_within(name, apexes[0]):
         return apexes[0]
@@ -84,7 +84,7 @@ def _above(answer: dns.message.Message, name: str) -> str | None:
 
 
 def configured() -> Resolver:
-    """The resolvers that the settings name, else those of the system."""
+    """Return the resolvers that the settings name, else those of the system."""
     return Resolver(tuple(map(split_resolver, settings.DNS_RESOLVERS)) or tuple(_system_resolvers()))
 
 

@@ -34,11 +34,11 @@ class ParentAnswer:
 
 
 def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: int = 53) -> dict[int, ParentAnswer]:
-    """The answers for rollovers, by their ids; of those whose parent was asked a moment ago there is none.
+    """Return the answers for rollovers, by their ids, without those whose parent was asked a moment ago.
 
-    Of a parent that is a zone of this panel it is known what nodes may answer: by what the slowest of them has acked,
-    which is everything up to the sequence `acked`, unless one answers with something else in it. Its name servers that
-    are no nodes are asked, as all are of a parent elsewhere.
+    For a parent that is a zone of this panel it is known what nodes may answer: everything up to the sequence
+    `acked`, which the slowest of them has acked, unless a node answers with something else in it. Its name servers
+    that are no nodes are asked, as all are of a parent elsewhere.
     """
     found: dict[int, ParentAnswer] = {}
     here = {row.pk: parent_zone.answered_ds(row.zone.name, acked=acked, now=now) for row in rows}
@@ -66,7 +66,7 @@ def ask_parents(rows: Sequence[Rollover], *, acked: int, now: datetime, port: in
 
 
 def _diverged(zone_ids: Collection[int]) -> dict[int, list[str]]:
-    """The nodes that answer with something else in these zones, by the zones' ids."""
+    """Return the nodes that answer with something else in these zones, by the zones' ids."""
     rows = Divergence.objects.filter(
         zone_id__in=zone_ids,
         repaired_at=None,
@@ -80,7 +80,7 @@ def _diverged(zone_ids: Collection[int]) -> dict[int, list[str]]:
 
 
 def _others(parent: AnsweredDs, nodes: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """The name servers of a parent here that are no nodes, with the addresses that are known here.
+    """Return the name servers of a parent here that are no nodes, with the addresses that are known here.
 
     Nodes are those at a node's address, and the servers that new zones get, unless zones here have a public address for
     one: behind a translation of addresses it is not the node's.

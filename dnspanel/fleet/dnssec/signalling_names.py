@@ -2,8 +2,8 @@
 
     _dsboot.<zone>._signal.<name server>   CDS and CDNSKEY, as at the apex of the zone
 
-They stand in the zone that has the name server's name, if that is a signed zone of this panel where somebody asked for
-them. A zone has them while its parent has no DS and it has CDS records itself.
+They are in the zone that has the name server's name, if that is a signed zone of this panel where a person asked
+for them. A zone has them while its parent has no DS and it has CDS records itself.
 """
 
 import logging
@@ -31,7 +31,7 @@ from replication.dns import names, rdtypes
 from replication.dns.rrset import Key, RRset, make
 from replication.errors import BadName
 
-# Zones that are to be found in one zone at a time; more have to wait.
+# Zones that can be found in one zone at a time; more have to wait.
 MOST_NAMES = 20_000
 PIECE = 250  # names in one publication
 TTL = 3600
@@ -40,7 +40,7 @@ _TYPES = (rdtypes.CDS, rdtypes.CDNSKEY)
 
 logger = logging.getLogger(__name__)
 
-# Signed zones with CDS whose parent has no DS, and which name a server that has this name or lies below it.
+# Signed zones with CDS whose parent has no DS, and which name a server that has this name or is below it.
 _WITHOUT_DS = """
 SELECT z.id, z.name, coalesce(r.folded, r.rdata) FROM fleet_parentcheck c
 JOIN zones_signing s ON s.zone_id = c.zone_id AND s.is_signed
@@ -62,9 +62,9 @@ class _Signalled:
 
 
 def reconcile(*, now: datetime) -> int:
-    """Every zone where somebody asked for signalling names has those that it is to have; returns how many changed.
+    """Give every zone with signalling names those that it should have; return how many zones changed.
 
-    One that cannot be published is left for the next time.
+    A zone that cannot be published is left for the next time.
     """
     changed = 0
     for row in Signing.objects.exclude(signalling=None).filter(zone__deleted_at=None).select_related("zone"):
@@ -96,7 +96,7 @@ def _reconcile_zone(zone: Zone, now: datetime, *, signals: bool) -> int:
 
 
 def _signalled(zone: Zone) -> list[_Signalled]:
-    """The zones that are to be found in this one; at most MOST_NAMES."""
+    """Return the zones that should be found in this one; at most MOST_NAMES."""
     # A zone `_signal.<name server>` is for that server.
     top = zone.name.removeprefix(_SIGNAL)
     parameters: dict[str, str | int | bytes] = {
@@ -129,7 +129,7 @@ def _signalled(zone: Zone) -> list[_Signalled]:
 
 
 def _hosts_of(zone: Zone, candidates: Collection[str]) -> set[str]:
-    """Those of these name servers whose signalling names are names of this zone, not of one below it."""
+    """Return those of these name servers whose signalling names are names of this zone, not of one below it."""
     signals = {host: names.parse(_SIGNAL + host) for host in candidates}
     inside = {host: name for host, name in signals.items() if names.is_within(name, zone.name)}
     above = nesting.zones_above([f"{_BOOT}{name}" for name in inside.values()])
@@ -139,7 +139,7 @@ def _hosts_of(zone: Zone, candidates: Collection[str]) -> set[str]:
 def _texts(
     name: str, state: SigningState, public: Mapping[int, ZoneKey], stored: Sequence[RRset]
 ) -> dict[int, tuple[str, ...]]:
-    """CDS and CDNSKEY as nodes answer them at the apex: of published keys that the parent may name."""
+    """Return CDS and CDNSKEY as nodes answer them at the apex: of published keys that the parent may name."""
     entries = [key for key in state.keys if key.published and state.role(key) is not KeyRole.ZSK]
     keys = [(key.flags, key.algorithm, bytes(public[key.id].public)) for key in entries]
     cds = [key_material.ds_text(name, *key, int(digest)) for key in keys for digest in state.cds.split(",")]

@@ -27,9 +27,9 @@ class NotSigned(Exception):
 def validate(
     section: list[dns.rrset.RRset], rrset: dns.rrset.RRset, zone: str, keys: Sequence[DNSKEY], now: float
 ) -> int:
-    """When the last good signature of an RRset of this section ends, made by one of these keys of the zone.
+    """Return when the last good signature of an RRset of this section ends, made by one of these keys of the zone.
 
-    Raises NotSigned where none of them is good at this moment.
+    Raise NotSigned where none of them is good at this moment.
     """
     what = gettext("{type} of {name}").format(type=dns.rdatatype.to_text(rrset.rdtype), name=text_of(rrset.name))
     apex = name_of(zone)
@@ -60,14 +60,16 @@ def validate(
 
 
 def signatures_of(section: list[dns.rrset.RRset], rrset: dns.rrset.RRset) -> list[RRSIG]:
-    """The signatures over an RRset that no wildcard made; that of a wildcard itself counts (RFC 4034 section 3.1.3)."""
+    """Return the signatures over an RRset that no wildcard made; that of a wildcard itself counts (RFC 4034
+    section 3.1.3).
+    """
     found = rrset_at(section, rrset.name, dns.rdatatype.RRSIG, covers=rrset.rdtype)
     labels = len(rrset.name.labels) - 1 - rrset.name.is_wild()
     return [each for each in found or () if isinstance(each, RRSIG) and each.labels == labels]
 
 
 def zone_keys(rrset: dns.rrset.RRset) -> list[DNSKEY]:
-    """Those of the keys of a DNSKEY RRset that may sign the zone."""
+    """Return those of the keys of a DNSKEY RRset that may sign the zone."""
     return [key for key in rrset if isinstance(key, DNSKEY) and _is_zone_key(key)]
 
 

@@ -1,10 +1,10 @@
 """Prove that the panel's LMDB and every node hold what PostgreSQL says, by other code than that which made them so.
 
-`expected_state` works out from PostgreSQL what the rows of each zone add up to. Two things are compared with that: the
-rows in the panel's own files, added up here; and what each node's agent reports of its rows after it has read all of
-them anew. Publishing goes on during an audit. So a zone that differs is read again, up to ROUNDS times, and counts as
-different only if nobody edited it meanwhile; and the sum over a file is compared only where a node is at the sequence
-at which PostgreSQL was read.
+`expected_state` works out from PostgreSQL what the rows of each zone add up to. Two things are compared with that:
+the rows in the panel's own files, added up here; and what each node's agent reports of its rows after it has read
+all of them again. Publishing goes on during an audit. So a zone that differs is read again, up to ROUNDS times, and
+counts as different only if it was not edited in between; and the sum over a file is compared only where a node is
+at the sequence at which PostgreSQL was read.
 """
 
 import time
@@ -34,7 +34,9 @@ Read = Callable[[Collection[int] | None], "Copy"]
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """What one place holds: its zones, and, if it did not move meanwhile, its position and the sums over its files."""
+    """What one place holds: its zones, and, if it did not move during the reading, its position and the sums
+    over its files.
+    """
 
     zones: Found
     position: Position | None = None
@@ -87,7 +89,9 @@ def _expected_state(only: Iterable[int] | None) -> ExpectedState | None:
 
 
 def _compare(place: str, schema: int, read: Read, first: ExpectedState, pause: float) -> Verdict:
-    """One place against PostgreSQL, in as many rounds as it takes until nothing that differs was edited meanwhile."""
+    """Compare one place with PostgreSQL, in as many rounds as it takes until nothing that differs was edited
+    in between.
+    """
     verdict = Verdict(place)
     try:
         copy = read(None)
@@ -112,7 +116,7 @@ def _compare(place: str, schema: int, read: Read, first: ExpectedState, pause: f
 
 
 def differing(expected: Found, found: Found) -> dict[int, str]:
-    """What is not the same, by zone id: a clause for people each."""
+    """Return what is not the same, by zone id: a clause for people each."""
     differences: dict[int, str] = {}
     for zone_id, (name, digest) in expected.items():
         if zone_id not in found:
@@ -128,7 +132,7 @@ def differing(expected: Found, found: Found) -> dict[int, str]:
 
 
 def _file_differences(schema: int, copy: Copy, expected: ExpectedState) -> list[str]:
-    """Where no zone differs: whether the files as such add up, if they are where PostgreSQL was."""
+    """Check, where no zone differs, that the files as such add up, if they are where PostgreSQL was."""
     if copy.position != Position(expected.epoch, expected.sequence) or not copy.digests[0]:
         return []
     differences = []

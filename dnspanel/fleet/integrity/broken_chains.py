@@ -69,7 +69,7 @@ class _Above:
 
 
 def note_breaks(report: AheadReport, *, resolver: Resolver | None = None) -> None:
-    """Each zone of the report that would break says so and why, by the choice. Touches the network.
+    """Record for each zone of the report that would break why it would, by the choice. This uses the network.
 
     A zone that is the same on both sides, but has other DS records, is in the report then too if it breaks.
     """
@@ -86,7 +86,7 @@ def note_breaks(report: AheadReport, *, resolver: Resolver | None = None) -> Non
 
 
 def _as_ahead(report: AheadReport, zone: Zone) -> AheadZone:
-    """A row for a zone that is the same on both sides."""
+    """Return a row for a zone that is the same on both sides."""
     return AheadZone(
         report=report,
         name=zone.name,
@@ -116,7 +116,7 @@ class _Looks:
 
 
 def _broken(report: AheadReport, zones: Sequence[AheadZone], parent_looks: _Looks) -> list[AheadZone]:
-    """Those of these zones that would break, with their `breaks`; nothing is saved."""
+    """Return those of these zones that would break, with their `breaks`; nothing is saved."""
     parents = _Parents(report, [zone.name for zone in zones])
     in_panel = _signed_in_panel(zones)
     dnskeys = _apex_dnskeys(zones)
@@ -140,7 +140,7 @@ def _broken(report: AheadReport, zones: Sequence[AheadZone], parent_looks: _Look
 
 
 def _reason(zone_name: str, above: _Above, before: _Signed | None, after: _Signed, dnskey: RRset | None) -> str:
-    """Why the zone would not validate, as half a sentence; empty if it would."""
+    """Return why the zone would not validate, as half a sentence; empty if it would."""
 
     def against(sets: Iterable[Sequence[str]]) -> str:
         reasons = (reason_against(zone_name, after.state, ds, after.public, keys_in(dnskey)) for ds in sets)
@@ -166,21 +166,23 @@ def _reason(zone_name: str, above: _Above, before: _Signed | None, after: _Signe
 
 
 def _is_served(zone: AheadZone, choice: Choice) -> bool:
-    """Whether nodes answer for it before and after the decision: what they do not answer now does not get worse."""
+    """Return True if nodes answer for it before and after the decision: what they do not answer now does not
+    get worse.
+    """
     if zone.id_there is None:
         return False
     return zone.id_here is not None or (choice == Choice.TAKE_OVER and not zone.error)
 
 
 def _is_moved(zone: AheadZone, choice: Choice) -> bool:
-    """Whether nodes sign it otherwise after the decision, as far as known."""
+    """Return True if nodes sign it otherwise after the decision, as far as known."""
     if choice == Choice.TAKE_OVER:
         return bool(zone.error or zone.signing_error)
     return bool(zone.signing is not None or zone.error or zone.signing_error)
 
 
 def _on_nodes(zone: AheadZone, in_panel: _Signed) -> _Signed | None:
-    """How the nodes sign it; None where that is not known."""
+    """Return how the nodes sign it; None where that is not known."""
     if zone.error or zone.signing_error:
         return None
     if zone.signing is None:
@@ -190,7 +192,7 @@ def _on_nodes(zone: AheadZone, in_panel: _Signed) -> _Signed | None:
 
 
 def _panel_id(zone: AheadZone) -> int | None:
-    """The id of what the panel has of it, perhaps in the trash."""
+    """Return the id of what the panel has of it, perhaps in the trash."""
     return zone.id_here or (zone.id_there if zone.in_trash else None)
 
 
@@ -202,7 +204,7 @@ def _signed_in_panel(zones: Sequence[AheadZone]) -> dict[str, _Signed]:
 
 
 def _apex_dnskeys(zones: Sequence[AheadZone]) -> dict[tuple[str, bool], RRset | None]:
-    """The DNSKEY RRset of each zone, by its name and whether it is that of the nodes."""
+    """Return the DNSKEY RRset of each zone, by its name and True for that of the nodes."""
     ids = {id: (zone.name, [zone.name]) for zone in zones if (id := _panel_id(zone))}
     stored = store_rrsets.rrsets_at_names(ids) if ids else {}
     found: dict[tuple[str, bool], RRset | None] = {}
@@ -239,7 +241,7 @@ class _Parents:
         self._of_nodes = {(row.zone_id, row.name): _of_nodes(row) for row in differing}
 
     def above(self, zone_name: str, choice: Choice) -> _Above | None:
-        """What leads to the zone after the decision; None if its parent is no zone here then."""
+        """Return what leads to the zone after the decision; None if its parent is no zone here then."""
         parent = next((each for each in self._above[zone_name] if self._stands(each, choice)), None)
         if parent is None:
             return None

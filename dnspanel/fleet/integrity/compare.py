@@ -22,7 +22,7 @@ from replication.errors import BadBytes
 from replication.wire.position import Position
 from replication.wire.protocol import Status
 
-# Beyond so many zones, comparing the whole files is cheaper than one repair after the other.
+# Beyond this many zones, comparing the whole files is cheaper than one repair after the other.
 MOST_REPAIRS = 200
 # What a node said longer ago says nothing about now.
 FRESH = timedelta(seconds=15)
@@ -49,7 +49,7 @@ class Nothing:
 
 @dataclass(frozen=True, slots=True)
 class RepairZones:
-    """These zones (id, name, what differs) have to be written anew on the node."""
+    """These zones (id, name, what differs) have to be written again on the node."""
 
     zones: tuple[tuple[int, str, str], ...]
 
@@ -70,7 +70,9 @@ Decision = Nothing | RepairZones | CheckRows | TakeSnapshot
 
 
 def decide(seen: Seen, expected: bytes | None) -> Decision:
-    """What to do about a node, when the panel has the digest `expected` at its position (None: not known there)."""
+    """Decide what to do about a node, when the panel has the digest `expected` at its position (None: not
+    known there).
+    """
     if seen.position is None:
         return Nothing(None)
     beyond = [description for zone_id, _, description in seen.diverged if not zone_id]
@@ -94,7 +96,7 @@ def decide(seen: Seen, expected: bytes | None) -> Decision:
 
 
 def seen_in(status: Status, *, has_checked: bool = False) -> Seen:
-    """What a status says of the content."""
+    """Return what a status says of the content."""
     digest = status.digest_main + status.digest_records
     position = None if status.installing else status.position
     has_read = status.checked_at > 0
@@ -104,8 +106,8 @@ def seen_in(status: Status, *, has_checked: bool = False) -> Seen:
 def compare_nodes(*, now: datetime) -> list[int]:
     """Record of each node whether it holds what the panel wrote; return those about which something must be done.
 
-    Three queries, and one more for each node of which there is news. Nodes that were not heard lately, or of whose
-    position the panel has no digest, keep what was recorded before.
+    Three queries, and one more for each node with news. Nodes that were not heard recently, or at whose position
+    the panel has no digest, keep what was recorded before.
     """
     heard = Node.objects.filter(
         state__in=(NodeState.ACTIVE, NodeState.DRAINED), contact_at__gt=now - FRESH, is_front=False
@@ -131,7 +133,7 @@ def record(*, node_id: int, seen: Seen, decision: Decision, now: datetime) -> No
 
 
 def _reported(report: dict[str, Any]) -> Seen | None:
-    """What the collector kept of the node's last status, None while it kept nothing."""
+    """Return what the collector kept of the node's last status, None while it kept nothing."""
     try:
         return seen_in(Status.from_json(report)) if report else None
     except BadBytes:
@@ -139,7 +141,7 @@ def _reported(report: dict[str, Any]) -> Seen | None:
 
 
 def _digests_at(positions: Iterable[tuple[int, Position | None]]) -> dict[tuple[int, Position | None], bytes]:
-    """The panel's digests at these positions, as far as it has them. Two queries."""
+    """Return the panel's digests at these positions, as far as it has them. Two queries."""
     by_log: dict[tuple[int, UUID], set[int]] = defaultdict(set)
     for schema, position in positions:
         if position is not None:

@@ -19,7 +19,7 @@ logger = logging.getLogger(__name__)
 
 
 def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: datetime) -> None:
-    """The node says that these zones (id, name, what differs) are not what the panel wrote. Idempotent."""
+    """Record that the node says that these zones (id, name, what differs) are not what the panel wrote. Idempotent."""
     zones = list(zones)
     known = dict(Zone.objects.filter(pk__in=[zone_id for zone_id, _, _ in zones]).values_list("pk", "name"))
     with transaction.atomic():
@@ -53,7 +53,9 @@ def record_found(*, node_id: int, zones: Iterable[tuple[int, str, str]], now: da
 
 
 def record_repaired(*, node_id: int, zone_id: int, zone_name: str, differences: Iterable[str], now: datetime) -> None:
-    """The zone is again what the panel wrote; `differences` are what the node found when it was compared row by row."""
+    """Record that the zone is again what the panel wrote; `differences` are what the node found when it was
+    compared row by row.
+    """
     found = "; ".join(differences)
     row = Divergence.objects.filter(node_id=node_id, zone_id=zone_id).order_by("-found_at", "-pk").first()
     # A comparison may have seen that all is well before the node's own answer was here: what it found is still news.
@@ -74,17 +76,17 @@ def _repaired_message(zone_name: str, found: str) -> str:
 
 
 def record_failed(*, node_id: int, zone_id: int, error: str) -> None:
-    """The zone could not be repaired; the next attempt will tell more."""
+    """Record that the zone could not be repaired; the next attempt will tell more."""
     Divergence.objects.filter(node_id=node_id, zone_id=zone_id, repaired_at=None).update(error=error)
 
 
 def record_over(*, node_id: int, now: datetime) -> None:
-    """Nothing on the node differs any more, by whatever happened meanwhile. Writes only where something had."""
+    """Record that nothing on the node differs any more, for whatever reason. Writes only if something differed."""
     Divergence.objects.filter(node_id=node_id, repaired_at=None).update(repaired_at=now, error="")
 
 
 def record_compared(*, node_id: int, is_equal: bool, now: datetime) -> None:
-    """The node's digests were compared with the panel's at its position; news of it becomes an event."""
+    """Record that the node's digests were compared with the panel's at its position; news of it becomes an event."""
     differs = ~Q(digest_equal=is_equal) | Q(digest_equal=None)
     is_news = Node.objects.filter(differs, pk=node_id).update(digest_equal=is_equal, digest_compared_at=now)
     if not is_news:

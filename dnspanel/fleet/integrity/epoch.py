@@ -20,9 +20,9 @@ logger = logging.getLogger(__name__)
 
 
 def carry_out(*, report: AheadReport, now: datetime) -> Epoch:
-    """The epoch of this decision has begun; the report says when.
+    """Begin the epoch of this decision, and record in the report when.
 
-    Raises what `begin_epoch` does; then nothing is changed.
+    Raise the errors of `begin_epoch`; then nothing is changed.
     """
 
     def note(epoch: Epoch) -> None:
@@ -41,7 +41,7 @@ def carry_out(*, report: AheadReport, now: datetime) -> Epoch:
 
 
 def _batches(report: AheadReport) -> Iterator[list[Outcome]]:
-    """What becomes of each zone, in portions that one publication holds."""
+    """Yield what becomes of each zone, in portions that one publication holds."""
     outcome_of = _taken_over if report.choice == Choice.TAKE_OVER else _kept
     batch: list[Outcome] = []
     size = 0
@@ -59,7 +59,7 @@ def _batches(report: AheadReport) -> Iterator[list[Outcome]]:
 
 
 def _taken_over(zone: AheadZone) -> Outcome | None:
-    """The zone becomes what the node has; one whose records could not be read stays as the panel has it."""
+    """Make the zone what the node has; one whose records could not be read stays as the panel has it."""
     if zone.error:
         return _kept(zone)
     if zone.id_there is None:
@@ -76,7 +76,7 @@ def _signing(zone: AheadZone) -> LostSigning | None:
 
 
 def _kept(zone: AheadZone) -> Outcome | None:
-    """The zone stays as it is, with a serial that no secondary takes for an older one."""
+    """Keep the zone as it is, with a serial that no secondary takes for an older one."""
     serial_here, serial_on_node = _serial(zone.serial_here), _serial(zone.serial_there)
     if zone.id_here is None or serial_here is None or serial_on_node is None or serial_here > serial_on_node:
         return None

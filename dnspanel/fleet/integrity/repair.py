@@ -1,4 +1,4 @@
-"""Mend a node whose content is not what the panel wrote: zone by zone, or all of it by a snapshot.
+"""Repair a node whose content is not what the panel wrote: zone by zone, or all of it by a snapshot.
 
 A step (`mend`), for one node:
 
@@ -6,7 +6,7 @@ A step (`mend`), for one node:
 2. Decide (`compare.decide`). Where the digests differ and it named no zone, have it read everything, and decide again.
 3. For each zone named: reserve the node's connection, so that its position stays where it is; compile the zone from
    PostgreSQL at that position; send it. Between two zones pushes get through.
-4. Ask again, because more may have been found meanwhile. What does not come right in ROUNDS gets a snapshot.
+4. Ask again, because more may have been found since. What does not come right in ROUNDS gets a snapshot.
 """
 
 import logging
@@ -56,7 +56,7 @@ def mend(node_id: int, connection: AgentConnection) -> bool:
     Twice, late or never does no harm. Raises NodeUnreachable or another Transient: beat tries again.
     """
     if current_hold() or not connection.repairing.acquire(blocking=False):
-        return False  # a person has to see first what only nodes know; or somebody is at it
+        return False  # a person has to see first what only nodes know; or another worker is at it
     try:
         return _mend(node_id, connection)
     finally:
@@ -95,7 +95,7 @@ def _mend(node_id: int, connection: AgentConnection) -> bool:
 
 
 def _decide(node: Node, status: Status, *, has_checked: bool) -> Decision:
-    """What to do, recording whether the node is equal."""
+    """Decide what to do, and record whether the node is equal."""
     seen = seen_in(status, has_checked=has_checked)
     expected = None
     if seen.position is not None:

@@ -22,7 +22,7 @@ from dnspanel.zones.models import LogHead
 from dnspanel.zones.rights import access
 from replication.wire.position import Position
 
-# What a person types, besides what they choose: both cost something that does not come back.
+# What a person types, in addition to what they choose: both cost something that does not come back.
 TYPED = {Choice.TAKE_OVER: "take over", Choice.KEEP: "keep the panel's"}
 # Zones that an audit entry names.
 _NAMED = 100
@@ -48,7 +48,7 @@ def suspicion(node_name: str, position: Position, head: Position, *, is_known: b
 
 
 def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -> bool:
-    """Publishing is held if one of these nodes (name, position) is where this panel never was; True if one is.
+    """Hold publishing if one of these nodes (name, position) is where this panel never was; return True if one is.
 
     The positions must have been asked for before this call: the head is read here, so that a node which
     answers with what was published a moment ago is not taken for one that is ahead.
@@ -67,7 +67,7 @@ def hold_if_ahead(*, positions: Iterable[tuple[str, Position]], now: datetime) -
 
 
 def report_of_hold(*, now: datetime) -> AheadReport | None:
-    """The report for the current hold, made or to be made; None without a hold. Idempotent.
+    """Return the report for the current hold, made or waiting to be made; None without a hold. Idempotent.
 
     A hold that began after the last report was asked for gets a new one.
     """
@@ -81,12 +81,12 @@ def report_of_hold(*, now: datetime) -> AheadReport | None:
 
 
 def newest_report() -> AheadReport | None:
-    """What was found last."""
+    """Return the newest report."""
     return AheadReport.objects.order_by("-pk").first()
 
 
 def ask_anew(*, now: datetime) -> AheadReport:
-    """The nodes will be asked again; what was found before is forgotten."""
+    """Have the nodes asked again, and forget what was found before."""
     with transaction.atomic():
         AheadReport.objects.filter(carried_out_at=None).delete()
         return AheadReport.objects.create(asked_at=now, epoch=LogHead.objects.get().epoch)
@@ -121,7 +121,7 @@ class Numbers:
 
 
 def numbers(report: AheadReport) -> Numbers:
-    """The counts of a report."""
+    """Return the counts of a report."""
     of_zones = report.zones.aggregate(
         only_nodes=Count("pk", filter=Q(id_here=None)),
         only_panel=Count("pk", filter=Q(id_there=None)),
@@ -154,7 +154,7 @@ def decide(
     now: datetime,
     accepts_breaks: bool = False,
 ) -> None:
-    """The decision is recorded, and a worker carries it out. Raise WrongDecision; Forbidden without NODES.
+    """Record the decision, which a worker carries out. Raise WrongDecision; Forbidden without NODES.
 
     A choice after which zones would not validate has to be accepted as such, with a reason.
     """
@@ -195,13 +195,13 @@ KINDS = {
 
 
 def zones_page(report: AheadReport, *, kind: str = "", after: int = 0, limit: int) -> list[AheadZone]:
-    """The next zones of a report, each with `size`, the number of its RRsets that differ."""
+    """Return the next zones of a report, each with `size`, the number of its RRsets that differ."""
     found = report.zones.filter(KINDS.get(kind, Q()), pk__gt=after)
     return list(found.annotate(size=Count("rrsets")).order_by("pk")[:limit])
 
 
 def zone_of_report(pk: int) -> AheadZone:
-    """A zone of the newest report. Raises Unknown for any other."""
+    """Return a zone of the newest report. Raise Unknown for any other."""
     report = newest_report()
     found = AheadZone.objects.filter(report=report, pk=pk).first() if report else None
     if found is None:
@@ -210,5 +210,5 @@ def zone_of_report(pk: int) -> AheadZone:
 
 
 def rrsets_page(zone: AheadZone, *, after: int = 0, limit: int) -> list[AheadRRset]:
-    """The next RRsets of a zone that differ, in canonical order of their names."""
+    """Return the next RRsets of a zone that differ, in canonical order of their names."""
     return list(zone.rrsets.filter(pk__gt=after).order_by("pk")[:limit])

@@ -64,19 +64,19 @@ class Knows(Protocol):
     """What is asked of a node; `NodeClient` implements it."""
 
     def status(self) -> Status:
-        """How it is."""
+        """Return its status."""
 
     def zones(self, after: int = 0) -> Iterator[ServedZone]:
-        """Every zone with a higher id than this, by id."""
+        """Yield every zone with a higher id than this, by id."""
 
     def all_zone_rows(self, zone_id: int) -> Iterator[tuple[bytes, bytes]]:
-        """Every row (record key, body) of a zone."""
+        """Yield every row (record key, body) of a zone."""
 
     def attached_objects(self, zone_id: int) -> list[tuple[int, int, bytes]]:
-        """Table, row id and body of a zone's metadata and keys."""
+        """Return table, row id and body of a zone's metadata and keys."""
 
     def put_sealing_keys(self, keys: Sequence[SealingKey]) -> None:
-        """It has these keys to seal with."""
+        """Give it these keys to seal with."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,7 +92,7 @@ class Answered:
 
 
 def make_report(*, report: AheadReport, now: datetime) -> None:
-    """The report is complete, or says why it could not be made; then it is made anew when a person asks."""
+    """Complete the report, or record why it could not be made; then it is made again when a person asks."""
     AheadZone.objects.filter(report=report).delete()
     clients = {node.pk: (node, _client(node, now)) for node in _enrolled_nodes()}
     try:
@@ -136,7 +136,7 @@ def _client(node: Node, now: datetime) -> NodeClient:
 
 
 def _ask_all(clients: Iterable[tuple[Node, Knows]]) -> tuple[list[Answered], list[str]]:
-    """Those that answered, and the names of those that did not."""
+    """Return those that answered, and the names of those that did not."""
     answered, silent = [], []
     for node, client in clients:
         try:
@@ -149,7 +149,7 @@ def _ask_all(clients: Iterable[tuple[Node, Knows]]) -> tuple[list[Answered], lis
 
 
 def _furthest(answered: Sequence[Answered]) -> Answered | None:
-    """The node to ask: one that is where the panel never was before any other, then the one with the most.
+    """Return the node to ask: one that is where the panel never was before any other, then the one with the most.
 
     A node of a history that only nodes know was changed last; a fork at or below the head (same epoch, other
     digests than the segment there) comes before nodes that are merely behind.
@@ -163,7 +163,7 @@ def _sequence(each: Answered) -> int:
 
 
 def _is_ahead(each: Answered) -> bool:
-    """Whether it has what was published in a history that this panel does not have."""
+    """Return True if it has what was published in a history that this panel does not have."""
     if each.position is None:
         return False
     head = LogHead.objects.get()
@@ -174,7 +174,10 @@ def _is_ahead(each: Answered) -> bool:
 
 
 def _is_fork(position: Position, status: Status) -> bool:
-    """Running digests know nothing of flipped bits: where they differ from the segment's, other things were applied."""
+    """Return True if the node is on a fork.
+
+    Running digests know nothing of flipped bits: where they differ from the segment's, other things were applied.
+    """
     sealed = Segment.objects.filter(epoch=position.epoch, schema=status.schema, last=position.sequence)
     digest = sealed.values_list("digest", flat=True).first()
     return digest is not None and bytes(digest) != status.digest_main + status.digest_records
@@ -199,7 +202,7 @@ def _note_positions(
 
 
 def _note_highest_id(report: AheadReport, clients: Iterable[Knows]) -> None:
-    """Every other node is asked only for ids beyond the highest one known so far."""
+    """Record the highest id of a zone. Every other node is asked only for ids beyond the highest one known so far."""
     ours = Zone.objects.aggregate(highest=Max("pk"))["highest"] or 0
     believable = report.zones.filter(id_there__lt=ours + _BELIEVABLE_IDS)
     highest = max(ours, believable.aggregate(highest=Max("id_there"))["highest"] or 0)
@@ -251,12 +254,12 @@ def _on_node(report: AheadReport, zone: ServedZone, trashed: Mapping[int, str]) 
 
 
 def _note(zones: Sequence[AheadZone], fields: list[str]) -> None:
-    """One row per name: a zone that has another id on the other side is one zone, and completes the row."""
+    """Write one row per name: a zone that has another id on the other side is one zone, and completes the row."""
     AheadZone.objects.bulk_create(zones, batch_size=1000, update_fields=fields, **_BY_NAME)  # type: ignore[arg-type]
 
 
 def _same_serial_other_digest(pairs: Sequence[tuple[Zone, ServedZone]]) -> list[tuple[Zone, ServedZone]]:
-    """Those whose records are not what the panel would send, although the serial is the same."""
+    """Return those whose records are not what the panel would send, although the serial is the same."""
     found = []
     for some in _in_portions([pair for pair in pairs if pair[1].digest]):
         ids = [zone.pk for zone, _ in some]
@@ -309,7 +312,7 @@ def _compare_records(report: AheadReport, client: Knows, schema: int) -> None:
 
 
 def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
-    """What differs in a zone; of a zone that only the node has, everything."""
+    """Yield what differs in a zone; for a zone that only the node has, everything."""
     assert zone.id_there is not None
     on_node = {
         (rrset.name, rrset.type): rrset for rrset in rrsets_of_rows(zone.name, client.all_zone_rows(zone.id_there))
@@ -331,7 +334,7 @@ def _differences(zone: AheadZone, client: Knows) -> Iterator[AheadRRset]:
 
 
 def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
-    """The row says how the node signs the zone, if otherwise than the panel; or why that is not known."""
+    """Record in the row how the node signs the zone, if otherwise than the panel; or why that is not known."""
     assert zone.id_there is not None
     zone_id = zone.id_here or (zone.id_there if zone.in_trash else None)
     try:
@@ -348,7 +351,10 @@ def _note_signing(zone: AheadZone, client: Knows, schema: int) -> None:
 
 
 def taken_over(in_panel: RRset | None, on_node: RRset | None) -> RRset | None:
-    """What the node serves, with what never travels: the panel's comment and notes, and its disabled records. Pure."""
+    """Return what the node serves, with what never travels: the panel's comment and notes, and its disabled records.
+
+    Pure.
+    """
     if in_panel is None:
         return on_node
     kept = rdata.not_among(in_panel.type, in_panel.disabled, on_node.rdata if on_node else ())

@@ -34,9 +34,9 @@ Objects = Iterable[tuple[int, int, bytes]]  # table, row id, body
 
 
 def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schema: int) -> LostSigning | None:
-    """How the node signs the zone, if the panel's zone of this id (None: it has none) is not signed so.
+    """Return how the node signs the zone, if the panel's zone of this id (None: it has none) is not signed so.
 
-    Raises BadBytes for what is no signing that the panel could go on with, UnknownSealingKey.
+    Raise BadBytes for what is no signing that the panel could go on with, and UnknownSealingKey.
     """
     found = read_signing(zone_name, objects, schema)
     known = queries.signing_of_zones([zone_id]).get(zone_id, UNSIGNED) if zone_id else UNSIGNED
@@ -44,7 +44,7 @@ def unknown_signing(zone_name: str, zone_id: int | None, objects: Objects, schem
 
 
 def read_signing(zone_name: str, objects: Objects, schema: int) -> LostSigning:
-    """What these metadata and keys say. Raises BadBytes, UnknownSealingKey."""
+    """Return what these metadata and keys say. Raise BadBytes or UnknownSealingKey."""
     secrets = {key.id: key.secret for key in all_sealing_keys()}
     metadata: dict[str, str] = {}
     rows: dict[str, int] = {}
@@ -87,5 +87,5 @@ def _state(
 
 
 def _without_rows(state: SigningState) -> SigningState:
-    """What resolvers can see of it; without keys and signatures of its own nothing else counts."""
+    """Return what resolvers can see of it; without keys and signatures of its own nothing else counts."""
     return replace(state, row_ids={}) if state.has_chain else UNSIGNED

@@ -22,7 +22,7 @@ from replication.dns import names, rdtypes
 
 SECONDS = 10.0
 MOST_DELEGATIONS = 20
-_MOST_SERVERS = 16  # of a delegation, each at so many addresses; more than a referral over UDP holds
+_MOST_SERVERS = 16  # of a delegation, each at this many addresses; more than a referral over UDP holds
 _MOST_ADDRESSES = 32
 _MOST_NAMED = 20
 _AT_ONCE = 8
@@ -66,7 +66,7 @@ class DelegationLook:
 def look_up_delegations(
     delegations: Sequence[Delegation], *, resolver: Resolver, networks: Sequence[str], port: int = 53
 ) -> list[DelegationLook]:
-    """What the first MOST_DELEGATIONS of these are, within SECONDS.
+    """Look up what the first MOST_DELEGATIONS of these are, within SECONDS.
 
     What the network does is never raised: it is among the faults. Only addresses that the panel may connect to are
     asked.
@@ -131,14 +131,14 @@ def _servers(
     deadline: float,
     pool: ThreadPoolExecutor,
 ) -> tuple[list[Server], list[str]]:
-    """The servers at each of their addresses, and what keeps others from being asked."""
+    """Return the servers at each of their addresses, and what keeps others from being asked."""
     zone = Zone("", tuple(sorted(hosts))[:_MOST_SERVERS])
     servers, faults = servers_of(zone, resolver, networks, port, deadline, pool.map, known=known)
     return servers[:_MOST_ADDRESSES], faults
 
 
 def _ask(name: str, server: Server, port: int, deadline: float) -> "frozenset[str] | str":
-    """The names of the zone's servers, as this one has them with authority; or why it does not."""
+    """Return the names of the zone's servers, as this one has them with authority; or why it does not."""
     try:
         answer = _answer(name, server, port, deadline)
     except (NoAnswer, Unusable) as exc:
@@ -151,9 +151,9 @@ def _ask(name: str, server: Server, port: int, deadline: float) -> "frozenset[st
 def _parent_names(
     name: str, resolver: Resolver, networks: Sequence[str], port: int, deadline: float, pool: ThreadPoolExecutor
 ) -> "frozenset[str] | str | None":
-    """The names of the zone's servers as servers of its parent have them, or why that is not known.
+    """Return the names of the zone's servers as servers of its parent have them, or why that is not known.
 
-    None where those that answer have the zone too: what they say is the zone's own.
+    Return None where those that answer have the zone too: what they say is the zone's own.
     """
     above = names.parent(name)
     if above is None:
@@ -185,7 +185,7 @@ def _parent_names(
 
 
 def _referral(name: str, server: Server, port: int, deadline: float) -> "frozenset[str] | str | None":
-    """The names to which a server of the parent refers; none if it says that there are none."""
+    """Return the names to which a server of the parent refers; no names if it denies the delegation."""
     try:
         answer = _answer(name, server, port, deadline)
     except (NoAnswer, Unusable) as exc:

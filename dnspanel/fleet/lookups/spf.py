@@ -43,8 +43,8 @@ class SpfLook:
     lookups: int
     void: int
     addresses: tuple[str, ...]  # networks too, each once, as `ip4` and `ip6` have them
-    unfollowed: tuple[str, ...]  # terms that no address stands for
-    end: str  # what becomes of everybody else: `~all`
+    unfollowed: tuple[str, ...]  # terms that no address represents
+    end: str  # what becomes of all other senders: `~all`
     is_complete: bool
 
     @property
@@ -67,7 +67,7 @@ class SpfLook:
 
 
 def follow_spf(text: str, owner: str, *, resolver: Resolver) -> SpfLook:
-    """What a record at a name means by the DNS of this moment, within SECONDS and MOST_LOOKUPS.
+    """Return what a record at a name means by the DNS of this moment, within SECONDS and MOST_LOOKUPS.
 
     What the network does is never raised: it is a fault of the step, and `is_complete` is not set.
     """
@@ -133,7 +133,7 @@ class _Walk:
             self.is_complete = False
 
     def _followed(self, term: Term, owner: str, above: frozenset[str]) -> tuple[tuple[str, str] | None, str]:
-        """The name and record to go on with, if there is one, and what is wrong."""
+        """Return the name and record to go on with, if there is one, and what is wrong."""
         if "%{" in term.value or term.name not in ("a", "mx", *_FETCHES) or term.qualifier not in ("", "+"):
             self.unfollowed.append(term.text)
             return None, ""

@@ -34,7 +34,7 @@ class TargetLook:
 
 
 def look_up_targets(targets: Sequence[tuple[str, bool]], *, resolver: Resolver) -> list[TargetLook]:
-    """What the first MOST_TARGETS of these are, each with whether it has to have addresses, within SECONDS.
+    """Look up the first MOST_TARGETS of these, each with whether it has to have addresses, within SECONDS.
 
     What the network does is never raised: it is an outcome.
     """

@@ -1,4 +1,4 @@
-"""The certificate that a TLS server shows, whoever issued it; by STARTTLS where mail is taken."""
+"""The certificate that a TLS server shows, from any issuer; by STARTTLS where mail is taken."""
 
 import socket
 import ssl
@@ -22,10 +22,10 @@ class NoCertificate(Exception):
 
 
 def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: outbound.Resolve | None = None) -> bytes:
-    """The certificate (DER) of the server at this host and port, within SECONDS. Raises NoCertificate.
+    """Return the certificate (DER) of the server at this host and port, within SECONDS. Raise NoCertificate.
 
-    Only addresses that the panel may connect to are, and it is to these that it connects. Nothing is sent but a
-    greeting, and what did not answer is not told from what refused.
+    Connections go only to addresses that the panel may connect to. Only a greeting is sent. A server that did not
+    answer is reported like one that refused.
     """
     if port not in (*TLS_PORTS, *SMTP_PORTS) and not _FIRST_FREE_PORT <= port <= 65535:
         raise NoCertificate(
@@ -56,8 +56,8 @@ def certificate_of(host: str, port: int, *, networks: Sequence[str], resolve: ou
 
 
 def _taken_from(address: str, name: str, port: int, deadline: float) -> bytes:
-    """What one address shows. Raises OSError or ValueError."""
-    # Whoever issued it: the certificate is what the record will say, and is not trusted for anything here.
+    """Return what one address shows. Raise OSError or ValueError."""
+    # From any issuer: the certificate is what the record will say, and is not trusted for anything here.
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
     context.check_hostname = False
     context.verify_mode = ssl.CERT_NONE
@@ -82,7 +82,7 @@ def _start_tls(plain: socket.socket, deadline: float) -> None:
 
 
 def _reply(plain: socket.socket, deadline: float) -> bytes:
-    """The last line of a reply of SMTP, which has a space behind its code."""
+    """Return the last line of a reply of SMTP, which has a space behind its code."""
     received = b""
     while len(received) < _LONGEST_REPLY:
         lines = received.split(b"\r\n")

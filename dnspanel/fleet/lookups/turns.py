@@ -1,4 +1,4 @@
-"""Turns: how many look-ups of people a process does at once, so that slow servers of others take no more threads."""
+"""Turns: how many look-ups of people a process does at once, so that slow servers of others do not take all threads."""
 
 import threading
 from collections.abc import Iterator
@@ -11,12 +11,12 @@ _turns = threading.BoundedSemaphore(AT_ONCE)
 
 
 class Busy(Exception):
-    """So many look-ups are under way that this one is not begun; the text is for the person who wanted it."""
+    """Too many look-ups are under way to begin this one; the text is for the person that wanted it."""
 
 
 @contextmanager
 def turn() -> Iterator[None]:
-    """One of the turns, for the block. Raises Busy at once if all are taken."""
+    """Take one of the turns, for the block. Raise Busy at once if all are taken."""
     if not _turns.acquire(blocking=False):
         raise Busy(
             gettext("The panel is asking other servers for several people just now. Try again in a few seconds.")

@@ -1,4 +1,4 @@
-"""The panel's own certificate authority: who may be a node, and who may push to one. Verbs.
+"""The panel's own certificate authority: it decides which servers may be nodes, and which panel may push to one. Verbs.
 
 Both sides of the push channel prove themselves with a certificate of this
 authority. Private keys are stored encrypted with PANEL_MASTER_KEY; a node's
@@ -55,7 +55,7 @@ def ensure_authority(*, now: datetime) -> Authority:
 
 
 def fingerprint(authority: Authority) -> str:
-    """Return the SHA-256 of the authority's certificate in hex: the part of a code by which an agent knows us."""
+    """Return the SHA-256 of the authority's certificate in hex: the part of a code that lets an agent recognise us."""
     der = x509.load_pem_x509_certificate(authority.ca_pem.encode()).public_bytes(serialization.Encoding.DER)
     return hashlib.sha256(der).hexdigest()
 
@@ -63,7 +63,7 @@ def fingerprint(authority: Authority) -> str:
 def sign_node_certificate(
     *, authority: Authority, public_key: ec.EllipticCurvePublicKey, node_name: str, agent_host: str, now: datetime
 ) -> x509.Certificate:
-    """Return a server certificate for one node, valid for the address by which the panel calls its agent."""
+    """Return a server certificate for one node, valid for the address that the panel calls its agent at."""
     ca = x509.load_pem_x509_certificate(authority.ca_pem.encode())
     builder = _builder(ca.subject, node_name, public_key, now, now + NODE_LIFETIME)
     builder = builder.add_extension(x509.SubjectAlternativeName([_general_name(agent_host)]), critical=False)
@@ -71,7 +71,7 @@ def sign_node_certificate(
 
 
 def certificate_is_due(pem: str, now: datetime) -> bool:
-    """Whether less than a third of the certificate's lifetime is left, so that another one should follow it."""
+    """Return True if less than a third of the certificate's lifetime is left, so that another one should follow it."""
     certificate = x509.load_pem_x509_certificate(pem.encode())
     lifetime = certificate.not_valid_after_utc - certificate.not_valid_before_utc
     return certificate.not_valid_after_utc - now < min(lifetime, NODE_LIFETIME) / 3

@@ -1,6 +1,7 @@
-"""ALIAS and LUA, whose answers PowerDNS computes: which node shall, bringing it there, and who cannot. Verbs.
+"""ALIAS and LUA, whose answers PowerDNS computes: which node shall, bringing it there, and the nodes that cannot.
+Verbs.
 
-A node that gets another resolver, or LUA, starts its PowerDNS anew. That happens to one node after the other, ring 0
+A node that gets another resolver, or LUA, restarts its PowerDNS. That happens to one node after the other, ring 0
 first, and stops at the first whose PowerDNS does not come back.
 """
 
@@ -32,7 +33,7 @@ logger = logging.getLogger(__name__)
 
 
 def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
-    """What each node shall compute: by its group's resolver, or the fleet's; ring 0 always by the fleet's."""
+    """Return what each node shall compute: by its group's resolver, or the fleet's; ring 0 always by the fleet's."""
     groups: dict[int | None, str] = {group.pk: group.resolver for group in NodeGroup.objects.order_by("order")}
     last = next(reversed(groups.values()), "")  # nodes without a group go with the last one
     resolvers = {None: last, **groups}
@@ -45,7 +46,7 @@ def choices_of(nodes: Sequence[Node]) -> dict[int, ComputedTypes]:
 
 
 def set_up(*, now: datetime) -> list[str]:
-    """Bring every node that was heard lately to what it shall compute; return the names of those that changed.
+    """Bring every node that was heard recently to what it shall compute; return the names of those that changed.
 
     One worker at a time does it. A node whose agent refuses, or cannot be reached, is left for the next time; if a
     PowerDNS does not come back, the others are.
@@ -85,14 +86,14 @@ def _set_up(now: datetime) -> Iterator[Node]:
 
 
 def _note_once(node: Node, message: str, now: datetime) -> None:
-    """An event of the node, unless it is what was noted last: what fails is tried again every few seconds."""
+    """Record an event of the node, unless it is what was noted last: what fails is tried again every few seconds."""
     latest = NodeEvent.objects.filter(node=node, kind=_EVENT).order_by("-id").first()
     if latest is None or latest.sentence != message:
         events.note(node_id=node.pk, kind=_EVENT, message=message, now=now)
 
 
 def reasons_against(types: Collection[int]) -> dict[int, str]:
-    """For each of these types that some node does not answer, who, and why not."""
+    """Return for each of these types that some node does not answer the names of such nodes, and the reasons."""
     concerned = SET_UP.intersection(types)
     nodes = list(_enrolled()) if concerned else []
     found = {}
@@ -111,12 +112,12 @@ def reasons_against(types: Collection[int]) -> dict[int, str]:
 
 
 def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
-    """What `zones`, which does not know the nodes, asks by a signal: `reasons_against`."""
+    """Answer the signal of `zones`, which does not know the nodes: return `reasons_against`."""
     return reasons_against(types)
 
 
 def _problem(node: Node, type: int) -> str:
-    """Why this node does not answer the type; empty if it does."""
+    """Return why this node does not answer the type; empty if it does."""
     report: dict[str, Any] = node.report
     if not report:
         return gettext("not heard yet")
@@ -133,7 +134,9 @@ def _problem(node: Node, type: int) -> str:
 
 
 def _is_due(node: Node, choice: ComputedTypes) -> bool:
-    """Also where the pdns.conf is of an agent before this one's release, which did not answer with stored keys."""
+    """Return True if the node has to be set up, also if its pdns.conf is of an older agent, which did not
+    answer with stored keys.
+    """
     found = reported_types(node)
     return found is not None and (found != choice or node.report.get("serves_stored_keys") is False)
 
@@ -143,6 +146,6 @@ def _may_choose(node: Node) -> bool:
 
 
 def _enrolled() -> "QuerySet[Node]":
-    """Nodes that answer questions, and ring 0, which comes first."""
+    """Select nodes that answer questions, and ring 0, which comes first."""
     nodes = Node.objects.filter(state__in=(NodeState.ACTIVE, NodeState.DRAINED), is_front=False)
     return nodes.order_by("-is_ring0", "name")

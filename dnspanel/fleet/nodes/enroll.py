@@ -107,9 +107,9 @@ class NodeDescription:
 def create_node(
     described: NodeDescription, *, now: datetime, by: Author, is_ring0: bool = False, is_front: bool = False
 ) -> Node:
-    """Make a node that waits for its agent. Raise BadNode, NameTaken, Forbidden.
+    """Create a node that waits for its agent. Raise BadNode, NameTaken, Forbidden.
 
-    `by` is None on the command line of the panel's own machine. Ring 0 is a
+    `by`: None on the command line of the panel's own machine. Ring 0 is a
     private server beside the publisher: it gets everything before all others.
     A front is dnsdist before nodes, which are set afterwards (`fronts`).
     """
@@ -224,7 +224,7 @@ def approve(*, node: Node, now: datetime, by: Author) -> Node:
             certificate_pem=certificate.public_bytes(serialization.Encoding.PEM).decode(),
             certificate_sha256=certificate.fingerprint(hashes.SHA256()).hex(),
             certificate_expires_at=certificate.not_valid_after_utc,
-            # Whoever enrolled with this code is the node, whatever machine showed an identity of it before.
+            # The machine that enrolled with this code is the node, whatever machine showed an identity of it before.
             machine="",
             machine_address="",
             other_machine="",
@@ -251,9 +251,9 @@ def decline(*, node: Node, now: datetime, by: Author) -> Node:
 
 
 def revoke(*, node: Node, now: datetime, by: Author) -> Node:
-    """The node's certificate counts no more from this moment; it keeps serving and has to enroll again.
+    """Revoke the node's certificate from this moment; the node keeps serving and has to enroll again.
 
-    For a key that may be in other hands, and for a certificate that expired. Raises WrongState, Forbidden.
+    This is for a key that may be in other hands, and for a certificate that expired. Raise WrongState or Forbidden.
     """
     require_permission(by)
     with transaction.atomic():
@@ -271,15 +271,17 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
         audit.record(action="node.revoke", by=by, now=now, target=node.name)
         message = gettext("Its certificate was revoked: nobody speaks to it before it is enrolled again.")
         events.note(node_id=node.pk, kind="certificate", message=message, now=now, by=by)
-        sealing_keys.rotate(now=now, by=by)  # what it had, whoever has its disk has; what comes it shall not open
+        sealing_keys.rotate(
+            now=now, by=by
+        )  # the keys on its disk may be in other hands; they shall not open what comes
     logger.info("revoked the certificate node=%s by=%s", node.name, user_of(by) or "command line")
     return node
 
 
 def drain(*, node: Node, now: datetime, by: Author, reason: str = "", until: datetime | None = None) -> Node:
-    """Push nothing more to the node before somebody resumes it, or before `until`; it keeps serving what it has.
+    """Push nothing more to the node before a person resumes it, or before `until`; it keeps serving what it has.
 
-    Raises WrongState, BadNode for an end that is over, Forbidden.
+    Raise WrongState, BadNode for an end that is over, Forbidden.
     """
     require_permission(by)
     if until is not None and until <= now:
@@ -330,7 +332,7 @@ def resume_due(*, now: datetime) -> int:
     """Resume every node whose drain has come to its end; return how many there were. Idempotent."""
     resumed = 0
     for node in Node.objects.filter(state=NodeState.DRAINED, drained_until__lte=now):
-        with contextlib.suppress(WrongState):  # somebody was first
+        with contextlib.suppress(WrongState):  # another caller was first
             resume(node=node, now=now, by=None, is_due=True)
             resumed += 1
     return resumed
@@ -367,7 +369,7 @@ def describe(
     now: datetime,
     by: Author,
 ) -> Node:
-    """The node belongs to this group, has these tags, and is reached at these addresses. Raises BadNode, Forbidden."""
+    """Set the node's group, its tags, and the addresses at which it is reached. Raise BadNode or Forbidden."""
     require_permission(by)
     checked, addresses = checked_tags(tags), checked_addresses(public_addresses)
     with transaction.atomic():
@@ -419,7 +421,7 @@ def predecessors_of(node: Node) -> list[Node]:
 
 
 def _schema_for_fronts(default: int) -> int:
-    """The schema whose segments fronts are sent: that of some node, as a front reads them and keeps no files."""
+    """Return the schema whose segments fronts are sent: that of some node, as a front reads them and keeps no files."""
     nodes = Node.objects.filter(is_front=False).exclude(state=NodeState.RETIRED).order_by("is_ring0", "name")
     return nodes.values_list("schema", flat=True).first() or default
 

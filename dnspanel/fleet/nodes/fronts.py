@@ -44,7 +44,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """What a front is to be like: `backends` has the weight of each node, by its name."""
+    """The terms of a front: `backends` has the weight of each node, by its name."""
 
     backends: Mapping[str, int] = field(default_factory=dict)
     minimum: int = 1
@@ -55,12 +55,15 @@ class Terms:
 
 
 def terms_of(node: Node) -> Terms:
-    """Return what a person has set of this front. Raises WrongState for a node that is none."""
+    """Return what a person has set for this front. Raise WrongState for a node that is no front."""
     return _terms(_front_of(node, Front.objects.all()))
 
 
 def set_terms(*, node: Node, terms: Terms, now: datetime, by: Author) -> None:
-    """The front is like this from now on; its agent has it within a second. Raises BadFront, WrongState, Forbidden."""
+    """Set the terms of the front from now on; its agent has them within a second.
+
+    Raise BadFront, WrongState or Forbidden.
+    """
     require_permission(by)
     _check(terms)
     with transaction.atomic():
@@ -138,7 +141,7 @@ def push_settings(*, now: datetime) -> int:
 
 
 def follow_schemas(*, schemas: Collection[int]) -> None:
-    """Fronts are sent segments of one of these schemas, which nodes have: they read any, and keep none."""
+    """Have fronts sent segments of one of these schemas, which nodes have: they read any, and keep none."""
     if schemas:
         Node.objects.filter(is_front=True).exclude(schema__in=schemas).update(schema=min(schemas))
 
@@ -149,7 +152,7 @@ def report_of(node: Node) -> FrontReport | None:
 
 
 def _has(front: Front, expected: FrontSettings, now: datetime) -> bool:
-    """Whether the agent has these settings, as far as the panel knows; one that is silent is left alone."""
+    """Return True if the agent has these settings, as far as the panel knows; one that is silent is left alone."""
     node = front.node
     if node.contact_at is None or now - node.contact_at > HEARD_WITHIN or not node.certificate_sha256:
         return True
@@ -170,7 +173,7 @@ def _push(front: Front, expected: FrontSettings) -> None:
 
 
 def _reason_out(node: Node) -> str:
-    """Why this node may not answer behind a front, as a sentence; empty if its own answers decide."""
+    """Return why this node may not answer behind a front, as a sentence; empty if its own answers decide."""
     if node.state == NodeState.DRAINED:
         return (
             gettext("It is drained: {drain_reason}").format(drain_reason=node.drain_reason)

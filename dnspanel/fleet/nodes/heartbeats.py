@@ -26,13 +26,13 @@ ON CONFLICT (process) DO UPDATE SET at = greatest(fleet_heartbeat.at, excluded.a
 
 
 def beat(*, process: str, now: datetime) -> None:
-    """The process was at work at `now`; an older moment changes nothing. One statement."""
+    """Record that the process was at work at `now`; an older moment changes nothing. One statement."""
     with connection.cursor() as cursor:
         cursor.execute(_BEAT, [process, now])
 
 
 def heartbeats() -> dict[str, datetime]:
-    """When each process that ever was at work last was."""
+    """Return the last time of work of each process that ever was at work."""
     return dict(Heartbeat.objects.values_list("process", "at"))
 
 

@@ -1,8 +1,9 @@
 """Give the nodes the keys that sign segments, use a new one once they have it, and those that open DNSSEC keys. Verbs.
 
-A node says which keys it accepts; whoever differs from `signing.public_keys` is given the list, signed by a key that it
-knows. A new key seals nothing before every active node accepts it, unless a person forces it. The keys under which
-private DNSSEC keys travel (`publish.keys.sealing_keys`) a node gets when it first meets one that it does not know.
+A node says which keys it accepts; a node that differs from `signing.public_keys` is given the list, signed by a key
+that it knows. A new key seals nothing before every active node accepts it, unless a person forces it. The keys
+under which private DNSSEC keys travel (`publish.keys.sealing_keys`) a node gets when it first meets one that it
+does not know.
 """
 
 import logging
@@ -126,7 +127,9 @@ def with_keys(client: NodeClient, act: Callable[[], T]) -> T:
 
 
 def _send_lacking(client: NodeClient, refusal: Refused | UnknownSealingKey) -> bool:
-    """Give the node the keys for lack of which it refused something; False if that is no cause, or cannot be helped."""
+    """Give the node the keys whose lack made it refuse something; return False if that is no cause, or cannot
+    be helped.
+    """
     if isinstance(refusal, UnknownSealingKey):
         client.put_sealing_keys(sealing_keys.all_sealing_keys())
         return True
@@ -134,7 +137,7 @@ def _send_lacking(client: NodeClient, refusal: Refused | UnknownSealingKey) -> b
 
 
 def acceptance() -> tuple[Acceptance, ...]:
-    """For every key that counts, newest first, which active nodes accept it, by their last reports."""
+    """Return for every key that counts, newest first, which active nodes accept it, by their last reports."""
     nodes = list(Node.objects.filter(state=NodeState.ACTIVE).order_by("name").only("name", "report"))
     found = []
     for key in SigningKey.objects.filter(retired_at=None).order_by("-created_at", "-pk"):
@@ -145,7 +148,7 @@ def acceptance() -> tuple[Acceptance, ...]:
 
 
 def _send_if_heard(node: Node, context: ssl.SSLContext, now: datetime) -> KeysSent:
-    """Give the keys to a node that was heard lately; one that is away is not waited for."""
+    """Give the keys to a node that was heard recently; one that is away is not waited for."""
     if node.contact_at is None or now - node.contact_at > HEARD_WITHIN:
         return KeysSent.CANNOT
     with NodeClient(

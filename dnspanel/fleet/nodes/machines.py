@@ -1,7 +1,7 @@
-"""Which machine is a node: whoever shows its identity first, until a person says otherwise. Verbs.
+"""Which machine is a node: the first that shows its identity, until a person says otherwise. Verbs.
 
 Two machines with one identity are a copied disk or directory. Both keep serving what they have and neither is given
-anything more, because nobody but a person knows which of them is the node.
+anything more, because only a person knows which of them is the node.
 """
 
 import logging
@@ -25,13 +25,13 @@ logger = logging.getLogger(__name__)
 
 @dataclass(slots=True)
 class Sightings:
-    """The starts of one node's agent, as they were seen. Kept in memory by whoever asks the agent again and again."""
+    """The starts of one node's agent, as seen. A process that asks the agent again and again keeps them in memory."""
 
     latest: float | None = None
     _former: list[float] = field(default_factory=list)
 
     def is_second(self, started_at: float) -> bool:
-        """Whether this agent runs beside the one seen before it.
+        """Return True if this agent runs beside the one seen before it.
 
         Every start has its own moment, and an agent that was replaced by a newer one never answers again. One that
         does is another machine, even if it is a copy in which nothing else differs.
@@ -46,7 +46,7 @@ class Sightings:
 
 
 def see(*, node: Node, machine: str, address: str, second: bool, now: datetime) -> None:
-    """This machine, at this address, has just shown the node's identity.
+    """Record that this machine, at this address, has just shown the node's identity.
 
     The first one is the node. Another one, or a `second` agent on what looks like the same, stops pushes to both.
     An agent too old to name its machine changes nothing.
@@ -71,7 +71,7 @@ def see(*, node: Node, machine: str, address: str, second: bool, now: datetime) 
 
 
 def describe_conflict(node: Node) -> str:
-    """Why nothing is pushed while two machines show the node's identity; empty in normal work."""
+    """Describe why nothing is pushed while two machines show the node's identity; empty in normal work."""
     if not node.other_machine:
         return ""
     first, other = (
@@ -89,7 +89,7 @@ def describe_conflict(node: Node) -> str:
 
 
 def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None:
-    """The other machine is the node from now on. Raises WrongState when it is not the one the person saw."""
+    """Make the other machine the node from now on. Raise WrongState when it is not the one the person saw."""
     require_permission(by)
     with transaction.atomic():
         moved = (
@@ -113,7 +113,7 @@ def accept_other(*, node: Node, machine: str, now: datetime, by: Author) -> None
 
 
 def keep_first(*, node: Node, now: datetime, by: Author) -> None:
-    """The machine that was known stays the node; the other one is flagged again if it still answers."""
+    """Keep the machine that was known as the node; the other one is flagged again if it still answers."""
     require_permission(by)
     with transaction.atomic():
         moved = (

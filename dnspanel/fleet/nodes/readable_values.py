@@ -53,5 +53,5 @@ def release_of(node: Node) -> tuple[int, int]:
 
 
 def answer_who_asks(*, types: Collection[int], **_: Any) -> dict[int, str]:
-    """Answer the signal by which `zones`, which does not know the nodes, asks for `reasons_against`."""
+    """Answer the signal of `zones`, which does not know the nodes: return `reasons_against`."""
     return reasons_against(types)

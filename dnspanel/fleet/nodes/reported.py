@@ -79,13 +79,13 @@ class Reported:
 
 
 def _free_shares(report: Mapping[str, Any]) -> list[float]:
-    """Which shares of the bytes and of the inodes are free, as far as they are known."""
+    """Return which shares of the bytes and of the inodes are free, as far as they are known."""
     pairs = [(report.get(f"disk_free_{kind}"), report.get(f"disk_{kind}")) for kind in ("bytes", "inodes")]
     return [free / total for free, total in pairs if free is not None and total]
 
 
 def read_report(node: Node) -> Reported:
-    """The last report of a node; its `versions` hold what agents sent before there were reports."""
+    """Read the last report of a node; its `versions` hold what agents sent before there were reports."""
     report: Mapping[str, Any] = node.report
     told = {**node.versions, **(report.get("versions") or {})}
     agent = str(told.get("agent", ""))
@@ -117,7 +117,7 @@ def read_report(node: Node) -> Reported:
 
 
 def reported_types(node: Node) -> ComputedTypes | None:
-    """Which computed types the PowerDNS of this node answers, as its agent said last; None if it did not."""
+    """Return which computed types the PowerDNS of this node answers, as its agent said last; None if it did not."""
     try:
         return ComputedTypes.from_json(node.report["computed_types"])
     except (BadBytes, KeyError, TypeError):
@@ -125,7 +125,7 @@ def reported_types(node: Node) -> ComputedTypes | None:
 
 
 def describe_computed(types: ComputedTypes | None) -> str:
-    """ALIAS by 192.0.2.53, LUA off; empty while that is unknown."""
+    """Describe the types: ALIAS by 192.0.2.53, LUA off; empty while that is unknown."""
     if types is None:
         return ""
     alias = gettext("ALIAS by {resolver}").format(resolver=types.resolver) if types.resolver else gettext("ALIAS off")
@@ -133,14 +133,14 @@ def describe_computed(types: ComputedTypes | None) -> str:
 
 
 def release(schema: int) -> str:
-    """The PowerDNS releases that have this schema."""
+    """Return the PowerDNS releases that have this schema."""
     if schema not in _RELEASES:
         return gettext("of schema {schema}").format(schema=schema)
     return gettext(_RELEASES[schema])
 
 
 def describe_clock(ahead: float) -> str:
-    """How far a clock is off: 40 s ahead, 3 min behind."""
+    """Describe how far a clock is off: 40 s ahead, 3 min behind."""
     message = gettext("{time} ahead") if ahead > 0 else gettext("{time} behind")
     return message.format(time=_clock_off(ahead))
 
@@ -150,7 +150,7 @@ def _clock_off(ahead: float) -> str:
 
 
 def explain_rebuild(node: Node, reported: Reported) -> str:
-    """Why the node needs files of another schema, and what happens then; empty when it does not."""
+    """Explain why the node needs files of another schema, and what happens then; empty when it does not."""
     if not reported.needed_schema:
         return ""
     installed = reported.installed or release(reported.needed_schema)

@@ -1,8 +1,8 @@
 """Compare how a node says that it is set up with what the panel has of it. Pure.
 
-Name, role, schema, addresses and ports are in the panel and, since a server joined, in its own configuration too. Where
-the two differ the node can look well and still not do what it is for: a canary on another port is live, and nobody can
-transfer signed zones from it.
+Name, role, schema, addresses and ports are in the panel and, since a server joined, in its own configuration too.
+Where the two differ the node can look well and still not do what it is for: a canary on another port is live, and
+signed zones cannot be transferred from it.
 """
 
 from collections.abc import Iterator
@@ -57,7 +57,7 @@ def _differences(node: Node, *, is_rebuilding: bool) -> Iterator[str]:
 
 
 def _endpoints(texts: object) -> list[Endpoint]:
-    """The addresses that can be read; none of a report that is not a list of them."""
+    """Return the addresses that can be read; none of a report that is not a list of them."""
     try:
         return [parse_endpoint(text) for text in texts] if isinstance(texts, list | tuple) else []
     except ValueError:

@@ -3,7 +3,7 @@
 1. Less than a third of the lifetime is left: the agent makes a key and a signing request, the panel signs.
 2. The new certificate is stored beside the old one, and from now on the agent may show either.
 3. The agent gets it, checks it, and shows it from the next connection on.
-4. The panel has seen it: it takes the place of the old one, which counts no more.
+4. The panel has seen it: it takes the place of the old one, which does not count any longer.
 
 Every step finds out by itself how far the former try came, so that a crash anywhere repeats a step and nothing else.
 """
@@ -87,9 +87,9 @@ def rotate_node(*, node: Node, now: datetime, by: Author = None) -> bool:
 
 
 def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, now: datetime) -> None:
-    """The agent may show a certificate for this key from now on. Committed before the agent gets it.
+    """Allow the agent to show a certificate for this key from now on. This is committed before the agent gets it.
 
-    One key, one certificate: whoever tries at the same time, or again, sends the same one. Raises WrongState.
+    One key, one certificate: a second try, at the same time or later, sends the same one. Raise WrongState.
     """
     if node.next_certificate_pem:
         prepared = x509.load_pem_x509_certificate(node.next_certificate_pem.encode())
@@ -114,7 +114,7 @@ def _prepare(node: Node, key: ec.EllipticCurvePublicKey, authority: Authority, n
 
 
 def _adopt(node: Node, now: datetime, by: Author) -> bool:
-    """The new certificate was seen and takes the place of the old one."""
+    """Put the new certificate, which was seen, in the place of the old one."""
     certificate = x509.load_pem_x509_certificate(node.next_certificate_pem.encode())
     with transaction.atomic():
         moved = Node.objects.filter(pk=node.pk, next_certificate_sha256=node.next_certificate_sha256).update(
@@ -134,7 +134,7 @@ def _adopt(node: Node, now: datetime, by: Author) -> bool:
 
 
 def _presented(node: Node, context: ssl.SSLContext) -> str:
-    """The fingerprint of the certificate that the agent shows on a new connection."""
+    """Return the fingerprint of the certificate that the agent shows on a new connection."""
     with _client(node, context) as client:
         client.status()
         return client.peer_sha256

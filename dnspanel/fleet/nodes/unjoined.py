@@ -23,7 +23,7 @@ _FIELDS = ("name", "dns_address", "dns_port", "agent_host", "agent_port", "schem
 
 
 def has_joined(node: Node) -> bool:
-    """Whether it ever was a node of the fleet: one whose certificate was revoked was."""
+    """Return True if it ever was a node of the fleet: one whose certificate was revoked was."""
     if node.state != NodeState.AWAITING_APPROVAL or node.contact_at is not None or node.acked_at is not None:
         return True
     return NodeEvent.objects.filter(node=node, kind="enrolment").exists()
@@ -54,7 +54,7 @@ def change_node(*, node: Node, described: NodeDescription, now: datetime, by: Au
 
 
 def remove_node(*, node: Node, now: datetime, by: Author) -> None:
-    """The node is gone, and its name is free. Raises WrongState for a node that has joined, Forbidden."""
+    """Remove the node, so that its name is free. Raise WrongState for a node that has joined, or Forbidden."""
     require_permission(by)
     with transaction.atomic():
         current = _locked(node)
@@ -64,7 +64,7 @@ def remove_node(*, node: Node, now: datetime, by: Author) -> None:
 
 
 def _locked(node: Node) -> Node:
-    """The node as it is now, locked. Raises WrongState if it has joined, or is gone."""
+    """Return the node as it is now, locked. Raise WrongState if it has joined, or is gone."""
     current = Node.objects.select_for_update(of=("self",)).select_related("group").filter(pk=node.pk).first()
     if current is None:
         raise WrongState(node.name, gettext("is removed already"))
@@ -74,6 +74,6 @@ def _locked(node: Node) -> Node:
 
 
 def _told(node: Node) -> dict[str, Any]:
-    """What the audit log says of it."""
+    """Return what the audit log says of it."""
     values = {field: getattr(node, field) for field in _FIELDS}
     return values | {"group": node.group.name if node.group else ""}

@@ -20,7 +20,7 @@ MAX_BODY = 16 * 1024
 @require_POST
 def enroll_agent(request: HttpRequest) -> JsonResponse:
     """Answer 200 with the certificate, 202 while a person has to approve, or 4xx with `error` and `message`."""
-    text = request.read(MAX_BODY + 1)  # no more, whatever its header says and however it comes
+    text = request.read(MAX_BODY + 1)  # not more, whatever its header says and however it comes
     if len(text) > MAX_BODY:
         return _refusal(413, "too large", f"A request has at most {MAX_BODY} bytes.")
     try:

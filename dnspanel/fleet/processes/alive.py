@@ -1,4 +1,4 @@
-"""Says of this process that it is at work: to its watchdog by a file, to everybody else by a row in PostgreSQL.
+"""Says of this process that it is at work: to its watchdog by a file, to all others by a row in PostgreSQL.
 
 Two threads, so that a PostgreSQL that hangs does not get the process killed. A thread that runs proves only that the
 process is scheduled; `is_working` adds what the process knows of itself, such as an event loop that turns.

@@ -15,8 +15,8 @@ from dnspanel.fleet.signals import fronts_changed
 from replication.wire import protocol
 from replication.wire.position import Position
 
-# Whoever updates several nodes in one statement locks them by id before: in other orders two of them would wait for
-# each other.
+# A statement that updates several nodes locks them by id before: in other orders two of them would wait for each
+# other.
 _IN_ORDER = "SELECT id FROM fleet_node WHERE id = ANY(%(nodes)s::bigint[]) ORDER BY id FOR NO KEY UPDATE"
 
 _RECORD_ACKS = f"""
@@ -86,28 +86,30 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class Recorded:
-    """An ack has moved its node; `newest` is the newest sequence for its schema, None: of this epoch there is none."""
+    """An ack that has moved its node; `newest` is the newest sequence for its schema, None without one of
+    this epoch.
+    """
 
     newest: int | None
 
     def is_behind(self, sequence: int, limit: int | None) -> bool:
-        """Whether a node at this sequence lacks something that it may have: no `limit` is the newest."""
+        """Return True if a node at this sequence lacks something that it may have: no `limit` is the newest."""
         return self.newest is not None and sequence < (self.newest if limit is None else min(self.newest, limit))
 
 
 def record_ack(*, node_id: int, ack: protocol.Ack, now: datetime) -> Recorded | None:
-    """The node has acked this position; whatever it refused before is over.
+    """Record that the node has acked this position; a refusal from before is over.
 
-    A late ack moves no node backwards; None then. An ack of another epoch than the node's changes nothing either.
+    A late ack moves no node backwards; then return None. An ack of another epoch than the node's changes nothing
+    either.
     """
     return record_acks(acks={node_id: ack}, now=now).get(node_id)
 
 
 def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int, Recorded]:
-    """The same of several nodes at once, by node id; of those that did not move there is nothing.
+    """Record acks of several nodes at once, by node id; the result leaves out those that did not move.
 
-    Conditional UPDATEs, the proofs' own rows, and a look whether there is more to push, are one statement: it runs for
-    every edit.
+    Conditional UPDATEs, the proofs' own rows, and a look for more to push, are one statement: it runs for every edit.
     """
     node_ids = sorted(acks)
     listed = [acks[node_id] for node_id in node_ids]
@@ -130,17 +132,17 @@ def record_acks(*, acks: Mapping[int, protocol.Ack], now: datetime) -> dict[int,
 
 
 def record_applied(*, node_id: int, position: Position, now: datetime) -> None:
-    """The node has this position in its files; imports go on, and nothing is proved."""
+    """Record that the node has this position in its files; imports go on, and nothing is proved."""
     Node.objects.filter(pk=node_id, epoch=position.epoch).update(applied=position.sequence, applied_at=now)
 
 
 def record_snapshot_ack(
     *, node_id: int, ack: protocol.Ack, schema: int, before: Position | None, now: datetime
 ) -> bool:
-    """The node has acked a snapshot and is at its position now, whatever its epoch and schema were.
+    """Record that the node has acked a snapshot and is at its position now, with any epoch and schema before.
 
-    One conditional UPDATE, which expects the position that was recorded `before`; False when somebody recorded
-    another one since.
+    One conditional UPDATE, which expects the position that was recorded `before`; return False if another one was
+    recorded since.
     """
     position = ack.position
     with connection.cursor() as cursor:
@@ -162,14 +164,16 @@ def record_snapshot_ack(
 
 
 def forget_acks(*, before: datetime) -> int:
-    """Proofs from before this time are forgotten, but for where each node is now; return how many there were."""
+    """Forget proofs from before this time, except those of where each node is now; return how many there were."""
     with connection.cursor() as cursor:
         cursor.execute(_FORGET_ACKS, (before,))
         return int(cursor.rowcount)
 
 
 def record_refusal(*, node_id: int, message: str, now: datetime) -> None:
-    """The node, or the panel on its behalf, refuses what it should apply; logged when the reason is a new one."""
+    """Record that the node, or the panel on its behalf, refuses what it should apply; logged when the reason
+    is a new one.
+    """
     repeated = Node.objects.filter(pk=node_id, refusal=message).update(refused_at=now)
     if not repeated:
         Node.objects.filter(pk=node_id).update(refusal=message, refused_at=now, refused_since=now)
@@ -178,7 +182,7 @@ def record_refusal(*, node_id: int, message: str, now: datetime) -> None:
 
 
 def clear_refusal(*, node_id: int) -> None:
-    """Nothing is wrong with the node's content any more. Writes only where there was a refusal."""
+    """Clear the refusal: nothing is wrong with the node's content any more. Writes only where there was a refusal."""
     Node.objects.filter(pk=node_id).exclude(refusal="").update(refusal="", refused_at=None, refused_since=None)
 
 
@@ -200,7 +204,7 @@ def record_contact_problem(*, node_id: int, problem: str) -> None:
 
 
 def record_contact(*, node_ids: Collection[int], versions: Mapping[int, Mapping[str, str]], now: datetime) -> None:
-    """These agents answered just now; `versions` holds only those that are new."""
+    """Record that these agents answered just now; `versions` holds only those that are new."""
     with connection.cursor() as cursor:
         cursor.execute(_RECORD_CONTACT, {"nodes": list(node_ids), "now": now})
     for node_id, found in versions.items():

@@ -1,7 +1,7 @@
 """Request a snapshot for a node. Verbs.
 
-Whoever finds that segments cannot help a node asks here; the task that carries
-snapshots finds the row, whoever rang or did not.
+Code that finds that segments cannot help a node asks here; the task that carries snapshots finds the row, even if
+it was not woken.
 """
 
 import logging
@@ -18,7 +18,8 @@ logger = logging.getLogger(__name__)
 
 
 def ask_for_snapshot(*, node_id: int, reason: str, now: datetime, schema: int | None = None) -> bool:
-    """The node will get the newest snapshot; False if that was requested before, or if the node takes no pushes.
+    """Ask for the newest snapshot for the node; return False if that was requested before, or if the node takes no
+    pushes.
 
     Idempotent: the first reason stays until the snapshot is there. `reason` is a clause for people, such as "it is
     beyond the log". With `schema` it is one of that PowerDNS schema, which the node then has.

@@ -28,7 +28,7 @@ class AgentConnection:
         self._agent: tuple[str, int, frozenset[str]] = ("", 0, frozenset())
         self._made_at = 0.0
         self._attempt: Callable[[AgentConnection], None] | None = None
-        # Locked by whoever repairs the node's content, beside pushes.
+        # Locked by the repair of the node's content, beside pushes.
         self.repairing = threading.Lock()
         # Where the node's files are while its PowerDNS does not answer for all new zones in them, and whether its
         # next push has been scheduled.
@@ -69,15 +69,15 @@ class AgentConnection:
         return True
 
     def let_go(self) -> bool:
-        """End what `take` began; True if a push was requested meanwhile, which is for the caller to do."""
+        """End what `take` began. Return True if a push was requested in between, which the caller has to do."""
         self._free.release()
         return self._requested
 
     @contextmanager
     def reserved(self, seconds: float) -> Iterator["AgentConnection"]:
-        """Keep pushes off the connection: the node's position stays where it is. Raises Busy.
+        """Keep pushes off the connection: the node's position stays where it is. Raise Busy.
 
-        A push that is requested meanwhile is done here, afterwards.
+        A push that is requested in the block is done here, afterwards.
         """
         if not self._free.acquire(timeout=seconds):
             raise Busy(what=gettext("the line to the node"))
@@ -126,7 +126,7 @@ class AgentConnections:
             return self._connections.setdefault(node_id, AgentConnection())
 
     def close(self) -> None:
-        """Close every connection and forget them; nobody may be pushing."""
+        """Close every connection and forget them. No push may be under way."""
         with self._lock:
             for connection in self._connections.values():
                 connection.close()

@@ -64,8 +64,8 @@ class _Plain:
 def push_together(node_ids: Sequence[int], attempt: Callable[[int, AgentConnection], None]) -> Iterator[Left]:
     """Bring these nodes to where they may be; yield what is left to do as soon as that is known.
 
-    A node for which a push is requested meanwhile is left `again`. One that is pushed to by somebody else now is for
-    that push, which may have to run `attempt` once more.
+    A node is left `again` if a push is requested for it in between. A node that another push works on now is left
+    to that push, which may have to run `attempt` once more.
     """
     taken: dict[int, AgentConnection] = {}
     try:
@@ -83,7 +83,9 @@ def push_together(node_ids: Sequence[int], attempt: Callable[[int, AgentConnecti
 
 
 def _sort_out(taken: Mapping[int, AgentConnection]) -> tuple[dict[int, _Plain], list[int]]:
-    """The nodes that lack something and are plain, and those that need a push of their own; others lack nothing."""
+    """Return the nodes that lack something and are plain, and those that need a push of their own; others
+    lack nothing.
+    """
     plain: dict[int, _Plain] = {}
     singly: list[int] = []
     lacks: dict[Any, _Lack | None] = {}
@@ -107,7 +109,7 @@ def _sort_out(taken: Mapping[int, AgentConnection]) -> tuple[dict[int, _Plain], 
 
 
 def _lack(log: DatabaseChangeLog, have: Position) -> _Lack | None:
-    """What a node lacks that is there; None if that is not for many at once, or cannot be read."""
+    """Return what a node lacks that is there; None if that is not for many at once, or cannot be read."""
     way = log.way(have)
     step = next_step(have, way)
     if isinstance(step, Nothing):
@@ -170,6 +172,6 @@ def _let_go(
     singly: Sequence[int] = (),
     behind: Collection[int] = (),
 ) -> Left:
-    """Others may push to these nodes; what is left to do for them."""
+    """Let others push to these nodes; return what is left to do for them."""
     requested = [node_id for node_id in node_ids if taken.pop(node_id).let_go()]
     return Left(singly, [node_id for node_id in {*requested, *behind} if node_id not in singly])

@@ -22,13 +22,13 @@ LIFETIME = timedelta(seconds=20)
 BEAT_SECONDS = 5.0
 # After an attempt that failed, the next one may begin so much later.
 PAUSE = timedelta(seconds=5)
-# So much later while the node is probably just being started, and somebody waits for it.
+# This much later while the node is probably just being started, and a person waits for it.
 SHORT_PAUSE = timedelta(seconds=1)
 SHORT_FOR = timedelta(minutes=2)
 
 
 class LeaseLost(Exception):
-    """Another worker has taken over, or nobody wants the snapshot any more."""
+    """Another worker has taken over, or the snapshot is not wanted any longer."""
 
 
 class Lease:
@@ -43,7 +43,7 @@ class Lease:
 
     @classmethod
     def take(cls, *, node_id: int, now: datetime) -> Self | None:
-        """The lease is ours, or None: nothing is requested, or another worker has it."""
+        """Take the lease. Return None if nothing is requested, or another worker has it."""
         taken = free_bootstraps(now=now).filter(node_id=node_id).update(beat_at=now)
         return cls(node_id, now) if taken else None
 
@@ -58,14 +58,14 @@ class Lease:
             self._beat_at = now
 
     def end(self) -> bool:
-        """The node has its snapshot; False if the lease was not ours any more."""
+        """End the lease: the node has its snapshot. Return False if the lease was not ours any more."""
         with self._lock:
             deleted, _ = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at).delete()
             self._lost = True
         return bool(deleted)
 
     def leave(self, *, error: str, pause: timedelta = PAUSE) -> None:
-        """This attempt has failed; another may begin after a pause. Raises LeaseLost."""
+        """Leave the lease after an attempt that failed; another may begin after a pause. Raise LeaseLost."""
         with self._lock:
             beat_at = timezone.now() - LIFETIME + pause
             mine = Bootstrap.objects.filter(node_id=self.node_id, beat_at=self._beat_at)
@@ -75,7 +75,7 @@ class Lease:
 
     @contextmanager
     def kept(self) -> Iterator[None]:
-        """The lease does not run out meanwhile, however long one step takes."""
+        """Keep the lease from running out inside the block, however long one step takes."""
         stop = threading.Event()
         thread = threading.Thread(target=self._keep, args=(stop,), name="lease", daemon=True)
         thread.start()

@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 
 def maintain_log(*, now: datetime) -> None:
-    """The schemas of all nodes are written, snapshots that are due are made, small segments are merged, old ones gone.
+    """Maintain the log: write the schemas of all nodes, make snapshots that are due, merge small segments, delete
+    old ones.
 
     What fails, such as a storage that is away, is tried again the next time and stops nothing else.
     """

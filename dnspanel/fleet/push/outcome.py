@@ -28,7 +28,9 @@ CURED_BY_SNAPSHOT: dict[type[ReplicationError], str] = {
 
 @dataclass(frozen=True, slots=True)
 class TryAgain:
-    """Nothing is wrong with the node, as far as anybody can tell: it, or what is to be sent, is away or in use."""
+    """A failure that is not the node's, as far as the panel can tell: the node, or the data to send, is away
+    or in use.
+    """
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +42,12 @@ class SendSnapshot:
 
 @dataclass(frozen=True, slots=True)
 class Refusal:
-    """The node's page shows the message, and the other fields say what is done besides, in this order.
+    """The node's page shows the message, and the other fields say what else is done, in this order.
 
-    `not_served`: a publication may be to blame; if one is, it is taken back, and nothing else is done. `unproven`: the
-    signatures of a zone are not good; if nothing that was published did that, the push goes on without them. `ahead`:
-    where the node is, which may be where this panel never was. `repair`: rows of the node are not the panel's.
-    `snapshot`: why only a snapshot helps, or empty.
+    `not_served`: a publication may be to blame; if one is, it is taken back, and nothing else is done. `unproven`:
+    the signatures of a zone are not good; if nothing that was published did that, the push goes on without them.
+    `ahead`: where the node is, which may be where this panel never was. `repair`: rows of the node are not the
+    panel's. `snapshot`: why only a snapshot helps, or empty.
     """
 
     message: str

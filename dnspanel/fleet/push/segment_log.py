@@ -49,7 +49,7 @@ _WAY = """
         count(*) FILTER (WHERE last > %(have)s), coalesce(sum(size) FILTER (WHERE last > %(have)s), 0)::bigint
     FROM publish_segment WHERE schema = %(schema)s AND epoch = %(epoch)s AND last <= %(target)s"""
 
-# One that has what ring 0 could not answer with, and not yet what took that back, is for nobody.
+# A snapshot that has what ring 0 could not answer with, and not yet what took that back, is not sent.
 _SNAPSHOT = """
     SELECT sequence, size FROM publish_snapshot s
     WHERE schema = %(schema)s AND epoch = %(epoch)s AND sequence <= %(target)s AND NOT EXISTS (
@@ -70,7 +70,7 @@ class _Row(NamedTuple):
 class DatabaseChangeLog:
     """Implements `push.ChangeLog` over the rows of `Segment` and the objects that they name.
 
-    With a `limit` no sequence beyond it is sent. Everything is read anew for each step, so a push that takes
+    With a `limit` no sequence beyond it is sent. Everything is read again for each step, so a push that takes
     long ends at the head of its end, not of its beginning.
     """
 
@@ -116,7 +116,9 @@ class DatabaseChangeLog:
                 raise Diverged(expected=row.digest, found=found, what=gettext("the node's database"))
 
     def long_way(self, have: Position | None) -> Way:
-        """As `way`, with the snapshot: of a node that is new, far behind, held back, ahead, or of another epoch."""
+        """Return the `way` with the snapshot: for a node that is new, far behind, held back, ahead, or of
+        another epoch.
+        """
         head = self.newest()
         if head is None:
             return Way(None)
@@ -150,7 +152,7 @@ def _end(row: _Row) -> Position:
 
 
 def _lead_on(rows: Sequence[_Row], sequence: int) -> bool:
-    """Whether these segments bring a node on from this sequence without a break."""
+    """Return True if these segments bring a node on from this sequence without a break."""
     if any(row.damaged for row in rows):
         return False
     return not rows or (rows[0].first <= sequence + 1 and all(a.last + 1 == b.first for a, b in pairwise(rows)))

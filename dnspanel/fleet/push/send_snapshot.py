@@ -46,9 +46,9 @@ logger = logging.getLogger(__name__)
 
 
 def send_snapshot(*, lease: Lease) -> bool:
-    """The node serves from the requested snapshot; False when it does not yet, and the row says why.
+    """Bring the node to serve from the requested snapshot; return False when it does not yet, and the row says why.
 
-    Raises LeaseLost when another worker has taken over, and DatabaseError.
+    Raise LeaseLost when another worker has taken over, and DatabaseError.
     """
     bootstrap = Bootstrap.objects.select_related("node").get(node_id=lease.node_id)
     node = with_limit(Node.objects.filter(pk=lease.node_id)).get()
@@ -82,7 +82,7 @@ def send_snapshot(*, lease: Lease) -> bool:
             acks.record_refusal(node_id=node.pk, message=str(exc), now=timezone.now())
         logger.warning("no snapshot for node=%s: %s", node.name, exc)
         return False
-    if unproved is not None:  # the next one has what mends it
+    if unproved is not None:  # the next one has the repair
         request_snapshot(schema=bootstrap.schema)
         _refuse(node, lease, unproved)
         return False
@@ -90,16 +90,17 @@ def send_snapshot(*, lease: Lease) -> bool:
 
 
 def _pause(bootstrap: Bootstrap) -> timedelta:
-    """How soon to try again what is probably only a matter of seconds: the agent or the snapshot is being made."""
+    """Return how soon to try again what is probably only a matter of seconds: the agent or the snapshot is
+    being made.
+    """
     return SHORT_PAUSE if timezone.now() - bootstrap.asked_at < SHORT_FOR else PAUSE
 
 
 def _snapshot_for(node: "Node", schema: int, have: Position | None) -> Snapshot:
     """Return the snapshot to send to a node that is at `have`.
 
-    It is not older than what the node has, so that no answer goes back, and
-    segments lead on from it. Raises NeedsSnapshot when there is none yet, and
-    NodeAhead or WrongEpoch when nobody may overwrite what the node has.
+    It is not older than what the node has, so that no answer goes back, and segments lead on from it. Raise
+    NeedsSnapshot without such a snapshot, and NodeAhead or WrongEpoch when what the node has may not be overwritten.
     """
     limit: int | None = node.limit  # type: ignore[attr-defined]
     way = DatabaseChangeLog(schema, limit=limit).long_way(have)
@@ -121,7 +122,7 @@ def _least(have: Position | None, way: Way) -> int:
 
 
 def _unproved(node: Node, ack: Ack, passed: Collection[str]) -> NotServed | None:
-    """What ring 0 does not answer well of what is new in the snapshot, before its ack lets others have that."""
+    """Return what ring 0 does not answer well of what is new in the snapshot, before its ack lets others have that."""
     if node.is_ring0:
         return failed_publication.examine_snapshot(node=node, position=ack.position, now=timezone.now())
     bogus_zones.let_pass_as_ring0(node=node, names=passed, now=timezone.now())
@@ -129,7 +130,7 @@ def _unproved(node: Node, ack: Ack, passed: Collection[str]) -> NotServed | None
 
 
 def _is_resolved(node: Node, bootstrap: Bootstrap, error: NotServed, now: datetime) -> bool:
-    """Whether what is to blame for an agent's complaint was taken back, or the zone is passed over: as after a push."""
+    """Return True if the cause of an agent's complaint was taken back, or the zone is passed over: as after a push."""
     refusal = outcome_of(error, is_ring0=node.is_ring0)
     assert isinstance(refusal, Refusal)
     if refusal.not_served and failed_publication.examine(node=node, error=refusal.not_served, now=now):
@@ -190,7 +191,7 @@ def _refuse_diverged(ack: Ack, manifest: Manifest) -> None:
 
 
 def _conclude(node: Node, bootstrap: Bootstrap, ack: Ack, lease: Lease, now: datetime) -> bool:
-    """The request is done, and the node is at the position that it acked."""
+    """Conclude the request: the node is at the position that it acked."""
     before = Position(node.epoch, node.acked) if node.epoch else None
     acks.record_snapshot_ack(node_id=node.pk, ack=ack, schema=bootstrap.schema, before=before, now=now)
     if lease.end():

@@ -14,7 +14,7 @@ from dnspanel.zones.models import Publication
 
 @dataclass(frozen=True, slots=True)
 class NodeArrival:
-    """One node and one publication. Pending while `arrived_at` is None; `message` then says why."""
+    """One node and one publication. Until it arrives, `arrived_at` is empty, and `message` says why."""
 
     node: Node
     arrived_at: datetime | None
@@ -36,7 +36,7 @@ def arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
 
 
 def ring0_arrivals(publication: Publication, *, now: datetime) -> list[NodeArrival]:
-    """The same for ring 0, if there is one."""
+    """Return the arrival at ring 0, if there is one."""
     status = ring0_status(now=now)
     return _arrivals(publication, [status] if status is not None else [])
 

@@ -25,10 +25,10 @@ def wait_for_canary(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> None:
-    """Wait until the canary has proved the publication, where there is a canary, for at most so many seconds.
+    """Wait until the canary has proved the publication, where there is a canary, for at most `seconds` seconds.
 
-    Raise TakenBack if the publication was taken back by then. Not within a transaction. Nobody waits while too many
-    others do.
+    Raise TakenBack if the publication was taken back by then. This must not run within a transaction. While too
+    many calls wait, another one does not wait.
     """
     if not _places.acquire(blocking=False):
         raise_if_taken_back(publication)

@@ -84,7 +84,7 @@ def _lacks(node: Node, have: dict[int, int], zones: Sequence[Zone]) -> bool:
 
 
 def _revisions_after(sequence: int, zones: Sequence[Zone]) -> dict[int, list[tuple[int, int]]]:
-    """For each zone, the sequence and number of its revisions after this sequence, oldest first."""
+    """Return for each zone the sequence and number of its revisions after this sequence, oldest first."""
     found: dict[int, list[tuple[int, int]]] = {}
     rows = (
         Revision.objects.filter(zone__in=zones, publication_id__gt=sequence)

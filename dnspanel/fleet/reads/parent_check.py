@@ -1,4 +1,4 @@
-"""What the last look at a zone's parent found, for who may not know every zone of this panel."""
+"""The result of the last look at a zone's parent, also for people that may not know every zone of this panel."""
 
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -17,11 +17,11 @@ NOBODY_KNOWS = gettext_noop("Nobody knows yet whether the parent has the DS.")
 
 @dataclass(frozen=True, slots=True)
 class ParentView:
-    """A look at a parent. `check` is None where nobody has looked; `name` is empty for a zone here that is unknown."""
+    """A look at a parent. Before the first look `check` is empty; `name` is empty for a zone here that is unknown."""
 
     check: ParentCheck | None
     name: str
-    is_waiting: bool  # for a worker, since somebody asked a moment ago
+    is_waiting: bool  # for a worker, since a person asked a moment ago
 
     @property
     def message(self) -> str:
@@ -35,20 +35,20 @@ class ParentView:
 
 
 def parent_view(check: ParentCheck | None, here: ParentHere | None, *, knows_here: bool, now: datetime) -> ParentView:
-    """The check as a reader sees it who may know of the parent in this panel, or not."""
+    """Return the check as a reader sees it that may know of the parent in this panel, or not."""
     is_hidden = check is not None and here is not None and here.name == check.parent and not knows_here
     return ParentView(check, "" if check is None or is_hidden else check.parent, _is_waiting(check, now))
 
 
 def may_know_parent(person: Person, here: ParentHere | None) -> bool:
-    """Whether this person may know of the parent that is a zone of this panel."""
+    """Return True if this person may know of the parent that is a zone of this panel."""
     if here is None:
         return False
     return access.zones_within_reach(person, Right.READ).filter(pk=here.zone_id, deleted_at=None).exists()
 
 
 def _is_waiting(check: ParentCheck | None, now: datetime) -> bool:
-    """Whether the answer to the last request may still come."""
+    """Return True if the answer to the last request may still come."""
     if check is None or check.requested_at is None or now - check.requested_at > PATIENCE:
         return False
     return check.checked_at is None or check.checked_at < check.requested_at

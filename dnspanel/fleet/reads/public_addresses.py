@@ -1,14 +1,17 @@
-"""By which addresses resolvers reach nodes."""
+"""The addresses at which resolvers reach nodes."""
 
 from collections.abc import Collection
 
 from dnspanel.fleet.models import Node, NodeState
 
-_IN_USE = (NodeState.ACTIVE, NodeState.DRAINED)  # who is drained is left out of pushes, not of delegations
+_IN_USE = (NodeState.ACTIVE, NodeState.DRAINED)  # a drained node is left out of pushes, not of delegations
 
 
 def public_addresses(node_names: Collection[str]) -> dict[str, tuple[str, ...]]:
-    """The addresses of these nodes, without those that are gone or not there yet. One query, none without names."""
+    """Return the addresses of these nodes, without those that are gone or not there yet.
+
+    One query, none without names.
+    """
     if not node_names:
         return {}
     nodes = Node.objects.filter(name__in=node_names, state__in=_IN_USE, is_ring0=False)

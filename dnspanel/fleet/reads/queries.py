@@ -38,12 +38,12 @@ class NodeStatus:
     lacks_since: datetime | None = None  # when that was published; None: it lacks nothing
 
     def has_acked(self, sequence: int) -> bool:
-        """Whether the node has acked this sequence in the present epoch of the log."""
+        """Return True if the node has acked this sequence in the present epoch of the log."""
         return self.node.epoch == self.head_epoch and self.node.acked >= sequence
 
 
 def head() -> Position:
-    """The newest position of the log."""
+    """Return the newest position of the log."""
     row = LogHead.objects.get()
     return Position(row.epoch, row.sequence)
 
@@ -64,13 +64,13 @@ def without_ring0(statuses: Sequence[NodeStatus]) -> tuple[NodeStatus, ...]:
 
 
 def ring0_status(*, now: datetime) -> NodeStatus | None:
-    """The status of ring 0; None for a panel without one."""
+    """Return the status of ring 0; None for a panel without one."""
     nodes = Node.objects.exclude(state=NodeState.RETIRED).filter(is_ring0=True).order_by("name")
     return next(iter(_statuses(list(_with_related(nodes)), now)), None)
 
 
 def statuses_of(node_ids: Sequence[int], *, now: datetime) -> tuple[NodeStatus, ...]:
-    """These nodes, in this order; those that have left are left out."""
+    """Return these nodes, in this order; those that have left are left out."""
     nodes = Node.objects.filter(pk__in=node_ids).exclude(state=NodeState.RETIRED)
     found = {status.node.pk: status for status in _statuses(list(_with_related(nodes)), now)}
     return tuple(found[node_id] for node_id in node_ids if node_id in found)
@@ -124,7 +124,7 @@ def _beginning_of(epoch: UUID) -> _Beginning:
 
 
 def _is_limited(node: Any, newest: Position) -> bool:
-    """Whether it has all that it may have, and that is not all there is."""
+    """Return True if it has all that it may have, and more exists."""
     return node.limit is not None and node.epoch == newest.epoch and node.limit <= node.acked < newest.sequence
 
 
@@ -153,7 +153,7 @@ def _inputs(node: Any, newest: Position, since: datetime, gates: Gates | None, b
 
 
 def _describe_snapshot(node: Node) -> str:
-    """How far the snapshot on its way is; empty without one."""
+    """Describe how far the snapshot on its way is; empty without one."""
     bootstrap: Bootstrap | None = getattr(node, "bootstrap", None)
     if bootstrap is None:
         return ""

@@ -50,7 +50,7 @@ class StageStatus:
 
     @property
     def may_be_skipped(self) -> bool:
-        """It has nodes, none of them is live, and nobody let the others pass it yet."""
+        """True if it has nodes, none of them is live, and no person let the others pass it yet."""
         return self.group is not None and bool(self.nodes) and self.acked is None and not self.group.skipped_reason
 
 
@@ -126,7 +126,7 @@ def rollout_status(*, now: datetime) -> RolloutStatus:
 
 
 def arrivals_by_stage(publication: Publication, *, now: datetime) -> list[StageArrivals]:
-    """Return how far a publication has come, stage by stage; one stage without a name where nobody waits for anybody.
+    """Return how far a publication has come, stage by stage; one stage without a name if no node waits for another.
 
     A publication that failed has come nowhere, and there are no stages.
     """
@@ -148,7 +148,7 @@ def arrivals_by_stage(publication: Publication, *, now: datetime) -> list[StageA
 
 
 def _waits(gates: Gates, clearance: Clearance) -> str:
-    """Why the stage does not go to the head: what a person has set, before whom it waits for."""
+    """Return why the stage does not go to the head: what a person has set, then the stages that it waits for."""
     if all(member.acked >= gates.head for member in clearance.stage.members):
         return ""
     if gates.is_stopped:

@@ -11,19 +11,21 @@ MOST = 20
 
 
 def unproven_on(zone: Zone) -> "QuerySet[UnprovenZone]":
-    """The nodes on which the zone does not validate, by name, at most MOST."""
+    """Select the nodes on which the zone does not validate, by name, at most MOST."""
     return UnprovenZone.objects.filter(zone=zone).select_related("node").order_by("node__name")[:MOST]
 
 
 def unproven_of(node: Node, zones: "QuerySet[Zone]") -> "QuerySet[UnprovenZone]":
-    """Those of these zones that do not validate on the node, those since the longest first, at most MOST."""
+    """Select those of these zones that do not validate on the node, those since the longest first, at most MOST."""
     found = UnprovenZone.objects.filter(node=node, zone__in=zones.values("pk"))
     return found.select_related("zone").order_by("since", "zone__name")[:MOST]
 
 
 def unproven_for(person: Person, *, after: int = 0, limit: int) -> tuple[list[UnprovenZone], bool]:
-    """The zones that this person may know of and that do not validate on a node, each node's beyond this id, the
-    longest known first; whether there are more."""
+    """Return the zones that this person may know of and that do not validate on a node; and True if there are more.
+
+    Each node's zones are those beyond the id `after`, the longest known first.
+    """
     visible = access.zones_visible_to(person).values("pk")
     found = UnprovenZone.objects.filter(pk__gt=after, zone__in=visible)
     rows = list(found.select_related("zone", "node").order_by("pk")[: limit + 1])

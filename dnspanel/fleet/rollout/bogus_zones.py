@@ -1,9 +1,9 @@
 """Zones that a node does not prove to be signed well, though nothing that was published did that. Verbs.
 
-A signer that is broken by itself (its clock, its program, what it signs with) must not hold up all other zones. What
-is to be known is whether the node fails for what of the zone no publication has touched, too. If so, its pushes go on
-without that proof, until the zone validates on it again; content is proved as ever, and so is what changes how the zone
-is signed.
+A signer that is broken by itself (its clock, its program, what it signs with) must not hold up all other zones. The
+question is if the node fails also for the part of the zone that no publication has touched. If so, its pushes go on
+without that proof, until the zone validates on it again; content is still proved, and so is what changes how the
+zone is signed.
 """
 
 import contextlib
@@ -24,9 +24,9 @@ from replication.errors import NotServed
 from replication.verify_signatures import WITH_DNSSEC, complaint_of
 from replication.wire.protocol import MAX_UNPROVEN
 
-# On one node. A node with more is no guard of anything: it refuses, and somebody has to look at it.
+# On one node. A node with more is no guard of anything: it refuses, and a person has to look at it.
 MOST = MAX_UNPROVEN
-# What is asked for: so many RRsets at the apex, within so long.
+# What is asked for: this many RRsets at the apex, within this time.
 MOST_TYPES = 4
 SECONDS = 3.0
 LOOK_EVERY = timedelta(seconds=15)
@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 
 
 def zone_of(error: NotServed) -> Zone | None:
-    """The zone whose signatures or proofs an agent says are not good; None if it says something else."""
+    """Return the zone whose signatures or proofs an agent says are not good; None if it says something else."""
     if not error.question.endswith(WITH_DNSSEC):
         return None
     name = error.question.split()[0]
@@ -49,11 +49,11 @@ def zone_of(error: NotServed) -> Zone | None:
 
 
 def let_pass(*, node: Node, error: NotServed, now: datetime, is_exhausted: bool = False) -> bool:
-    """The zone that the error names holds up this node no longer, if nothing that was published is to blame.
+    """Stop the zone that the error names from holding up this node, if nothing that was published is to blame.
 
-    True if that was done now. It is, where the node fails for what no publication since its ack has touched; or where
-    everything that they changed `is_exhausted`, taken back, and it fails still. Never where they change how the zone is
-    signed, or bring it, or where MOST zones are so already.
+    Return True if that was done now. It is done if the node fails for what no publication since its ack has
+    touched; or if all that they changed `is_exhausted`, taken back, and it still fails. It is never done if they
+    change how the zone is signed, or bring it, or if MOST zones are in this state already.
     """
     zone = zone_of(error)
     if zone is None or _is_signed_anew(node, zone) or brought_by(node, zone) is not None:
@@ -79,7 +79,7 @@ def _keep(node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
 
 
 def fails_besides(*, node: Node, zone: Zone, now: datetime) -> bool:
-    """Whether the node does not prove what of the zone no publication since its ack has touched."""
+    """Return True if the node does not prove the part of the zone that no publication since its ack has touched."""
     since = Change.objects.filter(revision__zone=zone, revision__publication__gt=node.acked, name=zone.name)
     touched = {*since.values_list("type", flat=True), rdtypes.SOA}
     if rdtypes.DNSKEY in touched or brought_by(node, zone) is not None:
@@ -88,25 +88,27 @@ def fails_besides(*, node: Node, zone: Zone, now: datetime) -> bool:
 
 
 def fails_still(*, node: Node, zone: Zone, error: NotServed, now: datetime) -> bool:
-    """Whether the node still does not prove what its agent complained of."""
+    """Return True if the node still does not prove what its agent complained of."""
     name, type, *_ = error.question.split()
     return _fails(node, zone, [(name, rdata.type_from_text(type))], now)
 
 
 def brought_by(node: Node, zone: Zone) -> int | None:
-    """The sequence of the last publication that brought the zone, of those that the node has not acked."""
+    """Return the sequence of the last publication that brought the zone, of those that the node has not acked."""
     brought = Revision.objects.filter(zone=zone, publication__gt=node.acked, kind__in=_BROUGHT)
     return brought.order_by("-publication").values_list("publication_id", flat=True).first()
 
 
 def names_of(node: Node) -> list[str]:
-    """The zones whose signatures need not be proved in a push to this node: none that it would sign otherwise."""
+    """Return the zones whose signatures need not be proved in a push to this node: none that it would sign
+    otherwise.
+    """
     rows = UnprovenZone.objects.filter(node=node, zone__deleted_at=None).exclude(_signed_anew(node, OuterRef("zone")))
     return list(rows.order_by("zone__name").values_list("zone__name", flat=True))
 
 
 def names_for_snapshot(node: Node) -> list[str]:
-    """The same in a snapshot: also those that ring 0 does not prove, of which no node needs to be better."""
+    """Return the same for a snapshot: also those that ring 0 does not prove; no node needs to be better than that."""
     names = names_of(node)
     for ring0 in Node.objects.filter(is_ring0=True, state=NodeState.ACTIVE).exclude(pk=node.pk):
         names += [name for name in names_of(ring0) if name not in names]
@@ -114,9 +116,10 @@ def names_for_snapshot(node: Node) -> list[str]:
 
 
 def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> None:
-    """Those of these zones that ring 0 does not prove and this node, which got them in a snapshot, neither, are noted.
+    """Record those of these zones that ring 0 does not prove and that this node, which got them in a snapshot, does
+    not prove either.
 
-    The first MOST_LOOKS are asked for; of others a push tells.
+    The first MOST_LOOKS are asked for; a push finds the others.
     """
     known = UnprovenZone.objects.filter(node=node).values("zone")
     for zone in (
@@ -128,9 +131,9 @@ def let_pass_as_ring0(*, node: Node, names: Collection[str], now: datetime) -> N
 
 
 def look(*, now: datetime) -> None:
-    """Zones that validate on their nodes again are no longer unproven; some of those looked at longest ago are asked.
+    """Clear zones that validate on their nodes again; some of those looked at longest ago are asked.
 
-    So are those that nobody signs or serves any more.
+    Zones that are not signed or served any longer are cleared too.
     """
     served = UnprovenZone.objects.filter(
         node__state__in=(NodeState.ACTIVE, NodeState.DRAINED), zone__deleted_at=None, zone__signing__is_signed=True
@@ -156,12 +159,12 @@ def look(*, now: datetime) -> None:
 
 
 def questions_of(zone: Zone) -> list[tuple[str, int]]:
-    """What every signed zone has to answer and to prove: its SOA, and that a name is not there."""
+    """Return what every signed zone has to answer and to prove: its SOA, and that a name is not there."""
     return [(zone.name, rdtypes.SOA), (f"absent-{secrets.token_hex(4)}.{zone.name.lstrip('.')}", rdtypes.A)]
 
 
 def _fails(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: datetime) -> bool:
-    """Whether it fails each time. Silence says nothing."""
+    """Return True if it fails each time. Silence says nothing."""
     try:
         return all(complaint(node, zone, questions, now) for _ in range(_TIMES))
     except NotServed:
@@ -169,13 +172,13 @@ def _fails(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: da
 
 
 def complaint(node: Node, zone: Zone, questions: Iterable[tuple[str, int]], now: datetime) -> NotServed | None:
-    """What is wrong with the signatures that the node makes; None if nothing is. Raises NotServed for silence."""
+    """Return what is wrong with the signatures that the node makes; None if nothing is. Raise NotServed for silence."""
     address = str(node.dns_address)
     return complaint_of(zone.name, questions, address, node.dns_port, now=now.timestamp(), seconds=SECONDS)
 
 
 def _at_apex(zone: Zone, *, leave_out: Collection[int] = (rdtypes.SOA,)) -> list[tuple[str, int]]:
-    """Some RRsets that nothing but the zone answers."""
+    """Return some RRsets that nothing but the zone answers."""
     rows = RRset.objects.filter(zone=zone, name=zone.name).exclude(type__in=(*_NO_EVIDENCE, *leave_out))
     return [(zone.name, row.type) for row in rows.order_by("type") if set(row.rdata) - set(row.disabled)][:MOST_TYPES]
 
@@ -185,8 +188,10 @@ def _is_signed_anew(node: Node, zone: Zone) -> bool:
 
 
 def _signed_anew(node: Node, zone: OuterRef) -> Exists:
-    """Whether publications that the node has not acked change how a zone is signed, but for those that were taken back
-    and those that did that."""
+    """Return a condition for zones whose signing is changed by publications that the node has not acked.
+
+    Publications that were taken back, and those that did that, do not count.
+    """
     undone = Publication.objects.exclude(failed_reason="").filter(sequence__gt=node.acked).values("sequence")
     changes = Revision.objects.filter(
         zone=zone,

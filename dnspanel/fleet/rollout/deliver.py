@@ -36,9 +36,10 @@ _IS_STAGED = """
         OR EXISTS (SELECT FROM fleet_release)
         OR (SELECT count(*) FROM fleet_nodegroup) > 1,
         EXISTS (SELECT FROM fleet_isolation WHERE merged_at IS NULL)"""
-# Whoever decides how far nodes may go, decides alone.
+# Only one transaction at a time decides how far nodes may go.
 _ALONE = f"SELECT {SqlLock.ROLLOUT.until_commit}"
-# What is released can be worked out again, so nobody has to wait until a disk has it; a stop has to be on the disk.
+# What is released can be worked out again, so no caller has to wait until a disk has it; a stop has to be on the
+# disk.
 _QUICKLY = f"SELECT {SqlLock.ROLLOUT.until_commit}, set_config('synchronous_commit', 'off', true)"
 _DURABLY = "SELECT set_config('synchronous_commit', 'on', true)"
 _RELEASE = """
@@ -56,10 +57,10 @@ _requested = threading.Event()
 
 
 def advance(*, now: datetime) -> None:
-    """Every stage may go as far as the ones before it allow, and nodes that may go further than before are woken.
+    """Let every stage go as far as the ones before it allow, and wake nodes that may go further than before.
 
-    Any number of callers at once: one of them does it, and looks once more if
-    another came meanwhile. A fleet without stages costs one query.
+    Any number of callers at once: one of them does it, and looks once more if another came in between. A fleet
+    without stages costs one query.
     """
     _requested.set()
     while _requested.is_set() and _turn.acquire(blocking=False):
@@ -71,7 +72,7 @@ def advance(*, now: datetime) -> None:
 
 
 def stop(*, reason: str, by: Author, now: datetime) -> None:
-    """No node gets anything until `resume`. Raises DeliveryRefused without a reason, Forbidden."""
+    """Stop delivery: no node gets anything until `resume`. Raise DeliveryRefused without a reason, or Forbidden."""
     _require(by)
     reason = _checked(reason)
     with transaction.atomic():
@@ -87,10 +88,10 @@ def stop(*, reason: str, by: Author, now: datetime) -> None:
 
 
 def resume(*, by: Author, now: datetime) -> None:
-    """Delivery goes on where it was stopped; what nodes answered until now no longer stops it.
+    """Resume delivery where it was stopped; what nodes answered until now no longer stops it.
 
-    Raises DeliveryRefused when it is not stopped, Forbidden. What still goes
-    wrong (a node that refuses, content that is not the panel's) stops it again.
+    Raise DeliveryRefused when it is not stopped, or Forbidden. What still goes wrong (a node that refuses, content
+    that is not the panel's) stops it again.
     """
     _require(by)
     with transaction.atomic():
@@ -108,10 +109,10 @@ def resume(*, by: Author, now: datetime) -> None:
 
 
 def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
-    """No node goes beyond this sequence until `unpin`. Publications are still taken and encoded.
+    """Pin the fleet: no node goes beyond this sequence until `unpin`. Publications are still taken and encoded.
 
-    Raises DeliveryRefused for a sequence that the log does not have, or below
-    what a node answers with already: a pin takes nothing back. Forbidden.
+    Raise DeliveryRefused for a sequence that the log does not have, or below what a node answers with already: a
+    pin takes nothing back. Raise Forbidden without the right.
     """
     _require(by)
     reason = _checked(reason)
@@ -145,7 +146,7 @@ def pin(*, sequence: int, reason: str, by: Author, now: datetime) -> None:
 
 
 def unpin(*, by: Author, now: datetime) -> None:
-    """Nodes go on to the head, stage by stage. Raises DeliveryRefused when nothing is pinned, Forbidden."""
+    """Let nodes go on to the head, stage by stage. Raise DeliveryRefused when nothing is pinned, or Forbidden."""
     _require(by)
     with transaction.atomic():
         delivery = _locked()
@@ -164,9 +165,9 @@ def unpin(*, by: Author, now: datetime) -> None:
 
 
 def skip(*, group: NodeGroup, reason: str, by: Author, now: datetime) -> None:
-    """Later groups do not wait for this one while none of its nodes is live; it ends with the first that is.
+    """Let later groups not wait for this one while none of its nodes is live; this ends with the first that is.
 
-    Raises DeliveryRefused while one is live, Forbidden.
+    Raise DeliveryRefused while one is live, or Forbidden.
     """
     _require(by)
     reason = _checked(reason)
@@ -221,14 +222,14 @@ def _write_releases(gates: Gates, now: datetime) -> set[int | None]:
             if clearance.sequence != clearance.stage.released:
                 cursor.execute(_RELEASE, (clearance.stage.group_id, gates.epoch, clearance.sequence, now))
                 moved.add(clearance.stage.group_id)
-        if rows != len(limited):  # some are of groups that wait for nobody any more, or of another epoch
+        if rows != len(limited):  # some are of groups that do not wait any longer, or of another epoch
             cursor.execute(_GO_FREE, (gates.epoch, [c.stage.group_id for c in limited], gates.epoch))
             moved |= {group_id for group_id, is_ours in cursor.fetchall() if is_ours}
     return moved
 
 
 def _stop_behind(found: Stop, now: datetime) -> None:
-    """Nothing goes behind this stage any more, until a person resumes."""
+    """Stop everything behind this stage, until a person resumes."""
     _execute(_DURABLY)
     _locked()
     Delivery.objects.filter(pk=1).update(
@@ -242,7 +243,7 @@ def _stop_behind(found: Stop, now: datetime) -> None:
 
 
 def _end_skips(gates: Gates, now: datetime) -> None:
-    """A group that was skipped counts again as soon as one of its nodes is live."""
+    """Count a group that was skipped again as soon as one of its nodes is live."""
     for stage in gates.stages:
         if stage.group_id is not None and stage.is_skipped and stage.live:
             NodeGroup.objects.filter(pk=stage.group_id).update(skipped_reason="", skipped_at=None)
@@ -264,7 +265,7 @@ def _wake(node_ids: Iterable[int]) -> None:
 
 
 def _locked() -> Delivery:
-    """The one row, for who decides alone until the end of the transaction."""
+    """Return the one row, locked for the caller until the end of the transaction."""
     _execute(_ALONE)
     delivery, _ = Delivery.objects.get_or_create(pk=1)
     return delivery
@@ -292,6 +293,6 @@ def _checked(reason: str) -> str:
 
 
 def _require(by: Author) -> None:
-    """`by` is None on the command line of the panel's own machine."""
+    """Raise Forbidden for a person without the right. `by`: None on the command line of the panel's own machine."""
     if by is not None:
         access.require(by, Permission.NODES)

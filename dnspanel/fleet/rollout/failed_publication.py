@@ -1,11 +1,9 @@
 """Find the publication that makes ring 0's PowerDNS fail, by asking for each RRset that changed.
 
-A server that does not answer at all is no evidence: it may just be down. It
-has to answer for the position zone, before and after, and to fail twice with
-an RRset that the publication changed. Where only signatures or proofs are not
-good, as its agent says after several looks, what changed the signing of the
-zone is to blame; if nothing did, and what of the zone nobody touched is good,
-what changed its content. Otherwise nobody is (`bogus_zones`).
+A server that does not answer at all is no evidence: it may just be down. It has to answer for the position zone,
+before and after, and to fail twice with an RRset that the publication changed. Where only signatures or proofs are
+not good, as its agent says after several looks, what changed the signing of the zone is to blame; if nothing did,
+and the untouched part of the zone is good, what changed its content. Otherwise no publication is (`bogus_zones`).
 """
 
 import contextlib
@@ -31,9 +29,9 @@ from replication.errors import BadBytes, NotServed
 from replication.store.applying import POSITION_ZONE
 from replication.wire.position import Position, parse_position
 
-# So many RRsets are asked for at most; the newest publication's first.
+# At most this many RRsets are asked for; the newest publication's first.
 MOST_SUSPECTS = 400
-# Of a snapshot so many signed zones are validated, with so many RRsets of each.
+# This many signed zones of a snapshot are validated, with this many RRsets of each.
 MOST_ZONES = 64
 MOST_IN_ZONE = 4
 ASK_SECONDS = 1.0
@@ -83,15 +81,17 @@ def examine(*, node: Node, error: NotServed, now: datetime) -> Publication | Non
 
 
 def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotServed | None:
-    """What came to ring 0 in a snapshot is asked for: what publications since its ack have changed, and whether the
-    signed zones among them validate. Return what it does not answer well; what is to blame is taken back by then.
+    """Examine what came to ring 0 in a snapshot, and return what it does not answer well; what is to blame is taken
+    back by then.
 
-    An agent that installs a snapshot looks at a sample of all zones, and knows nothing of publications. None where
-    all is well, or nothing is to blame and the zone is passed over from now on; and for a node that never acked
-    anything, for which nobody has waited. Raises NotServed where PowerDNS is silent.
+    Asked for are the changes of publications since its ack, and whether the signed zones among them validate.
 
-    Whatever is found, the snapshot is not to be acked: others would get it, also where there is nothing to take back
-    because somebody has mended it since.
+    An agent that installs a snapshot looks at a sample of all zones, and knows nothing of publications. Return None
+    where all is well, or nothing is to blame and the zone is passed over from now on; and for a node that never acked
+    anything, which no other node has waited for. Raise NotServed where PowerDNS is silent.
+
+    In every case with a result the snapshot must not be acked: others would get it, also where there is nothing to
+    take back because the fault was corrected since.
     """
     if node.epoch is None:
         return None
@@ -126,7 +126,7 @@ def examine_snapshot(*, node: Node, position: Position, now: datetime) -> NotSer
 
 
 def _signed_and_changed(node: Node, up_to: int) -> list[Zone]:
-    """The signed zones that publications since the node's ack have changed, those changed last first."""
+    """Return the signed zones that publications since the node's ack have changed, those changed last first."""
     since = Revision.objects.filter(publication__gt=node.acked, publication__lte=up_to, zone__deleted_at=None)
     newest = since.filter(zone__signing__is_signed=True).values("zone").annotate(last=Max("publication"))
     ids = [row["zone"] for row in newest.order_by("-last")[:MOST_ZONES]]
@@ -135,7 +135,7 @@ def _signed_and_changed(node: Node, up_to: int) -> list[Zone]:
 
 
 def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
-    """What of the zone publications since the node's ack have changed, the newest first."""
+    """Return what publications since the node's ack have changed in the zone, the newest first."""
     changes = Change.objects.filter(
         revision__zone=zone, revision__publication__gt=node.acked, revision__publication__lte=up_to
     ).exclude(type__in=_COMPUTED)
@@ -143,7 +143,7 @@ def _changed_in(zone: Zone, node: Node, up_to: int) -> list[tuple[str, int]]:
 
 
 def _examine_signing(node: Node, error: NotServed, position: int, now: datetime) -> Publication | None:
-    """The same where answers are those that were written, but their signatures or proofs are not good."""
+    """Examine the case in which answers are those that were written, but their signatures or proofs are not good."""
     zone = bogus_zones.zone_of(error)
     if zone is None:
         return None
@@ -159,7 +159,7 @@ def _examine_signing(node: Node, error: NotServed, position: int, now: datetime)
 
 
 def _take_back_newest(node: Node, zone: Zone, position: int, reason: str, now: datetime) -> Publication | None:
-    """The newest publication that changed the zone, and of which something is left to take back, is taken back."""
+    """Take back the newest publication that changed the zone and is not taken back in full yet."""
     changed = Publication.objects.filter(
         sequence__gt=node.acked, sequence__lte=position, failed_reason="", revisions__zone=zone
     )
@@ -171,9 +171,9 @@ def _take_back_newest(node: Node, zone: Zone, position: int, reason: str, now: d
 
 
 def culprit(found: Sequence[Suspect], error: NotServed, server: "_Server") -> tuple[Suspect, str] | None:
-    """Return the first suspect for which the server fails, and how; the RRset that the agent named comes first.
+    """Return the first suspect that the server fails for, and how; the RRset that the agent named comes first.
 
-    A name that is SERVFAIL is so for every type, whichever of its rows cannot be read: then the newest of them comes
+    A name with SERVFAIL has it for every type, whichever of its rows cannot be read: then the newest of them comes
     first, and not the type that the agent happened to ask for.
     """
     accused, is_of_name = _accused_name(error), error.found == _SERVFAIL
@@ -201,7 +201,7 @@ def suspects(*, after: int, up_to: int, accused: str = "") -> list[Suspect]:
 
 
 def _accused_name(error: NotServed) -> str:
-    """The name that the agent asked for; empty if the error is about something else."""
+    """Return the name that the agent asked for; empty if the error is about something else."""
     name = error.question.partition(" ")[0]
     return name if name.endswith(".") else ""
 
@@ -220,7 +220,9 @@ def _changed(after: int, up_to: int, name: str = "") -> Iterator[Suspect]:
 
 
 def _brought(after: int, up_to: int, name: str = "") -> Iterator[Suspect]:
-    """What of zones that came is as it came: RRsets that changed since, which the server may not know yet, are not."""
+    """Yield what of zones that came is unchanged: RRsets that changed since, which the server may not know
+    yet, are left out.
+    """
     kinds = (RevisionKind.CREATE, RevisionKind.RESTORE)
     revisions = Revision.objects.filter(
         publication__gt=after, publication__lte=up_to, kind__in=kinds, zone__deleted_at=None
@@ -245,7 +247,7 @@ class _Server:
         self._address, self._port = address, port
 
     def position(self, seconds: float) -> int | None:
-        """The sequence that it answers for the position zone within this time; None if it does not."""
+        """Return the sequence that it answers for the position zone within this time; None if it does not."""
         deadline = time.monotonic() + seconds
         while True:
             with contextlib.suppress(NotServed, OSError, dns.exception.DNSException, BadBytes):
@@ -257,10 +259,11 @@ class _Server:
             time.sleep(_PAUSE_SECONDS)
 
     def failure(self, suspect: Suspect, *, must_equal: bool) -> str:
-        """How it fails for this RRset, each time; empty if it answers, or if it does not answer anything else either.
+        """Return how it fails for this RRset, each time; empty if it answers, or if it does not answer anything
+        else either.
 
-        Other content than was written counts only where the agent complained
-        of just that: what a delegation or a wildcard answers, the agent knows.
+        Other content than was written counts only where the agent complained of just that: what a delegation or a
+        wildcard answers, the agent knows.
         """
         failure = ""
         for _ in range(_TIMES):

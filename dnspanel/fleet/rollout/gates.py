@@ -131,12 +131,12 @@ class Gates:
     stopped_behind: Stage | None = None
     is_stopped: bool = False
     pinned: int | None = None
-    isolated: int | None = None  # from here on nobody but ring 0 gets anything yet
-    fronts: tuple[int, ...] = ()  # for which nobody waits
+    isolated: int | None = None  # from here on only ring 0 gets anything yet
+    fronts: tuple[int, ...] = ()  # which no node waits for
     releases: int = 0  # how many rows of Release there are, of whatever epoch
 
     def clearances(self) -> list[Clearance]:
-        """Up to where each stage may go, with the reason where that is not the head."""
+        """Return up to where each stage may go, with the reason where that is not the head."""
         cleared = clearances(self.stages, head=self.head, stopped=self.stopped_behind)
         return [self._capped(clearance) for clearance in cleared]
 
@@ -239,7 +239,10 @@ def read_gates(*, now: datetime) -> Gates:
 
 
 def _ring0_stage(rows: Sequence[_Row], now: datetime) -> Stage:
-    """Ring 0 counts while it was heard lately and has answers to give; or always, where the setting says so."""
+    """Return the stage of ring 0.
+
+    It counts while it was heard recently and has answers to give; or always, where the setting says so.
+    """
     patience = timedelta(seconds=settings.RING0_PATIENCE)
     members = tuple(_member(row, row.acked, is_live=_is_live(row, now, patience)) for row in rows)
     counts = settings.RING0_REQUIRED or any(member.is_live for member in members)
@@ -263,7 +266,9 @@ def _member(row: _Row, verified: int, *, is_live: bool) -> Member:
 
 
 def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:
-    """Whether its agent answers and it has acked something: a new node that gets its first zones delays nobody."""
+    """Return True if its agent answers and it has acked something: a new node that gets its first zones
+    delays no other.
+    """
     heard = row.heard_at is not None and now - row.heard_at <= patience
     return heard and row.acked > 0
 
@@ -271,7 +276,7 @@ def _is_live(row: _Row, now: datetime, patience: timedelta) -> bool:
 def _with_answers(
     stage: Stage, stages: Sequence[Stage], epoch: UUID, resumed_at: datetime | None, now: datetime
 ) -> Stage:
-    """The stage with its answers before and since what the next one does not have yet came to it."""
+    """Return the stage with its answers before and since what the next one does not have yet came to it."""
     followers = [s for s in stages[stages.index(stage) + 1 :] if s.members]
     if not stage.verify_seconds or not stage.members or not followers:
         return stage

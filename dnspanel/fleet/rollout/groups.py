@@ -24,10 +24,9 @@ _RESERVED = frozenset({"ring0", "ring-0"})
 
 
 def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -> NodeGroup:
-    """The group is there, behind all others, without nodes. Raises GroupRefused, Forbidden.
+    """Create a group, behind all others, without nodes. Raise GroupRefused or Forbidden.
 
-    Nodes without a group go with the last one: where there was none before,
-    all of them are in this one now.
+    Nodes without a group go with the last one: where there was none before, all of them are in this one now.
     """
     _require(by)
     _check_name(name)
@@ -43,7 +42,7 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
                 )
             last = max((group.order for group in groups), default=0)
             if groups:
-                # A node is in the group that it was seen in: a new last group takes nobody along.
+                # A node is in the group that it was seen in: a new last group takes no nodes along.
                 Node.objects.filter(group=None, is_ring0=False).update(group=groups[len(groups) - 1])
             group = NodeGroup.objects.create(name=name, order=last + 1, verify_seconds=verify_seconds)
             audit.record(action="group.create", by=by, now=now, target=name, verify_seconds=verify_seconds)
@@ -54,7 +53,7 @@ def create_group(*, name: str, verify_seconds: int, by: Author, now: datetime) -
 
 
 def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> None:
-    """The group has this name. Raises GroupRefused, Forbidden."""
+    """Rename the group. Raise GroupRefused or Forbidden."""
     _require(by)
     _check_name(name)
     try:
@@ -66,7 +65,7 @@ def rename_group(*, group: NodeGroup, name: str, by: Author, now: datetime) -> N
 
 
 def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datetime) -> None:
-    """Its nodes have this long to answer well before the next group gets a publication. Raises GroupRefused."""
+    """Set how long its nodes have to answer well before the next group gets a publication. Raise GroupRefused."""
     _require(by)
     _check_seconds(seconds)
     with transaction.atomic():
@@ -77,9 +76,10 @@ def set_verify_seconds(*, group: NodeGroup, seconds: int, by: Author, now: datet
 
 
 def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) -> None:
-    """Its nodes follow ALIAS by this resolver, or by the fleet's if it is empty; they get there one after the other.
+    """Set the resolver that its nodes follow ALIAS with, the fleet's if it is empty; they get there one after the
+    other.
 
-    Raises GroupRefused for what is no address, Forbidden.
+    Raise GroupRefused for what is no address, or Forbidden.
     """
     _require(by)
     if resolver and not is_resolver(resolver):
@@ -93,7 +93,7 @@ def set_resolver(*, group: NodeGroup, resolver: str, by: Author, now: datetime) 
 
 
 def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) -> None:
-    """The group has changed places with its neighbour. Raises GroupRefused at the end of the row, Forbidden."""
+    """Swap the group with its neighbour. Raise GroupRefused at the end of the row, or Forbidden."""
     _require(by)
     with transaction.atomic():
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))
@@ -120,7 +120,7 @@ def move_group(*, group: NodeGroup, earlier: bool, by: Author, now: datetime) ->
 
 
 def delete_group(*, group: NodeGroup, by: Author, now: datetime) -> None:
-    """The group is gone. Raises GroupRefused while nodes are in it or delivery is stopped behind it, Forbidden."""
+    """Delete the group. Raise GroupRefused while nodes are in it or delivery is stopped behind it, or Forbidden."""
     _require(by)
     with transaction.atomic():
         groups = list(NodeGroup.objects.select_for_update().order_by("order"))

@@ -56,14 +56,14 @@ class Ring0(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """Nodes that get publications together; `group_id` is None for ring 0 and for nodes without any group."""
+    """Nodes that get publications together. For ring 0, and for nodes without any group, `group_id` is empty."""
 
     name: str
     members: tuple[Member, ...]
     group_id: int | None = None
     ring0: Ring0 = Ring0.NO
     verify_seconds: int = 0
-    released: int | None = None  # up to where it may go by now; None: it waits for nobody so far
+    released: int | None = None  # up to where it may go by now; None: it waits for no other so far
     is_skipped: bool = False  # a person lets the others go on while none of its nodes is live
     before: Answers = Answers()  # in the minutes before its newest publications
     after: Answers = Answers()  # since then
@@ -116,8 +116,7 @@ def clearances(stages: Iterable[Stage], *, head: int, stopped: Stage | None = No
 def stop_for(stages: Sequence[Stage]) -> Stop | None:
     """Return the first stage with trouble that has anyone behind it, or None.
 
-    Ring 0 stops nobody for good: what it cannot answer with is taken back, and
-    until then everybody waits for it.
+    Ring 0 stops no stage for good: what it cannot answer with is taken back, and until then all wait for it.
     """
     for number, stage in enumerate(stages):
         has_followers = any(later.members for later in stages[number + 1 :])
@@ -149,8 +148,7 @@ def trouble(stage: Stage) -> str:
 def rose(before: Answers, after: Answers, elsewhere: Answers) -> bool:
     """Return whether clearly more answers fail than before; too few answers say nothing.
 
-    Where as many fail elsewhere, it is the questions that have changed, such as somebody's scan for zones that
-    nobody has.
+    Where as many fail elsewhere, it is the questions that have changed, such as a scan for zones that do not exist.
     """
     if after.total < FEWEST_ANSWERS:
         return False

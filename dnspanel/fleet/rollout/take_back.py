@@ -22,7 +22,7 @@ logger = logging.getLogger(__name__)
 
 
 def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publication | None:
-    """The publication is taken back and marked with the reason; return what took it back, None if nothing did.
+    """Take the publication back and mark it with the reason; return what took it back, None if nothing did.
 
     Idempotent: what is taken back already is not touched again.
     """
@@ -36,7 +36,7 @@ def isolate(*, node: Node, sequence: int, reason: str, now: datetime) -> Publica
 
 
 def isolate_signing(*, node: Node, zone: Zone, up_to: int, reason: str, now: datetime) -> Publication | None:
-    """The same for what changed the signing of this zone first, of all that ring 0 has and others do not yet."""
+    """Take back what changed the signing of this zone first, of all that ring 0 has and others do not yet."""
     failed_ones: list[int] = []
 
     def keep(inverse: Publication, sequence: int) -> None:
@@ -66,9 +66,10 @@ def _note(node: Node, sequence: int, inverse: Publication, reason: str, now: dat
 
 
 def merge_acked(*, now: datetime) -> bool:
-    """What failed and what took it back are one segment, once ring 0 answers with it; True if that was done now.
+    """Merge what failed and what took it back into one segment, once ring 0 answers with it; return True if that
+    was done now.
 
-    Where there is no ring 0 any more, as soon as both are encoded.
+    Without ring 0, this is done as soon as both are encoded.
     """
     epoch = LogHead.objects.values_list("epoch", flat=True).get()
     open_ones = Isolation.objects.filter(epoch=epoch, merged_at=None)

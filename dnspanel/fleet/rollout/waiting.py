@@ -78,7 +78,7 @@ class Waiting:
     name: str = ""  # of the canary, the group or the node
     has_own_alert: bool = False
     is_moving: bool = False
-    verify_time: timedelta = timedelta(0)  # for which groups before this place verify every publication
+    verify_time: timedelta = timedelta(0)  # that groups before this place verify every publication for
 
     def age(self, now: datetime) -> timedelta:
         """Return how long ago the publication was published."""
