@@ -21,10 +21,17 @@ from tests.run_results import runs_everything
 from tests.stack import prepared_stack
 from tests.workers import FOLDER
 
-STACK, FAULTS, ORACLE = "stack", "faults", "oracle"
+STACK, FAULTS, ORACLE, SOURCE = "stack", "faults", "oracle", "source"
 FOLDERS = {"tests/clients": STACK, "tests/flow": STACK, "tests/faults": FAULTS, "tests/oracle": ORACLE}
-# Elsewhere, and use it too.
-JOINED = {"tests/dnspanel/demo/test_stack.py": STACK}
+# Elsewhere, and use the stack too; or read the syntax trees of all modules, which one process parses once.
+JOINED = {
+    "tests/dnspanel/demo/test_stack.py": STACK,
+    "tests/docs/test_documents.py": SOURCE,
+    "tests/test_bounds.py": SOURCE,
+    "tests/test_house.py": SOURCE,
+    "tests/test_languages.py": SOURCE,
+    "tests/test_regular_expressions.py": SOURCE,
+}
 OWN_STACK = (
     "tests/faults/test_import_kills.py",
     "tests/flow/test_alerts.py",

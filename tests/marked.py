@@ -2,8 +2,10 @@
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from pathlib import Path
+
+from tests.syntax import dotted, nodes_of
 
 ROOT = Path(__file__).resolve().parent.parent
 # What a person reads, or hears, of an element besides what stands in it.
@@ -51,15 +53,15 @@ def unmarked_in_template(text: str) -> Iterator[tuple[int, str]]:
             yield number, line.strip()
 
 
-def unmarked_in_module(text: str) -> Iterator[tuple[int, str]]:
+def unmarked_in_module(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Line number and text of labels and messages that are plain strings."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes:
         if isinstance(node, ast.Dict):
             yield from _unmarked_attributes(node)
         if not isinstance(node, ast.Call):
             continue
         read = [keyword.value for keyword in node.keywords if keyword.arg in READ_ARGUMENTS]
-        if ast.unparse(node.func) in {f"messages.{level}" for level in ("success", "info", "warning", "error")}:
+        if dotted(node.func) in {f"messages.{level}" for level in ("success", "info", "warning", "error")}:
             read += node.args[1:2]
         for value in read:
             said = _text_of(value)
@@ -140,22 +142,22 @@ def stored_columns() -> frozenset[str]:
         target.id
         for path in (ROOT / "dnspanel").rglob("*.py")
         if "models" in {path.stem, path.parent.name}
-        for node in ast.walk(ast.parse(path.read_text()))
+        for node in nodes_of(path)
         if isinstance(node, ast.Assign)
         and isinstance(node.value, ast.Call)
-        and ast.unparse(node.value.func) == "MessageField"
+        and dotted(node.value.func) == "MessageField"
         for target in node.targets
         if isinstance(target, ast.Name)
     )
 
 
-def unmarked_in_errors(text: str) -> Iterator[tuple[int, str]]:
+def unmarked_in_errors(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Line number and text of errors that are raised with plain strings, or say what their class says in one."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes:
         call = node.exc if isinstance(node, ast.Raise) else node
         if not isinstance(call, ast.Call):
             continue
-        name = ast.unparse(call.func)
+        name = dotted(call.func)
         if isinstance(node, ast.Raise) and name.split(".")[-1] in _OF_PROGRAMS:
             continue
         if isinstance(node, ast.Raise) or name == "super().__init__":
@@ -163,9 +165,9 @@ def unmarked_in_errors(text: str) -> Iterator[tuple[int, str]]:
             yield from ((value.lineno, said) for value in values if (said := _messages_in(value)))
 
 
-def unmarked_in_columns(text: str, columns: frozenset[str]) -> Iterator[tuple[int, str]]:
+def unmarked_in_columns(nodes: Sequence[ast.AST], columns: frozenset[str]) -> Iterator[tuple[int, str]]:
     """Line number and text of what is given to such a column as a plain string."""
-    for node in ast.walk(ast.parse(text)):
+    for node in nodes:
         if isinstance(node, ast.Call):
             values = [keyword.value for keyword in node.keywords if keyword.arg in columns]
         elif isinstance(node, ast.Assign):
@@ -181,11 +183,10 @@ def unmarked_in_columns(text: str, columns: frozenset[str]) -> Iterator[tuple[in
         yield from ((value.lineno, said) for value in values if (said := _messages_in(value)))
 
 
-def unmarked_anywhere(text: str) -> Iterator[tuple[int, str]]:
+def unmarked_anywhere(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
     """Line number and text of whole sentences, wherever they stand, but in docstrings and logs."""
-    tree = ast.parse(text)
     passed_over: set[int] = set()
-    for node in ast.walk(tree):
+    for node in nodes:
         passed = []
         if isinstance(node, ast.Expr | ast.Assert):  # docstrings, and what proves us wrong
             passed = [node.value] if isinstance(node, ast.Expr) else [node]
@@ -193,12 +194,12 @@ def unmarked_anywhere(text: str) -> Iterator[tuple[int, str]]:
         elif isinstance(node, ast.JoinedStr):
             passed = list(node.values)
         elif isinstance(node, ast.Call):
-            name = ast.unparse(node.func)
+            name = dotted(node.func)
             last = name.split(".")[-1]
             is_passed = last in _MARKING or last in _OF_PROGRAMS or name.startswith("logger.")
             passed = [node] if is_passed else []
         passed_over.update(id(within) for each in passed for within in ast.walk(each))
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.Constant | ast.JoinedStr) and id(node) not in passed_over:
             said = _text_of(node)
             if _FULL.fullmatch(said) and len(_WORD.findall(said)) > 2:
@@ -232,7 +233,7 @@ def unmarked() -> Iterator[str]:
         for number, said in unmarked_in_template(path.read_text()):
             yield f"{path.relative_to(ROOT)}:{number}: {said}"
     for path in sorted((ROOT / "dnspanel" / "web").rglob("*.py")):
-        for number, said in unmarked_in_module(path.read_text()):
+        for number, said in unmarked_in_module(nodes_of(path)):
             yield f"{path.relative_to(ROOT)}:{number}: {said}"
     columns = stored_columns()
     for path in sorted((ROOT / "dnspanel").rglob("*.py")):
@@ -241,12 +242,12 @@ def unmarked() -> Iterator[str]:
         is_read = package in _OF_PEOPLE or package.endswith(".py")
         if not is_read or str(within) in _OF_OPERATORS or not {"migrations", "management"}.isdisjoint(path.parts):
             continue
-        text = path.read_text()
-        found = {*unmarked_in_errors(text), *unmarked_in_columns(text, columns), *unmarked_anywhere(text)}
+        nodes = nodes_of(path)
+        found = {*unmarked_in_errors(nodes), *unmarked_in_columns(nodes, columns), *unmarked_anywhere(nodes)}
         for number, said in sorted((number, said) for number, said in found if said not in _OF_THE_RECORD):
             yield f"{path.relative_to(ROOT)}:{number}: {said}"
     for place in _OF_NODES:
         for path in sorted((ROOT / place).rglob("*.py")) or [ROOT / place]:
-            text = path.read_text()
-            for number, said in sorted({*unmarked_in_errors(text), *unmarked_anywhere(text)}):
+            nodes = nodes_of(path)
+            for number, said in sorted({*unmarked_in_errors(nodes), *unmarked_anywhere(nodes)}):
                 yield f"{path.relative_to(ROOT)}:{number}: {said}"

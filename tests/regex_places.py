@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from tests.syntax import dotted, nodes_of, tree_of
+
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("dnspanel", "replication")
 _FUNCTIONS = {"compile", "match", "fullmatch", "search", "sub", "subn", "split", "findall", "finditer"}
@@ -36,16 +38,16 @@ def places() -> list[Place]:
             text = path.read_text()
             if not re.search(r"\bre\b|re_path|regex", text, re.IGNORECASE):
                 continue
-            tree = ast.parse(text)
-            assert not any(isinstance(node, ast.ImportFrom) and node.module == "re" for node in ast.walk(tree)), path
-            found += _Reader(str(path.relative_to(ROOT)), tree).read()
+            nodes = nodes_of(path)
+            assert not any(isinstance(node, ast.ImportFrom) and node.module == "re" for node in nodes), path
+            found += _Reader(str(path.relative_to(ROOT)), tree_of(path)).read()
     return found
 
 
 def calls_of(module: Any, name: str) -> frozenset[str]:
     """How a module of somebody else uses a compiled pattern of its own."""
     path = Path(module.__file__)
-    return frozenset(_USES.get(each, each) for each in _Reader(str(path), ast.parse(path.read_text()))._calls_of(name))
+    return frozenset(_USES.get(each, each) for each in _Reader(str(path), tree_of(path))._calls_of(name))
 
 
 class _Reader:
@@ -53,6 +55,7 @@ class _Reader:
 
     def __init__(self, path: str, tree: ast.Module) -> None:
         self.path, self.tree = path, tree
+        self.nodes = tuple(ast.walk(tree))
 
     def read(self) -> Iterator[Place]:
         for top, node in _with_owner(self.tree):
@@ -81,7 +84,7 @@ class _Reader:
         """The methods that are called of a compiled pattern; all of them if none is seen here."""
         found = {
             node.attr
-            for node in ast.walk(self.tree)
+            for node in self.nodes
             if isinstance(node, ast.Attribute)
             and node.attr in _FUNCTIONS
             and (
@@ -92,7 +95,7 @@ class _Reader:
         # `text.match(PATTERN)`: a reader of ours, which has the same verbs.
         found |= {
             node.func.attr
-            for node in ast.walk(self.tree)
+            for node in self.nodes
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and node.func.attr in _FUNCTIONS
             if any(isinstance(each, ast.Name) and each.id == name for each in node.args)
             if ast.unparse(node.func.value) != "re"
@@ -102,7 +105,7 @@ class _Reader:
 
 def _use(call: ast.Call) -> str:
     """`compile`, `search` … of a call that makes or uses a pattern; empty for any other call."""
-    name = ast.unparse(call.func)
+    name = dotted(call.func)
     module, _, function = name.rpartition(".")
     if module == "re" and function in _FUNCTIONS:
         return function
@@ -128,10 +131,12 @@ def _with_owner(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
         waiting += [(owner, child) for child in ast.iter_child_nodes(node)]
 
 
-def _constant(tree: ast.Module, wanted: ast.AST) -> str:
+def _constant(tree: ast.Module, wanted: ast.expr) -> str:
     """The constant of the module in whose value a node stands, or an empty name."""
     for node in tree.body:
-        if isinstance(node, ast.Assign | ast.AnnAssign) and any(each is wanted for each in ast.walk(node)):
+        if not isinstance(node, ast.Assign | ast.AnnAssign) or (node.end_lineno or 0) < wanted.lineno:
+            continue
+        if any(each is wanted for each in ast.walk(node)):
             target = node.targets[0] if isinstance(node, ast.Assign) else node.target
             return ast.unparse(target)
     return ""

@@ -19,6 +19,7 @@ from rest_framework import serializers
 import dnspanel.api
 import dnspanel.web
 from dnspanel.api.v2.schema.fields import Members, Shape
+from tests.syntax import dotted, tree_of
 
 ROOT = Path(__file__).resolve().parent.parent
 DOCUMENT = ROOT / "docs" / "develop" / "bounds.md"
@@ -44,7 +45,7 @@ def places() -> Iterator[tuple[str, str]]:
     for path in sorted((ROOT / "dnspanel").rglob("*.py")):
         name = str(path.relative_to(ROOT))
         if not name.startswith(_OURS):
-            yield from ((name, function) for function in sorted(set(_functions(ast.parse(path.read_text()), ""))))
+            yield from ((name, function) for function in sorted(set(_functions(tree_of(path), ""))))
 
 
 def _functions(node: ast.AST, function: str) -> Iterator[str]:
@@ -60,7 +61,7 @@ def _cuts(call: ast.Call) -> bool:
     of_lines = isinstance(call.func, ast.Attribute) and call.func.attr == "split" and call.args
     if of_lines and isinstance(call.args[0], ast.Constant) and call.args[0].value == "\n":
         return True
-    return ast.unparse(call.func) in _FUNCTIONS
+    return dotted(call.func) in _FUNCTIONS
 
 
 def documented() -> dict[tuple[str, str], str]:

@@ -5,10 +5,13 @@ import hashlib
 import re
 import subprocess
 from collections import Counter
+from collections.abc import Iterable
 from functools import cache
 from pathlib import Path
 
 import pytest
+
+from tests.syntax import dotted, nodes_of, tree_of
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("dnspanel", "replication")
@@ -129,7 +132,7 @@ def test_functions_are_short_and_take_few_parameters() -> None:
     """More parameters than eight are often one thing of the domain: who acts, a new zone, a node's description."""
     found = []
     for path in modules():
-        for node in ast.walk(_tree(path)):
+        for node in nodes_of(ROOT / path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or 0) - node.lineno
                 parameters = len(node.args.args) + len(node.args.kwonlyargs) + len(node.args.posonlyargs)
@@ -167,10 +170,9 @@ def test_every_module_has_tests() -> None:
     for path in sorted((ROOT / "tests").rglob("test_*.py")):
         relative = path.relative_to(ROOT / "tests")
         files.add(str(relative))
-        tree = _tree(path.relative_to(ROOT))
-        of_package = {name for node in ast.walk(tree) for name in _imported(node)}
+        of_package = {name for node in nodes_of(path) for name in _imported(node)}
         imports |= {name for name in of_package if _package(Path(*name.split("."))) == _package(relative)}
-        named |= set(re.findall(r"`([a-z0-9_]+\.[a-z0-9_]+)`", ast.get_docstring(tree) or ""))
+        named |= set(re.findall(r"`([a-z0-9_]+\.[a-z0-9_]+)`", ast.get_docstring(tree_of(path)) or ""))
     imported = {".".join(name.split(".")[:length]) for name in imports for length in range(2, 7)}
     missing = [
         str(path)
@@ -196,7 +198,7 @@ def test_modules_that_write_to_the_database_are_tagged_as_verbs() -> None:
     for path in modules():
         if not str(path).startswith("dnspanel/") or "demo/" in str(path) or _tag(path) == VERBS:
             continue
-        for node in ast.walk(_tree(path)):
+        for node in nodes_of(ROOT / path):
             if isinstance(node, ast.Call) and isinstance(node.func, ast.Attribute) and _writes(node):
                 writers.append(f"{path}:{node.lineno} .{node.func.attr}()")
             if isinstance(node, ast.Constant) and isinstance(node.value, str) and SQL_WRITES.search(node.value):
@@ -209,7 +211,7 @@ def test_pure_modules_reach_nothing_outside() -> None:
     for path in modules():
         if _tag(path) != PURE:
             continue
-        for node in ast.walk(_tree(path)):
+        for node in nodes_of(ROOT / path):
             for name in _imported(node):
                 if _is_below(name, NOT_PURE) and not _is_below(name, PURE_PARTS):
                     impure.append(f"{path}:{node.lineno} import {name}")
@@ -227,13 +229,8 @@ def test_the_tags_are_said_in_one_way() -> None:
     ] == []
 
 
-@cache
-def _tree(path: Path) -> ast.Module:
-    return ast.parse((ROOT / path).read_text())
-
-
 def _first_line(path: Path) -> str:
-    return (ast.get_docstring(_tree(path)) or "").partition("\n")[0]
+    return (ast.get_docstring(tree_of(ROOT / path)) or "").partition("\n")[0]
 
 
 def _tag(path: Path) -> str:
@@ -271,10 +268,10 @@ def _writes(call: ast.Call) -> bool:
 def test_identifiers_use_the_words_of_the_field() -> None:
     """Columns and JSON fields keep their names, wherever they are set; a test's name is a sentence."""
     tests = [path.relative_to(ROOT) for path in sorted((ROOT / "tests").rglob("*.py"))]
-    public = {name for path in modules() for name in _columns_and_fields(_tree(path), _has_models(path))}
+    public = {name for path in modules() for name in _columns_and_fields(tree_of(ROOT / path), _has_models(path))}
     found = []
     for path in [*modules(), *tests]:
-        names = [(path.stem, 1), *_identifiers(_tree(path))]
+        names = [(path.stem, 1), *_identifiers(nodes_of(ROOT / path))]
         for name, line in names:
             if name in public or name.startswith("test_"):
                 continue
@@ -288,10 +285,10 @@ def _banned_parts(name: str) -> list[str]:
     return [part for part in _parts(NOT_BANNED.sub("", name)) if part in BANNED_PARTS]
 
 
-def _identifiers(tree: ast.Module) -> list[tuple[str, int]]:
+def _identifiers(nodes: Iterable[ast.AST]) -> list[tuple[str, int]]:
     """What a module itself names: functions, classes, parameters, variables, attributes that it sets, aliases."""
     found = []
-    for node in ast.walk(tree):
+    for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
             found.append((node.name, node.lineno))
         elif isinstance(node, ast.arg):
@@ -390,10 +387,8 @@ def long_sleeps(path: Path) -> list[str]:
         return []
     lines = text.splitlines()
     found = []
-    for node in ast.walk(ast.parse(text)):
-        if not isinstance(node, ast.Call) or not ast.unparse(node.func).endswith(
-            ("sleep", "Event().wait", "stop.wait")
-        ):
+    for node in nodes_of(path):
+        if not isinstance(node, ast.Call) or not dotted(node.func).endswith(("sleep", "Event().wait", "stop.wait")):
             continue
         seconds = next((arg.value for arg in node.args if isinstance(arg, ast.Constant)), 0)
         if (

@@ -22,6 +22,7 @@ from tests.marked import (
     unmarked_in_module,
     unmarked_in_template,
 )
+from tests.syntax import dotted, nodes_in, nodes_of
 
 ROOT = Path(__file__).resolve().parent.parent
 TRANSLATED = [code for code, _ in LANGUAGES if code != "en"]
@@ -92,10 +93,10 @@ def test_no_text_is_made_within_another_string() -> None:
         f"{path}: {ast.unparse(node)}"
         for package in ("dnspanel", "replication")
         for path in sorted((ROOT / package).rglob("*.py"))
-        for joined in ast.walk(ast.parse(path.read_text()))
+        for joined in nodes_of(path)
         if isinstance(joined, ast.JoinedStr)
         for node in ast.walk(joined)
-        if isinstance(node, ast.Call) and ast.unparse(node.func) in {"gettext", "ngettext"}
+        if isinstance(node, ast.Call) and dotted(node.func) in {"gettext", "ngettext"}
         if any(isinstance(arg, ast.Constant | ast.JoinedStr) for arg in node.args[:1])
     ]
     assert found == []
@@ -159,7 +160,12 @@ forms.CharField(label="Two words", help_text=gettext_lazy("Some words"))
 forms.CharField(label="Until", widget=forms.TextInput(attrs={"placeholder": "All zones", "class": "input"}))
 forms.CharField(label="URL", widget=forms.TextInput(attrs={"placeholder": "www.example.net"}))
 """
-    assert sorted(said for _, said in unmarked_in_module(module)) == [" is gone.", "All zones", "Two words", "Until"]
+    assert sorted(said for _, said in unmarked_in_module(nodes_in(module))) == [
+        " is gone.",
+        "All zones",
+        "Two words",
+        "Until",
+    ]
 
 
 def test_errors_that_are_not_marked_are_found() -> None:
@@ -171,7 +177,7 @@ class Gone(Refused):
     def __init__(self) -> None:
         super().__init__(f"There is no {self.name}.")
 """
-    assert [said for _, said in unmarked_in_errors(module)] == [" is gone.", "Two words", "There is no …."]
+    assert [said for _, said in unmarked_in_errors(nodes_in(module))] == [" is gone.", "Two words", "There is no …."]
 
 
 def test_sentences_that_are_not_marked_are_found() -> None:
@@ -185,7 +191,7 @@ def judge(count):
         return gettext("It has everything.")
     return Verdict(count, f"It lacks {count} changes.", "too late", "SELECT 1")
 '''
-    assert [said for _, said in unmarked_anywhere(module)] == ["It lacks … changes."]
+    assert [said for _, said in unmarked_anywhere(nodes_in(module))] == ["It lacks … changes."]
 
 
 def test_texts_that_are_stored_and_not_marked_are_found() -> None:
@@ -195,6 +201,6 @@ row.error = f"{name} did not answer." if name else gettext("It did not answer.")
 refused = {"error": answer.error or "It did not answer."}
 Row(error=str(exc))
 """
-    found = [said for _, said in unmarked_in_columns(module, frozenset({"error"}))]
+    found = [said for _, said in unmarked_in_columns(nodes_in(module), frozenset({"error"}))]
     assert sorted(found) == [" did not answer.", "It did not answer.", "It did not answer."]
     assert stored_columns() >= {"error", "failure", "message", "refusal", "sentence", "waits_for"}

@@ -6,6 +6,8 @@ from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
 
+from tests.syntax import nodes_of, tree_of
+
 ROOT = Path(__file__).resolve().parents[2]
 TOP = ("README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md", "replication/README.md")
 DOCUMENTS = sorted([ROOT / name for name in TOP] + [*(ROOT / "docs").rglob("*.md")])
@@ -68,9 +70,8 @@ def _hands_on(package: Path, names: list[str]) -> bool:
     return any(has_name(".".join([home, *names])) for home in homes)
 
 
-@cache
 def _parsed(file: Path) -> list[ast.stmt]:
-    return ast.parse(file.read_text()).body
+    return tree_of(file).body
 
 
 def _defines(body: list[ast.stmt], names: list[str]) -> bool:
@@ -91,7 +92,7 @@ def strings_of_code() -> tuple[str, ...]:
     found: set[str] = set()
     for package in ("dnspanel", "replication"):
         for path in (ROOT / package).rglob("*.py"):
-            for node in ast.walk(ast.parse(path.read_text())):
+            for node in nodes_of(path):
                 if isinstance(node, ast.Constant) and isinstance(node.value, str):
                     found.add(node.value)
     return tuple(found)
