@@ -25,7 +25,7 @@ TYPES = (
 
 
 class Completed(click.ParamType[str]):
-    """A text, of which the shell offers some."""
+    """A text; the shell offers some."""
 
     name = "text"
 

@@ -27,7 +27,7 @@ _AGENT = f"dnspanel/{__version__}"
 
 
 class Client:
-    """The panel's API v2. A write has a key by which the panel knows a retry, so that it happens once."""
+    """The panel's API v2. A write has a key that lets the panel recognise a retry, so that it happens once."""
 
     def __init__(self, config: Config, *, pause: Callable[[float], None] = time.sleep, is_patient: bool = True) -> None:
         self._config = config
@@ -38,15 +38,15 @@ class Client:
         self._pool = urllib3.PoolManager(timeout=timeout, retries=False)
 
     def close(self) -> None:
-        """No connection is open any more."""
+        """Close all connections."""
         self._pool.clear()
 
     def get(self, path: str, **query: Any) -> Any:
-        """What is at this path below `/api/v2`."""
+        """Return what is at this path below `/api/v2`."""
         return self.send("GET", path, query=query)
 
     def items(self, path: str, **query: Any) -> Iterator[Any]:
-        """The items of all pages of a list."""
+        """Yield the items of all pages of a list."""
         while True:
             page = self.get(path, **query)
             yield from page["items"]
@@ -64,7 +64,7 @@ class Client:
         query: Mapping[str, Any] | None = None,
         headers: Mapping[str, str] | None = None,
     ) -> Any:
-        """The JSON that is answered; None when there is none. Raises Refused or Unreachable."""
+        """Send a request and return the JSON of the answer; None without JSON. Raise Refused or Unreachable."""
         data = None if body is None else json.dumps(body).encode()
         told = {"Content-Type": "application/json"} if body is not None else {}
         return self._json(self._answer(method, path, data, query or {}, {**told, **(headers or {})}))
@@ -76,12 +76,12 @@ class Client:
         return self._answer(method, path, data, query, headers)
 
     def upload(self, path: str, chunk: bytes, *, offset: int) -> Any:
-        """A piece of a file is there."""
+        """Upload a piece of a file."""
         headers = {"Content-Type": "application/octet-stream"}
         return self._json(self._answer("PUT", path, chunk, {"offset": offset}, headers))
 
     def download(self, path: str, out: BinaryIO) -> int:
-        """The bytes at this path stand in `out`; returns how many."""
+        """Write the bytes at this path into `out`; return how many."""
         response = self._answer("GET", path, None, {}, {"Accept": "*/*"}, stream=True)
         size = 0
         try:
@@ -140,7 +140,7 @@ class Client:
             )
 
     def _checked(self, response: urllib3.BaseHTTPResponse) -> urllib3.BaseHTTPResponse:
-        """The response, if it is a success. Raises Refused or Unreachable."""
+        """Return the response, if it is a success. Raise Refused or Unreachable."""
         if 200 <= response.status < 300:
             return response
         if 300 <= response.status < 400:
@@ -161,7 +161,7 @@ class Client:
 
 
 def _requested_pause(response: urllib3.BaseHTTPResponse, pause: float | None) -> float | None:
-    """How long to wait before the request is sent again; None if it is not."""
+    """Return how long to wait before the request is sent again; None if it is not."""
     is_under_way = response.status == 409 and "Retry-After" in response.headers
     if pause is None or not (response.status in _LATER or is_under_way):
         return None
@@ -171,7 +171,7 @@ def _requested_pause(response: urllib3.BaseHTTPResponse, pause: float | None) ->
 
 
 def _decoded(response: urllib3.BaseHTTPResponse) -> Any:
-    """What the body says, or None if it is not JSON."""
+    """Return what the body says, or None if it is not JSON."""
     try:
         return json.loads(response.data)
     except ValueError:
@@ -183,7 +183,7 @@ def _text(value: Any) -> str:
 
 
 def _describe(exc: Exception) -> str:
-    """What happened, without the objects that urllib3 prints."""
+    """Describe what happened, without the objects that urllib3 prints."""
     cause = exc.__cause__ or exc.__context__ or exc
     text = getattr(cause, "strerror", None) or str(cause) or type(cause).__name__
     return f"{text}".rstrip(".") + "."

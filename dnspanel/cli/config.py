@@ -1,4 +1,4 @@
-"""Where the panel is and by which token: from the command line, the environment, or a file with profiles.
+"""The address of the panel and the token: from the command line, the environment, or a file with profiles.
 
     # ~/.config/dnspanel/config.toml
     url = "https://dns.example.net"
@@ -42,7 +42,10 @@ class Config:
 
 
 def read_config(*, environ: Mapping[str, str], url: str | None = None, profile: str | None = None) -> Config:
-    """The configuration that holds. Raises UsageError that says what is missing or wrong, and never shows the token."""
+    """Return the configuration that holds.
+
+    Raise UsageError that says what is missing or wrong, and never shows the token.
+    """
     path = config_path(environ)
     in_file = _in_file(path, profile)
     in_environment = {
@@ -72,7 +75,7 @@ def read_config(*, environ: Mapping[str, str], url: str | None = None, profile: 
 
 
 def config_path(environ: Mapping[str, str]) -> Path:
-    """Where the configuration file is, if there is one."""
+    """Return where the configuration file is, if there is one."""
     base = environ.get("XDG_CONFIG_HOME") or Path(environ.get("HOME", "~")).expanduser() / ".config"
     return Path(base) / "dnspanel" / "config.toml"
 
@@ -86,7 +89,7 @@ def profile_names(environ: Mapping[str, str]) -> Sequence[str]:
 
 
 def _in_file(path: Path, profile: str | None) -> Mapping[str, Any]:
-    """What the file says for this profile; nothing if there is no file and nobody asked for a profile."""
+    """Return what the file says for this profile; nothing if the file is missing and no profile was asked for."""
     if not path.exists():
         if profile:
             raise click.UsageError(f"There is no profile {profile}: {path} does not exist.")
@@ -148,12 +151,12 @@ def _built_for() -> str:
 
 
 def is_in_the_clear(url: str) -> bool:
-    """Whether the token could be read on the way."""
+    """Return True if the token could be read on the way."""
     parts = urlsplit(url)
     host = parts.hostname or ""
     return parts.scheme == "http" and host not in {"localhost", "::1"} and not host.startswith("127.")
 
 
 def environment() -> Mapping[str, str]:
-    """The environment of this process."""
+    """Return the environment of this process."""
     return os.environ

@@ -38,7 +38,7 @@ class Refused(click.ClickException):
         return str(self.problem.get("code", ""))
 
     def format_message(self) -> str:
-        """The sentence, and below it each value at fault with what is wrong with it; nothing is said twice."""
+        """Return the sentence, and below it each value at fault with what is wrong with it; nothing is said twice."""
         if "totals" in self.problem:
             return self.message
         lines = self._lines_about(self.problem.get("errors", ()))
@@ -106,7 +106,7 @@ def _can_confirm() -> bool:
 
 
 def _what_waits(problem: Mapping[str, Any]) -> str:
-    """What a person has to confirm: all reasons, the zones with what they lose, and how it is done here."""
+    """Return what a person has to confirm: all reasons, the zones with what they lose, and how it is done here."""
     totals, zones = problem["totals"], problem["zones"]
     lines = list(problem["reasons"])
     if totals["zones"] > 1:
@@ -119,14 +119,14 @@ def _what_waits(problem: Mapping[str, Any]) -> str:
 
 
 def _place(fault: Mapping[str, Any]) -> str:
-    """Where the value stands that is at fault, as a person names it."""
+    """Return the place of the value that is at fault, as a person names it."""
     pointer = str(fault.get("pointer", "")).strip("/").replace("/", " ")
     place = pointer or str(fault.get("parameter", "") or fault.get("header", ""))
     return f"{place}: " if place else ""
 
 
 def _sides(conflict: Mapping[str, Any]) -> list[str]:
-    """What is there by now and what was wanted, of an RRset that others changed."""
+    """Return the present and the wanted state of an RRset that others changed."""
     theirs = _rdata(conflict.get("theirs"))
     return [
         f"  {conflict.get('name')} {conflict.get('type')}: it is {theirs} by now, not {_rdata(conflict.get('base'))}"

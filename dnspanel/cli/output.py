@@ -23,7 +23,7 @@ _COLOURS = {
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A column of a table: its heading, and how a row's text is made; a name stands for the member of that name.
+    """A column of a table: its heading, and how a row's text is made; a name means the member of that name.
 
     A column of states is coloured on a terminal.
     """
@@ -38,12 +38,12 @@ class Column:
 
 
 def by(member: str = "actor") -> Column:
-    """The column of who acted, from the actor of that name."""
+    """Return the column of the person that acted, from the actor of that name."""
     return Column("BY", lambda row: actor(row[member]))
 
 
 def actor(who: Mapping[str, Any] | None) -> str | None:
-    """Who acted, in words; None for who is not known, or not told."""
+    """Describe the person or token that acted; None for one that is unknown or hidden."""
     if who is None:
         return None
     if who["token"] is not None:
@@ -52,7 +52,7 @@ def actor(who: Mapping[str, Any] | None) -> str | None:
 
 
 def plain(value: Any) -> str:
-    """A value as a cell shows it."""
+    """Return a value as a cell shows it."""
     if value is None:
         return "–"
     if isinstance(value, bool):
@@ -82,17 +82,17 @@ def is_json() -> bool:
 
 
 def show_json(value: Any) -> None:
-    """A value, complete and parsable."""
+    """Show a value, complete and parsable."""
     click.echo(json.dumps(value, ensure_ascii=False, indent=2))
 
 
 def show_json_line(value: Any) -> None:
-    """A value in one line, for programs that read line by line."""
+    """Show a value in one line, for programs that read line by line."""
     click.echo(json.dumps(value, ensure_ascii=False, separators=(",", ":")))
 
 
 def show_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], *, none: str) -> None:
-    """Rows under their headings; without rows, a sentence on standard error."""
+    """Show rows under their headings; without rows, a sentence on standard error."""
     lines = [[column.text(row) for column in columns] for row in rows]
     if not lines:
         tell(none)
@@ -104,7 +104,7 @@ def show_table(rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], *, 
 
 
 def show_details(details: Mapping[str, Any]) -> None:
-    """Names and values, one below the other."""
+    """Show names and values, one below the other."""
     width = max(map(len, details))
     for name, value in details.items():
         click.echo(f"{name:<{width}}  {plain(value)}")
@@ -131,7 +131,7 @@ def tell_problem(problem: Mapping[str, Any]) -> None:
 
 
 def tell_person(message: str) -> None:
-    """Like `tell`, but only where somebody reads along: in the mails of a timer it would be there each time."""
+    """Like `tell`, but only where a person reads along: in the mails of a timer it would be there each time."""
     if sys.stderr.isatty():
         tell(message)
 

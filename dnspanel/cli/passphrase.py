@@ -1,4 +1,4 @@
-"""Options that name the file of a secret: on the command line itself everybody on the machine could read it."""
+"""Options that name the file of a secret: on the command line itself every user of the machine could read it."""
 
 from collections.abc import Callable
 from pathlib import Path
@@ -13,19 +13,19 @@ FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
 def passphrase_option(help: str) -> Callable[[Any], Any]:
-    """The option `--keys-passphrase-file`."""
+    """Return the option `--keys-passphrase-file`."""
     return click.option("--keys-passphrase-file", metavar="FILE", type=FILE, help=help)
 
 
 def passphrase_in(path: Path | None) -> dict[str, str]:
-    """The member of a body that says the passphrase: the only line of the file; nothing without a file."""
+    """Return the member of a body that says the passphrase: the only line of the file; nothing without a file."""
     if path is None:
         return {}
     return {"keys_passphrase": only_line_of(path, "a passphrase")}
 
 
 def only_line_of(path: Path, what: str) -> str:
-    """The only line of a file that holds `what` (a passphrase). Raises UsageError."""
+    """Return the only line of a file that holds `what` (a passphrase). Raise UsageError."""
     lines = read_text(path).splitlines()
     if len(lines) != 1 or not lines[0]:
         raise click.UsageError(f"{path} must contain {what} as one line, and nothing else.")

@@ -43,9 +43,9 @@ class Session:
         return self.output == "json"
 
     def named(self, path: str, name: str, what: str) -> Mapping[str, Any]:
-        """The only one in the list at `path` of this name or id; `what` it is, for a sentence.
+        """Return the only one in the list at `path` of this name or id; `what` names its kind, for a sentence.
 
-        Raises UsageError where there is none, or several teams have one.
+        Raise UsageError without such a row, or if several teams have one.
         """
         found: list[Mapping[str, Any]] = [
             each for each in self.client.items(path) if name in (each["name"], str(each["id"]))
@@ -57,7 +57,7 @@ class Session:
         return found[0]
 
     def show_rows(self, rows: Iterable[Mapping[str, Any]], columns: Sequence[Column], *, none: str) -> None:
-        """A list."""
+        """Show a list."""
         if self.is_json:
             output.show_json(list(rows))
         else:
@@ -79,7 +79,7 @@ class Session:
         self.way_on = ""
 
     def show(self, value: Mapping[str, Any], details: Mapping[str, Any] | None = None) -> None:
-        """One thing; `facts` are what of it a person wants to know."""
+        """Show one thing; `details` are what a person wants to know of it."""
         if self.is_json:
             output.show_json(value)
         else:
@@ -87,12 +87,12 @@ class Session:
 
 
 def pass_session(command: C) -> C:
-    """The command gets the session as its first argument."""
+    """Give the command the session as its first argument."""
     return click.make_pass_decorator(Session)(command)  # type: ignore[return-value]
 
 
 def options(*each: Callable[[Any], Any]) -> Callable[[C], C]:
-    """Several options for a command, in the order in which `--help` names them."""
+    """Add several options to a command, in the order in which `--help` names them."""
 
     def with_options(command: C) -> C:
         for option in reversed(each):
@@ -103,7 +103,7 @@ def options(*each: Callable[[Any], Any]) -> Callable[[C], C]:
 
 
 def options_as(name: str, kind: type[Any], *each: Callable[[Any], Any]) -> Callable[[C], C]:
-    """Several options that the command gets as one argument: a `kind`, a dataclass with a field for each option."""
+    """Add several options that the command gets as one argument: a `kind`, a dataclass with a field for each option."""
     fields = [field.name for field in dataclasses.fields(kind)]
 
     def with_options(command: C) -> C:
@@ -118,7 +118,7 @@ def options_as(name: str, kind: type[Any], *each: Callable[[Any], Any]) -> Calla
 
 
 def shared_options(command: C) -> C:
-    """Options that stand before the command's name or after it, as one likes."""
+    """Add options that are accepted before the command's name or after it."""
     return options(*_SHARED)(command)
 
 
@@ -128,7 +128,7 @@ def _keep(context: click.Context, parameter: click.Parameter, value: str | None)
 
 
 def _colour(context: click.Context, parameter: click.Parameter, value: str | None) -> None:
-    """Colour the output of this command, or not; "auto" leaves it to whether it goes to a terminal."""
+    """Colour the output of this command, or do not; "auto" leaves it to whether it goes to a terminal."""
     if value is not None:
         for each in _with_parents(context):
             each.color = {"always": True, "never": False}.get(value)

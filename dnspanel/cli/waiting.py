@@ -19,7 +19,7 @@ from dnspanel.cli.zone_paths import zone_path
 
 # The panel holds a request no longer; then it is asked again.
 LONGEST_REQUEST = 60
-# With somebody who watches, it is asked again so often.
+# While a person watches, it is asked again this often, in seconds.
 _WATCHED_REQUEST = 2
 DEFAULT_TIMEOUT = 60
 
@@ -110,14 +110,14 @@ def _publication(session: Session, sequence: int, **query: Any) -> Mapping[str, 
 
 
 def _taken_back_problem(publication: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What is said of a publication that was taken back."""
+    """Return what is said of a publication that was taken back."""
     reason = publication["taken_back"]["reason"]
     detail = f"Publication {publication['sequence']} was taken back: the name servers could not answer with it."
     return {"code": "taken-back", "detail": detail, "reasons": [reason] if reason else []}
 
 
 def details_of(publication: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What of a publication a person wants to know."""
+    """Return what a person wants to know of a publication."""
     nodes = publication["nodes"] or []
     return {
         "publication": publication["sequence"],

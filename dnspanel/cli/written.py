@@ -54,7 +54,8 @@ def publish(
 ) -> Mapping[str, Any]:
     """Write, and wait for the nodes if `waiting` says so. Return the answer. Raise Refused or Unreachable.
 
-    The wait is a request of its own: who interrupts it knows the publication, and nodes that are late do not hide it.
+    The wait is a request of its own: a person that interrupts it knows the publication, and nodes that are late do
+    not hide it.
     """
     written: dict[str, Any] = session.client.send(method, path, body, query=query)
     publication = written["publication"]
@@ -99,7 +100,7 @@ def _zone_line(zone: Mapping[str, Any], verb: str) -> str:
 
 
 def bare(name: str) -> str:
-    """Return a zone's name as it stands in a sentence: without its final dot."""
+    """Return a zone's name as it is written in a sentence: without its final dot."""
     return output.plain(name.rstrip(".") or name)
 
 
@@ -116,7 +117,7 @@ def show_dry_run(session: Session, path: str, body: Mapping[str, Any]) -> None:
 
 
 def show_changes_of(plans: Iterable[Mapping[str, Any]]) -> None:
-    """What these plans would do, with what is said against it."""
+    """Show what these plans would do, with what is said against it."""
     for plan in plans:
         if plan["kind"] != "change":
             click.echo(f"{plan['zone']}: {plan['kind']}")
@@ -131,7 +132,7 @@ def show_changes_of(plans: Iterable[Mapping[str, Any]]) -> None:
 
 
 def show_change(change: Mapping[str, Any]) -> None:
-    """An RRset before and after, a line for each record."""
+    """Show an RRset before and after, a line for each record."""
     for sign, rrset in (("-", change["before"]), ("+", change["after"])):
         for rdata in rrset["rdata"] if rrset else ():
             colour = "red" if sign == "-" else "green"

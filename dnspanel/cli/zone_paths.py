@@ -4,10 +4,10 @@ from urllib.parse import quote
 
 
 def zone_path(zone: str, *rest: object) -> str:
-    """The path of a zone, or of something below it."""
+    """Return the path of a zone, or of something below it."""
     return "/".join(["/zones", segment(zone), *map(str, rest)])
 
 
 def segment(name: str) -> str:
-    """A name as one segment of a path; a slash in it is written as DNS escapes it."""
+    """Return a name as one segment of a path; a slash in it is written as DNS escapes it."""
     return quote(name.replace("/", "\\047"), safe="*@")

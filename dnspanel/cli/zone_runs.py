@@ -51,7 +51,8 @@ def show_run(
     carried_out: bool,
     to_carry_out: str = "With --apply",
 ) -> None:
-    """What a run found or did, zone by zone and counted. Exits with 1 if it failed, refused a zone or was taken back.
+    """Show what a run found or did, zone by zone and counted. Exit with 1 if it failed, refused a zone or was taken
+    back.
 
     `to_carry_out` is what a dry run says of how it is carried out.
     """

@@ -1,8 +1,8 @@
 """Rows of a table that look alike are drawn once: each other one is the same HTML with its own texts filled in. Pure.
 
-A template takes 40 steps for a row of the editor, of which most come to the same in each of a hundred rows. So a row
-says by which of its attributes the template decides, and which texts it only writes. Rows that are the same in all of
-the former have one pattern: what the template draws with a placeholder in place of each text.
+A template takes 40 steps for a row of the editor, and most of them give the same in each of a hundred rows. So a
+row says which of its attributes the template decides by, and which texts it only writes. Rows that are the same in
+all of the former have one pattern: what the template draws with a placeholder in place of each text.
 """
 
 import html
@@ -16,7 +16,7 @@ from typing import Any, ClassVar
 
 from django.utils.safestring import SafeString, mark_safe
 
-# Nobody can write it into a record: it is chosen when the process starts.
+# It cannot be written into a record: it is chosen when the process starts.
 _PLACEHOLDER = secrets.token_hex(12)
 
 
@@ -105,7 +105,7 @@ class RowPatterns:
         self._patterns: dict[tuple[object, ...], tuple[str, ...]] = {}
 
     def drawn(self, row: PatternRow, draw: Callable[[object], str]) -> SafeString:
-        """The HTML of this row, as `draw` would draw it. Raises NotOfPattern if rows of its shape may differ."""
+        """Return the HTML of this row, as `draw` would draw it. Raise NotOfPattern if rows of its shape may differ."""
         if not row.has_pattern:
             return mark_safe(draw(row))
         shape = row.shape
@@ -120,7 +120,7 @@ class RowPatterns:
 
 
 def _pattern_of(row: PatternRow, draw: Callable[[object], str]) -> tuple[str, ...]:
-    """What is drawn of a row: HTML, the name of what is filled in, HTML, and so on."""
+    """Return what is drawn of a row: HTML, the name of what is filled in, HTML, and so on."""
     faults: list[str] = []
     drawn = draw(_Outline(row, faults))
     if faults:

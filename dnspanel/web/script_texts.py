@@ -45,7 +45,7 @@ SCRIPT_TEXTS = (
 
 
 def script_texts() -> dict[str, str]:
-    """Each English text with that of the page's language; empty for English."""
+    """Return each English text with that of the page's language; empty for English."""
     if translation.get_language() == "en":
         return {}
     return {text: gettext(text) for text in SCRIPT_TEXTS}

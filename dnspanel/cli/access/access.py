@@ -1,4 +1,4 @@
-"""`dnspanel access`: who may do what in a zone, and grants."""
+"""`dnspanel access`: the rights of people in a zone, and grants."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -171,7 +171,7 @@ def take(session: Session, number: int) -> None:
 
 
 def _show(session: Session, zone: str, what: str, *columns: Column, **query: str | None) -> None:
-    """Those of a zone: as JSON as they are, as a table a line for each reason."""
+    """Show those of a zone: as JSON as they are, as a table a line for each reason."""
     found: Sequence[Mapping[str, Any]] = list(session.client.items(zone_path(zone, "access", what), **query))
     rows = found if session.is_json else [{**each, **by} for each in found for by in each["by"]]
     session.show_rows(rows, (*columns, *_MAY), none="No one found.")

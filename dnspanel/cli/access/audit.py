@@ -1,4 +1,4 @@
-"""`dnspanel audit`: who did what."""
+"""`dnspanel audit`: the acts of people."""
 
 from itertools import islice
 from typing import Any

@@ -146,7 +146,7 @@ def _given(
     teams: Sequence[int],
     takes_over: bool | None,
 ) -> dict[str, Any]:
-    """The members of a body that these options say."""
+    """Return the members of a body that these options say."""
     listed = [{"group": group, "role": role} for group, role in rules]
     listed_in_teams = [{"group": group, "role": role, "team": team} for group, role, team in team_rules]
     given: dict[str, Any] = {}

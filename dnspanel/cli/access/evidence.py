@@ -1,4 +1,7 @@
-"""`dnspanel evidence`: where the audit log is sent. Secrets come from files: of a command line everybody can read."""
+"""`dnspanel evidence`: where the audit log is sent.
+
+Secrets come from files: every user of the machine can read a command line.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -189,5 +192,5 @@ def _change(session: Session, number: int, given: dict[str, Any]) -> None:
 
 
 def _contents(files: dict[str, Path | None]) -> dict[str, Any]:
-    """The members of a body that these files hold, by the option without its `_file`."""
+    """Return the members of a body that these files hold, by the option without its `_file`."""
     return {name.removesuffix("_file"): read_text(path) for name, path in files.items() if path is not None}

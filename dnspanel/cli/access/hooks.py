@@ -163,7 +163,7 @@ def _given(terms: dict[str, Any]) -> dict[str, Any]:
 
 
 def _zones(row: Any) -> str:
-    """For which zones a hook is asked."""
+    """Return the zones that a hook is asked about."""
     if row["zone"]:
         return str(row["zone"])
     if row["tag"]:

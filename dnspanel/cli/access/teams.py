@@ -68,7 +68,7 @@ def _limit(text: str) -> tuple[str, int | None]:
 
 
 def _named(session: Session, name: str) -> Mapping[str, Any]:
-    """The team of this name or id. Raises UsageError where there is none."""
+    """Return the team of this name or id. Raise UsageError without such a team."""
     for each in session.client.items("/teams"):
         if name in (each["name"], str(each["id"])):
             found: Mapping[str, Any] = each

@@ -175,7 +175,7 @@ def whoami(session: Session) -> None:
 
 
 def scope_text(scope: dict[str, Any]) -> str:
-    """One of the token's scopes in a line."""
+    """Return one of the token's scopes in a line."""
     where = ["all zones"] if scope["everywhere"] else scope["zones"] + [f"tag {tag}" for tag in scope["tags"]]
     where += [f"team {team}" for team in scope["teams"]]
     limits = [f"{word} {' '.join(scope[word])}" for word in ("names", "types") if scope[word]]

@@ -358,7 +358,7 @@ def _denial(opt_out: bool, narrow: bool) -> dict[str, Any]:
 
 
 def _denial_text(found: Mapping[str, Any] | None) -> str:
-    """In a few words."""
+    """Describe it in a few words."""
     if found is None:
         return "–"
     words = [word.replace("_", "-") for word in ("opt_out", "narrow") if found[word]]

@@ -41,7 +41,7 @@ def key() -> None:
 
 
 def state_options(command: C) -> C:
-    """What a new key does."""
+    """Add the options for what a new key does."""
     command = click.option("--unpublished", is_flag=True, help="Do not publish the key in the DNSKEY records yet.")(
         command
     )
@@ -199,7 +199,7 @@ def _text(file: IO[bytes]) -> str:
 
 
 def _write_file(path: Path, text: str) -> None:
-    """A new file that nobody else may read; one that is there already is refused."""
+    """Write a new file that no other user may read. Refuse an existing file."""
     try:
         with open(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="ascii") as file:
             file.write(text)

@@ -1,4 +1,4 @@
-"""`dnspanel dnssec other-key`: keys with which others sign a zone besides the panel."""
+"""`dnspanel dnssec other-key`: keys of other signers of a zone, in addition to the panel."""
 
 from collections.abc import Mapping
 from typing import Any

@@ -115,7 +115,7 @@ def run(session: Session, name: str | None, search: str, apply: bool, waiting: W
 
 
 def policy_named(session: Session, name: str) -> Mapping[str, Any]:
-    """The policy of this name or id. Raises UsageError where there is none."""
+    """Return the policy of this name or id. Raise UsageError without such a policy."""
     for each in session.client.items("/dnssec/policies"):
         if name in (each["name"], str(each["id"])):
             found: Mapping[str, Any] = each

@@ -350,7 +350,7 @@ def _path_of(name: str, below: str = "") -> str:
 
 
 def _own(terms: dict[str, Any]) -> dict[str, Any]:
-    """What was said about members, taken out of the options."""
+    """Take what was said about members out of the options."""
     said = {name: terms.pop(name) for name in ("team", "tags", "within", "most_members", "most_lost")}
     values = {name: list(value) if isinstance(value, tuple) else value for name, value in said.items()}
     return {name: value for name, value in values.items() if value not in (None, [])}
@@ -361,7 +361,7 @@ def _show_one(session: Session, found: Mapping[str, Any]) -> None:
 
 
 def _id_of(session: Session, name: str) -> int:
-    """The id of the catalog of this name; raises Refused."""
+    """Return the id of the catalog of this name. Raise Refused."""
     canonical = f"{name.rstrip('.').lower()}."
     rows: Mapping[str, Any] = {row["name"]: row["id"] for row in session.client.items("/catalogs")}
     if canonical not in rows:

@@ -1,4 +1,4 @@
-"""`dnspanel fronts`: dnsdist in front of nodes, whom each asks, and within which bounds."""
+"""`dnspanel fronts`: dnsdist in front of nodes, the nodes that each asks, and its bounds."""
 
 from collections.abc import Iterable
 from typing import Any
@@ -81,7 +81,7 @@ def _show(session: Session, front: Any) -> None:
 
 
 def _weights(nodes: Iterable[str]) -> dict[str, int]:
-    """The weight of each node; raises Refused for one that is no number."""
+    """Return the weight of each node. Raise Refused for one that is no number."""
     found = {}
     for text in nodes:
         name, _, weight = text.partition("=")

@@ -28,7 +28,7 @@ _PLACES = (
     Column("PARENT", lambda row: " ".join(f"{each['code']}: {each['verdict']}" for each in row["parent"])),
 )
 
-# What a set says, but for its name and its servers.
+# What a set says, except its name and its servers.
 _told = options(
     click.option("--primary", help="Primary in the SOA record; the default is the first server."),
     click.option("--hostmaster", help="Mailbox in the SOA record, as a name."),
@@ -209,5 +209,5 @@ def _show(session: Session, found: Mapping[str, Any]) -> None:
 
 
 def _named(session: Session, name: str) -> Mapping[str, Any]:
-    """The set of this name or id. Raises UsageError."""
+    """Return the set of this name or id. Raise UsageError."""
     return session.named(_SETS, name, "set")

@@ -185,7 +185,7 @@ def give_back(session: Session, zone: str, reason: str, past_rules: bool) -> Non
 def body_of_primaries(
     addresses: tuple[str, ...], *, key: str, algorithm: str, secret_file: Path | None, no_ixfr: bool, **tls: Any
 ) -> Any:
-    """The members of a body that say from where zones come."""
+    """Return the members of a body that say from where zones come."""
     terms: dict[str, Any] = {"addresses": list(addresses), "uses_ixfr": not no_ixfr, **_of_tls(**tls)}
     if key:
         terms |= {"tsig_name": key, "tsig_algorithm": algorithm}
@@ -195,7 +195,7 @@ def body_of_primaries(
 
 
 def _override(reason: str, past_rules: bool) -> dict[str, Any]:
-    """What a body says of why, and of rules; nothing where neither is given."""
+    """Return what a body says of the reason, and of rules; nothing where neither is given."""
     return {**({"reason": reason} if reason else {}), **({"past_rules": True} if past_rules else {})}
 
 

@@ -69,7 +69,7 @@ def notify(session: Session, name: str) -> None:
 
 
 def _id_of(session: Session, name: str) -> int:
-    """The id of the secondary of this name; raises Refused."""
+    """Return the id of the secondary of this name. Raise Refused."""
     rows: Mapping[str, Any] = {row["name"]: row["id"] for row in session.client.items("/secondaries")}
     if name not in rows:
         raise Refused({"code": "not-found", "detail": f"There is no secondary {name}."})

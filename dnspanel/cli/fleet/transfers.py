@@ -1,4 +1,6 @@
-"""`dnspanel transfers`: who transfers a zone without a key, and who is told of its changes besides secondaries."""
+"""`dnspanel transfers`: the addresses that transfer a zone without a key, and those that are notified of its
+changes like secondaries.
+"""
 
 from typing import Any
 

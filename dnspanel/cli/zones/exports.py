@@ -100,7 +100,7 @@ def export(
 
 
 def _followed(session: Session, job: Mapping[str, Any]) -> Mapping[str, Any]:
-    """The export, once it is done. Raises Refused when it is not going to be."""
+    """Return the export, once it is done. Raise Refused when it will not be done."""
     session.way_on = "The export is not complete, and no file was written. Start it again with the same command."
     with progress("Exporting") as line:
         while job["state"] in {"waiting", "running"}:
@@ -114,7 +114,7 @@ def _followed(session: Session, job: Mapping[str, Any]) -> Mapping[str, Any]:
 
 @contextmanager
 def _text(compressed: IO[bytes], format: str) -> Iterator[IO[bytes]]:
-    """The content alone: of an archive of zone files, the one that is in it."""
+    """Open the content alone: for an archive of zone files, the one that is in it."""
     if format != "bind":
         yield cast(IO[bytes], gzip.GzipFile(fileobj=compressed))
         return
@@ -126,7 +126,7 @@ def _text(compressed: IO[bytes], format: str) -> Iterator[IO[bytes]]:
 
 
 def _write(content: IO[bytes], path: Path) -> None:
-    """The content is in the file, whole, or the file is as it was."""
+    """Write the content into the file, whole, or leave the file unchanged."""
     if str(path) == "-":
         copyfileobj(content, sys.stdout.buffer)
         return

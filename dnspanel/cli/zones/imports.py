@@ -1,4 +1,4 @@
-"""`dnspanel import` and `dnspanel imports`: upload, dry run, publish, undo; with a bar for who watches."""
+"""`dnspanel import` and `dnspanel imports`: upload, dry run, publish, undo; with a progress bar on a terminal."""
 
 import time
 from collections.abc import Mapping, Sequence
@@ -33,7 +33,7 @@ _LISTED = (
     Column("AT", lambda row: output.moment(row["created_at"])),
 )
 _ACTIVE = {"scanning": "reading", "planning": "dry run", "applying": "publishing", "undoing": "taking back"}
-# What of a plan is told; the other counts are rare and stand in the JSON.
+# The counts of a plan that are shown; the others are rare and are in the JSON.
 _PLANNED = (
     "creates",
     "unions",
@@ -274,7 +274,7 @@ def _act(session: Session, number: int, act: str, **told: Any) -> None:
 
 
 def _tell_faults(session: Session, number: int, code: str = "") -> None:
-    """The first errors, or of this kind of errors, with file and line."""
+    """Tell the first errors, or those of this kind, with file and line."""
     of_kind = {"code": code} if code else {}
     page = session.client.get(f"/imports/{number}/faults", severity="error", limit=MOST_FAULTS, **of_kind)
     for fault in page["items"]:

@@ -28,7 +28,7 @@ _ZONES = (
     Column("SERIAL", "serial", right=True),
     Column("ACT", "kind"),
 )
-# A line has room for so many names.
+# A line has room for this many names.
 _MOST_NAMED = 3
 # The longest that the panel holds a request of the feed.
 _FEED_SECONDS = 30
@@ -121,7 +121,7 @@ def _feed(session: Session, after: int | None) -> Iterator[Mapping[str, Any]]:
     while True:
         began = time.monotonic()
         page = session.client.get("/publications", order="asc", after=after, expand="zones", wait=_FEED_SECONDS)
-        if epoch is not None and page["epoch"] != epoch:  # sequences begin anew where the backup ended
+        if epoch is not None and page["epoch"] != epoch:  # sequences begin again where the backup ended
             output.tell("The panel was restored from a backup. Publications after the backup are listed from here on.")
             newest = session.client.get("/publications", limit=1)
             epoch, after = newest["epoch"], _newest(newest)

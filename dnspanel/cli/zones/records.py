@@ -73,7 +73,7 @@ def records() -> None:
 
 
 def changing_options(command: C) -> C:
-    """Options of every command that changes records."""
+    """Add the options of every command that changes records."""
     command = click.option("--ptr", is_flag=True, help="Change the PTR records of the addresses too, where you can.")(
         command
     )
@@ -278,7 +278,7 @@ def change(
 
 
 def _act(*, find: str | None, replace_with: str | None, pattern: bool, **told: Any) -> dict[str, Any]:
-    """The one act that the options say. Raises UsageError for none, and for several."""
+    """Return the one act that the options say. Raise UsageError for none, and for several."""
     acts: list[dict[str, Any]] = []
     if told["set_ttl"] is not None:
         acts.append({"op": "set-ttl", "ttl": told["set_ttl"]})

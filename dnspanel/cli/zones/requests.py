@@ -173,7 +173,7 @@ def _show(session: Session, found: Mapping[str, Any]) -> None:
 
 
 def _details(found: Mapping[str, Any]) -> dict[str, Any]:
-    """What a person wants to know of it."""
+    """Return what a person wants to know of it."""
     details: dict[str, Any] = {
         "key": found["key"],
         "name": found["name"],

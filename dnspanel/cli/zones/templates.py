@@ -40,7 +40,7 @@ _set = click.option(
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """How a template is applied to a zone. Where `keep` is None, the zone stays linked or not as before."""
+    """How a template is applied to a zone. Without `keep`, the zone stays linked or not as before."""
 
     settings: Sequence[str]
     name: str
@@ -183,7 +183,7 @@ def run(
 
 
 def _named(session: Session, name: str) -> Mapping[str, Any]:
-    """The template of this name or id. Raises UsageError."""
+    """Return the template of this name or id. Raise UsageError."""
     return session.named("/templates", name, "template")
 
 

@@ -71,7 +71,7 @@ def show_restored(session: Session, written: Mapping[str, Any], *, waited: bool)
 
 
 def tell_way_back(session: Session, written: Mapping[str, Any]) -> None:
-    """Say until when zones that were deleted can be restored, and by which command."""
+    """Say until when zones that were deleted can be restored, and the command for it."""
     if session.is_json or written["publication"] is None:
         return
     sequence, names = written["publication"]["sequence"], [zone["zone"] for zone in written["zones"]]
@@ -86,7 +86,7 @@ def tell_way_back(session: Session, written: Mapping[str, Any]) -> None:
 
 
 def _days(deleted: Mapping[str, Any]) -> int:
-    """Return how many days a deleted zone lies in the trash."""
+    """Return how many days a deleted zone is in the trash."""
     return (datetime.fromisoformat(deleted["gone_at"]) - datetime.fromisoformat(deleted["deleted_at"])).days
 
 

@@ -245,7 +245,7 @@ def _act(
     policy: str | None,
     **flags: bool,
 ) -> dict[str, Any]:
-    """The one act that the options say. Raises UsageError for none, and for several."""
+    """Return the one act that the options say. Raise UsageError for none, and for several."""
     acts: list[dict[str, Any]] = []
     if add_tags:
         acts.append({"op": "add-tags", "tags": list(add_tags)})

@@ -271,9 +271,8 @@ def revoke(*, node: Node, now: datetime, by: Author) -> Node:
         audit.record(action="node.revoke", by=by, now=now, target=node.name)
         message = gettext("Its certificate was revoked: nobody speaks to it before it is enrolled again.")
         events.note(node_id=node.pk, kind="certificate", message=message, now=now, by=by)
-        sealing_keys.rotate(
-            now=now, by=by
-        )  # the keys on its disk may be in other hands; they shall not open what comes
+        # The keys on its disk may be in other hands; they shall not open what comes.
+        sealing_keys.rotate(now=now, by=by)
     logger.info("revoked the certificate node=%s by=%s", node.name, user_of(by) or "command line")
     return node
 

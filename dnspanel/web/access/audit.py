@@ -100,7 +100,7 @@ def audit_log(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def audit_act(request: PanelRequest, kind: str, id: int) -> HttpResponse:
-    """Show one act: who, when, from where, what it changed, and its place in the chain."""
+    """Show one act: its author, time, origin, changes, and its place in the chain."""
     actor = _reader(request)
     act = act_of(actor, kind=kind, id=id)
     if act is None:
@@ -201,7 +201,7 @@ def _write_csv(file: TextIOWrapper, acts: Iterable[Act]) -> None:
 
 
 def _write_json(file: TextIOWrapper, acts: Iterable[Act]) -> None:
-    """One array, written as it is read."""
+    """Write one array, as it is read."""
     separator = "[\n"
     for act in acts:
         file.write(separator + json.dumps(document_of(act), ensure_ascii=False, sort_keys=True))

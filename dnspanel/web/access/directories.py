@@ -28,7 +28,7 @@ from dnspanel.zones.rights import access
 
 
 class DirectoryForm(PanelForm):
-    """A directory: what its groups give, and whom it may keep."""
+    """A directory: the rights that its groups give, and the people it may manage."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),
@@ -81,7 +81,7 @@ class DirectoryForm(PanelForm):
             del self.fields["teams"]
 
     def terms(self) -> verbs.DirectoryTerms:
-        """What was filled in."""
+        """Return what was filled in."""
         return verbs.DirectoryTerms(**self.cleaned_data | {"teams": tuple(self.cleaned_data.get("teams", ()))})
 
 
@@ -123,7 +123,7 @@ _ABOUT_DIRECTORY = Question(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def directory_detail(request: PanelRequest, directory_id: int) -> HttpResponse:
-    """Show a directory, its address and who was closed; a POST changes it, and wants the password."""
+    """Show a directory, its address and the accounts that were closed; a POST changes it, and wants the password."""
     access.require(request.user, Permission.PEOPLE)
     directory = verbs.directory_by_id(directory_id)
     form = DirectoryForm(request.POST or None, directory=directory)

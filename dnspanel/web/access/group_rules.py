@@ -32,7 +32,7 @@ class RulesField(forms.CharField):
 
 
 def rules_in(text: str) -> tuple[Rule, ...]:
-    """Rules with the ids of teams and of own roles. Raises ValidationError with each line that is none."""
+    """Return rules with the ids of teams and of own roles. Raise ValidationError with each line that is not a rule."""
     teams = {ascii_lower(team.name): team.pk for team in Team.objects.all()}
     own = {ascii_lower(role.name): role.pk for role in OwnRole.objects.all()}
     found, faults = [], []
@@ -53,7 +53,7 @@ def rules_in(text: str) -> tuple[Rule, ...]:
 
 
 def rules_text(rules: Sequence[Rule]) -> str:
-    """The rules as they are typed; those of teams and own roles that are gone are left out."""
+    """Return the rules as they are typed; those of teams and own roles that are gone are left out."""
     ids = {rule.team for rule in rules if rule.team is not None}
     teams = dict(Team.objects.filter(pk__in=ids).values_list("pk", "name")) if ids else {}
     roles = {rule.own_role for rule in rules if rule.own_role is not None}

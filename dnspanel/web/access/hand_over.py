@@ -1,4 +1,4 @@
-"""Views of what outlives a person: accounts of programs, and what somebody who leaves hands over."""
+"""Views of what outlives a person: accounts of programs, and the things that a person hands over on leaving."""
 
 from django import forms
 from django.contrib import messages
@@ -22,7 +22,7 @@ MOST_RECEIVERS = 1000
 
 
 class ServiceAccountForm(PanelForm):
-    """The name of an account of programs, and what it may do besides teams and grants."""
+    """The name of an account of programs, and what it may do in addition to teams and grants."""
 
     username = forms.CharField(
         label=gettext_lazy("Name"),
@@ -90,7 +90,7 @@ def person_hand_over(request: PanelRequest, person_id: int) -> HttpResponse:
 
 
 def receivers_for(person: User) -> list[User]:
-    """Whom this person may hand over to: service accounts first."""
+    """Return the accounts to which this person may hand over: service accounts first."""
     others = User.objects.filter(is_active=True).exclude(pk=person.pk)
     return list(others.order_by("-is_service", "username")[:MOST_RECEIVERS])
 

@@ -148,7 +148,7 @@ class LdapForm(CommonForm):
         return {**super().values(provider), **columns, **tree.DEFAULTS, **provider.attributes}
 
     def terms(self) -> ldap.LdapTerms:
-        """What was filled in, but the secret."""
+        """Return what was filled in, except the secret."""
         given = {name: self.cleaned_data[name] for name in ldap.COLUMNS}
         attributes = {name: self.cleaned_data[name] for name in tree.DEFAULTS}
         return ldap.LdapTerms(**self.common(), **given, attributes=attributes)
@@ -162,7 +162,7 @@ class LdapForm(CommonForm):
 
 
 class TryForm(PanelForm):
-    """Whom to look for."""
+    """The name to look for."""
 
     login = forms.CharField(
         label=gettext_lazy("Name, as it is typed to sign in"),

@@ -121,7 +121,7 @@ def change_active(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def same_person(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Say of whom else the account is (`other`, a name), or that it is of nobody else (an empty one)."""
+    """Say that the account is also that of another person (`other`, a name), or of no other (an empty one)."""
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id)
     name = request.POST.get("other", "").strip()
@@ -185,7 +185,9 @@ def end_sessions(request: PanelRequest, person_id: int) -> HttpResponse:
 
 @require_POST
 def password_link(request: PanelRequest, person_id: int) -> HttpResponse:
-    """Make a link that sets the person's password, after the password of who makes it, and show it, this once."""
+    """Make a link that sets the person's password, after the password of the person that makes it, and show
+    it, this once.
+    """
     access.require(request.user, Permission.PEOPLE)
     person = get_object_or_404(User, pk=person_id, is_active=True, is_service=False)
     back = reverse("person-detail", args=[person.pk])
@@ -247,7 +249,7 @@ def _about_role(person: User, role: Role, own: OwnRole | None) -> Question:
 
 
 def _powers(person: User) -> list[str]:
-    """What the role gives, in words: what it may besides zones, then in every zone."""
+    """Return what the role gives, in words: what it may apart from zones, then in every zone."""
     permissions, rights = permissions_by_role(person), rights_by_role(person)
     listed = [gettext(each.value) for each in Permission if each in permissions]
     if person.own_role is not None:  # the permissions of the built-in roles say what they may in zones

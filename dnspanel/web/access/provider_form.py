@@ -1,4 +1,4 @@
-"""What is said of a sign-in provider of any kind: who comes from it, and what their groups give."""
+"""The fields of a sign-in provider of any kind: the people that come from it, and what their groups give."""
 
 from datetime import datetime
 from typing import Any
@@ -17,7 +17,7 @@ from dnspanel.web.frame.forms import MONO, PanelForm, separated
 def attribute_field(
     label: str, initial: str, max_length: int, help_text: str = "", required: bool = True
 ) -> forms.CharField:
-    """What an attribute of people is called at the provider."""
+    """Return the field for the name of an attribute of people at the provider."""
     return forms.CharField(
         label=label,
         max_length=max_length,
@@ -29,7 +29,7 @@ def attribute_field(
 
 
 class CommonForm(PanelForm):
-    """What is said of a provider of any kind: who comes from it, and what their groups give."""
+    """The fields of a provider of any kind: the people that come from it, and what their groups give."""
 
     name = forms.CharField(label=gettext_lazy("Name on the button"), max_length=40)
     slug = forms.CharField(
@@ -83,20 +83,20 @@ class CommonForm(PanelForm):
             self.fields["slug"].disabled = True
 
     def values(self, provider: SignInProvider) -> dict[str, object]:
-        """What the fields show of the provider as it is."""
+        """Return what the fields show of the provider as it is."""
         values = {name: getattr(provider, name) for name in self.base_fields if hasattr(provider, name)}
         return values | {"rules": rules_text(rules_of(provider)), "mail_domains": ", ".join(provider.mail_domains)}
 
     def create(self, *, by: User, now: datetime) -> SignInProvider:
-        """The provider that was filled in. Raises ProviderRefused."""
+        """Create the provider that was filled in. Raise ProviderRefused."""
         raise NotImplementedError
 
     def change(self, provider: SignInProvider, *, by: User, now: datetime) -> None:
-        """The provider is as it was filled in. Raises ProviderRefused."""
+        """Change the provider to what was filled in. Raise ProviderRefused."""
         raise NotImplementedError
 
     def common(self) -> dict[str, Any]:
-        """The terms that providers of all kinds have."""
+        """Return the terms that providers of all kinds have."""
         return {name: self.cleaned_data[name] for name in rows.CommonTerms.__dataclass_fields__}
 
     def clean_mail_domains(self) -> tuple[str, ...]:

@@ -1,4 +1,6 @@
-"""Views of sign-in providers, for administrators: added, changed, switched off, deleted; and who is linked."""
+"""Views of sign-in providers, for administrators: added, changed, switched off, deleted; and the accounts
+that are linked.
+"""
 
 from datetime import datetime
 from typing import Any
@@ -71,7 +73,7 @@ class ProviderForm(CommonForm):
             self.fields["secret"].help_text = gettext("Empty: the one that is there stays. It is never shown.")
 
     def terms(self) -> verbs.ProviderTerms:
-        """What was filled in, but the secret."""
+        """Return what was filled in, except the secret."""
         given = {name: self.cleaned_data[name] for name in ("issuer", "client_id", "scopes")}
         return verbs.ProviderTerms(**self.common(), **given)
 
@@ -148,7 +150,7 @@ class SamlForm(CommonForm):
         return {**super().values(provider), **saml.ATTRIBUTES, **provider.attributes, "metadata": ""}
 
     def terms(self) -> saml.SamlTerms:
-        """What was filled in, but the metadata."""
+        """Return what was filled in, except the metadata."""
         given = {name: self.cleaned_data[name] for name in ("metadata_url", "client_id")}
         attributes = {name: self.cleaned_data[name] for name in saml.ATTRIBUTES}
         return saml.SamlTerms(**self.common(), **given, attributes=attributes)
@@ -210,7 +212,7 @@ _ABOUT_PROVIDER = Question(
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def provider_detail(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Show a provider and who is linked to it; a POST changes it, and wants the password."""
+    """Show a provider and the accounts linked to it; a POST changes it, and wants the password."""
     access.require(request.user, Permission.PEOPLE)
     provider = rows.provider_by_id(provider_id)
     form = _FORMS[provider.kind](request.POST or None, provider=provider)
@@ -237,7 +239,7 @@ def provider_detail(request: PanelRequest, provider_id: int) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def provider_try(request: PanelRequest, ldap_id: int) -> HttpResponse:
-    """Show whom an LDAP server finds by a name, and what the rules would give them; changes nothing."""
+    """Show the person that an LDAP server finds by a name, and what the rules would give them; changes nothing."""
     access.require(request.user, Permission.PEOPLE)
     provider = rows.provider_by_id(ldap_id, ProviderKind.LDAP)
     form = TryForm(request.POST or None)
@@ -326,7 +328,7 @@ def link_remove(request: PanelRequest, link_id: int) -> HttpResponse:
 
 
 def _urls(slug: str) -> dict[str, str]:
-    """What a provider is told, for the templates."""
+    """Return the addresses that a provider needs to know, for the templates."""
     return {
         "answer_url": settings.PANEL_URL + reverse("openid_connect_callback", args=[slug]),
         "acs_url": saml.panel_url("saml-acs", slug),

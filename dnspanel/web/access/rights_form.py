@@ -29,7 +29,7 @@ from dnspanel.zones.rights.tsig_permissions import rights_by_key
 from replication.dns import names, rdtypes
 from replication.errors import BadName, BadRdata
 
-# Those about a zone that there is.
+# Those about an existing zone.
 _RIGHTS = tuple(right for right in Right if right != Right.CREATE_ZONE)
 
 
@@ -113,7 +113,7 @@ class ExplainRightsForm(AboutRRsetForm):
 
 
 class WhoMayForm(AboutRRsetForm):
-    """Who, and on which RRset of one zone; nobody named: the one who asks."""
+    """The person or token, and the RRset of one zone; without a name: the person that asks."""
 
     who = forms.CharField(
         label=gettext_lazy("Who"),
@@ -162,7 +162,7 @@ class WhoMayForm(AboutRRsetForm):
 
 
 def person_or_token(text: str, reader: Actor) -> User | Token:
-    """Return who is named so, of those that the reader may know; raises ValidationError for nobody."""
+    """Return the person or token of this name that the reader may know. Raise ValidationError without one."""
     person = people_visible_to(reader).filter(named(text)).first()
     if person is not None:
         return person

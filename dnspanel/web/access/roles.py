@@ -52,7 +52,7 @@ class OwnRoleForm(PanelForm):
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A role in the matrix; `id` is None for a built-in one."""
+    """A role in the matrix; a built-in one has no `id`."""
 
     name: str
     rights: frozenset[str]
@@ -108,7 +108,7 @@ def role_change(request: PanelRequest, role_id: int) -> HttpResponse:
 
 @require_POST
 def role_delete(request: PanelRequest, role_id: int) -> HttpResponse:
-    """Delete a role that nobody has, after a yes."""
+    """Delete a role that no person has, after a yes."""
     access.require(request.user, Permission.PEOPLE)
     role = verbs.role_by_id(role_id)
     question = Question(

@@ -1,4 +1,4 @@
-"""Which roles and teams have to have a second factor, for who manages people."""
+"""The rules on which roles and teams need a second factor, for people that manage people."""
 
 from django import forms
 from django.contrib import messages
@@ -18,7 +18,7 @@ from dnspanel.zones.rights import access
 
 
 class RulesForm(PanelForm):
-    """Roles, teams, and how many days somebody has."""
+    """Roles, teams, and how many days a person has."""
 
     roles = forms.MultipleChoiceField(
         label=gettext_lazy("Everybody who is"),
@@ -43,7 +43,7 @@ class RulesForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def second_factor_rules(request: PanelRequest) -> HttpResponse:
-    """Show who has to have a second factor, and who has none yet; a POST changes the rules."""
+    """Show the people that need a second factor, and those without one; a POST changes the rules."""
     access.require(request.user, Permission.PEOPLE)
     found, now = rules(), timezone.now()
     initial = {

@@ -1,4 +1,6 @@
-"""What holds for the zones of a team: how they are signed, what they begin with, and what stands before publishing."""
+"""What holds for the zones of a team: how they are signed, what they begin with, and what has to happen
+before publishing.
+"""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -62,7 +64,7 @@ def policies_of_team(team: Team, reader: User, now: datetime) -> TeamPolicies:
 
 
 def _sets(found: list[ZoneTemplate]) -> tuple[ZoneTemplate, ...]:
-    """The sets of the team; the panel's default among them only where new zones of the team begin with that."""
+    """Return the sets of the team; the panel's default among them only where new zones of the team begin with that."""
     has_own = any(each.is_default and each.team_id is not None for each in found)
     return tuple(each for each in found if each.team_id is not None or not has_own)
 

@@ -156,7 +156,7 @@ def team_member(request: PanelRequest, team_id: int) -> HttpResponse:
 
 
 def _about_member(request: PanelRequest, team: Team, person: User, role: str) -> HttpResponse | None:
-    """Return the page that asks before somebody loses what they have in the team; None for who is added."""
+    """Return the page that asks before a person loses what they have in the team; None for a person that is added."""
     if role not in {"", *_IN_TEAM} or not Membership.objects.filter(team=team, user=person).exists():
         return None
     zones = Zone.objects.filter(team=team, deleted_at=None).count()
@@ -179,7 +179,7 @@ _IN_TEAM = frozenset(("editor", "reader"))
 
 
 def _effect(role: str, zones: int) -> str:
-    """What becomes of the person's rights over so many zones: to be filled in."""
+    """Return what becomes of the person's rights over this many zones; the number is filled in later."""
     if role == "editor":
         return ngettext(
             "{username} then may change the team’s {zones:,} zone.",

@@ -40,7 +40,7 @@ class TokenForm(PanelForm):
     """The fields of every token. `terms` returns what `tokens.create_token` takes."""
 
     preset: ClassVar[Preset]
-    own: ClassVar[tuple[str, ...]] = ()  # fields that this kind of token has, besides
+    own: ClassVar[tuple[str, ...]] = ()  # more fields that this kind of token has
 
     kind = forms.ChoiceField(
         label=gettext_lazy("Proves itself by"),

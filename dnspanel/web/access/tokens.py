@@ -72,7 +72,9 @@ class DisplayToken:
 
 @require_safe
 def token_list(request: PanelRequest) -> HttpResponse:
-    """List one's own tokens, with `dead=yes` also dead ones; `whose=all` lists everybody's, if one manages people."""
+    """List the person's own tokens, with `dead=yes` also dead ones; `whose=all` lists all tokens, for people
+    that manage people.
+    """
     actor = _actor(request)
     everybodys = request.GET.get("whose") == "all" and can(actor, Permission.PEOPLE)
     found = verbs.tokens_visible_to(actor).select_related("owner", "rotated_to").order_by("-pk")
@@ -118,7 +120,7 @@ def token_new(request: PanelRequest, preset: str) -> HttpResponse:
 
 
 def _owner(request: PanelRequest) -> User:
-    """Return for whom a token is made: who asks, or the service account that the address names."""
+    """Return the owner of a new token: the person that asks, or the service account that the address names."""
     if "owner" not in request.GET:
         return request.user
     access.require(request.user, Permission.PEOPLE)
@@ -197,7 +199,7 @@ def _snippets(made: verbs.NewToken, preset: Preset, zone: str, name: str) -> tup
 
 
 def _place_of(form: TokenForm) -> tuple[str, str]:
-    """Return the zone and name that a token was made for; empty if there is none."""
+    """Return the zone and name that a token was made for; empty without one."""
     zone: Zone | str | None = form.cleaned_data.get("zone")
     name = form.cleaned_data.get("name") or ""
     found = closest_zone(form.person, name) if name else zone

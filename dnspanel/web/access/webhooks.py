@@ -39,7 +39,7 @@ _NAMES = {"rows": 3, "class": "textarea input-mono", "spellcheck": "false"}
 
 
 class WebhookForm(PublishingForm):
-    """Whom a webhook tells, of what, and when. Only events that the person may see are offered."""
+    """The receiver of a webhook, its events, and when it is sent. Only events that the person may see are offered."""
 
     format = forms.ChoiceField(
         label=gettext_lazy("Told as"),
@@ -120,7 +120,7 @@ class WebhookForm(PublishingForm):
         self._person = person
 
     def clean_zones(self) -> list[str]:
-        """Canonical names; what is no name is told with its line."""
+        """Return canonical names; report what is no name with its line."""
         found, faults = [], []
         for line in filter(None, map(str.strip, self.cleaned_data["zones"].splitlines())):
             try:
@@ -135,7 +135,7 @@ class WebhookForm(PublishingForm):
         return _listed(self.cleaned_data["tags"])
 
     def clean_teams(self) -> list[int]:
-        """Ids of teams; a name that the person does not know is told."""
+        """Return ids of teams; report a name that the person does not know."""
         wanted = _listed(self.cleaned_data["teams"])
         known = {team.name: team.pk for team in teams_known_to(self._person).filter(name__in=wanted)} if wanted else {}
         if unknown := [name for name in wanted if name not in known]:
@@ -149,18 +149,18 @@ class WebhookForm(PublishingForm):
 
     @property
     def is_scoped(self) -> bool:
-        """Whether anything stands in the fields that leave zones out."""
+        """True if a field that leaves zones out is filled in."""
         return any(self[name].value() for name in ("zones", "tags", "teams"))
 
     def terms(self) -> dict[str, Any]:
-        """The fields of `hooks.WebhookTerms` that the form has, as they were filled in."""
+        """Return the fields of `hooks.WebhookTerms` that the form has, as filled in."""
         terms = hooks.WebhookTerms.__dataclass_fields__
         return {name: value for name, value in self.cleaned_data.items() if name in terms}
 
 
 @require_safe
 def webhook_list(request: PanelRequest) -> HttpResponse:
-    """List one's own webhooks; for those who manage people, everybody's."""
+    """List the person's own webhooks; for people that manage people, all webhooks."""
     actor = actor_of(request.user)
     before = _cursor(request)
     rows = webhook_rows(request.user, before=before, limit=MOST_WEBHOOKS + 1)

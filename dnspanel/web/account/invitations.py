@@ -47,7 +47,7 @@ def welcome(request: HttpRequest, secret: str) -> HttpResponse:
 
 @require_safe
 def who_is_here(request: PanelRequest) -> HttpResponse:
-    """Say who is signed in: as a page, for a tab in which somebody did that for another one, and as JSON for that."""
+    """Say which person is signed in: as a page, for a tab after a sign-in in another one, and as JSON for that."""
     if get_adapter().is_ajax(request):
         return JsonResponse({"user": request.user.username})
     return render(request, "account/here.html")
@@ -55,7 +55,7 @@ def who_is_here(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_out(request: HttpRequest) -> HttpResponse:
-    """Sign out, after a yes; who came from a provider is shown the way to sign out there too."""
+    """Sign out, after a yes; show a person that came from a provider the way to sign out there too."""
     came_by = request.session.get(CAME_BY, {})
     response: HttpResponse = logout_view(request)
     url = sign_out_url(came_by, settings.PANEL_URL + reverse("account_login"))
@@ -68,7 +68,7 @@ class _ChangePassword(PasswordChangeView):  # type: ignore[misc]  # allauth is u
     success_url = reverse_lazy("zone-list")
 
     def dispatch(self, request: HttpRequest, *args: Any, **kwargs: Any) -> HttpResponse:
-        """Who signs in by a provider alone has no password to change."""
+        """Refuse a person that signs in by a provider alone: they have no password to change."""
         if isinstance(request.user, User) and not request.user.has_usable_password():
             messages.info(request, gettext("You have no password here: you sign in by a provider."))
             return redirect("account-providers")

@@ -45,7 +45,7 @@ def begin(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 @require_safe
 def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """Sign in whom the provider sends back, or link them."""
+    """Sign in the person that the provider sends back, or link them."""
     try:
         if comes_too_often(request):
             return refused(request, providers.provider_in_use(provider_id, ProviderKind.OIDC), TOO_OFTEN)
@@ -60,7 +60,7 @@ def answer(request: HttpRequest, provider_id: str) -> HttpResponse:
 @no_store
 @require_POST
 def ended(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """End the sessions of which the provider says that theirs ended there (Back-Channel Logout 1.0, 2.5)."""
+    """End the sessions whose counterpart at the provider has ended, as it says (Back-Channel Logout 1.0, 2.5)."""
     try:
         row = providers.provider_in_use(provider_id, ProviderKind.OIDC)
     except ProviderUnknown as exc:
@@ -92,7 +92,7 @@ def own_providers(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def link(request: PanelRequest, provider_id: int) -> HttpResponse:
-    """Lead on to the provider, to link the account to whoever signs in there; wants the password."""
+    """Lead on to the provider, to link the account to the person that signs in there; wants the password."""
     provider = providers.provider_by_id(provider_id)
     if not provider.active:
         raise ProviderUnknown
@@ -117,7 +117,7 @@ _ABOUT_LINK = Question(
 @sensitive_post_parameters("password")
 @require_http_methods(["GET", "HEAD", "POST"])
 def link_password(request: PanelRequest, ldap_id: int) -> HttpResponse:
-    """Show the form for the password of an LDAP server; with it the account is linked to who has it there."""
+    """Show the form for the password of an LDAP server; with it the account is linked to its owner there."""
     provider = providers.provider_by_id(ldap_id, ProviderKind.LDAP)
     if not provider.active:
         raise ProviderUnknown
@@ -136,7 +136,7 @@ def link_password(request: PanelRequest, ldap_id: int) -> HttpResponse:
 
 
 def _links_by_password(request: PanelRequest, provider: SignInProvider, form: LdapPasswordForm) -> bool:
-    """Whether the account is linked now; else the form says why."""
+    """Return True if the account is linked now; else the form says why."""
     if not ratelimit.consume(request, action="reauthenticate", user=request.user):
         form.refuse(None, gettext("These were too many tries. Wait a minute."))
         return False
@@ -179,7 +179,7 @@ def unlink(request: PanelRequest, provider_id: int) -> HttpResponse:
 
 
 def _lead_on(request: HttpRequest, slug: str, process: str, next_url: str | None) -> HttpResponse:
-    """The page that leads to the provider."""
+    """Return the page that leads to the provider."""
     try:
         row = providers.provider_in_use(slug, ProviderKind.OIDC, ProviderKind.SAML)
     except ProviderUnknown as exc:

@@ -1,4 +1,4 @@
-"""The language of pages: whose it is, and where somebody chooses it, also before they sign in."""
+"""The language of pages: its order of sources, and the form to choose it, also before the sign-in."""
 
 from collections.abc import Callable
 
@@ -21,7 +21,7 @@ View = Callable[..., HttpResponse]
 class LanguageMiddleware:
     """Pages speak the person's language, or that of the browser's cookie, or the best that it accepts; else English.
 
-    APIs speak English, whoever asks: programs read them.
+    APIs speak English to every caller: programs read them.
     """
 
     def __init__(self, get_response: Callable[[HttpRequest], HttpResponse]) -> None:
@@ -34,7 +34,7 @@ class LanguageMiddleware:
                 response.headers.setdefault("Content-Language", request.LANGUAGE_CODE)
                 patch_vary_headers(response, ["Accept-Language"])
         finally:
-            translation.deactivate()  # the thread serves somebody else next
+            translation.deactivate()  # the thread serves another person next
         return response
 
     def process_view(self, request: HttpRequest, view: View, args: list[object], kwargs: dict[str, object]) -> None:
@@ -48,9 +48,9 @@ class LanguageMiddleware:
 
 @require_POST
 def choose_language(request: HttpRequest) -> HttpResponse:
-    """Keep the language for this browser, and for whoever is signed in, and go back to the page.
+    """Keep the language for this browser, and for the person that is signed in, and go back to the page.
 
-    Empty is what the browser says. What is no language of ours changes nothing.
+    An empty choice means what the browser says. An unknown language changes nothing.
     """
     code, back = request.POST.get("language", ""), request.POST.get("next", "")
     answer = redirect(back if url_has_allowed_host_and_scheme(back, allowed_hosts=None) else "home")

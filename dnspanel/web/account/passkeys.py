@@ -59,7 +59,7 @@ class NewPasskeyForm(CredentialForm):
 
 
 def options_json(options: dict[str, Any]) -> str:
-    """What a script hands to the browser, for an attribute of a form."""
+    """Return what a script hands to the browser, for an attribute of a form."""
     return json.dumps(options, cls=DjangoJSONEncoder)
 
 

@@ -1,4 +1,4 @@
-"""Views of sign-in by SAML: where a provider's answer comes in, who has come by it, and the panel's own metadata."""
+"""Views of sign-in by SAML: a provider's answer, the signed-in person, and the panel's own metadata."""
 
 from django.http import Http404, HttpRequest, HttpResponse
 from django.shortcuts import redirect
@@ -47,7 +47,7 @@ def finish(request: HttpRequest, provider_id: str) -> HttpResponse:
 
 @require_safe
 def metadata(request: HttpRequest, provider_id: str) -> HttpResponse:
-    """What the provider is told of the panel (saml-metadata-2.0-os)."""
+    """Return what the provider needs to know of the panel (saml-metadata-2.0-os)."""
     row = _row(provider_id)
     try:
         content = settings_of(row, timezone.now()).get_sp_metadata()

@@ -56,7 +56,7 @@ class CodeForm(PanelForm):
 @sensitive_post_parameters("code")
 @require_http_methods(["GET", "HEAD", "POST"])
 def sign_in(request: HttpRequest) -> HttpResponse:
-    """Ask whoever has shown their password for the second factor; with it, they are signed in.
+    """Ask a person that has shown their password for the second factor; with it, they are signed in.
 
     `leave` gives the sign-in up. The dialog on top of a page is answered as
     allauth answers it: where to go, or what is wrong with the form.
@@ -167,7 +167,7 @@ def set_up_app(request: PanelRequest) -> HttpResponse:
 
 
 def _set_up_context(user: User, secret: str) -> dict[str, Any]:
-    """The secret as a picture, as a link for a phone, and to be typed."""
+    """Return the secret as a picture, as a link for a phone, and to be typed."""
     adapter = get_adapter()
     url = adapter.build_totp_url(user, secret)
     picture = base64.b64encode(adapter.build_totp_svg(url).encode()).decode()

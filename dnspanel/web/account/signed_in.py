@@ -59,9 +59,9 @@ from dnspanel.zones.errors import (
 from dnspanel.zones.lists import queries
 from dnspanel.zones.rights import access
 
-# Everybody may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation,
-# `webhook-stop-mails` by the key of a link in a mail, `password-link` by a link for one person, and `mfa_authenticate`
-# by the password that they have just typed.
+# Every client may call these. `enroll-agent` knows its callers by a one-time code, `welcome` by an invitation,
+# `webhook-stop-mails` by the key of a link in a mail, `password-link` by a link for one person, and
+# `mfa_authenticate` by the password that they have just typed.
 OPEN_VIEWS = frozenset(
     {
         *("account_login", "mfa_authenticate", "account_inactive", "password-forgotten", "password-link"),
@@ -75,7 +75,7 @@ OPEN_VIEWS = frozenset(
     }
 )
 
-# What opens to who has to set up a second factor first: that, their password, and the way out.
+# What opens to a person that has to set up a second factor first: that, their password, and the way out.
 SET_UP_VIEWS = frozenset(
     {
         *("account-signing-in", "account-app", "account-passkey", "account-codes", "one-time-page"),
@@ -142,7 +142,7 @@ class SignedInMiddleware:
         try:
             response = self.get_response(request)
         finally:
-            timezone.deactivate()  # the thread serves somebody else next
+            timezone.deactivate()  # the thread serves another person next
         # Nothing of a person's pages and files stays behind in a browser or on the way, once they have signed out.
         response.headers.setdefault("Cache-Control", "no-store")
         # One URL gives a page or a fragment; a cache must not take one for the other.
@@ -166,9 +166,9 @@ class SignedInMiddleware:
         return redirect_to_login(_page_of(request), reverse("account_login"))
 
     def _is_active(self, request: HttpRequest) -> bool:
-        """Whether the person did something lately, not only an open page; else they are signed out."""
+        """Return True if the person did something recently, not only an open page; else they are signed out."""
         now, seen = time.time(), request.session.get(SEEN)
-        is_over = now >= request.session.get(SESSION_ENDS, now + 1)  # of who came from a provider
+        is_over = now >= request.session.get(SESSION_ENDS, now + 1)  # of a person from a provider
         if is_over or (seen is not None and now - seen > settings.SESSION_IDLE_MINUTES * 60):
             logout(request)
             return False
@@ -220,7 +220,7 @@ def _look_at_rules(request: HttpRequest, user: User, now: float) -> datetime | N
 
 
 def _may_go_on(request: HttpRequest) -> bool:
-    """Whether this view opens to the person; a rule, or the end of a grace, is noticed within a minute."""
+    """Return True if this view opens to the person; a rule, or the end of a grace, is noticed within a minute."""
     now = time.time()
     looked_at = request.session.get(_RULES_LOOKED_AT, 0)
     if request.session.get(MUST_SET_UP) or not 0 <= now - looked_at < _RULES_LOOKED_AT_EVERY:
@@ -239,7 +239,7 @@ def _to_set_up(request: HttpRequest) -> HttpResponse:
 
 
 def _is_by_the_person(request: HttpRequest) -> bool:
-    """Whether somebody clicked or typed: an open page asks for its live parts for as long as it is open."""
+    """Return True if a person clicked or typed: an open page asks for its live parts for as long as it is open."""
     if request.method not in {"GET", "HEAD"}:
         return True
     by_script = request.headers.get("HX-Request") and not request.headers.get("HX-Boosted")
@@ -261,6 +261,6 @@ def _page_of(request: HttpRequest) -> str:
 
 
 def forbidden(request: HttpRequest, permission: Permission) -> HttpResponse:
-    """Return the 403 page: the missing permission, the roles that have it, and who can give one."""
+    """Return the 403 page: the missing permission, the roles that have it, and the people that can give one."""
     roles = [Role(role).label for role, allowed in PERMISSIONS.items() if permission in allowed]
     return render(request, "403.html", {"permission": gettext(permission.value), "roles": listed(roles)}, status=403)

@@ -18,7 +18,7 @@ _TIME = {"type": "time", "class": "input"}
 
 
 class RouteForm(PanelForm):
-    """The address of a route, the severity it is told of, and its quiet hours."""
+    """The address of a route, the lowest severity that it gets, and its quiet hours."""
 
     name = forms.CharField(
         label=gettext_lazy("Name"),

@@ -1,4 +1,6 @@
-"""What needs a person's attention, each as a line that leads somewhere; nothing is told to who may not see it."""
+"""What needs a person's attention, each as a line that leads somewhere; no line is shown to a person that may
+not see its object.
+"""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
@@ -121,7 +123,7 @@ def _of_rollovers(person: User) -> Iterator[Line]:
 
 
 def _of_imports(person: User, now: datetime) -> Iterator[Line]:
-    """One's own imports that failed lately."""
+    """Yield the person's own imports that failed recently."""
     if not can(person, Permission.EDIT):
         return
     failed = jobs_visible_to(person).filter(
@@ -152,7 +154,7 @@ def _of_draft(person: User, counts: Sequence[DraftCounts], now: datetime) -> Ite
 
 
 def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
-    """Tokens that end soon and that nothing takes over from: one's own, and everybody's to who looks after people."""
+    """Yield tokens that end soon without a successor: the person's own, and all for people that look after people."""
     actor = actor_of(person)
     if actor is None:
         return
@@ -176,7 +178,9 @@ def _of_tokens(person: User, now: datetime) -> Iterator[Line]:
 
 
 def _of_requests(person: User, now: datetime) -> Iterator[Line]:
-    """Freezes of all zones, requests that wait for one's approval, and one's own that were not published in time."""
+    """Yield freezes of all zones, requests that wait for the person's approval, and the person's own that
+    were not published in time.
+    """
     if not can(person, Permission.READ):
         return
     told = attention_of(person, now)
@@ -199,7 +203,7 @@ def _address_of(request: PublishRequest) -> str:
 
 
 def _of_expiries(person: User, now: datetime) -> Iterator[Line]:
-    """Records that are removed by themselves within a week, and those that should have been and stay."""
+    """Yield records that are removed by themselves within a week, and those that should have been and stay."""
     for expiry in expiring(person, until=now + EXPIRES_SOON, limit=MOST_LINES):
         what = f"{expiry.name} {rdata.type_to_text(expiry.type)}"
         url = row_address(expiry.zone.name, expiry.name, expiry.type)

@@ -28,7 +28,7 @@ class FleetNow:
 
     @property
     def tile(self) -> "FleetNow":
-        """Itself, under the name by which the drawings of a node know theirs."""
+        """Itself, under the name that the drawings of a node use."""
         return self
 
 
@@ -52,7 +52,7 @@ def fleet_now(statuses: Sequence[NodeStatus], head: Position) -> FleetNow:
 
 
 def _sum_by_second(lines: Sequence[Sequence[float | None]]) -> tuple[float | None, ...]:
-    """Return the sums of lines that end with the same second; a second of which nobody has a number is a gap."""
+    """Return the sums of lines that end with the same second; a second without any number is a gap."""
     longest = max(map(len, lines), default=0)
     aligned = [[*repeat(None, longest - len(line)), *line] for line in lines]
     columns = [[point for point in column if point is not None] for column in zip(*aligned, strict=True)]

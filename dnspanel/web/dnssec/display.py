@@ -179,7 +179,7 @@ class DisplayCheck:
 def display_check(
     check: ParentCheck | None, here: ParentHere | None, parent: DisplayParent, now: datetime
 ) -> DisplayCheck:
-    """Return it for who may see the parent as `parent` says."""
+    """Return the check for a person that may see the parent as `parent` says."""
     return DisplayCheck(parent_view(check, here, knows_here=bool(parent.name), now=now))
 
 

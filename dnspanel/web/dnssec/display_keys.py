@@ -8,9 +8,9 @@ from dnspanel.texts import gettext, gettext_lazy
 from dnspanel.zones.dnssec.key_history import Event, KeyHistory, Moment
 from dnspanel.zones.dnssec.policy import Terms, lifetime
 
-# Of a key that somebody switched on and off all the time, the last ones.
+# The last moments of a key that is switched on and off all the time.
 MOST_MOMENTS = 12
-# What comes next lies beyond this, of the 100 that the picture is wide.
+# What comes next is beyond this, of the 100 that the picture is wide.
 _NOW_WITH_NEXT, _NOW_ALONE = 88.0, 100.0
 _NARROWEST = 0.8
 _LABELS: Mapping[Event, str] = {
@@ -112,7 +112,7 @@ def display_lives(histories: Sequence[KeyHistory], terms: Terms | None) -> list[
 
 
 def _passed(moments: Sequence[Moment]) -> Iterator[Passed]:
-    """The moments, those of one time as one."""
+    """Yield the moments, those of one time as one."""
     found: dict[datetime, list[str]] = {}
     for moment in moments[-MOST_MOMENTS:]:
         found.setdefault(moment.at, []).append(_LABELS[moment.event])
@@ -158,5 +158,5 @@ def _bar(css: str, begin: float, end: float, y: int) -> Bar:
 
 
 def _number(value: float) -> str:
-    """For an attribute of SVG, whatever the language of the page."""
+    """Format a number for an attribute of SVG, whatever the language of the page."""
     return f"{value:.2f}"

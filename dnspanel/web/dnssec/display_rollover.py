@@ -1,4 +1,4 @@
-"""What pages show of rollovers: where one stands, what it waits for, and what the parent has to be told."""
+"""What pages show of rollovers: its step, what it waits for, and what the parent has to be asked."""
 
 from dataclasses import dataclass
 from datetime import datetime
@@ -68,7 +68,7 @@ class DisplayRollover:
 
     @property
     def can_withdraw(self) -> bool:
-        """Whether somebody who cancels has to say that no request is under way to the parent."""
+        """True if a person that cancels has to say that no request is under way to the parent."""
         return Step(self.row.step) in _ASKS_PARENT and bool(self.row.new_ds) and self.row.kind not in _CANCELLED_FREELY
 
     @property
@@ -97,7 +97,7 @@ class DisplayRollover:
         return [self._line("remove", text) for text in self.row.remove_ds]
 
     def _line(self, verb: str, text: str) -> Line:
-        # Fields that somebody has opened stay open as the card is drawn anew: an id has one text for ever.
+        # Fields that a person has opened stay open when the card is drawn again: an id has one text for ever.
         return Line(
             f"{verb}-{text.split()[3][:16]}",
             gettext("DS to {verb}").format(verb=verb),
@@ -110,5 +110,5 @@ def _step_label(row: Rollover, step: Step) -> str:
 
 
 def possible_kinds(state: SigningState) -> list[Kind]:
-    """The kinds of rollovers that the zone's keys allow."""
+    """Return the kinds of rollovers that the zone's keys allow."""
     return [kind for kind, refusal in rollover_queries.kinds_of(state).items() if not refusal]

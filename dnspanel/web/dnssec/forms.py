@@ -115,7 +115,7 @@ class DenialForm(SigningForm):
 
 
 class KeyChoice(forms.Form):
-    """Of which kind a new key is."""
+    """The kind of a new key."""
 
     algorithm = forms.TypedChoiceField(
         label=gettext_lazy("Algorithm"),
@@ -269,7 +269,7 @@ class AddKeyForm(KeyChoice, SigningForm):
         return text or None
 
     def clean_key_files(self) -> Sequence[str]:
-        """The texts take the place of those that were pasted."""
+        """Put the texts in the place of those that were pasted."""
         texts: Sequence[str] = self.cleaned_data["key_files"]
         if not texts:
             return texts
@@ -293,7 +293,7 @@ class AddKeyForm(KeyChoice, SigningForm):
 
 
 def _key_text(text: str) -> str | None:
-    """A private-key text that is one, or None for nothing. Raises ValidationError."""
+    """Return a private-key text that is one, or None for nothing. Raise ValidationError."""
     if not (stripped := text.strip()):
         return None
     try:

@@ -120,7 +120,7 @@ def _key(zone: Zone, key_id: int) -> KeyView | None:
 
 
 def _unknown(request: PanelRequest, zone: Zone, key_id: int) -> HttpResponse:
-    """Return the page as it is now: somebody deleted the key, or nothing was asked for."""
+    """Return the page as it is now: the key was deleted, or nothing was asked for."""
     refusal = (
         gettext("{name} has no such key any more.").format(name=zone.name)
         if _key(zone, key_id) is None

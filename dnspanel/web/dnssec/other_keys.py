@@ -1,4 +1,4 @@
-"""Views of the keys with which others sign a zone besides the panel: add one, take one away."""
+"""Views of the keys of other signers of a zone, in addition to the panel: add one, take one away."""
 
 from django.contrib import messages
 from django.http import HttpResponse

@@ -72,7 +72,7 @@ _TRUSTED_TYPES = (rdtypes.TLSA, rdtypes.SSHFP, rdtypes.OPENPGPKEY, rdtypes.SMIME
 
 @require_safe
 def zone_dnssec(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show how the zone is signed, by which keys, and what its parent needs."""
+    """Show how the zone is signed, its keys, and what its parent needs."""
     return page(request, access.zone_for_reading(request.user, zone_name))
 
 
@@ -96,14 +96,14 @@ def page(
     is_under_way = rolled is not None and rolled.ended_at is None
     policy = zone_policy_of(zone, state, keys, is_rolling=is_under_way)
     if form is not None and not keys and isinstance(form, CdsForm | DenialForm) and not isinstance(form, SignForm):
-        # Somebody unsigned the zone meanwhile, so the form is not there.
+        # The zone was unsigned in between, so the form is not there.
         refusal = " ".join(map(str, form.non_field_errors()))
     here = parent_here(zone.name)
     parent = display_parent(request, here, keys)
     if (isinstance(form, BeginRolloverForm) and is_under_way) or (
         isinstance(form, CancelRolloverForm) and not is_under_way
     ):
-        # It began or ended meanwhile, so the form is not there.
+        # It began or ended in between, so the form is not there.
         refusal = " ".join(map(str, form.non_field_errors()))
     other_keys = dnssec.other_keys_of(zone)
     context: dict[str, object] = {

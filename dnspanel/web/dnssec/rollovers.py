@@ -52,7 +52,7 @@ def rollover_cancel(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_safe
 def rollover_card(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show where the zone's rollover stands."""
+    """Show the step of the zone's rollover."""
     zone = access.zone_for_reading(request.user, zone_name)
     newest = rollover_queries.newest(zone)
     context = {"zone": zone, "rolled": DisplayRollover(newest, timezone.now()) if newest else None}

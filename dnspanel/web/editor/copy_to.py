@@ -1,4 +1,4 @@
-"""Copying records of a zone to another one: which zone, what of it stands there already, then into the draft."""
+"""Copying records of a zone to another one: choice of the zone, what it has already, then into the draft."""
 
 from django import forms
 from django.contrib import messages

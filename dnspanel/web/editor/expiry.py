@@ -21,7 +21,7 @@ from replication.dns.rrset import Change
 
 
 class ExpiryForm(forms.Form):
-    """When an RRset is to be removed."""
+    """The time at which an RRset will be removed."""
 
     remove_at = OwnClockField(label=gettext_lazy("Remove at"))
 

@@ -48,7 +48,7 @@ _PREVIEWED = frozenset({"replace", *_WITH_VALUES})
 
 
 class ManyForm(forms.Form):
-    """What is to be done, with the fields that the act needs."""
+    """The act of a form for many RRsets, with the fields that the act needs."""
 
     ACTS = (
         ("ttl", gettext_lazy("Set TTL")),
@@ -118,7 +118,7 @@ class ManyForm(forms.Form):
         return _WITH_TAGS[act](separated(self.cleaned_data.get("tags", "")))
 
     def chosen(self) -> many_rrsets.Act:
-        """The act, of a form that is valid."""
+        """Return the act, of a form that is valid."""
         data = self.cleaned_data
         match data["act"]:
             case "ttl":
@@ -186,7 +186,7 @@ def zone_many(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def selection_of(request: PanelRequest, zone: Zone) -> Selection | None:
-    """What the request selects; None for nothing."""
+    """Return what the request selects; None for nothing."""
     if request.POST.get("all") and request.POST.get("in") == "warnings":
         return Selection(tuple(blocking_of(request, zone).keys_with_warnings))
     if request.POST.get("all"):
@@ -196,19 +196,19 @@ def selection_of(request: PanelRequest, zone: Zone) -> Selection | None:
 
 
 def ticked_lines(request: PanelRequest) -> Iterator[str]:
-    """Yield the lines that name ticked RRsets; of too many, only so many that the selection is refused."""
+    """Yield the lines that name ticked RRsets; of too many, only enough for the selection to be refused."""
     lines = (line for _, line in numbered_lines(request.POST.get("rrs", "")) if line)
     return itertools.islice(itertools.chain(request.POST.getlist("rr"), lines), MOST_SELECTED + 1)
 
 
 def _key(line: str) -> Key | None:
-    """The RRset that a tick names: its name and the number of its type."""
+    """Return the RRset that a tick names: its name and the number of its type."""
     name, _, type_ = line.strip().rpartition(" ")
     return (name, int(type_)) if name and type_.isascii() and type_.isdigit() and len(type_) < 6 else None
 
 
 def address_with_filter(parameters: QueryDict, zone: Zone) -> str:
-    """The zone's page with the filter that the selection was made under."""
+    """Return the zone's page with the filter that the selection was made under."""
     filters = {name: parameters[name] for name in ("q", "type", "in") if parameters.get(name)}
     address = reverse("zone-detail", args=[zone.name])
     return f"{address}?{urlencode(filters)}" if filters else address
@@ -234,12 +234,12 @@ def _show(request: PanelRequest, zone: Zone, form: ManyForm, outcome: Outcome | 
 
 
 def selected_fields(request: PanelRequest) -> list[tuple[str, str]]:
-    """The fields that make a selection, so that a form goes on with the same one."""
+    """Return the fields that make a selection, so that a form goes on with the same one."""
     return [(name, value) for name in ("rr", "rrs", "all", "q", "type", "in") for value in request.POST.getlist(name)]
 
 
 def refused_rows(zone: Zone, refused: Sequence[many_rrsets.Refused]) -> list[tuple[str, str, str]]:
-    """Owner, type and reason of the first that are refused."""
+    """Return owner, type and reason of the first that are refused."""
     return [
         (names.owner_text(each.rrset.name, zone.name), _type(each.rrset), each.reason)
         for each in refused[:MOST_REFUSED]
@@ -247,7 +247,7 @@ def refused_rows(zone: Zone, refused: Sequence[many_rrsets.Refused]) -> list[tup
 
 
 def example_of(zone: Zone, change: Change) -> Example:
-    """A change as it is displayed in its zone."""
+    """Return a change as it is displayed in its zone."""
     rrset = change.before or change.after
     assert rrset is not None
     owner = names.owner_text(rrset.name, zone.name)
@@ -259,7 +259,7 @@ def _type(rrset: RRset) -> str:
 
 
 def _lines(rrset: RRset | None) -> tuple[str, ...]:
-    """An RRset as lines: TTL, what is not answered, comment, tags."""
+    """Return an RRset as lines: TTL, what is not answered, comment, tags."""
     if rrset is None:
         return ()
     off = set(rrset.disabled)

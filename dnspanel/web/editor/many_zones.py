@@ -25,7 +25,7 @@ from replication.dns import names, rdata
 
 
 class ManyZonesForm(ManyForm):
-    """What is to be done with RRsets that a search finds, or that are ticked."""
+    """The act for RRsets that a search finds, or that are ticked."""
 
     q = forms.CharField(max_length=LONGEST_SEARCH, required=False)
     seen = forms.CharField(max_length=64, required=False)
@@ -39,7 +39,7 @@ class ManyZonesForm(ManyForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def changes_many(request: PanelRequest) -> HttpResponse:
-    """Ask what is to be done with all records that a search finds; a POST shows it, and puts it into the draft."""
+    """Ask for the act on all records that a search finds; a POST shows the result, and puts it into the draft."""
     access.require(request.user, Permission.EDIT)
     if request.method != "POST":
         return _show(request, ManyZonesForm(initial={"q": request.GET.get("q", "")[:LONGEST_SEARCH]}), None)
@@ -113,7 +113,7 @@ def _key(line: str) -> KeyByName | None:
 
 
 def back_to(request: PanelRequest) -> str:
-    """Return the address of the search, as it was typed."""
+    """Return the address of the search, as typed."""
     query = urlencode({"q": request.POST["q"]}) if request.POST.get("q") else ""
     return f"{reverse('search')}{'?' if query else ''}{query}"
 

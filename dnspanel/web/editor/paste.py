@@ -171,13 +171,13 @@ def _add(request: PanelRequest, zone: Zone, additions: list[Addition], *, added:
 
 
 def _columns(mapping: CsvMapping) -> list[str]:
-    """What a table's columns were taken for, in their order; those that mean nothing are passed over."""
+    """Return the meanings that a table's columns were given, in their order; columns without a meaning are left out."""
     found = {field: getattr(mapping, field) for field in TITLES}
     return [TITLES[field] for field in sorted(TITLES, key=lambda each: found[each] or 0) if found[field] is not None]
 
 
 def _tick(request: PanelRequest, lines: Sequence[CheckedLine]) -> PtrTick | None:
-    """The tick of the panel, with what it would do for the first addresses; None where no line has one."""
+    """Return the tick of the panel, with what it would do for the first addresses; None where no line has one."""
     found = [line.line.entry for line in lines if line.usable and line.ticked and line.line.entry]
     rrsets = {
         (entry.name, entry.type, entry.rdata): make(entry.name, entry.type, 0, [entry.rdata])

@@ -57,29 +57,29 @@ class Comparison:
     """One page of a zone's addresses, or of a reverse zone's PTRs, and how they stand."""
 
     open: tuple[Step, ...]
-    closed: tuple[Step, ...]  # out of step, and not to be mended here
+    closed: tuple[Step, ...]  # out of step, and not to be corrected here
     agreeing: int
     next_after: str
     left_out: int
 
 
 def is_ticked(request: PanelRequest) -> bool:
-    """Whether the tick is set in what was sent."""
+    """Return True if the tick is set in what was sent."""
     parameters = request.POST if request.method == "POST" else request.GET
     return parameters.get("ptr") == "yes"
 
 
 def tick_for(request: PanelRequest, rrset: RRset, addresses: Iterable[str] = ()) -> PtrTick | None:
-    """The tick of a form that is about to put this RRset into the draft; None if it has no addresses.
+    """Return the tick of a form that is about to put this RRset into the draft; None if it has no addresses.
 
-    It is about `addresses` only, where there are any.
+    With `addresses`, the tick is about those only.
     """
     only = set(addresses)
     return _tick(request, [rrset], [pair for pair in pointers.pairs_of(rrset) if not only or pair.address in only])
 
 
 def tick_for_many(request: PanelRequest, rrsets: Iterable[RRset]) -> PtrTick | None:
-    """The same for several RRsets at once."""
+    """Return the same for several RRsets at once."""
     found = list(rrsets)
     return _tick(request, found, pointers.pairs_of(*found))
 
@@ -97,7 +97,10 @@ def _tick(request: PanelRequest, rrsets: Iterable[RRset], pairs: Sequence[Pair])
 
 
 def tick_of_row(request: PanelRequest, type_text: str, current: RRset | None) -> PtrTick | None:
-    """The tick of the form of a row; set if the PTRs of its addresses name it already. None for other types."""
+    """Return the tick of the form of a row; set if the PTRs of its addresses name it already.
+
+    Return None for other types.
+    """
     if type_text.strip().upper() not in ("", "A", "AAAA"):
         return None
     if request.method == "POST":
@@ -110,7 +113,7 @@ def tick_of_row(request: PanelRequest, type_text: str, current: RRset | None) ->
 
 
 def follow(request: PanelRequest, rrsets: Iterable[RRset | None]) -> str:
-    """Bring the PTRs of these RRsets' addresses, as they were and as they are, in step; returns what to say of it."""
+    """Bring the PTRs of these RRsets' former and present addresses in step; return what to say of it."""
     drafted = pointers.bring_in_step(
         author=request.user, pairs=pointers.pairs_of(*rrsets), now=timezone.now(), take_over=True
     )
@@ -118,7 +121,7 @@ def follow(request: PanelRequest, rrsets: Iterable[RRset | None]) -> str:
 
 
 def summary_of(drafted: Drafted) -> str:
-    """A sentence on what happened to PTRs; empty if nothing did."""
+    """Return a sentence on what happened to PTRs; empty if nothing did."""
     parts = []
     if drafted.count:
         where = ", ".join(drafted.zones[:3]) + (", …" if len(drafted.zones) > 3 else "")
@@ -139,7 +142,9 @@ def summary_of(drafted: Drafted) -> str:
 
 
 def left_by(request: PanelRequest, rrsets: Iterable[RRset | None]) -> list[Step]:
-    """PTRs that name one of these RRsets' owners at an address that it has no more, and that may be changed."""
+    """Return PTRs that name one of these RRsets' owners at an address that it does not have any longer, and
+    that may be changed.
+    """
     steps = pointers.steps_of(author=request.user, pairs=pointers.pairs_of(*rrsets))
     return [step for step in steps if step.state == State.LEFT]
 
@@ -151,7 +156,7 @@ def with_offer(request: PanelRequest, zone: Zone, response: HttpResponse, rrsets
 
 
 def tell_of_left(request: PanelRequest, zone: Zone, rrsets: Iterable[RRset | None]) -> None:
-    """Without a script: say that PTRs are left, and where they are offered."""
+    """Say, without a script, that PTRs are left, and where they are offered."""
     if left := left_by(request, rrsets):
         count = ngettext("{left} PTR", "{left} PTRs", len(left)).format(left=len(left))
         messages.info(
@@ -203,7 +208,7 @@ def _show(
 
 
 def is_reverse(zone: Zone) -> bool:
-    """Whether the zone holds PTRs."""
+    """Return True if the zone holds PTRs."""
     return any(names.is_within(zone.name, tree) for tree in _REVERSE_TREES)
 
 
@@ -226,7 +231,7 @@ def _compare(request: PanelRequest, zone: Zone, after: str) -> tuple[Comparison,
 
 
 def _pairs_in(rrsets: Iterable[RRset | None]) -> list[Pair]:
-    """The pairs that addresses or PTRs make."""
+    """Return the pairs that addresses or PTRs make."""
     found = []
     for rrset in rrsets:
         if rrset is None:
@@ -239,7 +244,7 @@ def _pairs_in(rrsets: Iterable[RRset | None]) -> list[Pair]:
 
 
 def _all_pairs(request: PanelRequest, zone: Zone) -> tuple[list[Pair], bool]:
-    """Return the pairs of the zone that can be brought in step, and whether those are all that there are."""
+    """Return the pairs of the zone that can be brought in step, and True if those are all pairs."""
     found: list[Pair] = []
     after = ""
     for _ in range(MOST_PAGES_AT_ONCE):
@@ -252,7 +257,7 @@ def _all_pairs(request: PanelRequest, zone: Zone) -> tuple[list[Pair], bool]:
 
 
 def _sent_pairs(request: PanelRequest) -> list[Pair]:
-    """Return the pairs that were ticked; what is none is left out."""
+    """Return the pairs that were ticked; anything else is left out."""
     found = []
     for text in request.POST.getlist("pair")[: pointers.MOST_PAIRS]:
         name, _, address = text.partition(" ")

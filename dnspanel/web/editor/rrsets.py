@@ -154,7 +154,7 @@ def _show_form(
 
 
 def _save(request: PanelRequest, zone: Zone) -> HttpResponse:
-    """Put the form's RRset into the draft; if it is invalid or its row changed meanwhile, show the form again."""
+    """Put the form's RRset into the draft; if it is invalid or its row changed in between, show the form again."""
     form = RRsetForm(request.POST, zone_name=zone.name, default_ttl=FALLBACK_TTL)
     if not request.POST.get("ttl", "").strip():
         form.default_ttl = default_ttl(request, zone)

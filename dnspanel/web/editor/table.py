@@ -154,7 +154,7 @@ def _table(request: PanelRequest, zone: Zone) -> dict[str, object]:
 
 
 def _with_messages(rows: Iterable[DisplayRow], messages: Mapping[Key, str]) -> list[DisplayRow]:
-    """The rows with what the checks say about the RRset as it stands, where the draft says nothing."""
+    """Return the rows with the messages of the checks about the RRset, where the draft says nothing."""
     if not messages:
         return list(rows)
     return [replace(row, warned=row.warned or capitalized(messages.get(row.row.change.key, ""))) for row in rows]
@@ -167,7 +167,7 @@ def _page_of(request: PanelRequest, zone: Zone, filters: RRsetFilter, order: RRs
 
 
 def _refusals(zone: Zone, filters: RRsetFilter) -> dict[str, str]:
-    """Why the zone cannot be sorted by a column, unless a filter finds few records."""
+    """Return why the zone cannot be sorted by a column, unless a filter finds few records."""
     if filters.text or filters.in_draft:
         return {}
     return {
@@ -211,7 +211,7 @@ def filters_of(parameters: QueryDict) -> RRsetFilter:
     )
 
 
-# What others do meanwhile
+# Changes of others in between
 
 
 @require_safe
@@ -234,7 +234,7 @@ class News:
 
 @require_safe
 def zone_news(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show a strip about newer revisions; 204 if there is none that the page does not show already."""
+    """Show a strip about newer revisions; answer 204 if the page shows all of them already."""
     zone = access.zone_for_reading(request.user, zone_name)
     since, seen = number_of(request.GET.get("since")), number_of(request.GET.get("seen"))
     if zone.revision <= max(since, seen):
@@ -271,7 +271,7 @@ class Quick:
     replace: bool = False
     violations: tuple[Violation, ...] = ()
     ptr: PtrTick | None = None
-    ptr_ticked: bool = False  # what the tick was, also while there is none to be seen
+    ptr_ticked: bool = False  # the state of the tick, also while it is hidden
 
     @property
     def type(self) -> str:
@@ -359,7 +359,7 @@ def _show_quick(request: PanelRequest, zone: Zone, quick: Quick, *, status: int)
 
 
 def _alone(addition: Addition) -> RRset:
-    """The RRset with the added value only: the PTRs of the others are not asked about."""
+    """Return the RRset with the added value only: the PTRs of the others are not asked about."""
     rrset = addition.rrset
     return make(rrset.name, rrset.type, rrset.ttl, [addition.value])
 

@@ -1,4 +1,6 @@
-"""What the panel asks others over DNS when somebody wants it: targets outside that the draft points at, delegations."""
+"""The questions of the panel to other servers over DNS, on request: targets outside that the draft points at,
+delegations.
+"""
 
 from dataclasses import dataclass
 
@@ -95,9 +97,10 @@ def _delegations(request: PanelRequest, zone: Zone) -> list[Delegation]:
 
 
 def _outside(request: PanelRequest, zone: Zone) -> list[Outside]:
-    """Return the targets of the draft's records that no zone here answers for of which the person may know, by name.
+    """Return by name the targets of the draft's records that no zone here answers for, as far as the person may know.
 
-    In a few queries. Others of the panel are asked about as anybody's are: they are no secret of the DNS.
+    This takes a few queries. Targets in other zones of the panel are asked about like foreign ones: they are no
+    secret of the DNS.
     """
     rows = rrset_pages.rrset_page(
         zone=zone, author=request.user, filters=RRsetFilter(in_draft=True), limit=MOST_RRSETS

@@ -1,4 +1,4 @@
-"""Text mode: the zone, or what the filter finds or somebody ticked, edited as zone-file text."""
+"""Text mode: the zone, or what the filter finds or a person ticked, edited as zone-file text."""
 
 from django.contrib import messages
 from django.http import HttpResponse

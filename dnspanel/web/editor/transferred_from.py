@@ -10,7 +10,7 @@ from dnspanel.zones.models import Zone
 
 @dataclass(frozen=True, slots=True)
 class DisplayTransfer:
-    """Where a zone comes from, how far it is, and what is wrong; `row` is None for who may not look closer."""
+    """Where a zone comes from, how far it is, and what is wrong; `row`: None for a person that may not look closer."""
 
     zone: Zone
     row: TransferredZone | None
@@ -51,7 +51,10 @@ class DisplayTransfer:
 
 
 def transfer_of(zone: Zone, *, closely: bool) -> DisplayTransfer | None:
-    """Return how far a zone is; None where its primary is this panel. `closely`: for who may change its settings."""
+    """Return how far a zone is; None where its primary is this panel.
+
+    `closely`: for people that may change its settings.
+    """
     if not zone.transferred_from:
         return None
     row = TransferredZone.objects.filter(pk=zone.pk).first() if closely else None

@@ -48,7 +48,7 @@ class ZoneHead:
 
 
 def zone_head(request: PanelRequest, zone: Zone, tab: str, known: Rules | None = None) -> ZoneHead:
-    """Return the head of a zone's page; `known` are the rules about the zone, for who has them already."""
+    """Return the head of a zone's page; `known` are the rules about the zone, if the caller has them already."""
     may_edit = access.may_edit_here(request.user, zone)
     may_set = access.has_right(request.user, zone, Right.SETTINGS)
     counts = draft_counts_of(request) if may_edit else ()

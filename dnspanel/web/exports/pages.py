@@ -35,7 +35,7 @@ from dnspanel.zones.rights import access
 from replication.dns import names
 from replication.errors import BadName
 
-# A zone with more RRsets than this is not written while somebody waits for the answer.
+# A zone with more RRsets than this is not written while a person waits for the answer.
 MOST_AT_ONCE = 100_000
 LONGEST_PREVIEW = 5_000
 # A file that is made for one answer goes to disk beyond this.
@@ -295,7 +295,7 @@ def _download_name(job: ExportJob) -> str:
 
 
 def _job_for(request: PanelRequest, export_id: int) -> ExportJob:
-    """Return one's own export. Raise Unknown if it does not exist or is somebody else's."""
+    """Return the person's own export. Raise Unknown if it does not exist or belongs to another person."""
     access.require(request.user, Permission.READ)
     job = ExportJob.objects.filter(pk=export_id, author=request.user).first()
     if job is None:

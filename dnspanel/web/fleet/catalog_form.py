@@ -107,7 +107,7 @@ class RuleForm(TeamAndTagsForm, PrimariesForm):
 
 
 def initial_of(catalog: Catalog) -> dict[str, Any]:
-    """What the form of a catalog begins with."""
+    """Return what the form of a catalog begins with."""
     return {
         "team": catalog.team_id,
         "tags": " ".join(catalog.tags),
@@ -118,6 +118,6 @@ def initial_of(catalog: Catalog) -> dict[str, Any]:
 
 
 def terms_of_rule(rule: Rule) -> RuleTerms:
-    """A rule as it is, so that it stays beside another one."""
+    """Return a rule as it is, so that it stays beside another one."""
     there = primaries.terms_of(rule) if rule.addresses else None
     return RuleTerms(rule.group, rule.team_id, tuple(rule.tags), there)

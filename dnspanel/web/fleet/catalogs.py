@@ -33,7 +33,7 @@ MOST_LISTED = 50
 
 @require_safe
 def catalog_list(request: PanelRequest) -> HttpResponse:
-    """List the catalogs that are followed and those of ours, and how each stands."""
+    """List the consumer catalogs and our own, and the state of each."""
     context = {
         "rows": catalog_rows(request.user),
         "may_change": access.may_set_up(request.user),
@@ -45,7 +45,7 @@ def catalog_list(request: PanelRequest) -> HttpResponse:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def catalog_new(request: PanelRequest) -> HttpResponse:
-    """Show the form of a catalog that is to be followed; a POST follows it."""
+    """Show the form for a catalog to follow; a POST follows it."""
     access.require_set_up(request.user)
     form = NewCatalogForm(request.POST or None, initial={"form_id": uuid4()})
     if form.is_valid() and (catalog := _follow(request, form)) is not None:
@@ -112,7 +112,7 @@ def catalog_rule(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 @require_POST
 def catalog_confirm(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """The members that left are removed, once that was asked."""
+    """Remove the members that left, after a confirmation."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     if catalog.kept_since is not None and (question := ask(request, _about_removing(catalog))) is not None:
@@ -129,7 +129,7 @@ def catalog_confirm(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 @require_POST
 def catalog_ask(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """The primaries of the catalog zone are asked at once."""
+    """Ask the primaries of the catalog zone at once."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     primaries.ask_now(zone=catalog.zone, author=request.user, now=timezone.now())
@@ -139,7 +139,7 @@ def catalog_ask(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 @require_POST
 def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
-    """The catalog is followed no more, once that was asked; the zones that are here by it stay."""
+    """Stop following the catalog, after a confirmation; its zones that are here stay."""
     access.require_set_up(request.user)
     catalog = access.catalog_for(request.user, catalog_id)
     if (question := ask(request, _about_unfollowing(catalog))) is not None:
@@ -150,7 +150,7 @@ def catalog_unfollow(request: PanelRequest, catalog_id: int) -> HttpResponse:
 
 
 def _follow(request: PanelRequest, form: NewCatalogForm) -> Catalog | None:
-    """The catalog; if there is none, what stands against it is added to the form."""
+    """Follow the catalog and return it; None if it is refused, with the reason in the form."""
     try:
         return set_up.follow_catalog(
             name=form.cleaned_data["name"],
@@ -169,7 +169,7 @@ def _follow(request: PanelRequest, form: NewCatalogForm) -> Catalog | None:
 
 
 def _with(rules: Sequence[RuleTerms], rule: RuleTerms) -> list[RuleTerms]:
-    """The rules, with this one in the place of that about the same group, or as the last."""
+    """Return the rules, with this one in the place of that about the same group, or as the last."""
     if any(each.group == rule.group for each in rules):
         return [rule if each.group == rule.group else each for each in rules]
     return [*rules, rule]
@@ -198,7 +198,7 @@ def _context(request: PanelRequest, catalog: Catalog) -> dict[str, object]:
 
 
 def _next(found: Sequence[Listing], search: str, state: str) -> str:
-    """The query of the next page; empty on the last one."""
+    """Return the query of the next page; empty on the last one."""
     if len(found) <= MOST_LISTED:
         return ""
     return f"?{urlencode({'q': search, 'state': state, 'after': found[MOST_LISTED - 1].zone_name})}"

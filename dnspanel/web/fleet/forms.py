@@ -66,7 +66,7 @@ class NodeDescriptionForm(PanelForm):
 
     @classmethod
     def of(cls, node: Node) -> "NodeDescriptionForm":
-        """The form with those of this node."""
+        """Return the form with the values of this node."""
         addresses = " ".join(node.public_addresses)
         return cls(initial={"group": node.group_id, "tags": " ".join(node.tags), "public_addresses": addresses})
 
@@ -80,7 +80,7 @@ class DrainForm(PanelForm):
     hours = forms.ChoiceField(label=gettext_lazy("For"), required=False, choices=DRAINS)
 
     def until(self, now: datetime) -> datetime | None:
-        """Return when the drain ends; None: when somebody resumes the node."""
+        """Return when the drain ends; None: when a person resumes the node."""
         hours = int(self.cleaned_data["hours"] or 0)
         return now + timedelta(hours=hours) if hours else None
 
@@ -122,5 +122,5 @@ class NewNodeForm(PanelForm):
         self.fields["schema"].initial = settings.SCHEMAS[0]
 
     def clean_is_front(self) -> bool:
-        """Whether a front was chosen."""
+        """Return True if a front was chosen."""
         return bool(self.cleaned_data["is_front"] == "True")

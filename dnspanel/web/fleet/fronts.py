@@ -74,7 +74,7 @@ class FrontForm(PanelForm):
         return [self[f"{_OF_NODE}{name}"] for name in self._names]
 
     def terms(self) -> Terms:
-        """What was typed."""
+        """Return what was typed."""
         typed: dict[str, Any] = self.cleaned_data
         weights = {name: typed[f"{_OF_NODE}{name}"] for name in self._names}
         numbers = {name: typed[name] for name in RANGES}

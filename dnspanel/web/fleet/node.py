@@ -43,7 +43,7 @@ MOST_UNANSWERED = 20
 
 @dataclass(frozen=True, slots=True)
 class NodeDetails:
-    """What the page of a node shows besides its tile."""
+    """The parts of the page of a node in addition to its tile."""
 
     reported: Reported
     room: str

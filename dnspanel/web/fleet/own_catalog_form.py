@@ -60,7 +60,7 @@ class NewOwnCatalogForm(GroupsForm, PublishingForm):
 
 
 class PutInForm(PanelForm):
-    """The zones that are to be put into a catalog."""
+    """The zones that will be put into a catalog."""
 
     zones = forms.CharField(
         label=gettext_lazy("Zones"),

@@ -1,4 +1,6 @@
-"""Views of catalogs of ours: a new one, one with its members, who transfers it, and what changes them."""
+"""Views of catalogs of ours: a new one, one with its members, the secondaries that transfer it, and what
+changes them.
+"""
 
 from collections.abc import Sequence
 from urllib.parse import urlencode
@@ -44,7 +46,7 @@ def own_catalog_new(request: PanelRequest) -> HttpResponse:
 
 @require_safe
 def own_catalog(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show a catalog of ours: its members by name, its groups, and who transfers it."""
+    """Show a catalog of ours: its members by name, its groups, and the secondaries that transfer it."""
     return _page(request, producer_for(request.user, zone_name))
 
 
@@ -103,7 +105,7 @@ def own_catalog_groups(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _create(request: PanelRequest, form: NewOwnCatalogForm) -> Zone | None:
-    """The catalog; if there is none, what stands against it is added to the form."""
+    """Create the catalog and return it; None if it is refused, with the reason in the form."""
     try:
         return producer.create_catalog(
             name=form.cleaned_data["name"],
@@ -130,7 +132,7 @@ def _to_change(request: PanelRequest, zone_name: str) -> Producer:
 def _page(
     request: PanelRequest, catalog: Producer, *, put_in: PutInForm | None = None, groups: GroupsForm | None = None
 ) -> HttpResponse:
-    """The page, with a form that was refused."""
+    """Return the page, with a form that was refused."""
     zone = catalog.zone
     search, after = request.GET.get("q", "")[:LONGEST_SEARCH].strip().lower(), request.GET.get("after", "")
     found = member_rows(request.user, catalog, search=search, after=after[:LONGEST_SEARCH], limit=MOST_LISTED + 1)
@@ -153,7 +155,7 @@ def _page(
 
 
 def _next(found: Sequence[MemberRow], search: str) -> str:
-    """The query of the next page; empty on the last one."""
+    """Return the query of the next page; empty on the last one."""
     if len(found) <= MOST_LISTED:
         return ""
     return f"?{urlencode({'q': search, 'after': found[MOST_LISTED - 1].zone.name})}"

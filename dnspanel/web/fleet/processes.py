@@ -19,7 +19,7 @@ from dnspanel.zones.rights import access
 
 @dataclass(frozen=True, slots=True)
 class ProcessRow:
-    """One process, or a name of which none runs."""
+    """One process, or a name without a running process."""
 
     name: str
     process: ProcessNow | None
@@ -49,7 +49,7 @@ def process_list(request: PanelRequest) -> HttpResponse:
 
 
 def process_rows(state: ProcessesNow, now: datetime) -> list[ProcessRow]:
-    """Return a row for each process, and for each name of which there is none, silent ones first."""
+    """Return a row for each process, and for each name without one, silent ones first."""
     rows = []
     for each in state.processes:
         is_slow = each.task_since is not None and now - each.task_since > LONGEST_TASK

@@ -1,4 +1,4 @@
-"""Views of delivery: the groups in their order, which one waits for which, and stop, pin, resume."""
+"""Views of delivery: the groups in their order, the groups that each waits for, and stop, pin, resume."""
 
 from collections.abc import Callable
 

@@ -30,7 +30,7 @@ from dnspanel.zones.rights.access import zones_visible_to
 
 MOST_MEMBERS = 50
 MOST_SIGNED = 20
-# So many zones are named in a configuration that knows no catalog.
+# At most this many zones are named in a configuration that knows no catalog.
 MOST_NAMED = 200
 
 
@@ -165,7 +165,7 @@ def _parts(request: PanelRequest, secondary: Secondary, *, secret: str = NO_SECR
 
 
 def _next(found: Sequence[Member], search: str, behind: bool) -> str:
-    """The query of the next page; empty on the last one."""
+    """Return the query of the next page; empty on the last one."""
     if len(found) <= MOST_MEMBERS:
         return ""
     more = {"q": search, "behind": "yes" if behind else "", "after": found[MOST_MEMBERS - 1].zone_name}
@@ -173,7 +173,9 @@ def _next(found: Sequence[Member], search: str, behind: bool) -> str:
 
 
 def _signed(request: PanelRequest, secondary: Secondary) -> Sequence[str]:
-    """The chosen zones that it does not get, as far as this person may know of them; no more than a person reads."""
+    """Return the chosen zones that it does not get, as far as this person may know of them; at most as many
+    as a person reads.
+    """
     found = access.withheld_zones_of(secondary).filter(pk__in=zones_visible_to(request.user)).order_by("name")
     return list(found.values_list("name", flat=True)[: MOST_SIGNED + 1])
 

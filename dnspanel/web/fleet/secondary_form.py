@@ -13,7 +13,7 @@ from dnspanel.web.frame.forms import MONO, MONO_LINES, PublishingForm, separated
 
 
 class SecondaryForm(PublishingForm):
-    """What a secondary is to be like; the verb checks it."""
+    """The terms of a secondary; the verb checks them."""
 
     name = forms.CharField(
         max_length=set_up.LONGEST_NAME,
@@ -114,7 +114,7 @@ class SecondaryForm(PublishingForm):
 
     @classmethod
     def of(cls, terms: Terms) -> "SecondaryForm":
-        """The form with these terms."""
+        """Return the form with these terms."""
         return cls(
             initial={
                 "name": terms.name,
@@ -135,7 +135,7 @@ class SecondaryForm(PublishingForm):
         )
 
     def terms(self) -> Terms:
-        """What was typed."""
+        """Return what was typed."""
         typed: dict[str, Any] = self.cleaned_data
         team = typed["team"]
         return Terms(

@@ -54,7 +54,7 @@ class Tile:
     spark_top: str
     bar: tuple[BarPart, ...]
     position: str
-    behind: str  # "current", "−3", or why there is none
+    behind: str  # "current", "−3", or why it is unknown
     lag: str  # "3 · 40 s" or "none"
     latency: str
     cache_hit: str
@@ -84,7 +84,7 @@ class FleetLine:
 
 
 def tile_of(status: NodeStatus, now: LiveNow | None, head: Position) -> Tile:
-    """Return the tile of a node; `now` is None while there are no live numbers of it."""
+    """Return the tile of a node; `now`: None while the node has no live numbers."""
     tone, icon = _TONES[status.health.word]
     node = status.node
     reported = read_report(node)

@@ -1,4 +1,4 @@
-"""What a node is asked most, and what its agent logs; fetched only while somebody looks at the page."""
+"""What a node is asked most, and what its agent logs; fetched only while a person looks at the page."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -1,7 +1,7 @@
 """Serve the command line as one file that fits this panel.
 
-No sign-in: a script downloads it before it has a token, and it holds nothing secret. Everybody can have the code,
-and the address that was asked.
+No sign-in: a script downloads it before it has a token, and it holds nothing secret. The code is public, and so is
+the address that was asked.
 """
 
 from hashlib import sha256

@@ -4,8 +4,8 @@ Files are left as they are: they have their own length and form. Answers of the 
 `api.compressed_answers`, which needs no random bytes, and leaves alone the ETags that clients send back.
 
 BREACH guesses a secret of a page by the length of its compressed answers, sending its guesses along. Here it finds
-nothing to guess: the token against CSRF is masked anew in each page, other secrets are shown once, cookies do not
-travel with requests of other sites (SameSite), and each answer is longer by up to 100 random bytes.
+nothing to guess: the token against CSRF is masked differently in each page, other secrets are shown once, cookies
+do not travel with requests of other sites (SameSite), and each answer is longer by up to 100 random bytes.
 """
 
 from django.http import HttpRequest

@@ -40,14 +40,14 @@ class Question:
     button: str
     back: str
     needs_password: bool = False
-    only_password: bool = False  # nothing is asked when the password was given lately
+    only_password: bool = False  # nothing is asked when the password was given recently
     is_dangerous: bool = True
 
 
 def before_secret(*, forged: str, back: str) -> Question:
-    """Asks for the password before a signing secret is made; `forged` is what whoever has it can send.
+    """Ask for the password before a signing secret is made; `forged` is what an owner of the secret can send.
 
-    It is called when modules are read, so its texts wait for who reads them.
+    It is called when modules are read, so its texts are translated for each reader later.
     """
     return Question(
         title=gettext_lazy("Show a signing secret"),
@@ -85,12 +85,12 @@ def ask(request: PanelRequest, question: Question) -> HttpResponse | None:
 
 
 def note_password(request: HttpRequest, now: datetime) -> None:
-    """The person has just shown that it is them."""
+    """Record that the person has just shown that it is them."""
     request.session[_PASSWORD_AT] = now.timestamp()
 
 
 def note_sign_in(*, request: HttpRequest | None, user: AbstractBaseUser, **signal: object) -> None:
-    """Receive `user_logged_in`: whoever signs in gives the password."""
+    """Receive `user_logged_in`: a person that signs in gives the password."""
     if request is not None and hasattr(request, "session"):
         note_password(request, timezone.now())
 
@@ -101,7 +101,7 @@ def _password_is_recent(request: PanelRequest, now: datetime) -> bool:
 
 
 def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
-    """What is wrong with the password or code that was sent; "" if it is the person's own."""
+    """Return what is wrong with the password or code that was sent; "" if it is the person's own."""
     password, code = request.POST.get("password", ""), request.POST.get("second_factor", "")
     if not (password or code):
         return (
@@ -116,7 +116,7 @@ def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
             use_code(user=request.user, code=code[:_LONGEST_CODE], address=request.META.get("REMOTE_ADDR", ""), now=now)
         except SecondFactorRefused as exc:
             return str(exc)
-    # By the name, as at the sign-in: a wrong one stands in the audit log.
+    # By the name, as at the sign-in: a wrong one is in the audit log.
     elif authenticate(request, username=request.user.get_username(), password=password) != request.user:
         return message_of(request) or gettext("This is not your password.")
     note_password(request, now)
@@ -124,7 +124,7 @@ def _fault_of_proof(request: PanelRequest, now: datetime) -> str:
 
 
 def _sent(request: PanelRequest) -> Iterator[tuple[str, str]]:
-    """The fields of the act, to be sent again."""
+    """Yield the fields of the act, to be sent again."""
     for name, values in request.POST.lists():
         if name not in _OF_THE_QUESTION:
             yield from ((name, value) for value in values)

@@ -14,7 +14,7 @@ def answer(request: HttpRequest, exc: BaseException) -> HttpResponse:
     elif request.get_preferred_type(["text/html", "application/json"]) == "application/json":
         response = JsonResponse({"error": message}, status=503)
     else:
-        # Without the request: what every page shows besides, the draft and the fleet, is asked of PostgreSQL.
+        # Without the request: what every page also shows, the draft and the fleet, is asked of PostgreSQL.
         context = {"message": message, "in_doubt": database_away.is_in_doubt(exc)}
         response = HttpResponse(render_to_string("database_away.html", context), status=503)
     return database_away.finish(request, exc, response)

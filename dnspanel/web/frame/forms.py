@@ -54,12 +54,14 @@ class PanelForm(forms.Form):
 
 
 def separated(text: str) -> list[str]:
-    """What was typed with blanks or commas between, one by one."""
+    """Split what was typed with blanks or commas between."""
     return text.replace(",", " ").split()
 
 
 def offer_teams(field: forms.Field, author: Author, right: Right = Right.SETTINGS, *, kept: int | None = None) -> bool:
-    """The field offers the teams for whose zones the author has this right, and the one that is kept; whether any."""
+    """Offer in the field the teams for whose zones the author has this right, and the one that is kept;
+    return True if there are any.
+    """
     assert isinstance(field, forms.ModelChoiceField)
     ids = [team.pk for team in teams_to_choose_from(author, right)] + ([] if kept is None else [kept])
     field.queryset = Team.objects.filter(pk__in=ids).order_by("name")
@@ -95,7 +97,7 @@ def id_in(text: str) -> int | None:
 
 
 def checked_search(text: str) -> str:
-    """Return what is to be looked for; raises ValidationError for what would not be found as it is meant."""
+    """Return the text to look for. Raise ValidationError for a text that would not be found as it is meant."""
     text = text.strip()
     search = parse(text)
     if search.faults:

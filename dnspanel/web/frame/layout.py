@@ -56,7 +56,7 @@ class DraftSummary:
     zones: int
 
 
-# Text, icon, view, key, permission that shows it (None: everybody), and the first word of the views it contains.
+# Text, icon, view, key, permission that shows it (None: every person), and the first word of the views it contains.
 _NAV: tuple[tuple[str, str, str, str, Permission | None, set[str]], ...] = (
     (gettext_lazy("Home"), "home", "home", "h", None, {"home"}),
     (gettext_lazy("Zones"), "zones", "zone-list", "z", None, {"zone", "template", "server"}),
@@ -73,7 +73,7 @@ class Frame:
 
     def __init__(self, request: HttpRequest) -> None:
         self._request = request
-        # Who has to set up a second factor first sees nothing around that.
+        # A person that has to set up a second factor first sees nothing around that.
         is_locked = bool(getattr(request, "session", {}).get(MUST_SET_UP))
         self._user = AnonymousUser() if is_locked else request.user
 
@@ -100,7 +100,7 @@ class Frame:
         )
 
     def _reachable(self, view: str) -> str:
-        """The view, or what stands in its place for who has no draft: everybody's publications."""
+        """Return the view, or all publications in its place for people that have no draft."""
         has_draft = view != "changes" or can(self._user, Permission.EDIT)
         return view if has_draft else "publication-list"
 
@@ -127,7 +127,7 @@ class Frame:
 
     @cached_property
     def hold(self) -> Hold | None:
-        """Why nothing can be published; None if publishing is not on hold, or if nobody is signed in."""
+        """Why nothing can be published; None if publishing is not on hold, or for a visitor that is not signed in."""
         return current_hold() if self._user.is_authenticated else None
 
     @property
@@ -153,7 +153,7 @@ class Frame:
 
 
 def frame(request: HttpRequest) -> dict[str, object]:
-    """Context processor that adds `frame`."""
+    """Add `frame` to the context of templates."""
     return {"frame": Frame(request)}
 
 
@@ -198,7 +198,7 @@ def say(
     focus: str = "",
     draft_changed: bool = False,
 ) -> HttpResponse:
-    """Add the htmx events by which `panel.js` shows a toast, speaks and sets the focus; `kind` is ok, warn or bad."""
+    """Add the htmx events that make `panel.js` show a toast, speak and set the focus; `kind` is ok, warn or bad."""
     events: dict[str, object] = json.loads(response.get("HX-Trigger", "{}"))
     if toast:
         events["toast"] = {"kind": kind, "text": toast}

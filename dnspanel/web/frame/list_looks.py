@@ -14,7 +14,7 @@ from dnspanel.web.frame.layout import PanelRequest
 
 @require_POST
 def list_look(request: PanelRequest, of: str) -> HttpResponse:
-    """Keep what is ticked, and go back to the list as it was searched and sorted."""
+    """Keep what is ticked, and go back to the list with its search and order."""
     try:
         name = ListName(of)
     except ValueError as exc:
@@ -26,6 +26,6 @@ def list_look(request: PanelRequest, of: str) -> HttpResponse:
 
 
 def _list_of(address: str) -> str:
-    """The address if it is one of this panel; else the list of zones."""
+    """Return the address if it is one of this panel; else the list of zones."""
     safe = url_has_allowed_host_and_scheme(address, allowed_hosts=None) and address.startswith("/")
     return address if safe else reverse("zone-list")

@@ -1,4 +1,4 @@
-"""What a person is told where they are about to add something and little of a quota is left."""
+"""The notice to a person that is about to add something when little of a quota is left."""
 
 from django.utils import timezone
 

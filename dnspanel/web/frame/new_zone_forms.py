@@ -295,7 +295,7 @@ class CloneZoneForm(NewZoneForm):
         self.fields["names"].label = gettext("Name of the new zone")
 
     def clean(self) -> dict[str, Any]:
-        """Nothing besides: the records are those of a zone that is published."""
+        """Return the cleaned data as it is: the records are those of a zone that is published."""
         return self.cleaned_data
 
 

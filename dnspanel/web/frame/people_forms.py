@@ -16,7 +16,7 @@ class InviteForm(PanelForm):
 
 
 def role_choices() -> list[tuple[str, str]]:
-    """The built-in roles, then the own ones; each as `User.role_key` names it. One query."""
+    """Return the built-in roles, then the own ones; each as `User.role_key` names it. One query."""
     own = OwnRole.objects.order_by("name").values_list("pk", "name")
     return [*Role.choices, *((f"own:{pk}", name) for pk, name in own)]
 
@@ -27,7 +27,7 @@ class RoleForm(PanelForm):
     role = forms.ChoiceField(choices=role_choices)
 
     def chosen(self) -> tuple[Role, OwnRole | None]:
-        """The role, and the own one if it is that; raises RoleUnknown for one that was deleted meanwhile."""
+        """Return the role, and the own one if it is that. Raise RoleUnknown for one that was deleted in between."""
         chosen = self.cleaned_data["role"]
         if chosen in Role.values:
             return Role(chosen), None

@@ -70,7 +70,7 @@ class PrimariesForm(PanelForm):
     )
 
     def keep_secret_of(self, row: TransferredZone) -> None:
-        """Say that nothing need be typed for the key that there is."""
+        """Say that nothing need be typed for the existing key."""
         if row.tsig_secret is not None:
             self.fields["tsig_secret"].help_text = gettext(
                 "Base64. Stored encrypted; empty: the one that there is stays."

@@ -28,7 +28,7 @@ def watched_statuses_of(request: HttpRequest) -> tuple[NodeStatus, ...]:
 
 
 def draft_counts_of(request: HttpRequest) -> tuple[DraftCounts, ...]:
-    """What the draft of who is signed in holds, per zone."""
+    """Return what the draft of the signed-in person holds, per zone."""
     author = request.user
     assert isinstance(author, User)
     return _once(request, f"draft-{author.pk}", lambda: queries.draft_summary(author=author))

@@ -180,7 +180,7 @@ class DisplayRow(PatternRow):
 
     @property
     def has_pattern(self) -> bool:
-        """Whether it is one of those of which there is nothing to say: most rows are."""
+        """True for a row without remarks: most rows have none."""
         return self.has_plain_values and not self.has_notes
 
     @property
@@ -265,12 +265,12 @@ class DisplayRow(PatternRow):
 
     @cached_property
     def has_plain_values(self) -> bool:
-        """Whether nothing is to be said of any of its values: so are most."""
+        """True if none of its values has a remark: most have none."""
         return not any(value.disabled or value.readable or value.comment for value in self.values)
 
     @property
     def plain_values(self) -> SafeString:
-        """Its values as the items of a list, if nothing is to be said of any."""
+        """Its values as the items of a list, if none has a remark."""
         return format_html_join("", "<li><span>{}</span></li>", ((value.text,) for value in self.values))
 
     @property

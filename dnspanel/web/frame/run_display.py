@@ -121,7 +121,10 @@ class Counted:
 
 
 def counted(run: AnyRun, labels: Labels, listed: Iterable[tuple[str, RunZone]]) -> list[Counted]:
-    """What the run counted so far; which zones it listed, each with what was found, is asked once it has ended."""
+    """Return what the run counted so far.
+
+    The listed zones, each with what was found, are asked for once it has ended.
+    """
     zones: dict[str, list[RunZone]] = {}
     if run.state not in UNFINISHED_STATES:
         for finding, row in listed:

@@ -122,7 +122,7 @@ def saved_view(request: PanelRequest, view_id: int) -> HttpResponse:
 
 @require_POST
 def saved_view_delete(request: PanelRequest, view_id: int) -> HttpResponse:
-    """The view is gone."""
+    """Delete the view."""
     view = _own_view(request, view_id)
     saved_views.delete_view(person=request.user, view=view, now=timezone.now())
     messages.success(
@@ -132,7 +132,7 @@ def saved_view_delete(request: PanelRequest, view_id: int) -> HttpResponse:
 
 
 def look_in(request: PanelRequest, of: ListName) -> ListLook:
-    """How a list looks: as the view does that the address names, else as the person keeps it."""
+    """Return how a list looks: as the view does that the address names, else as the person keeps it."""
     own = look_of(request.user, of)
     pk = id_in(request.GET.get("view", ""))
     if pk is None:
@@ -145,7 +145,7 @@ def look_in(request: PanelRequest, of: ListName) -> ListLook:
 
 
 def address_of(view: SavedView, zone: Zone | None = None) -> str:
-    """Where the view leads to; empty for the records of any zone if there is none at hand."""
+    """Return where the view leads to; empty for the records of any zone without a zone at hand."""
     query = urlencode(view.terms | ({} if view.look is None else {"view": view.pk}))
     if view.page == ViewPage.RECORDS:
         place = view.zone or zone
@@ -161,7 +161,7 @@ def _own_view(request: PanelRequest, view_id: int) -> SavedView:
 
 
 def _terms(request: PanelRequest, given: QueryDict) -> QueryDict:
-    """The parameters of the page behind: a fragment is asked for where the address says more than the link."""
+    """Return the parameters of the page behind: a fragment is asked for where the address says more than the link."""
     url = request.htmx.current_url if is_fragment(request) else None
     return QueryDict(urlsplit(url).query) if url else given
 

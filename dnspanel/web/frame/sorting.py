@@ -42,7 +42,10 @@ class Head:
 def heads(
     columns: Sequence[Column], sort: str, parameters: QueryDict, refusals: Mapping[str, str] = MappingProxyType({})
 ) -> dict[str, Head]:
-    """The heads by column. `sort` is the present order, as in a URL; the first column alone is what needs no word."""
+    """Return the heads by column.
+
+    `sort` is the present order, as in a URL; the first column alone is what needs no word.
+    """
     present, falls = sort.removeprefix("-"), sort.startswith("-")
     first = columns[0].key
     found = {}

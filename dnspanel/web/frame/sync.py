@@ -59,7 +59,7 @@ def sync_of(sequence: int, statuses: Sequence[NodeStatus], *, zone: str = "") ->
 
 
 def _lacks(status: NodeStatus, zone: str) -> list[Unanswered]:
-    """The ALIAS and LUA records of this zone for which the node's PowerDNS has no good answer."""
+    """Return the ALIAS and LUA records of this zone without a good answer of the node's PowerDNS."""
     found = map(Unanswered._make, status.node.unanswered if zone else ())
     return [each for each in found if each.zone == zone]
 

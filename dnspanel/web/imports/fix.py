@@ -37,7 +37,7 @@ class FixableFault:
 
 @dataclass(frozen=True, slots=True)
 class FailedZone:
-    """A zone that could not be imported; `text` is None if it is too large for a page, or its file is gone."""
+    """A zone that could not be imported; `text`: None if it is too large for a page, or its file is gone."""
 
     row: ImportZone
     text: str | None
@@ -52,7 +52,7 @@ class FailedZone:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def import_fix(request: PanelRequest, job_id: int) -> HttpResponse:
-    """Show the texts; a POST applies one proposed fix to what was typed, or imports the texts anew."""
+    """Show the texts; a POST applies one proposed fix to what was typed, or imports the texts again."""
     job = queries.job_for(request.user, job_id)
     after = request.GET.get("after", "")[:1200]
     page = queries.zones_page(job, action=Action.FAILED, after=after, limit=ZONES_PER_PAGE)

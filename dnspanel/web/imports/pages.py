@@ -42,7 +42,7 @@ _ACTS = {
 
 @dataclass(frozen=True, slots=True)
 class ListedImport:
-    """An import in the list; `progress` is None unless it is at work."""
+    """An import in the list; only one that is at work has `progress`."""
 
     row: queries.JobRow
     badge: Badge

@@ -141,7 +141,7 @@ def _source_page(request: PanelRequest, form: SourceForm, status: int = 200) -> 
 
 
 def _offered_to(person: User) -> list[tuple[str, tuple[DisplaySource, ...]]]:
-    """The kinds of source in groups, without servers for who may not make the panel read from one."""
+    """Return the kinds of source in groups, without servers for people that may not make the panel read from one."""
     hidden = () if servers.may_read_servers(person) else servers.SERVER_SOURCES
     kinds = [(title, tuple(one for one in group if one.kind not in hidden)) for title, group in SOURCES]
     return [(title, group) for title, group in kinds if group]

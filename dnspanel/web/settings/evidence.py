@@ -39,7 +39,7 @@ _SECRET_STAYS = gettext_lazy("Empty: what is stored stays. It is never shown.")
 
 
 class DestinationForm(PanelForm):
-    """Where the log is sent, whom the panel believes there, and by what it shows who it is."""
+    """The receiver of the log, how the panel recognises it, and how the panel proves itself there."""
 
     name = forms.CharField(label=gettext_lazy("Name"), max_length=LONGEST_NAME)
     address = forms.CharField(max_length=LONGEST_URL, widget=forms.TextInput(attrs=MONO))
@@ -216,6 +216,6 @@ def evidence_delete(request: PanelRequest, destination_id: int) -> HttpResponse:
 
 
 def _row(request: PanelRequest, destination_id: int) -> DestinationRow:
-    """The destination, for who may see it. Raises Forbidden, DestinationUnknown."""
+    """Return the destination, for a person that may see it. Raise Forbidden or DestinationUnknown."""
     destinations.require_operator(request.user)
     return destinations.destination_row(destination_id)

@@ -21,7 +21,7 @@ from dnspanel.zones.settings.zone_defaults import change_zone_defaults, zone_def
 
 @dataclass(frozen=True, slots=True)
 class DisplaySetting:
-    """A setting with its value as it may be told: of a secret only whether there is one."""
+    """A setting with the value that may be shown: for a secret only whether it is set."""
 
     setting: EnvironmentSetting
     value: str

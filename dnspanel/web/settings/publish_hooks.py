@@ -26,7 +26,7 @@ _ABOUT_SECRET = before_secret(forged=gettext_lazy("questions that seem to be thi
 
 
 class HookForm(ScopeForm):
-    """Whom to ask, and what becomes of a publication without an answer."""
+    """The address to ask, and what becomes of a publication without an answer."""
 
     name = forms.CharField(
         required=False,
@@ -155,7 +155,7 @@ def _page_with_secret(request: PanelRequest, made: NewHook, *, rotated: bool = F
 
 @require_POST
 def hook_lift(request: PanelRequest, hook_id: int) -> HttpResponse:
-    """The hook is asked no more."""
+    """Stop asking the hook."""
     return lifted(
         request,
         lambda now: publish_hooks.lift_hook(hook_id=hook_id, author=request.user, now=now),

@@ -250,7 +250,7 @@ def approval_rules(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def approval_rule_lift(request: PanelRequest, rule_id: int) -> HttpResponse:
-    """The rule is gone."""
+    """Lift the rule."""
     return lifted(
         request,
         lambda now: publish_rules.lift_approval_rule(rule_id=rule_id, author=request.user, now=now),
@@ -279,7 +279,7 @@ def freezes(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def freeze_lift(request: PanelRequest, freeze_id: int) -> HttpResponse:
-    """The freeze is gone."""
+    """Lift the freeze."""
     return lifted(
         request,
         lambda now: publish_rules.lift_freeze(freeze_id=freeze_id, author=request.user, now=now),
@@ -289,7 +289,7 @@ def freeze_lift(request: PanelRequest, freeze_id: int) -> HttpResponse:
 
 
 def lifted(request: PanelRequest, lift: Callable[[datetime], None], told: str, *, back: str) -> HttpResponse:
-    """Lift a rule, or say that somebody did, and return to the list. Raises Forbidden."""
+    """Lift a rule, or say that it was lifted already, and return to the list. Raise Forbidden."""
     governor(request)
     try:
         lift(timezone.now())

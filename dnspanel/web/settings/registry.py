@@ -1,4 +1,4 @@
-"""Every setting of the environment, by section: its variable, what it is, and what of its value may be told. Pure."""
+"""Every setting of the environment, by section: its variable, its meaning, and what of its value may be shown. Pure."""
 
 from dataclasses import dataclass
 from typing import Any
@@ -8,7 +8,7 @@ from dnspanel.texts import gettext_lazy
 
 @dataclass(frozen=True, slots=True)
 class EnvironmentSetting:
-    """One variable; `attribute` is its name in Django's settings, `is_secret` says that its value is never told."""
+    """One variable; `attribute` is its name in Django's settings, `is_secret` says that its value is never shown."""
 
     variable: str
     text: str

@@ -22,7 +22,9 @@ register = template.Library()
 
 
 class _Unit(NamedTuple):
-    """A unit of time: up to how many seconds it counts, how many one has, so many of it, and so many of it ago."""
+    """A unit of time: up to how many seconds it counts, how many one has, the text for a number of it, and
+    the text for a number of it ago.
+    """
 
     limit: float
     size: int
@@ -54,7 +56,7 @@ _UNITS = (
         lambda n: ngettext("{number} year ago", "{number} years ago", n),
     ),
 )
-# What stands at the beginning of a line and needs no blank in front of it.
+# Beginnings of lines that need no blank in front of them.
 _NEEDS_NO_BLANK = (">", *(f"<{end}{tag}" for tag in ("td", "th", "tr", "tbody", "ul", "li") for end in ("", "/")))
 _MESSAGE_ICONS = {"warning": "alert", "warn": "alert", "error": "error", "bad": "error"}
 

@@ -1,4 +1,4 @@
-"""The view of who transfers a zone without a key, and who else is told of its changes. In the tab of its settings."""
+"""The view of transfers of a zone without a key, and of other receivers of its changes. In the tab of its settings."""
 
 from django import forms
 from django.contrib import messages
@@ -24,7 +24,7 @@ _LONGEST = 50
 
 
 class KeylessForm(PanelForm):
-    """The networks that may transfer the zone and the addresses that are told; the verbs check them."""
+    """The networks that may transfer the zone and the addresses that get a NOTIFY; the verbs check them."""
 
     networks = forms.CharField(
         label=gettext_lazy("May transfer it without a key"),
@@ -44,7 +44,7 @@ class KeylessForm(PanelForm):
     )
 
     def words(self, field: str) -> list[str]:
-        """What was typed, one by one."""
+        """Return what was typed, one by one."""
         return separated(str(self.cleaned_data[field]))
 
 
@@ -60,7 +60,7 @@ def _about(zone: Zone, found: keyless.Keyless) -> dict[str, object]:
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_transfers(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show who transfers the zone without a key and who else is told of changes; a POST changes it."""
+    """Show the networks that transfer the zone without a key and the other receivers of changes; a POST changes it."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     found = keyless.keyless_of(zone)
     context = _about(zone, found)

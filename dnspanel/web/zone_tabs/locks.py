@@ -25,7 +25,7 @@ from dnspanel.zones.rights.locks import LONGEST_REASON, NOBODY, Manager, add_loc
 
 
 class LockForm(AboutRRsetForm):
-    """What is to be locked, why, and whom the lock lets through."""
+    """The object of a lock, its reason, and the people that the lock lets through."""
 
     without_type = None
     reason = forms.CharField(
@@ -67,7 +67,7 @@ def locks_context(zone: Zone, form: LockForm) -> dict[str, object]:
 def lock_form(request: PanelRequest, zone: Zone, data: QueryDict | None = None) -> LockForm:
     """Return the form of a new lock, with what was sent to it."""
     reader = actor_of(request.user)
-    assert reader is not None  # who may set the zone is somebody
+    assert reader is not None  # a person that may set the zone is signed in
     return LockForm(data, zone=zone, reader=reader)
 
 
@@ -99,7 +99,7 @@ def zone_locks(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_lock_lift(request: PanelRequest, zone_name: str, lock_id: int) -> HttpResponse:
-    """The lock is gone."""
+    """Lift the lock."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     try:
         lift_lock(zone=zone, lock_id=lock_id, author=request.user, now=timezone.now())

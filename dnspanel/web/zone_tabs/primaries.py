@@ -72,7 +72,7 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_primaries_ask(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """The primaries are asked at once; with `all` the whole zone is transferred."""
+    """Ask the primaries at once; with `all` transfer the whole zone."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     wants_all = request.POST.get("all") == "yes"
 
@@ -84,7 +84,7 @@ def zone_primaries_ask(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """This panel is the zone's primary, once that was asked."""
+    """Make this panel the zone's primary, after a confirmation."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     if zone.transferred_from and (question := ask(request, _about_taking_over(zone))) is not None:
         return question
@@ -102,7 +102,7 @@ def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 @require_POST
 def zone_give_back(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """The zone comes from its primaries again, once that was asked."""
+    """Have the zone come from its primaries again, after a confirmation."""
     zone = access.zone_for(request.user, zone_name, Right.SETTINGS)
     if not zone.transferred_from and (question := ask(request, _about_giving_back(zone))) is not None:
         return question
@@ -128,7 +128,7 @@ def _done(request: PanelRequest, zone: Zone, act: Callable[[], object], said: st
 
 
 def _override(request: PanelRequest) -> dict[str, Any]:
-    """Why, and whether that goes past rules: fields of a zone that has any."""
+    """Return the reason, and whether it goes past rules: fields of a zone that has rules."""
     form = PastRulesForm(request.POST)
     return form.said if form.is_valid() else {}
 

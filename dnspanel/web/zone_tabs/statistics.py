@@ -29,7 +29,7 @@ from replication.dns import rdata
 from replication.wire.protocol import Counted
 
 MOST_ROWS = 10
-# Names of a draft whose queries are told, and zones of one that nodes are asked about.
+# Names of a draft whose queries are shown, and zones of one that nodes are asked about.
 MOST_NAMED, MOST_ZONES = 5, 5
 MOST_OPERATIONS = 1000
 
@@ -45,7 +45,7 @@ class DisplayEstimate:
 
 @dataclass(frozen=True, slots=True)
 class DisplayNode:
-    """What one node remembers of the zone; no sample if it has not told."""
+    """One node's memory of the zone; no sample if it has not reported."""
 
     name: str
     sample: NodeSample | None
@@ -63,7 +63,7 @@ class DisplayRow:
 
 @dataclass(frozen=True, slots=True)
 class DisplayList:
-    """A list of the zone, what its numbers are, and what stands there without rows."""
+    """A list of the zone, what its numbers are, and the text without rows."""
 
     title: str
     unit: str
@@ -84,7 +84,7 @@ class DisplayHour:
 
 @require_safe
 def zone_statistics(request: PanelRequest, zone_name: str) -> HttpResponse:
-    """Show how often the zone is asked; htmx fetches the numbers alone, and nodes are asked while somebody looks."""
+    """Show how often the zone is asked; htmx fetches the numbers alone, and nodes are asked while a person looks."""
     zone = access.zone_for_reading(request.user, zone_name)
     zone_queries.watch_zones([zone.name])
     context = _numbers(zone, with_nodes=can(request.user, Permission.FLEET))
@@ -140,7 +140,7 @@ def small_rate(per_second: float) -> str:
 
 
 def _hour(minutes: Sequence[MinuteOfZone]) -> DisplayHour | None:
-    """Return the hour as it is drawn; None while no node has told of any minute."""
+    """Return the hour for the drawing; None while no node has reported any minute."""
     if not any(minute.nodes for minute in minutes):
         return None
     values = [minute.estimate.qps if minute.estimate else None for minute in minutes]
@@ -193,9 +193,9 @@ def _seen(title: str, lists: Collection[Sequence[Counted]]) -> DisplayList:
 
 @require_safe
 def draft_queries(request: PanelRequest) -> HttpResponse:
-    """Say how often names of the draft are asked now, of those that are among the most asked; else nothing, yet.
+    """Show how often names of the draft are asked now, if they are among the most asked; else nothing, yet.
 
-    `zone` limits it to one zone. Nodes are asked while somebody looks.
+    `zone` limits it to one zone. Nodes are asked while a person looks.
     """
     access.require(request.user, Permission.EDIT)
     operations = draft.operations_of(request.user).filter(zone__in=access.zones_visible_to(request.user))

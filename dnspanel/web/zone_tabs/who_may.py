@@ -1,4 +1,4 @@
-"""The view of who may see and change a zone, and why; of nobody whom the reader may not know."""
+"""The view of the people that may see and change a zone, and why; only of people that the reader may know."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ PER_PAGE = 50
 
 @dataclass(frozen=True, slots=True)
 class DisplayReason:
-    """What somebody may, what gives it, and the names and types that it is limited to (empty: any)."""
+    """A right of a person, its source, and the names and types that it is limited to (empty: any)."""
 
     what: str
     reason: str
@@ -54,7 +54,7 @@ def zone_access(request: PanelRequest, zone_name: str) -> HttpResponse:
     """Show who may do what here, and try it for a name and type; htmx gets the next rows of a list alone."""
     zone = access.zone_for_reading(request.user, zone_name)
     actor = actor_of(request.user)
-    assert actor is not None  # who sees the zone is somebody
+    assert actor is not None  # a person that sees the zone is signed in
     now = timezone.now()
     if is_fragment(request) and request.htmx.target == "more-people":
         return render(request, "zone_tabs/_access_people.html", {"zone": zone, **_people(request, actor, zone)})

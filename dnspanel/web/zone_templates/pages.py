@@ -105,7 +105,7 @@ def template_new(request: PanelRequest) -> HttpResponse:
 
 
 def _check_text(text: TextForm) -> None:
-    """Tell what is wrong with the text, whatever else is wrong and told first."""
+    """Report what is wrong with the text, whatever other faults were reported first."""
     try:
         edit.check_text(text.content)
     except TemplateRefused as exc:
@@ -196,7 +196,7 @@ def _edit_page(request: PanelRequest, template: ZoneTemplate, form: TextForm, st
 
 
 def _changeable(request: PanelRequest, template_id: int) -> ZoneTemplate:
-    """Return the template, for who may change it; others who see it are refused."""
+    """Return the template, for a person that may change it; others that see it are refused."""
     template = access.template_for(request.user, template_id)
     access.require_change_in(request.user, template.team)
     return template

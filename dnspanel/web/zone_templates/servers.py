@@ -90,7 +90,7 @@ def server_set_edit(request: PanelRequest, set_id: int) -> HttpResponse:
 
 @require_POST
 def server_set_default(request: PanelRequest, set_id: int) -> HttpResponse:
-    """Have new zones begin with the set, or with it no more (`default` is empty)."""
+    """Have new zones begin with the set, or not any longer (`default` is empty)."""
     template = access.template_for(request.user, set_id)
     is_default = bool(request.POST.get("default"))
     edit.set_default(template=template, is_default=is_default, by=request.user, now=timezone.now())

@@ -225,7 +225,7 @@ def _show(request: PanelRequest, zone: Zone, applying: Applying, status: int = 2
 
 @require_POST
 def zone_template_unlink(request: PanelRequest, zone_name: str, template_id: int) -> HttpResponse:
-    """Keep the zone in step with the template no more."""
+    """Stop keeping the zone in step with the template."""
     zone = access.zone_for_editing(request.user, zone_name)
     template = template_access.template_for(request.user, template_id)
     use.unlink(zone=zone, template=template, by=request.user, now=timezone.now())

@@ -46,7 +46,7 @@ _OF_UNDO: Labels = {
 
 
 class CarryOutForm(PublishingForm):
-    """How many zones are to be deleted, typed."""
+    """The number of zones that will be deleted, typed."""
 
     typed_count = forms.IntegerField(required=False)
 

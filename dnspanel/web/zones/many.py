@@ -68,7 +68,7 @@ NONE = "none"
 
 
 class ManyZonesForm(PanelForm):
-    """What is to be done with zones, with the fields that the act needs."""
+    """The act on zones, with the fields that the act needs."""
 
     q = forms.CharField(
         label=gettext_lazy("Which zones"),
@@ -161,7 +161,7 @@ class ManyZonesForm(PanelForm):
         return separated(str(self.cleaned_data.get("tags", "")))
 
     def marks(self) -> Marks:
-        """The tags and the team that are asked for. Raises SettingsRefused for what is not a tag."""
+        """Return the tags and the team that are asked for. Raise SettingsRefused for what is not a tag."""
         match self.cleaned_data["act"]:
             case "add":
                 return marks_of(add=self._typed_tags())
@@ -170,7 +170,7 @@ class ManyZonesForm(PanelForm):
         return Marks(moves=True, team=self.teams.get(self.cleaned_data["team"]))
 
     def alike(self) -> Alike:
-        """What a run is to do with each zone. Raises SettingsRefused for what is not a tag."""
+        """Return what a run has to do with each zone. Raise SettingsRefused for what is not a tag."""
         data = self.cleaned_data
         act = _RUN_ACTS[data["act"]]
         if act == ZoneAct.POLICY:
@@ -183,7 +183,7 @@ class ManyZonesForm(PanelForm):
 
 @require_http_methods(["GET", "HEAD", "POST"])
 def zone_many_zones(request: PanelRequest) -> HttpResponse:
-    """Ask what is to be done with many zones; a POST shows what it comes to, and then does it."""
+    """Ask for the act on many zones; a POST shows what it comes to, and then does it."""
     if not change_run_queries.may_begin_runs(request.user):
         raise access.Forbidden(Permission.EDIT)
     if request.method != "POST":
@@ -341,7 +341,7 @@ def _counted(count: int) -> str:
 
 
 def _fingerprint(zones: Sequence[Zone]) -> str:
-    """Return a digest of which zones would change, as they are now."""
+    """Return a digest of the zones that would change, as they are now."""
     content = [[zone.pk, zone.revision, zone.tags, zone.team_id] for zone in zones]
     return hashlib.blake2s(json.dumps(content).encode(), digest_size=12).hexdigest()
 
@@ -368,7 +368,7 @@ def _ask(request: PanelRequest, form: ManyZonesForm, *, status: int = 200) -> Ht
 
 
 def _show(request: PanelRequest, form: ManyZonesForm, outcome: ZonesOutcome, *, status: int = 200) -> HttpResponse:
-    kept = ("zone", "all", "q", "act", "tags", "team")  # what is done at once needs no more
+    kept = ("zone", "all", "q", "act", "tags", "team")  # these are enough for what is done at once
     context = {
         "form": form,
         "act": form.title,

@@ -323,7 +323,7 @@ def created_or_refused(form: NewZoneForm, create: Callable[[], Publication]) -> 
 
 
 def refuse_names(form: NewZoneForm, request: PanelRequest) -> None:
-    """Tell at once what stands against any of the names, whatever else was wrong and told first."""
+    """Report at once what is wrong with any of the names, whatever other faults were reported first."""
     told = list(form.errors.get("names", []))
     found = [str(refusal) for refusal in refusals_of(form.readable_names, request.user).values()]
     for message in [each for each in found if each not in told][: max(0, MOST_REFUSALS - len(told))]:
@@ -398,7 +398,7 @@ def _first_zone(form: NewZoneForm, begins: Beginning) -> FirstZone | None:
 
 
 def _copy_of(begins: Beginning) -> Beginning:
-    """Return the template with its values checked anew, whether they were sent or not: a preview tells no errors."""
+    """Return the template with its values checked again, sent or not: a preview shows no errors."""
     assert begins.variables is not None
     typed = begins.variables.data or begins.variables.initial
     return Beginning(begins.template, VariablesForm(typed, variables=begins.variables.variables))

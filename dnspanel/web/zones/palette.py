@@ -30,7 +30,7 @@ from replication.dns import names, rdata
 MOST_OF_ZONES, MOST_OF_RECORDS = 6, 6
 FEWEST_LETTERS = 2  # below, only pages, acts and a person's own zones are looked through
 
-# Text, icon, view, and the permission that shows it (None: everybody).
+# Text, icon, view, and the permission that shows it (None: every person).
 _PAGES: tuple[tuple[str, str, str, Permission | None], ...] = (
     (gettext_lazy("Trash"), "trash", "zone-trash", None),
     (gettext_lazy("DNSSEC policies"), "shield", "zone-policies", None),
@@ -123,7 +123,7 @@ def _zone(name: str) -> Offer:
 
 
 def _found(person: User, text: str, searched: Search, known: set[str]) -> list[tuple[str, list[Offer]]]:
-    """What a search finds; nothing where it would look through too much, which the page of the search tells."""
+    """Return what a search finds; nothing where it would look through too much, which the page of the search says."""
     try:
         with searching():
             refuse_too_general(searched)

@@ -169,6 +169,6 @@ def _back(given: QueryDict) -> str:
 
 
 def _fingerprint(zones: Sequence[Zone]) -> str:
-    """Return a digest of which zones would come back, as they are now."""
+    """Return a digest of the zones that would come back, as they are now."""
     content = sorted([zone.pk, zone.revision] for zone in zones)
     return hashlib.blake2s(json.dumps(content).encode(), digest_size=12).hexdigest()

@@ -94,7 +94,7 @@ def _found(request: PanelRequest, text: str, searched: Search) -> tuple[queries.
 
 
 def _asks_for_zones(searched: Search) -> bool:
-    """Whether somebody may look for zones by it: filters of records alone ask for records."""
+    """Return True if a search may look for zones: filters of records alone ask for records."""
     return bool(searched.words or searched.about_zones)
 
 

@@ -59,7 +59,7 @@ def zone_new_transferred(request: PanelRequest) -> HttpResponse:
 
 
 def _create(request: PanelRequest, form: NewTransferredZoneForm) -> bool:
-    """Whether the zone is there; if not, what stands against it is added to the form."""
+    """Create the zone. Return True if it is there; else the reason is added to the form."""
     try:
         create_transferred_zone(
             name=form.cleaned_data["name"],

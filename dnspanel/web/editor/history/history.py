@@ -117,7 +117,7 @@ def zone_history(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _filters(zone: Zone, typed: dict[str, str]) -> tuple[HistoryFilters, str]:
-    """Return the filters that were typed, and what is wrong with the name if it is none of this zone."""
+    """Return the filters that were typed, and what is wrong with the name if it is not in this zone."""
     name, fault = "", ""
     if typed["name"]:
         try:
@@ -141,7 +141,7 @@ def _display(request: PanelRequest, zone: Zone, rows: tuple[HistoryRow, ...]) ->
 
 
 def revision_of(zone: Zone, number: int) -> Revision:
-    """Return the zone's revision of this number. Raise Unknown if there is none."""
+    """Return the zone's revision of this number. Raise Unknown without such a revision."""
     found = (
         Revision.objects.select_related("publication__author", "publication__token", "zone")
         .filter(zone=zone, number=number)
@@ -238,7 +238,9 @@ def record_history(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 def _who_url(request: PanelRequest, zone: Zone, name: str, type: int, row: HistoryRow) -> str:
-    """Return where it says who could change the RRset then: its author for who knows them all, else the reader."""
+    """Return the address of the page of rights over the RRset: of its author for a reader that knows all
+    people, else of the reader.
+    """
     who = {"who": row.author} if row.author and can(request.user, Permission.PEOPLE) else {}
     at = timezone.localtime(row.at)
     query = {**who, "name": name, "type": rdata.type_to_text(type), "at": f"{at:%Y-%m-%dT%H:%M}"}
@@ -247,7 +249,10 @@ def _who_url(request: PanelRequest, zone: Zone, name: str, type: int, row: Histo
 
 @require_safe
 def revision_file(request: PanelRequest, zone_name: str, number: int) -> HttpResponseBase:
-    """Download the zone as it was at this revision, as a zone file; of a large zone only the newest, by an export."""
+    """Download the zone of this revision as a zone file.
+
+    For a large zone only the newest revision can be downloaded, by an export.
+    """
     zone = access.zone_for_reading(request.user, zone_name)
     found = revision_of(zone, number)
     if zone.rrset_count > MOST_IN_A_FILE:

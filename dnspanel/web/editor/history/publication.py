@@ -33,7 +33,7 @@ from dnspanel.zones.rights import access
 from replication.dns import rdata
 from replication.wire.protocol import Unanswered
 
-# A page asks this often while the change is on its way, and rarely once somebody has to look at a node.
+# A page asks this often while the change is on its way, and rarely once a person has to look at a node.
 SWIFT_MS = 300
 SWIFT_SECONDS = 15
 MOST_REVISIONS = 50
@@ -246,7 +246,9 @@ def _progress(
 
 
 def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
-    """Return why the nodes do not get it yet; of a zone that this person may not know about, that there is one."""
+    """Return why the nodes do not get it yet; for a zone that this person may not know about, only that a
+    reason exists.
+    """
     stall = next((each for each in stalls() if each.sequence <= found.sequence), None)
     if stall is None:
         return ""
@@ -257,7 +259,7 @@ def _stall(request: PanelRequest, found: Publication, *, in_full: bool) -> str:
 
 
 def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
-    """Which ALIAS and LUA records of these zones have no good answer on which node, as sentences."""
+    """Return which ALIAS and LUA records of these zones have no good answer on which node, as sentences."""
     found = [(node.name, Unanswered._make(each)) for node in nodes for each in node.unanswered]
     if not found:
         return []
@@ -273,7 +275,7 @@ def _lacking(nodes: Sequence[Node], revisions: QuerySet[Revision]) -> list[str]:
 
 
 def _encoded_ms(found: Publication) -> int | None:
-    """Return the milliseconds until the last of its segments (one per schema) was sealed; None if there is none."""
+    """Return the milliseconds until the last of its segments (one per schema) was sealed; None without a segment."""
     sealed = Segment.objects.filter(epoch=found.epoch, first__lte=found.sequence, last__gte=found.sequence)
     at = sealed.order_by("-sealed_at").values_list("sealed_at", flat=True).first()
     return None if at is None else max(0, round((at - found.at).total_seconds() * 1000))

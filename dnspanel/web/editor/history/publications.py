@@ -1,4 +1,4 @@
-"""Everybody's publications: as rows of a list, and the page that lists them."""
+"""The publications of all people: as rows of a list, and the page that lists them."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -42,7 +42,7 @@ def display_publications(rows: Sequence[PublicationRow], statuses: Sequence[Node
 
 @require_safe
 def publication_list(request: PanelRequest) -> HttpResponse:
-    """List everybody's publications in zones that this person may see; htmx gets the list, or only its next rows."""
+    """List all publications in zones that this person may see; htmx gets the list, or only its next rows."""
     access.require(request.user, Permission.READ)
     typed = {name: request.GET.get(name, "").strip()[:LONGEST_NAME] for name in _FIELDS}
     filters = PublicationFilters(

@@ -100,7 +100,9 @@ def _what_is_open(char: str) -> str:
 
 
 def part_comment(text: str) -> tuple[str, str]:
-    """Split a TXT line and its comment: a `;` after a blank, outside quotes; nobody writes `k=rsa ;p=` as text."""
+    """Split a TXT line and its comment: a `;` after a blank, outside quotes; people do not write `k=rsa ;p=`
+    as text.
+    """
     quoted, escaped = False, False
     for position, char in enumerate(text):
         if escaped:

@@ -23,9 +23,9 @@ from replication.errors import BadName
 
 
 def mapping_of(text: str, zone: str) -> CsvMapping | None:
-    """What the columns of the pasted text mean; None if it is no table, but lines of a zone file.
+    """Return what the columns of the pasted text mean; None if it is no table, but lines of a zone file.
 
-    Tabs stand in zone files too, so they make a table only below a header.
+    Zone files have tabs too, so tabs make a table only below a header.
     """
     lines = list(itertools.islice(io.StringIO(text.lstrip("\ufeff\r\n"), newline=""), HEADER_WITHIN))
     delimiter = sniffed_delimiter(lines)
@@ -41,7 +41,7 @@ def mapping_of(text: str, zone: str) -> CsvMapping | None:
 
 
 def read_table(text: str, zone: str, mapping: CsvMapping) -> list[PastedLine]:
-    """Each row as it would be a line of a zone file, with the number of the line on which it begins.
+    """Return each row as it would be a line of a zone file, with the number of the line on which it begins.
 
     Names that end in the zone's name are absolute, as tables write them; a row of another zone is refused. Raise
     TooManyLines, before any row is read, if there are more than MOST_LINES.

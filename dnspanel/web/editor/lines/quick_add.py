@@ -37,7 +37,7 @@ MOST_LINES = 1000  # of one paste
 CLASSES = frozenset({"IN", "CH", "HS"})
 UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86400, "w": 604800}
 TTL = re.compile(r"(?:[0-9]+[smhdw])+|[0-9]+", re.IGNORECASE)
-_NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*[a-z]?", re.IGNORECASE)  # where a TTL stands, and yet no TTL
+_NUMBER = re.compile(r"[+-]?[0-9][0-9.,]*[a-z]?", re.IGNORECASE)  # in the place of a TTL, and yet no TTL
 
 
 class Reading(StrEnum):
@@ -101,8 +101,8 @@ class PastedLine:
 def read_owner(text: str, zone: str, *, origin: str | None = None, means: Reading | None = None) -> str:
     """Return the absolute owner name that `text` means in `zone`. All owner names are read here.
 
-    Raise Unreadable if the name is invalid or outside the zone, and AmbiguousName if it
-    ends in the zone's name without a dot and `means` is None.
+    Raise Unreadable if the name is invalid or outside the zone, and AmbiguousName if it ends in the zone's name
+    without a dot and `means` is not given.
     """
     typed = text.strip()
     if not typed:
@@ -286,7 +286,7 @@ def _read_head(head: _Head, line: str, position: int) -> int:
             head.type = rdata.type_from_text(text)
             return position
         elif head.owner is not None and TTL.fullmatch(head.owner.text) and head.ttl is None and not head.fields:
-            # `300 www A 192.0.2.1`: the TTL stands first.
+            # `300 www A 192.0.2.1`: the TTL comes first.
             head.ttl = _ttl_at(head.owner.column, head.owner.text)
             head.owner = token
         else:

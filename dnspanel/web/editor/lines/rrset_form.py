@@ -152,7 +152,7 @@ class RRsetForm(PanelForm):
         return data
 
     def _notes(self, type_: int, remarks: dict[str, str]) -> Notes:
-        """Return the notes that the form takes along, or what was typed; add an error for what is none."""
+        """Return the notes that the form takes along, or what was typed; add an error for what is not a note."""
         try:
             if "notes" in self.data:
                 return notes_in(json.loads(self.cleaned_data.get("notes") or "{}"), type_)

@@ -18,7 +18,7 @@ from replication.dns.rrset import RRset
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """One of the three sides of a conflict; `rrset` is None if the RRset does not exist on this side."""
+    """One of the three sides of a conflict; `rrset`: None if the RRset does not exist on this side."""
 
     key: str
     title: str
@@ -41,7 +41,7 @@ class DisplayConflict:
     is_open: bool
 
     def is_by(self, username: str) -> bool:
-        """Whether it was this person who published the other side."""
+        """Return True if this person published the other side."""
         theirs = self.sides[1].by
         return theirs is not None and theirs.username == username
 

@@ -1,4 +1,6 @@
-"""What the page of a draft with a name shows beside its review: with whom it is shared, and what one has in hand."""
+"""The parts of the page of a draft with a name beside its review: the people that share it, and the person's
+own work.
+"""
 
 from django.urls import reverse
 

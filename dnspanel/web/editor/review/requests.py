@@ -42,7 +42,9 @@ class TimeForm(PanelForm):
 
 @require_safe
 def request_list(request: PanelRequest) -> HttpResponse:
-    """List what waits for the person, what went past rules lately, and their own; htmx gets only the next of these."""
+    """List the requests that wait for the person, those that went past rules recently, and their own; htmx
+    gets only the next of these.
+    """
     access.require(request.user, Permission.READ)
     before = id_in(request.GET.get("before", ""))
     found = request_lists.requests_of(request.user, before=before, limit=REQUESTS_PER_PAGE + 1)

@@ -93,7 +93,7 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
     try:
         if form_id is None or PublishForm(request.POST, plans=()).act in ("ask", "plan"):
             plans = revision.preview(author=request.user, zones=None if zone is None else [zone], of=of)
-            zones = [plan.zone for plan in plans] if zone is None else [zone]  # what was seen, and no more
+            zones = [plan.zone for plan in plans] if zone is None else [zone]  # only what was seen
             return _ask(request, zone, of, _form_of_seen(request, plans, of), zones)
         zones = revision.drafted_zones(author=request.user, of=of) if zone is None else [zone]
         publication = revision.publish(
@@ -129,7 +129,7 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
 
 
 def _form_id(request: PanelRequest) -> UUID | None:
-    """Return the id of the form; None for what is none, which the form refuses."""
+    """Return the id of the form; None for an invalid one, which the form refuses."""
     try:
         return UUID(request.POST.get("form_id", ""))
     except ValueError:
@@ -199,7 +199,7 @@ def review_page(
         "in_drawer": in_drawer,
         "review_url": _url(zone, of),
         "zone": zone,
-        "named": of,  # only looked at and published: it is changed by who takes it up
+        "named": of,  # only looked at and published: a person takes it up to change it
         **changes,
         "asks": [rule for rule in rules.approval if rule.needed],
         "tickets": [rule for rule in rules.approval if rule.ticket],
@@ -344,7 +344,7 @@ def draft_discard(request: PanelRequest) -> HttpResponse:
 
 @require_POST
 def draft_take_back(request: PanelRequest, draft_id: int) -> HttpResponse:
-    """What was discarded is in the draft again."""
+    """Put what was discarded into the draft again."""
     access.require(request.user, Permission.EDIT)
     try:
         count = take_back(author=request.user, draft_id=draft_id, now=timezone.now())

@@ -111,7 +111,7 @@ class Effect:
 
 
 def page_of(text: str, total: int) -> Page:
-    """Return the page that is asked for, or the nearest that there is."""
+    """Return the page that is asked for, or the nearest that exists."""
     number = int(text) if text.isascii() and text.isdecimal() and len(text) < 7 else 1
     return Page(min(max(1, number), Page(1, total).last), total)
 
@@ -119,7 +119,7 @@ def page_of(text: str, total: int) -> Page:
 def displayed_plans(
     plans: Sequence[ZonePlan], page: Page, resolving: RRsetForm | None, resolving_id: int, *, as_call: bool
 ) -> Iterator[DisplayPlan]:
-    """Yield the zones of which the page shows something. Conflicts come before everything else, on the first page."""
+    """Yield the zones that the page shows something of. Conflicts come before everything else, on the first page."""
     before = 0
     for plan in plans:
         changes = [*plan.changes, *plan.already_so]

@@ -51,7 +51,7 @@ class PublishForm(PublishingForm):
 
     @property
     def needs_reason(self) -> bool:
-        """Whether this goes over a warning or a hold, so that somebody has to say why."""
+        """True if this goes over a warning or a hold, so that a person has to say why."""
         return bool(self.guarded or self.warnings)
 
     @property

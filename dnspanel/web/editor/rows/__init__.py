@@ -1,1 +1,1 @@
-"""What a row of the editor shows besides its RRset."""
+"""The parts of a row of the editor in addition to its RRset."""

@@ -1,7 +1,7 @@
 """Which rows of a draft block publishing, by errors and conflicts, and which have warnings: marked in the editor and
 counted in the draft bar.
 
-They are those of the plan that the review shows. It is made anew for each page and each change of the draft, so a
+They are those of the plan that the review shows. It is made again for each page and each change of the draft, so a
 large draft is not checked here: the review does.
 """
 

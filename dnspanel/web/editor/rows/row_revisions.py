@@ -1,4 +1,4 @@
-"""Which revision changed each row of an editor last, by whom and when."""
+"""The revision that changed each row of an editor last, with its author and time."""
 
 from collections.abc import Sequence
 from dataclasses import replace

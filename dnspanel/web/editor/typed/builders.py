@@ -100,7 +100,7 @@ class Building:
 
     @property
     def about_key(self) -> str:
-        """What is to be said of the key that the records have, if they have one."""
+        """The remark on the key that the records have, if they have one."""
         if not isinstance(self.builder, DkimBuilder) or self.changes is None:
             return ""
         return about_key(self.values["public_key"])
@@ -215,7 +215,7 @@ def _owner(typed: str, zone: Zone) -> str | BadFields:
 
 
 def _present(request: PanelRequest, zone: Zone, keys: Sequence[Key]) -> dict[Key, RRset]:
-    """Return those of the RRsets that there are, as the author sees them."""
+    """Return those of the RRsets that exist, as the author sees them."""
     found = {}
     for name, type_ in keys:
         row = rrset_pages.rrset_row(zone=zone, author=request.user, name=name, type=type_)

@@ -76,7 +76,7 @@ class Panel:
 
     @property
     def owner(self) -> str:
-        """The name as it was typed."""
+        """The name as typed."""
         return str(self.form["name"].value() or "")
 
     @property
@@ -108,7 +108,7 @@ class Panel:
 
     @property
     def other_names(self) -> list[str]:
-        """The types without fields, and whatever else stands in the place of one."""
+        """The types without fields, and the present type if it is unknown."""
         return OTHER_NAMES if not self.type or self.type in TYPE_NAMES else [self.type, *OTHER_NAMES]
 
     @property
@@ -151,7 +151,7 @@ def zone_typed(request: PanelRequest, zone_name: str) -> HttpResponse:
     act = request.GET.get("act") or request.POST.get("act", "")
     if act == "check":
         return _show_checks(request, zone, _checked(request, zone, panel))
-    # Enter means what stands in a field of the helper, if something does, so that half a record is not saved by it.
+    # Enter means the field of the helper, if it is filled in, so that half a record is not saved by it.
     act = act or (panel.helper.pending if panel.helper else "")
     if act in ("", "save"):
         return _save(request, zone, panel)
@@ -329,7 +329,7 @@ def _checked(request: PanelRequest, zone: Zone, panel: Panel) -> Panel:
 
 
 def _save(request: PanelRequest, zone: Zone, panel: Panel) -> HttpResponse:
-    """Put the RRset into the draft; if it is invalid or changed meanwhile, show the panel again."""
+    """Put the RRset into the draft; if it is invalid or changed in between, show the panel again."""
     panel = replace(panel, told="all")
     if panel.values is not None:
         panel = replace(panel, values=panel.values.checked(zone.name))

@@ -70,7 +70,7 @@ class Helper:
 
     @property
     def pending(self) -> str:
-        """What Enter means while something stands here that was not computed yet; empty if nothing does."""
+        """The meaning of Enter while a field here is filled in and not computed yet; empty if none is."""
         if self.kind == "tlsa":
             return "certificate" if self.certificate.strip() else "server" if self.typed_host.strip() else ""
         return "keys" if self.kind == "sshfp" and self.keys.strip() else ""
@@ -100,7 +100,7 @@ _KINDS = {
 
 
 def helper_of(layout: Layout, zone: Zone, owner: str, typed: Mapping[str, object]) -> Helper | None:
-    """The helper of a type, with what was typed into it; None if nothing is computed for this type."""
+    """Return the helper of a type, with what was typed into it; None if nothing is computed for this type."""
     if layout.type not in _KINDS:
         return None
     kept = {name: str(value)[: computed.LONGEST_PEM + 1] for name, value in typed.items() if name.startswith("help-")}
@@ -111,8 +111,9 @@ def helper_of(layout: Layout, zone: Zone, owner: str, typed: Mapping[str, object
 def compute(
     request: PanelRequest, zone: Zone, owner: str, values: TypedValues, helper: Helper, act: str
 ) -> tuple[TypedValues, Helper]:
-    """The values with what this act computes, and the helper with what it says. A server is asked outside of
-    any transaction.
+    """Return the values with what this act computes, and the helper with what it says.
+
+    A server is asked outside of any transaction.
     """
     try:
         if act == "hints":
@@ -158,7 +159,7 @@ def _certificate_of_server(helper: Helper) -> x509.Certificate:
 
 
 def _with_hints(request: PanelRequest, zone: Zone, owner: str, values: TypedValues) -> TypedValues:
-    """The values, each with the addresses that its target has in the zone, as the author sees it."""
+    """Return the values, each with the addresses that its target has in the zone, as the author sees it."""
     filled = []
     for value in values.values:
         fields = dict(value.fields)
@@ -186,7 +187,7 @@ def _addresses(request: PanelRequest, zone: Zone, name: str, type: int) -> Itera
 
 
 def _absolute(name: str, zone: Zone) -> str:
-    """The absolute name that was typed; empty if it is none of this zone."""
+    """Return the absolute name that was typed; empty if it is not in this zone."""
     try:
         return read_owner(name, zone.name)
     except (Unreadable, AmbiguousName, ReplicationError):

@@ -34,7 +34,7 @@ class TypedInput:
 
     @property
     def options(self) -> Sequence[tuple[str, str]]:
-        """What can be chosen: the field's choices, and what stands there if it is none of them."""
+        """The possible choices: those of the field, and the present value if it is another one."""
         choices = self.field.choices
         if self.value in dict(choices):
             return choices
@@ -61,7 +61,7 @@ class TypedInput:
 
 @dataclass(frozen=True, slots=True)
 class TypedValue:
-    """One value: its fields as they were typed, whether it is served, and its faults by field."""
+    """One value: its fields as typed, whether it is served, and its faults by field."""
 
     fields: Mapping[str, str]
     is_off: bool = False
@@ -88,35 +88,35 @@ class TypedValues:
         return [DrawnValue(self, number) for number in range(len(self.values))]
 
     def checked(self, origin: str) -> "TypedValues":
-        """The same with the fault of each field."""
+        """Return the same with the fault of each field."""
         return replace(self, values=tuple(replace(each, faults=self._faults(each, origin)) for each in self.values))
 
     def without_missing(self) -> "TypedValues":
-        """The same without complaints about what was not typed yet."""
+        """Return the same without complaints about what was not typed yet."""
         kept = (replace(each, faults=without_missing(self.layout, each.faults)) for each in self.values)
         return replace(self, values=tuple(kept))
 
     def lines(self, origin: str) -> str:
-        """The values as lines of text; those that are faulty, as they were typed."""
+        """Return the values as lines of text; those that are faulty, as typed."""
         return "\n".join((f"{OFF} " if each.is_off else "") + self._line(each, origin) for each in self.values)
 
     def with_more(self, fields: Iterable[Mapping[str, str]]) -> "TypedValues":
-        """The same with more values; a last one into which nothing was typed gives way."""
+        """Return the same with more values; a last one into which nothing was typed gives way."""
         found = [{**blank_fields(self.layout), **each} for each in fields]
         kept = self.values[:-1] if found and self._has_untouched_end else self.values
         return replace(self, values=(*kept, *map(TypedValue, found))[:MOST_VALUES])
 
     def with_blank(self) -> "TypedValues":
-        """The same with one value more, into which nothing was typed."""
+        """Return the same with one value more, into which nothing was typed."""
         return replace(self, values=(*self.values, *blank(self.layout).values))
 
     def without(self, number: int) -> "TypedValues":
-        """The same without one value; an empty one if it was the last."""
+        """Return the same without one value; an empty one if it was the last."""
         kept = self.values[:number] + self.values[number + 1 :]
         return replace(self, values=kept or blank(self.layout).values)
 
     def as_type(self, layout: Layout) -> "TypedValues":
-        """Values of another type, with what fits into fields of the same name."""
+        """Return values of another type, with what fits into fields of the same name."""
         if layout == self.layout:
             return self
         moved = []
@@ -176,12 +176,12 @@ class DrawnValue:
 
 
 def blank(layout: Layout) -> TypedValues:
-    """One value into which nothing was typed."""
+    """Return one value into which nothing was typed."""
     return TypedValues(layout, (TypedValue(blank_fields(layout)),))
 
 
 def typed_values(layout: Layout, typed: Mapping[str, object]) -> TypedValues:
-    """The values that a form sent."""
+    """Return the values that a form sent."""
     count = str(typed.get("count", ""))
     number = int(count) if count.isascii() and count.isdigit() and len(count) < 4 else 1
     found = []
@@ -192,7 +192,7 @@ def typed_values(layout: Layout, typed: Mapping[str, object]) -> TypedValues:
 
 
 def values_of_lines(layout: Layout, text: str, zone: str, *, means: Reading | None = None) -> TypedValues:
-    """The values of lines of text. Raises Unreadable, with the line, or AmbiguousName."""
+    """Return the values of lines of text. Raise Unreadable, with the line, or AmbiguousName."""
     lines = [line.strip() for line in text.splitlines() if line.strip()]
     if len(lines) > MOST_VALUES:
         raise Unreadable(gettext("{lines} values are too many for fields: edit them as text.").format(lines=len(lines)))
