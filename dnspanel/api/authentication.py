@@ -1,4 +1,4 @@
-"""Who calls an API: a token and nothing else, so no cookie of a browser can act here."""
+"""Authentication of APIs: a token and nothing else, so no cookie of a browser can act here."""
 
 import base64
 import binascii
@@ -50,7 +50,7 @@ class HasToken(BasePermission):
 
 
 def secret_in(request: Request | HttpRequest) -> str:
-    """The secret that a request carries in one of the headers for it, or nothing."""
+    """Return the secret that a request carries in one of the headers for it, or nothing."""
     if key := request.META.get("HTTP_X_API_KEY", ""):
         return str(key)
     scheme, _, value = get_authorization_header(request).decode("latin-1").partition(" ")
@@ -69,7 +69,7 @@ def _other_scheme(scheme: str) -> str:
 
 
 def password_in(request: Request | HttpRequest) -> tuple[str, str] | None:
-    """User name and password of HTTP Basic authentication, as dyndns2 clients send them."""
+    """Return user name and password of HTTP Basic authentication, as dyndns2 clients send them."""
     scheme, _, value = get_authorization_header(request).decode("latin-1").partition(" ")
     if scheme.lower() != "basic":
         return None

@@ -1,4 +1,4 @@
-"""dyndns2: the one URL by which routers say which addresses they have.
+"""dyndns2: the one URL at which routers say which addresses they have.
 
     GET /nic/update?hostname=home.example.test&myip=192.0.2.7,2001:db8::7
 
@@ -75,7 +75,7 @@ class Addresses:
     texts: tuple[str, ...]
 
     def applied(self, host: str, type_: int, current: RRset | None) -> RRset | None:
-        """The RRset as it becomes; its TTL and comment stay."""
+        """Return the RRset as it becomes; its TTL and comment stay."""
         if current is not None and set(current.served) == set(self.texts):
             return current
         return _rrset(host, type_, current, self.texts)
@@ -88,7 +88,7 @@ class Prefix:
     network: IPv4Network | IPv6Network
 
     def applied(self, host: str, type_: int, current: RRset | None) -> RRset | None:
-        """The RRset as it becomes; there is no way to make one of nothing."""
+        """Return the RRset as it becomes; None without an RRset before."""
         if current is None or all(ip_address(text) in self.network for text in current.served):
             return current
         return _rrset(host, type_, current, map(self._moved, current.served))
@@ -104,7 +104,10 @@ Intents = Mapping[int, Addresses | Prefix]  # by record type; a type that is mis
 @csrf_exempt
 @require_http_methods(["GET", "POST"])
 def update(request: HttpRequest) -> HttpResponse:
-    """The hosts have these addresses. Denies by itself: without a token there is `badauth` and nothing else."""
+    """Give the hosts these addresses.
+
+    This view denies by itself: without a token the answer is `badauth` and nothing else.
+    """
     try:
         actor = _actor(request)
         if actor is None or (actor.token is not None and actor.token.needs_if_match):  # which nothing here can carry
@@ -129,7 +132,7 @@ def update(request: HttpRequest) -> HttpResponse:
 
 
 def hosts_in(request: HttpRequest) -> list[str]:
-    """The host names as they were sent; the user name where no parameter has any."""
+    """Return the host names as sent; the user name where no parameter has any."""
     for parameter in _HOST_PARAMETERS:
         if given := _items(_all_of(request, parameter)):
             return given
@@ -183,14 +186,14 @@ def intents_in(parameters: Mapping[str, Sequence[str]], caller: str) -> Intents:
 
 
 def lines_for(actor: Actor, hosts: Iterable[str], intents: Intents, now: datetime) -> list[str]:
-    """One line per host, in their order; what can be published is, in one publication."""
+    """Return one line per host, in their order; what can be published is, in one publication."""
     order = [(host, _owner_name(host)) for host in hosts]
     found = _publish(actor, {name for _, name in order if name is not None}, intents, now)
     return ["notfqdn" if name is None else found[name] for _, name in order]
 
 
 def _publish(actor: Actor, owners: set[str], intents: Intents, now: datetime) -> dict[str, str]:
-    """The line of each owner name. One that may not be changed does not keep the others from it."""
+    """Return the line of each owner name. One that may not be changed does not keep the others from it."""
     zones = _zones_of(actor, owners)
     lines = dict.fromkeys(owners - zones.keys(), "nohost")
     while zones:
@@ -222,7 +225,7 @@ def _patch(zone: Zone, owners: frozenset[str], intents: Intents) -> Patch:
     def decide(current: CurrentRRsets) -> Changes:
         keys = [(name, type_) for name in sorted(owners) for type_ in intents]
         results = {key: intents[key[1]].applied(*key, current.get(key)) for key in keys}
-        # A prefix for a host without addresses asks for nothing, and a host for which nothing is asked is `nohost`.
+        # A prefix for a host without addresses asks for nothing, and a host without a request is `nohost`.
         return {key: rrset for key, rrset in results.items() if rrset or isinstance(intents[key[1]], Addresses)}
 
     return Patch(zone, decide, owners)
@@ -241,7 +244,7 @@ def _line(name: str, outcome: Outcome, intents: Intents) -> str:
 
 
 def _refused(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
-    """The owner names that this is about (all of them if it says none), and what is said of them."""
+    """Return the owner names that this is about (all of them if it says none), and what is said of them."""
     about: set[str] = set()
     line = "dnserr"
     if isinstance(exc, PublishingOnHold):
@@ -256,7 +259,7 @@ def _refused(exc: ZoneError, zones: Mapping[str, Zone]) -> tuple[set[str], str]:
 
 
 def _zones_of(actor: Actor, owners: set[str]) -> dict[str, Zone]:
-    """The zone of each owner name: the one with the longest name that the actor may know about."""
+    """Return the zone of each owner name: the one with the longest name that the actor may know about."""
     around = {name: [name, *ancestors_within(name, names.ROOT)] for name in owners}
     candidates = {candidate for above in around.values() for candidate in above}
     found = access.zones_visible_to(actor).filter(name__in=candidates).order_by(Length("name").desc())
@@ -274,7 +277,10 @@ def _owner_name(host: str) -> str | None:
 
 
 def _intent(items: list[str]) -> Addresses | Prefix:
-    """Addresses count before a prefix: a router sends both when it has both, and the first are its own."""
+    """Return what is asked for.
+
+    Addresses count before a prefix: a router sends both when it has both, and the first are its own.
+    """
     addresses = tuple(str(ip_address(item)) for item in items if "/" not in item)
     return Addresses(addresses) if addresses else Prefix(ip_network(items[0], strict=False))
 
@@ -337,7 +343,7 @@ def _has_spent_all(request: HttpRequest, actor: Actor) -> bool:
 
 
 def _caller(request: HttpRequest) -> str:
-    """The address that the request comes from; nothing where a proxy says none."""
+    """Return the address that the request comes from; nothing where a proxy says none."""
     try:
         address = ip_address(request.META.get("REMOTE_ADDR", ""))
     except ValueError:

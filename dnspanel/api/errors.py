@@ -12,4 +12,4 @@ ApiError
 
 
 class ApiError(Exception):
-    """A request that an API does not carry out as it stands."""
+    """A request that an API does not carry out in this form."""

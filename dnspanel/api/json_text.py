@@ -6,10 +6,10 @@ from typing import Any
 
 
 def parse_json(text: str) -> Any:
-    """The value that the text says.
+    """Return the value that the text says.
 
-    Raises ValueError with what is wrong: no JSON, NaN and Infinity included,
-    a member that is named twice, half a character, a zero byte; RecursionError if it is nested too deeply.
+    Raise ValueError with what is wrong: no JSON, NaN and Infinity included, a member that is named twice, half a
+    character, a zero byte; RecursionError if it is nested too deeply.
     """
     value = json.loads(text, parse_constant=_refuse_constant, object_pairs_hook=_object_of)
     if "\\u" in text:  # else there can be no such character
@@ -31,7 +31,7 @@ def _refuse_constant(word: str) -> None:
 
 
 def _refuse_unstorable(value: Any) -> None:
-    """ValueError for a text that is not one: with half a character, or the one that PostgreSQL has no place for."""
+    """Raise ValueError for a text that is not one: with half a character, or the one that PostgreSQL cannot store."""
     if isinstance(value, str):
         if "\0" in value:
             raise ValueError("a text contains a zero byte")

@@ -24,9 +24,9 @@ class RememberedAnswer(models.Model):
 
 
 class PowerdnsZone(models.Model):
-    """What a client of API v1 said about a zone that has no meaning here, so that it reads it back.
+    """The parts of a zone that a client of API v1 set and that have no meaning here, so that it reads them back.
 
-    There is a row only for zones of which somebody said something.
+    There is a row only for zones with such parts.
     """
 
     zone = models.OneToOneField(Zone, on_delete=models.CASCADE, primary_key=True, related_name="powerdns")
@@ -36,5 +36,5 @@ class PowerdnsZone(models.Model):
     api_rectify = models.BooleanField(default=False)
     masters: "models.JSONField[Any]" = models.JSONField(default=list)
     metadata: "models.JSONField[Any]" = models.JSONField(default=dict)  # kind → list of values
-    # "name type" → its comments in PowerDNS's form, of which an RRset here has only the text.
+    # "name type" → its comments in PowerDNS's form, an RRset here has only their text.
     comments: "models.JSONField[Any]" = models.JSONField(default=dict)

@@ -8,5 +8,5 @@ from dnspanel.api.v2.http import idempotency
 
 @shared_task
 def forget_answers() -> str:
-    """Once an hour: answers that no retry gets any more are gone."""
+    """Forget answers that no retry gets any more. Runs once an hour."""
     return f"forgot answers={idempotency.forget_answers(now=timezone.now())}"

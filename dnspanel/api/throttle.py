@@ -62,7 +62,7 @@ class Counters:
         self._lock = Lock()
 
     def count(self, key: str, *, seconds: int = WINDOW, clock: Callable[[], float] = time.monotonic) -> int:
-        """How often this was called with this key, here and (while Redis answers) in all other processes.
+        """Return how often this was called with this key, here and (while Redis answers) in all other processes.
 
         The key is forgotten `seconds` after its first call.
         """
@@ -82,7 +82,7 @@ class TokenThrottle(BaseThrottle):
 
     def allow_request(self, request: Request, view: object) -> bool:
         if not isinstance(request.auth, Actor) or request.auth.token is None:
-            return True  # an open view: nobody to count for
+            return True  # an open view: no token to count for
         allowance = spend_of(request.auth.token, now=time.time())
         request._request.allowance = allowance
         self._reset = allowance.reset
@@ -114,7 +114,7 @@ def spend_of(token: Token, *, now: float) -> Allowance:
 
 
 def spend(key: str, limit: int, *, now: float) -> Allowance:
-    """Count one request against this limit; the window is the present minute, the same for everybody."""
+    """Count one request against this limit; the window is the present minute, the same for all tokens."""
     window = int(now // WINDOW)
     count = counters().count(f"{key}/{window}")
     reset = max(1, ceil((window + 1) * WINDOW - now))
@@ -123,5 +123,5 @@ def spend(key: str, limit: int, *, now: float) -> Allowance:
 
 @cache
 def counters() -> Counters:
-    """The counters of this process."""
+    """Return the counters of this process."""
     return Counters(settings.REDIS_URL)

@@ -1,4 +1,6 @@
-"""Waiting until the nodes answer with a publication, and secondaries if wanted, holding no connection meanwhile."""
+"""Waiting until the nodes answer with a publication, and secondaries if wanted, holding no connection during
+the wait.
+"""
 
 import time
 from collections.abc import Callable
@@ -41,11 +43,11 @@ def wait_for_nodes(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool | None:
-    """Return whether every node that takes pushes answers with the publication, after at most so many seconds.
+    """Return whether every node that takes pushes answers with the publication, after at most `seconds` seconds.
 
-    With secondaries, whether each of them that has its zones does too. As `wait_until`: None if too many wait already,
-    and at once False when there is nobody to wait for. Raise TakenBack as soon as the publication is taken back, or if
-    it was before.
+    With secondaries, whether each of them that has its zones does too. As `wait_until`: None if too many wait
+    already, and at once False without a server to wait for. Raise TakenBack as soon as the publication is taken
+    back, or if it was before.
     """
     has_arrived = is_at_all if with_secondaries else is_everywhere
     return wait_until(lambda: has_arrived(publication), seconds, clock=clock, sleep=sleep)
@@ -58,9 +60,9 @@ def wait_until(
     clock: Callable[[], float] = time.monotonic,
     sleep: Callable[[float], None] = time.sleep,
 ) -> bool | None:
-    """Ask again and again for at most so many seconds; return whether it was so, None if too many wait already.
+    """Ask again and again for at most `seconds` seconds; return whether it was so, None if too many wait already.
 
-    Nobody waits for what is None. Not within a transaction: no connection is held between two looks.
+    An answer of None ends the wait. This must not run within a transaction: no connection is held between two looks.
     """
     if seconds <= 0:
         return ask() is True
@@ -73,7 +75,7 @@ def wait_until(
 
 
 def is_everywhere(publication: Publication) -> bool | None:
-    """Whether every node that takes pushes has proved the publication; None when there is no such node. One query.
+    """Return True if every node that takes pushes has proved the publication; None without such a node. One query.
 
     Raise TakenBack if the publication was taken back: then no node ever gets it.
     """
@@ -84,7 +86,9 @@ def is_everywhere(publication: Publication) -> bool | None:
 
 
 def is_at_all(publication: Publication) -> bool | None:
-    """`is_everywhere`, where secondaries answer with it too; None when there is neither a node nor who lacks it."""
+    """Return `is_everywhere`, where secondaries answer with it too; None without a node and without a
+    secondary that lacks it.
+    """
     at_nodes = is_everywhere(publication)
     return False if at_nodes is not False and secondaries_lacking(publication) else at_nodes
 

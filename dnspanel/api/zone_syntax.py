@@ -10,5 +10,5 @@ REFUSAL = "; ( ) and line ends mean something in a zone file: put text into doub
 
 
 def has_zone_file_syntax(content: str) -> bool:
-    """Whether reading this content as a line of a zone file would lose a part of it, or join what is apart."""
+    """Return True if reading this content as a line of a zone file would lose a part of it, or join what is apart."""
     return _MAYBE.search(content) is not None and any(found[1] for found in _SYNTAX.finditer(content))

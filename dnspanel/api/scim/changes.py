@@ -48,7 +48,7 @@ _NAME_PARTS_NOT_KEPT = frozenset({"formatted", "middlename", "honorificprefix", 
 
 @dataclass(frozen=True, slots=True)
 class Operation:
-    """One of a PATCH; `path` is None where the value is an object of attributes."""
+    """One of a PATCH; `path`: None where the value is an object of attributes."""
 
     op: str  # add, replace or remove
     path: Path | None
@@ -56,9 +56,9 @@ class Operation:
 
 
 def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
-    """The person that a POST describes, or a PUT with those of before. Raises ScimFault.
+    """Return the person that a POST describes, or a PUT with the terms of before. Raise ScimFault.
 
-    Who is not said to be active or not stays so. A user name that is a mail address is the person's, if none is said.
+    A person whose state is not said keeps it. A user name that is a mail address is the person's, if none is said.
     """
     terms = PersonTerms("", "", active=before.active if before else True)
     for path, value in _attributes(body):
@@ -74,7 +74,7 @@ def person_in(body: Any, before: PersonTerms | None = None) -> PersonTerms:
 
 
 def patched_person(terms: PersonTerms, operations: Sequence[Operation]) -> PersonTerms:
-    """The person after a PATCH. Raises ScimFault."""
+    """Return the person after a PATCH. Raise ScimFault."""
     for path, value, op, is_named in _steps(operations):
         if path.attribute in _READ_ONLY:
             raise ScimFault(400, f"{path.attribute} is not yours to change.", "mutability")
@@ -89,7 +89,7 @@ def patched_person(terms: PersonTerms, operations: Sequence[Operation]) -> Perso
 
 
 def group_in(body: Any) -> GroupTerms:
-    """The group that a POST or PUT describes. Raises ScimFault."""
+    """Return the group that a POST or PUT describes. Raise ScimFault."""
     terms = GroupTerms("")
     for path, value in _attributes(body):
         if path.attribute not in _READ_ONLY:
@@ -100,7 +100,7 @@ def group_in(body: Any) -> GroupTerms:
 
 
 def patched_group(terms: GroupTerms, operations: Sequence[Operation]) -> GroupTerms:
-    """The group after a PATCH. Raises ScimFault."""
+    """Return the group after a PATCH. Raise ScimFault."""
     for path, value, op, is_named in _steps(operations):
         # Okta names the id of the group in the value of a rename.
         if path.attribute in _READ_ONLY - {"id"}:
@@ -112,7 +112,7 @@ def patched_group(terms: GroupTerms, operations: Sequence[Operation]) -> GroupTe
 
 
 def operations_in(body: Any) -> list[Operation]:
-    """The operations of a PATCH. Raises ScimFault."""
+    """Return the operations of a PATCH. Raise ScimFault."""
     fields = {name.lower(): value for name, value in _object(body).items()}
     if fields.get("schemas") != [PATCH]:
         raise ScimFault(400, f"schemas has to be [{PATCH}].", "invalidSyntax")
@@ -186,7 +186,7 @@ def _person_with(terms: PersonTerms, path: Path, value: Any, *, must_know: bool)
 
 
 def _mail(path: Path, value: Any) -> str | None:
-    """The address of which a person has one: the primary, or the first; None where none is said."""
+    """Return the one address that a person has: the primary, or the first; None where none is said."""
     if any(term.attribute == "type" and term.value != "work" for term in path.terms) or path.part not in ("", "value"):
         return None
     if path.part == "value":

@@ -10,13 +10,15 @@ from dnspanel.api.v2.http.etag import condition_in
 
 
 def refuse_moved(request: Request, resource: Resource) -> None:
-    """Raise ScimFault when the request is about another version than this one, Problem for a header that is none."""
+    """Raise ScimFault when the request is about another version than this one, and Problem for an invalid header."""
     if not condition_in(request).holds(resource["meta"]["version"]):
         raise ScimFault(412, "It has changed since you read it.")
 
 
 def tagged(request: Request, resource: Resource, status: int = 200) -> HttpResponse:
-    """The parts of the resource that are wanted, with its version and place; 304 where the reader has that version."""
+    """Return the parts of the resource that are wanted, with its version and place; 304 where the reader has
+    that version.
+    """
     meta = resource["meta"]
     headers = {"ETag": meta["version"]}
     if request.method in ("GET", "HEAD") and not condition_in(request).holds(meta["version"]):

@@ -99,7 +99,7 @@ def _meta(kind: str, path: str) -> Mapping[str, str]:
 
 
 def _attribute(name: str, description: str, kind: str = "string", **other: Any) -> Mapping[str, Any]:
-    """An attribute that one may write, unless `other` says otherwise."""
+    """Return an attribute that clients may write, unless `other` says otherwise."""
     texts = {"caseExact": False, "uniqueness": "none"} if kind in ("string", "reference") else {}
     return {
         "name": name,

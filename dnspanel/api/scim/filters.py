@@ -1,7 +1,7 @@
 """Filters and paths of SCIM (RFC 7644, sections 3.4.2.2 and 3.5.2), as far as they are honoured here. Pure.
 
-Of filters, `eq` with `and`: what directories ask to find whom they know. One pass from left to right, of a bounded
-text.
+Of filters, `eq` with `and`: what directories ask to find the people that they know. One pass from left to right, of
+a bounded text.
 """
 
 import json
@@ -37,13 +37,18 @@ class Path:
 
 
 def plain_name(name: str) -> str:
-    """An attribute's name in small letters, without the URN of its schema where that is the one of users or groups."""
+    """Return an attribute's name in small letters, without the URN of its schema where that is the one of
+    users or groups.
+    """
     name = name.lower()
     return next((name.removeprefix(urn) for urn in _URNS if name.startswith(urn)), name)
 
 
 def parse_filter(text: str) -> tuple[Term, ...]:
-    """What must all be so. Raises ScimFault (invalidFilter) for what is no filter, or none that is honoured here."""
+    """Return the terms that must all hold.
+
+    Raise ScimFault (invalidFilter) for what is no filter, or none that is honoured here.
+    """
     try:
         scanner = _Scanner(text)
         terms = scanner.terms(in_brackets=False)
@@ -54,7 +59,7 @@ def parse_filter(text: str) -> tuple[Term, ...]:
 
 
 def parse_path(text: str) -> Path:
-    """The path of a PATCH operation. Raises ScimFault (invalidPath)."""
+    """Return the path of a PATCH operation. Raise ScimFault (invalidPath)."""
     try:
         scanner = _Scanner(text)
         attribute = scanner.name()
@@ -126,7 +131,7 @@ class _Scanner:
         return plain_name(self._text[start : self._at])
 
     def takes(self, character: str) -> bool:
-        """Whether this comes next; then it is behind us."""
+        """Return True if this comes next, and go on behind it."""
         is_next = self._text.startswith(character, self._at)
         self._at += is_next
         return is_next

@@ -66,7 +66,7 @@ class OneGroup(ScimView):
         return tagged(request, _group_json(verbs.group_of(directory_in(request), id_of(key))))
 
     def put(self, request: Request, key: str) -> HttpResponse:
-        """Say all of it anew."""
+        """Replace all of it."""
         return self._change(request, key, lambda before: group_in(request.data))
 
     def patch(self, request: Request, key: str) -> HttpResponse:
@@ -98,7 +98,7 @@ class OneGroup(ScimView):
 
 
 def groups_json(groups: Sequence[ScimGroup]) -> list[Resource]:
-    """Groups as answered; one query for the members of all of them."""
+    """Return groups as answered; one query for the members of all of them."""
     members: dict[int, list[Resource]] = defaultdict(list)
     through = ScimGroup.people.through.objects.filter(scimgroup__in=groups).order_by("scimperson__user_id")
     for group_id, user_id in through.values_list("scimgroup_id", "scimperson__user_id"):
@@ -111,7 +111,7 @@ def _group_json(group: ScimGroup) -> Resource:
 
 
 def _condition(term: Term) -> Q:
-    """A term as a condition on groups; raises KeyError for an attribute that is not searched."""
+    """Return a term as a condition on groups. Raise KeyError for an attribute that is not searched."""
     if term.attribute in ("members", "members.value"):
         return Q(people__user_id=id_of(term.value) if isinstance(term.value, str) else 0)
     if term.attribute == "id":

@@ -28,7 +28,7 @@ class Parts:
     without: frozenset[str] = frozenset()
 
     def of(self, resource: Resource) -> Resource:
-        """The resource with these parts."""
+        """Return the resource with these parts."""
         if self.only:
             return {name: kept for name, value in resource.items() if (kept := self._kept(name, value)) is not None}
         if self.without:
@@ -63,12 +63,12 @@ class Query:
 
 
 def parts_in(request: Request) -> Parts:
-    """What of a resource the request wants. Raises ScimFault where it says both."""
+    """Return what of a resource the request wants. Raise ScimFault where it says both."""
     return _parts(request.query_params)
 
 
 def query_in(request: Request) -> Query:
-    """The query of a GET, or of a POST to `.search`, which says the same in its body. Raises ScimFault."""
+    """Return the query of a GET, or of a POST to `.search`, which says the same in its body. Raise ScimFault."""
     fields = request.query_params if request.method in ("GET", "HEAD") else request.data
     if not isinstance(fields, Mapping):
         raise ScimFault(400, "An object with a query is needed.", "invalidSyntax")
@@ -90,7 +90,7 @@ def list_answer(
     represent: Callable[[Sequence[Any]], list[Resource]],
     most: int = MOST_PER_PAGE,
 ) -> Mapping[str, Any]:
-    """A page of the rows that the filter lets through, in the order of their ids.
+    """Answer with a page of the rows that the filter lets through, in the order of their ids.
 
     `startIndex` counts rows, and a directory has few thousand (`MOST_PEOPLE`, `MOST_GROUPS`): their ids are read at
     once, which is the total too, and the page by its ids. So no page costs more than another, and none reads rows that
@@ -117,7 +117,7 @@ def _condition(term: Term, condition: Condition) -> Q:
 
 
 def _parts_of(value: Any, is_kept: Callable[[str], bool]) -> Any:
-    """A complex attribute with some of its parts; None if none is left, or it has none."""
+    """Return a complex attribute with some of its parts; None if none is left, or it has none."""
     if isinstance(value, dict):
         return {part: each for part, each in value.items() if is_kept(part)} or None
     if isinstance(value, list):

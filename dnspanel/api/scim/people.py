@@ -70,7 +70,7 @@ class OnePerson(ScimView):
         return tagged(request, _user_json(verbs.person_of(directory_in(request), id_of(key))))
 
     def put(self, request: Request, key: str) -> HttpResponse:
-        """Say all of them anew."""
+        """Replace all of them."""
         return self._change(request, key, lambda before: person_in(request.data, before))
 
     def patch(self, request: Request, key: str) -> HttpResponse:
@@ -79,7 +79,7 @@ class OnePerson(ScimView):
         return self._change(request, key, lambda before: patched_person(before, operations))
 
     def delete(self, request: Request, key: str) -> HttpResponse:
-        """Close their account, and know them no more."""
+        """Close their account, and forget them."""
         verbs.delete_person(
             directory=directory_in(request),
             pk=id_of(key),
@@ -102,12 +102,12 @@ class OnePerson(ScimView):
 
 
 def id_of(key: str) -> int:
-    """The number that a resource's id is; 0, which is nobody's, for what is none."""
+    """Return the number that a resource's id is; 0, which no resource has, for anything else."""
     return int(key) if key.isascii() and key.isdigit() and len(key) <= 18 else 0
 
 
 def terms_of(user: User) -> PersonTerms:
-    """The person as they are."""
+    """Return the person as they are."""
     kept: ScimPerson | None = getattr(user, "scim_person", None)
     return PersonTerms(
         username=user.username,
@@ -121,7 +121,7 @@ def terms_of(user: User) -> PersonTerms:
 
 
 def users_json(users: Sequence[User]) -> list[Resource]:
-    """People as answered; two queries for all of them."""
+    """Return people as answered; two queries for all of them."""
     kept = {person.user_id: person for person in ScimPerson.objects.filter(user__in=users)}
     groups: dict[int, list[ScimGroup]] = defaultdict(list)
     through = ScimGroup.people.through.objects.filter(scimperson__in=kept.values()).select_related("scimgroup")
@@ -135,7 +135,7 @@ def users_json(users: Sequence[User]) -> list[Resource]:
 
 
 def user_condition(term: Term) -> Q:
-    """A term as a condition on people; raises KeyError for an attribute that is not searched."""
+    """Return a term as a condition on people. Raise KeyError for an attribute that is not searched."""
     if term.attribute == "id":
         return Q(pk=id_of(term.value) if isinstance(term.value, str) else 0)
     if term.attribute == "active":
@@ -149,7 +149,7 @@ def user_condition(term: Term) -> Q:
 
 
 def location_of(user_id: int) -> str:
-    """Where a person is read."""
+    """Return where a person is read."""
     return settings.PANEL_URL + reverse("api:scim:user", args=[user_id])
 
 

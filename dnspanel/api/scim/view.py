@@ -35,7 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 class ScimAuthentication(TokenAuthentication):
-    """The token of a directory; then `request.auth` is the `Actor`, who may nothing else."""
+    """The token of a directory; then `request.auth` is the `Actor`, which may do nothing else."""
 
     kind = TokenKind.SCIM
 
@@ -82,23 +82,23 @@ class NothingHere(ScimView):
 
 
 def actor_in(request: Request) -> Actor:
-    """Who calls."""
+    """Return the caller."""
     return cast(Actor, request.auth)
 
 
 def directory_in(request: Request) -> ScimDirectory:
-    """The directory that calls."""
+    """Return the directory that calls."""
     return directory_of(actor_in(request))
 
 
 def answer(value: Any, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """A JSON answer."""
+    """Return a JSON answer."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return HttpResponse(text.encode(errors="backslashreplace"), status=status, content_type=MEDIA_TYPE, headers=headers)
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """The answer to anything that a view raised; what nobody foresaw is logged, and said to be our mistake."""
+    """Return the answer to anything that a view raised; an unforeseen error is logged, and said to be our mistake."""
     fault, headers = _fault_of(exc), {}
     if fault is None:
         problem = problem_of(exc)
@@ -122,7 +122,7 @@ def answer_fault(fault: ScimFault, headers: Mapping[str, str]) -> HttpResponse:
 
 
 def _note_refusal(request: Request, fault: ScimFault) -> None:
-    """What a directory may not do, or cannot with what it sent, is counted; what it only looked for is not."""
+    """Count what a directory may not do, or cannot with what it sent; what it only looked for is not counted."""
     is_write = request.method not in ("GET", "HEAD") and not request.path.rstrip("/").endswith("/.search")
     if fault.status in _REFUSED or (is_write and fault.status in _REFUSED_WRITES):
         actor, now = request.auth if isinstance(request.auth, Actor) else None, timezone.now()
@@ -142,7 +142,7 @@ def _note_refusal(request: Request, fault: ScimFault) -> None:
 
 
 def _fault_of(exc: Exception) -> ScimFault | None:
-    """What an error of accounts is in SCIM; None for those that all APIs translate alike."""
+    """Return what an error of accounts is in SCIM; None for those that all APIs translate alike."""
     if isinstance(exc, ScimFault):
         return exc
     if isinstance(exc, accounts.PersonUnknown | accounts.GroupUnknown):

@@ -1,6 +1,6 @@
-"""What metadata of a zone brings about by which it is transferred: out of here, or here from its primaries. Verbs.
+"""The effects of metadata of a zone on its transfers: out of here, or here from its primaries. Verbs.
 
-PowerDNS acts on these kinds wherever it is told. What of them is not done here is refused, never kept for show.
+PowerDNS acts on these kinds wherever they are set. What of them is not done here is refused, never kept for show.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -21,23 +21,25 @@ ALWAYS = frozenset(("NOTIFY-DNSUPDATE", "SLAVE-RENOTIFY"))
 # Those that name TSIG keys. PowerDNS's API writes the second one as a field of the zone, `master_tsig_key_ids`.
 TSIG_ALLOW_AXFR = "TSIG-ALLOW-AXFR"
 TSIG_ACTS = {"TSIG-ALLOW-DNSUPDATE": TsigAct.UPDATE, TSIG_ALLOW_AXFR: TsigAct.TRANSFER}
-# The key by which the zone is transferred from its primaries; PowerDNS's API writes it as `slave_tsig_key_ids`.
+# The key that the zone is transferred with from its primaries; PowerDNS's API writes it as `slave_tsig_key_ids`.
 AXFR_MASTER_TSIG = "AXFR-MASTER-TSIG"
 
 _AUTO_NS = "AUTO-NS"
 
 
 class NotObeyed(ApiError):
-    """Somebody would rely on what nothing here does."""
+    """A client would rely on something that this panel does not do."""
 
     def __init__(self, kind: str, reason: str) -> None:
         super().__init__(f"{kind} would have no effect here: {reason}.")
 
 
 def act_on(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """What these values of the kind say is so from now on; without any, what is so of a zone that does not have it.
+    """Make what these values of the kind say take effect from now on; without any values, the default of a zone
+    without the kind.
 
-    Raises NotObeyed, BadName for what cannot name a TSIG key, RightMissing. Nothing for a kind that is not of ACTS.
+    Raise NotObeyed, BadName for what cannot name a TSIG key, or RightMissing. Do nothing for a kind that is not of
+    ACTS.
     """
     act = ACTS.get(kind)
     if act is not None:
@@ -61,7 +63,10 @@ def _notify_also(zone: Zone, kind: str, values: Sequence[str], by: Author, now: 
 
 
 def _use_ixfr(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """ "0" is about zones that come from elsewhere; secondaries get IXFR always, and may ask for AXFR."""
+    """Set the use of IXFR.
+
+    "0" is about zones that come from elsewhere; secondaries get IXFR always, and may ask for AXFR.
+    """
     first = values[0] if values else "1"
     if first not in ("0", "1"):
         raise NotObeyed(f"{kind} {first[:20]}", "it is 0 or 1")

@@ -1,4 +1,4 @@
-"""What clients of API v1 say of a zone besides its content, so that they read it back. Verbs.
+"""The parts of a zone, apart from its content, that clients of API v1 set and read back. Verbs.
 
 Most of it has no meaning here; how the serial moves has.
 
@@ -34,7 +34,7 @@ FIELDS = ("kind", "account", "catalog", "api_rectify", "masters", *SERIAL_FIELDS
 
 
 def attributes_of(zone: Zone) -> PowerdnsZone:
-    """What was said of the zone, or what PowerDNS says when nobody said anything. No query if loaded with the zone."""
+    """Return what was said of the zone, or else what PowerDNS says by default. No query if loaded with the zone."""
     try:
         return zone.powerdns
     except PowerdnsZone.DoesNotExist:
@@ -42,12 +42,12 @@ def attributes_of(zone: Zone) -> PowerdnsZone:
 
 
 def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, now: datetime) -> None:
-    """The zone has these of FIELDS, and TRANSFER_KEYS; the audit log says so. What it has already is not written.
+    """Set these of FIELDS, and TRANSFER_KEYS, for the zone; the audit log says so. What it has already is not written.
 
-    PRIMARY_KEYS are passed over: they are terms of the zone's primaries (`primaries.follow_kind`).
+    PRIMARY_KEYS are left out: they are terms of the zone's primaries (`primaries.follow_kind`).
 
-    Raises SettingsRefused for serials that move in no known way, CatalogRefused for a zone that cannot be in the
-    catalog, RightMissing for who may not say what is in it.
+    Raise SettingsRefused for serials that move in no known way, CatalogRefused for a zone that cannot be in the
+    catalog, and RightMissing for an actor that may not change what is in it.
     """
     with transaction.atomic():
         if TRANSFER_KEYS in attributes:
@@ -69,14 +69,14 @@ def keep_attributes(*, zone: Zone, attributes: Mapping[str, Any], by: Author, no
 
 
 def take_in_named(*, catalog: Zone, by: Author, now: datetime) -> None:
-    """The zones that named this catalog before there was one are in it."""
+    """Take the zones into this catalog that named it before it existed."""
     named = PowerdnsZone.objects.filter(catalog=catalog.name, zone__deleted_at=None, zone__is_catalog=False)
     zone_ids = list(named.order_by("pk").values_list("pk", flat=True)[: producer.MOST_MEMBERS + 1])
     producer.take_in(catalog=catalog, zone_ids=zone_ids, author=by, now=now)
 
 
 def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]]) -> None:
-    """These RRsets have these comments in full; an empty list forgets them."""
+    """Keep these comments of these RRsets in full; an empty list forgets them."""
     if not any(comments.values()) and not attributes_of(zone).comments:
         return
     with transaction.atomic():
@@ -91,13 +91,13 @@ def keep_comments(*, zone: Zone, comments: Mapping[CommentKey, Sequence[Comment]
 
 
 def comment_text(comments: Sequence[Comment]) -> str:
-    """Several comments as the one text of an RRset: each on one line, each different one once."""
+    """Join several comments as the one text of an RRset: each on one line, each different one once."""
     flat = (" ".join(comment["content"].split()) for comment in comments)
     return "; ".join(dict.fromkeys(text for text in flat if text))
 
 
 def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, modified_at: int) -> list[Comment]:
-    """The comments of an RRset with this text: those that a client gave, or one made of what stands here."""
+    """Return the comments of an RRset with this text: those that a client gave, or one made of the text."""
     if not text:
         return []
     kept: list[Comment] = attributes.comments.get(_stored_key(name, type), []) if attributes.comments else []
@@ -107,7 +107,7 @@ def comments_in_full(attributes: PowerdnsZone, name: str, type: int, text: str, 
 
 
 def _locked(zone: Zone) -> PowerdnsZone:
-    """The row to change; who changes it holds the lock of the zone."""
+    """Return the row to change, under the lock of the zone."""
     locked = Zone.objects.select_for_update(no_key=True).get(pk=zone.pk)
     return PowerdnsZone.objects.filter(pk=locked.pk).first() or PowerdnsZone(zone=locked)
 

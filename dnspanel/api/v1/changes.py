@@ -38,7 +38,7 @@ class PatchAndComments:
 
 
 def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndComments:
-    """What the body of a PATCH asks for; raises Refusal (422), and then nothing of it is done."""
+    """Return what the body of a PATCH asks for. Raise Refusal (422), and then nothing of it is done."""
     rrsets = body.get("rrsets")
     if not isinstance(rrsets, list):
         raise Refusal(422, "No rrsets given in update request")
@@ -67,7 +67,7 @@ def read_patch(body: Mapping[str, Any], zone: Zone, now: datetime) -> PatchAndCo
 
 
 def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> PatchAndComments:
-    """The zone is to hold exactly these RRsets. Raises Refusal (422)."""
+    """Return the changes that make the zone hold exactly these RRsets. Raise Refusal (422)."""
     inputs = read_rrsets(rrsets, zone.name, now)
     if not any(each.records and each.key == (zone.name, rdtypes.SOA) for each in inputs):
         raise Refusal(422, f"Must give SOA record for zone {zone.name} when replacing all of its RRsets")
@@ -83,7 +83,7 @@ def read_content_of_zone(rrsets: Sequence[Any], zone: Zone, now: datetime) -> Pa
 
 
 def read_rrsets(rrsets: Sequence[Any], zone: str, now: datetime) -> list[RRsetInput]:
-    """What is said of each RRset of a whole zone; raises Refusal (422), also for one that comes twice."""
+    """Return what is said of each RRset of a whole zone. Raise Refusal (422), also for one that comes twice."""
     inputs: dict[tuple[str, int], RRsetInput] = {}
     for value in rrsets:
         value = value if isinstance(value, dict) else {}
@@ -95,17 +95,17 @@ def read_rrsets(rrsets: Sequence[Any], zone: str, now: datetime) -> list[RRsetIn
 
 
 def _unless_lost(step: Step) -> Step:
-    """The step, unless it would leave the zone without its SOA, which then stays as it is.
+    """Return the step, unless it would leave the zone without its SOA, which then stays as it is.
 
-    PowerDNS obeys, and the zone is served no more. Clients that keep records of their own list (DNSControl without
-    `SOA()`, Terraform's destroy) delete the SOA with the rest and take a refusal for a failure. RFC 2136 3.4.2.4
-    passes over such a deletion as well.
+    PowerDNS obeys, and the zone is not served any longer. Clients that keep records of their own list (DNSControl
+    without `SOA()`, Terraform's destroy) delete the SOA with the rest and take a refusal for a failure. RFC 2136
+    3.4.2.4 ignores such a deletion as well.
     """
     return lambda current: step(current) or current
 
 
 def _replacement(given: RRsetInput) -> Step:
-    """REPLACE: records, comments or both; no records means that the RRset goes."""
+    """Return the step of REPLACE: records, comments or both; no records means that the RRset goes."""
     if given.records is None and given.comments is None:
         raise Refusal(422, f"No change for {given.title}")
     text = None if given.comments is None else comment_text(given.comments)
@@ -122,16 +122,17 @@ def _replacement(given: RRsetInput) -> Step:
 
 
 def with_its_comment(made: RRset, current: RRset) -> RRset:
-    """The new records with the comment that the RRset has: a client that says nothing of comments loses none."""
+    """Return the new records with the comment that the RRset has: a client that says nothing of comments loses none."""
     commented = made if made.comment == current.comment else replace(made, comment=current.comment)
     return with_its_notes(commented, current)
 
 
 def with_its_notes(made: RRset, current: RRset) -> RRset:
-    """The new records with the tags that the RRset has, and the comments of the values that stay: PowerDNS has none.
+    """Return the new records with the tags that the RRset has, and the comments of the values that stay: PowerDNS
+    has none.
 
-    A value that was spelled otherwise before, and is not any more, is noted as it is shown: what says nothing of
-    spellings leaves them.
+    A value that was spelled otherwise before, and is not any more, is noted as it is shown: a client that says
+    nothing of spellings leaves them.
     """
     if not current.notes:
         return made
@@ -149,13 +150,13 @@ def _commented(given: RRsetInput, current: RRset | None, text: str) -> RRset | N
 
 
 def _extension(given: RRsetInput) -> Step:
-    """EXTEND: one record is there besides the others; their TTL stays."""
+    """Return the step of EXTEND: one more record; the TTL of the others stays."""
     made = _one_record(given).rrset(DEFAULT_TTL if given.ttl is None else given.ttl, comment_text(given.comments or ()))
     return extended(made)
 
 
 def _pruning(given: RRsetInput) -> Step:
-    """PRUNE: one record is not there any more."""
+    """Return the step of PRUNE: one record is not there any more."""
     return without(tuple(_one_record(given).records or ()))
 
 
@@ -175,7 +176,7 @@ _CHANGES: dict[str, Callable[[RRsetInput], Step]] = {
 
 @contextmanager
 def named_violations(beside: str = "pre-existing") -> Iterator[None]:
-    """Broken rules become a Refusal (422) that names the first RRset at fault."""
+    """Turn broken rules into a Refusal (422) that names the first RRset at fault."""
     try:
         yield
     except RuleViolations as exc:

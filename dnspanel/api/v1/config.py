@@ -23,7 +23,7 @@ class Config(PowerdnsView):
 
 
 def config(*, unanswered: Collection[int]) -> dict[str, str]:
-    """Setting → value, as PowerDNS spells both. What only concerns one node's machine is that node's business.
+    """Return setting → value, as PowerDNS spells both. What only concerns one node's machine is left out.
 
     `unanswered` are the computed types that some node does not answer.
     """

@@ -53,14 +53,14 @@ _ALGORITHMS = {
 
 
 def content_for_client(type: int, text: str) -> str:
-    """A canonical rdata as PowerDNS shows it."""
+    """Return a canonical rdata as PowerDNS shows it."""
     writer = _WRITERS.get(type)
     written = text if writer is None else writer(text)
     return _ESCAPE.sub(lambda found: found[1] or found[0], written) if "\\" in written else written
 
 
 def read_content(name: str, type: int, content: str) -> str:
-    """The canonical rdata that a client's content means; raises Refusal (422), naming the RRset."""
+    """Return the canonical rdata that a client's content means. Raise Refusal (422), naming the RRset."""
     if has_zone_file_syntax(content):
         raise refused(name, type, content, f"Not in expected format ({REFUSAL})")
     try:
@@ -80,12 +80,12 @@ def read_content(name: str, type: int, content: str) -> str:
 
 
 def refused(name: str, type: int, content: str, reason: str) -> Refusal:
-    """The refusal of one record, in PowerDNS's form."""
+    """Return the refusal of one record, in PowerDNS's form."""
     return Refusal(422, f"Record {name}/{rdata.type_to_text(type)} '{shortened(content)}': {reason}")
 
 
 def _rest_unchanged(fields: int) -> Callable[[str], str]:
-    """A writer for types that end in Base64, which dnspython prints in pieces; `words` stand before it."""
+    """Return a writer for types that end in Base64, which dnspython prints in pieces; `fields` words are before it."""
 
     def write(text: str) -> str:
         parts = text.split(" ")
@@ -104,7 +104,9 @@ def _svcb(text: str) -> str:
 
 
 def _loc(text: str) -> str:
-    """dnspython leaves out sizes that are the defaults; behind the altitude, which is the first word in metres."""
+    """Write LOC. dnspython leaves out sizes that are the defaults; behind the altitude, which is the first
+    word in metres.
+    """
     fields = text.split(" ")
     altitude = next(place for place, word in enumerate(fields) if word.endswith("m"))
     given = fields[altitude + 1 :]
@@ -112,14 +114,14 @@ def _loc(text: str) -> str:
 
 
 def _ipseckey(text: str) -> str:
-    """Without the dot that stands for no gateway, and the key in one piece."""
+    """Write IPSECKEY without the dot that means no gateway, and the key in one piece."""
     precedence, kind, algorithm, gateway, *key = text.split(" ")
     gateway_field = [] if kind == "0" else [gateway]
     return " ".join([precedence, kind, algorithm, *gateway_field, *(["".join(key)] if key else [])])
 
 
 def _with_gateway(content: str) -> str:
-    """With the dot that RFC 4025 writes where there is no gateway, and PowerDNS does not."""
+    """Write the dot that RFC 4025 has where there is no gateway, and PowerDNS does not have."""
     fields = content.split()
     if fields[1:2] == ["0"] and fields[3:4] != ["."]:
         fields.insert(3, ".")

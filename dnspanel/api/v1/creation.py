@@ -47,11 +47,11 @@ class NewZone:
     soa_edit: soa.SoaEdit
     signing: RequestedSigning
     comments: Mapping[CommentKey, Sequence[Comment]]
-    soa_is_made: bool  # its SOA is none of the client's, but the one of a zone that is given none
+    soa_is_made: bool  # its SOA is not the client's, but the one of a zone that was sent without
 
 
 def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
-    """What the body of a POST describes; raises Refusal (422)."""
+    """Return what the body of a POST describes. Raise Refusal (422)."""
     name = canonical(text_in(body, "name"))
     refuse_odd_characters(body["name"])
     text_in(body, "kind")
@@ -80,7 +80,7 @@ def read_new_zone(body: Mapping[str, Any], now: datetime) -> NewZone:
 
 
 def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
-    """The fields that are kept and given back; what is of another type than PowerDNS's is ignored, as there."""
+    """Return the fields that are kept and given back; what is of another type than PowerDNS's is ignored, as there."""
     attributes: dict[str, Any] = {}
     if isinstance(body.get("kind"), str):
         attributes["kind"] = _kind(body["kind"])
@@ -101,7 +101,7 @@ def read_attributes(body: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _key_name(id: Any) -> str:
-    """The name of the TSIG key of this id; raises Refusal (422) unless there is one."""
+    """Return the name of the TSIG key of this id. Raise Refusal (422) unless there is one."""
     name = name_of_id(id) if isinstance(id, str) else ""
     if not tsig_keys.key_exists(name):
         raise Refusal(422, f"A TSIG key with the name '{shortened(str(id))}' does not exist")
@@ -109,7 +109,7 @@ def _key_name(id: Any) -> str:
 
 
 def _kind(word: str) -> str:
-    """Native, Master, Slave, Consumer or Producer; a word that PowerDNS does not know means Native to it."""
+    """Return Native, Master, Slave, Consumer or Producer; a word that PowerDNS does not know means Native to it."""
     return _KINDS.get(word.lower(), "Native")
 
 
@@ -140,7 +140,10 @@ def _nameservers(body: Mapping[str, Any]) -> list[str]:
 def _from_inputs(
     name: str, inputs: Sequence[RRsetInput], body: Mapping[str, Any], servers: Sequence[str]
 ) -> tuple[list[RRset], bool]:
-    """The RRsets, with a SOA if one has to be made, and whether it was. Comments without records are that SOA's."""
+    """Return the RRsets, with a SOA if one has to be made, and True if it was.
+
+    Comments without records are that SOA's.
+    """
     texts = {each.key: comment_text(each.comments or ()) for each in inputs}
     rrsets = []
     for each in inputs:
@@ -156,16 +159,16 @@ def _from_inputs(
 
 
 def _own_soa(name: str, servers: Sequence[str], body: Mapping[str, Any], comment: str) -> RRset:
-    """The SOA of a zone for which the client states none, with the serial that it asks for."""
+    """Return the SOA of a zone without one from the client, with the serial that the client asks for."""
     serial = Serial(number_in(body, "serial", _MOST_SERIAL) or 0)
     made = soa.default_soa(name, (servers or settings.DEFAULT_NAMESERVERS)[0], settings.DEFAULT_HOSTMASTER, serial)
     return RRset(name, made.type, made.ttl, made.rdata, (), comment)
 
 
 def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
-    """The RRsets of a zone file, without NS that it has none of, and whether their SOA was made.
+    """Return the RRsets of a zone file, without NS that it has none of, and True if their SOA was made.
 
-    Raises Refusal (422) with its first fault. Other zones' records are one here.
+    Raise Refusal (422) with its first fault. Other zones' records are one here.
     """
     # PowerDNS has a TTL for text without one; its line is not counted.
     lines = range(text.count("\n") + 2)
@@ -191,7 +194,7 @@ def _of_text(name: str, text: str) -> tuple[list[RRset], bool]:
 
 
 def _no_file(path: str) -> None:
-    """`$INCLUDE` names files of an upload; there are none here."""
+    """Refuse `$INCLUDE`: it names files of an upload, and an upload has none here."""
 
 
 def _describe(fault: SourceFault) -> str:

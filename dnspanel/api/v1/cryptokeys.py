@@ -68,7 +68,7 @@ class Cryptokeys(PowerdnsView):
         return answer([_object(key, state) for key in keys])
 
     def post(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Add one, made here or brought along; 201 with its private part, for who may see that."""
+        """Add one, made here or brought along; 201 with its private part, for an actor that may see that."""
         zone = zone_by_id(request, zone_id, Right.DNSSEC)
         wait, new = requested_wait(request), read_key(json_object(request))
         acting, before = _acting(request), queries.signing_of(zone)
@@ -98,12 +98,12 @@ class Cryptokey(PowerdnsView):
     """One of them."""
 
     def get(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
-        """The key; with its private part for who may export keys, which the audit log notes."""
+        """Answer with the key; with its private part for an actor that may export keys, which the audit log records."""
         zone = zone_by_id(request, zone_id)
         return answer(_with_private(request, zone, _known(zone, cryptokey_id).id))
 
     def put(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
-        """Whether it signs (`active`), and whether it is seen (`published`, true unless said otherwise); 204."""
+        """Set whether it signs (`active`), and whether it is seen (`published`, true unless said otherwise); 204."""
         zone = zone_by_id(request, zone_id, Right.DNSSEC)
         key, before = _known(zone, cryptokey_id), queries.signing_of(zone)
         wait, body = requested_wait(request), json_object(request)
@@ -116,7 +116,7 @@ class Cryptokey(PowerdnsView):
         return done()
 
     def delete(self, request: Request, server_id: str, zone_id: str, cryptokey_id: str) -> HttpResponse:
-        """The zone does not have it any more; 204."""
+        """Remove it from the zone; 204."""
         zone = zone_by_id(request, zone_id, Right.DNSSEC)
         wait, key = requested_wait(request), _known(zone, cryptokey_id)
         publications = sign.delete_key(zone=zone, key_id=key.id, acting=_acting(request))
@@ -137,7 +137,10 @@ class NewKey:
 
 
 def read_key(body: Mapping[str, Any]) -> NewKey:
-    """The key that the body of a POST describes; raises Refusal (422) for one that the real server would not make."""
+    """Return the key that the body of a POST describes.
+
+    Raise Refusal (422) for one that the real server would not make.
+    """
     if (key_type := text_in(body, "keytype")) not in _FLAGS:
         raise Refusal(422, f"Invalid keytype {shortened(key_type)}")
     terms = _FLAGS[key_type], _flag(body, "active", False), _flag(body, "published", True)
@@ -157,7 +160,7 @@ def read_key(body: Mapping[str, Any]) -> NewKey:
 
 
 def _flag(body: Mapping[str, Any], key: str, default: bool) -> bool:
-    """The member of this key; the default for what is none, or no flag, as in PowerDNS."""
+    """Return the member of this key; the default if it is missing or no flag, as in PowerDNS."""
     value = body.get(key)
     return value if isinstance(value, bool) else default
 
@@ -200,7 +203,7 @@ def _acting(request: Request) -> Acting:
 
 
 def _known(zone: Zone, id: str) -> KeyState:
-    """The key of this id in a URL; raises KeyUnknown."""
+    """Return the key of this id in a URL. Raise KeyUnknown."""
     number = int(id) if id.isascii() and id.isdecimal() and len(id) < 12 else -1
     key = queries.signing_of(zone).key(number)
     if key is None:
@@ -209,7 +212,7 @@ def _known(zone: Zone, id: str) -> KeyState:
 
 
 def _with_private(request: Request, zone: Zone, key_id: int) -> dict[str, Any]:
-    """The key as PowerDNS shows one alone; without its private part for who may not export keys."""
+    """Return the key as PowerDNS shows one alone; without its private part for an actor that may not export keys."""
     actor, state = actor_in(request), queries.signing_of(zone)
     key = next((key for key in queries.keys_of(zone, state) if key.id == key_id), None)
     if key is None:
@@ -221,7 +224,7 @@ def _with_private(request: Request, zone: Zone, key_id: int) -> dict[str, Any]:
 
 
 def _object(key: KeyView, state: SigningState) -> dict[str, Any]:
-    """A key as PowerDNS lists it."""
+    """Return a key as PowerDNS lists it."""
     found: dict[str, Any] = {
         "active": key.active,
         "algorithm": key.mnemonic,

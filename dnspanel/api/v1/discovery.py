@@ -39,7 +39,7 @@ class Version1(PowerdnsView):
 
 
 class Servers(PowerdnsView):
-    """The one server that there is: the panel with all its nodes."""
+    """The one server: the panel with all its nodes."""
 
     def get(self, request: Request) -> HttpResponse:
         return answer([SERVER_OBJECT])

@@ -1,4 +1,4 @@
-"""`/api/docs`: the API's description for machines, from which some clients build themselves."""
+"""`/api/docs`: the API's description for machines; some clients build themselves from it."""
 
 import json
 from functools import cache
@@ -16,7 +16,7 @@ YAML = "application/x-yaml"
 
 
 class Docs(PowerdnsView):
-    """The document as YAML or JSON, whichever is accepted; YAML as plain text for who accepts neither."""
+    """The document as YAML or JSON, whichever is accepted; YAML as plain text for clients that accept neither."""
 
     def get(self, request: Request) -> HttpResponse:
         accepted = request.META.get("HTTP_ACCEPT", "")
@@ -29,16 +29,16 @@ class Docs(PowerdnsView):
 
 @cache
 def document_text() -> str:
-    """The document as it is written."""
+    """Return the document as it is written."""
     return DOCUMENT.read_text(encoding="utf-8")
 
 
 @cache
 def document_json() -> str:
-    """The same as JSON."""
+    """Return the document as JSON."""
     return json.dumps(document())
 
 
 def document() -> dict[str, Any]:
-    """The same as a value."""
+    """Return the document as a value."""
     return dict(yaml.safe_load(document_text()))

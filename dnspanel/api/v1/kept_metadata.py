@@ -65,7 +65,7 @@ NO_EFFECT: Mapping[str, str] = {
     "GSS-ALLOW-AXFR-PRINCIPAL": "TSIG keys are shared secrets only",
     "SOA-EDIT-DNSUPDATE": "serials move by SOA-EDIT-API, whichever way a change came",
 }
-# Kinds whose values are not taken: whoever sets them relies on a limit that is not there.
+# Kinds whose values are not taken: a client that sets them relies on a limit that does not exist.
 REFUSED: Mapping[str, str] = {
     "ALLOW-DNSUPDATE-FROM": "updates are allowed by TSIG key, from whatever address; limit the key instead",
 }
@@ -84,7 +84,9 @@ class TooMuchMetadata(ApiError):
 
 
 def warning_about(zone: Zone, kind: str, values: Sequence[str]) -> str:
-    """What to tell whoever set these values of a kind that nothing acts on; empty where that is no surprise."""
+    """Return what to say to a client that set these values of a kind that nothing acts on; empty where that
+    is no surprise.
+    """
     if values and kind in OF_KEYS and not (state := signing_of(zone)).keys:
         reason = "is served with the signatures that it came with" if state.presigned else "is not signed"
         return f"{kind} is kept, but has no effect while {zone.name} {reason}."
@@ -94,35 +96,38 @@ def warning_about(zone: Zone, kind: str, values: Sequence[str]) -> str:
 
 
 def is_writable(kind: str) -> bool:
-    """Whether the API writes this kind."""
+    """Return True if the API writes this kind."""
     return kind in WRITABLE or is_free(kind)
 
 
 def is_readable(kind: str) -> bool:
-    """Whether the API shows this kind alone."""
+    """Return True if the API shows this kind alone."""
     return kind in READABLE or is_free(kind)
 
 
 def is_free(kind: str) -> bool:
-    """Whether the kind is one that anybody may make up."""
+    """Return True if the kind is one that clients may make up."""
     return _FREE.fullmatch(kind) is not None
 
 
 def metadata_of(zone: Zone) -> dict[str, list[str]]:
-    """All metadata of the zone, by kind."""
+    """Return all metadata of the zone, by kind."""
     return _by_kind(_row(zone), zone, signing_of(zone))
 
 
 def add_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> list[str]:
-    """The zone has these values of the kind besides those it has, each once; returns all.
+    """Add these values of the kind to those of the zone, each once; return all.
 
-    Raises TooMuchMetadata, NotObeyed, BadName for what cannot name a TSIG key where one is named, and DnssecRefused.
+    Raise TooMuchMetadata, NotObeyed, BadName for what cannot name a TSIG key where one is named, and DnssecRefused.
     """
     return _write(zone, kind, values, True, by, now)
 
 
 def replace_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
-    """The zone has exactly these values of the kind; without any it does not have the kind. Raises as the above."""
+    """Replace the zone's values of the kind by these; without any it does not have the kind.
+
+    Raise the errors of `add_metadata`.
+    """
     _write(zone, kind, values, False, by, now)
 
 
@@ -147,7 +152,7 @@ def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author,
 
 
 def act_on_kept(*, zone: Zone, before: SigningState, acting: Acting) -> list[Publication]:
-    """A zone that had no keys before, and has some now, publishes CDS and CDNSKEY as was said of it meanwhile."""
+    """Publish CDS and CDNSKEY of a zone that had no keys before, and has some now, as was said of it in between."""
     kept = _row(zone).metadata
     if before.keys or OF_KEYS.isdisjoint(kept) or not signing_of(zone).keys:
         return []
@@ -157,7 +162,7 @@ def act_on_kept(*, zone: Zone, before: SigningState, acting: Acting) -> list[Pub
 
 
 def _publishing(kind: str, values: Sequence[str]) -> tuple[str | None, bool | None]:
-    """What values of a kind of OF_KEYS say of CDS and CDNSKEY records; the first one counts, as in PowerDNS."""
+    """Return what values of a kind of OF_KEYS say of CDS and CDNSKEY records; the first one counts, as in PowerDNS."""
     first = values[0] if values else ""
     if kind == PUBLISH_CDS:
         return sign.digest_list(first), None
@@ -191,7 +196,7 @@ def _keep(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author, 
 
 
 def _of_signing(row: PowerdnsZone, state: SigningState) -> dict[str, list[str]]:
-    """How the zone is signed; what was said of it in more words than count is given back so."""
+    """Return how the zone is signed; what was said of it in more words than count is given back so."""
     found = {kind: [value] for kind, value in state.metadata.items()}
     for kind in OF_KEYS if state.keys else ():
         kept = row.metadata.get(kind, [])
@@ -201,7 +206,11 @@ def _of_signing(row: PowerdnsZone, state: SigningState) -> dict[str, list[str]]:
 
 
 def _put_keyless(found: dict[str, list[str]], current: keyless.Keyless) -> None:
-    """Whom the zone is open to and who is told, which pages and API v2 set too; as v1 wrote it if it is so still."""
+    """Add the networks that the zone is open to and the addresses that get a NOTIFY, in the form that v1 wrote if
+    they are unchanged.
+
+    Pages and API v2 set them too.
+    """
     for kind, values, check in (
         (ALLOW_AXFR_FROM, current.networks, checked_networks),
         (ALSO_NOTIFY, current.addresses, checked_addresses),
@@ -213,12 +222,12 @@ def _put_keyless(found: dict[str, list[str]], current: keyless.Keyless) -> None:
 
 
 def _row(zone: Zone) -> PowerdnsZone:
-    """What is kept of the zone now, or what PowerDNS says when nothing is."""
+    """Return what is kept of the zone now, or what PowerDNS says when nothing is."""
     return PowerdnsZone.objects.filter(pk=zone.pk).first() or PowerdnsZone(zone=zone)
 
 
 def _by_kind(row: PowerdnsZone, zone: Zone, state: SigningState) -> dict[str, list[str]]:
-    """What the row says, fields of the zone and how it is signed included: PowerDNS keeps these as metadata."""
+    """Return what the row says, fields of the zone and how it is signed included: PowerDNS keeps these as metadata."""
     hidden = OF_KEYS if state.keys else frozenset()
     kept = {kind: values for kind, values in row.metadata.items() if kind not in hidden}
     found: dict[str, list[str]] = {**kept, **_of_signing(row, state)}

@@ -69,13 +69,13 @@ def _object(kind: str, values: Sequence[str]) -> dict[str, Any]:
 
 
 def _require_right(request: Request, zone: Zone, kind: Any) -> None:
-    """Raise RightMissing for who may not write this kind: a setting, or how the zone is signed."""
+    """Raise RightMissing for an actor that may not write this kind: a setting, or how the zone is signed."""
     is_of_keys = isinstance(kind, str) and kind in kept_metadata.OF_KEYS
     access.require_right(actor_in(request), zone, Right.DNSSEC if is_of_keys else Right.SETTINGS)
 
 
 def _written(zone: Zone, kind: str, values: Sequence[str]) -> dict[str, Any]:
-    """The same, with a warning where nothing acts on it."""
+    """Return the object of the kind, with a warning where nothing acts on it."""
     warning = kept_metadata.warning_about(zone, kind, values)
     return _object(kind, values) | ({"warning": warning} if warning else {})
 

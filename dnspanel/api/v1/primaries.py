@@ -26,15 +26,17 @@ SLAVE = "Slave"
 PRODUCER = "Producer"
 CONSUMER = "Consumer"
 ELSEWHERE = frozenset((SLAVE, CONSUMER))
-# Names of the TSIG keys by which the zone is transferred here. Keys are those of `/tsigkeys`; their secret is copied.
+# Names of the TSIG keys that the zone is transferred here with. Keys are those of `/tsigkeys`; their secret is
+# copied.
 PRIMARY_KEYS = "slave_tsig_key_ids"
 
 
 def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> Publication:
-    """The zone waits for its first transfer, from its masters and by its key; a Consumer is followed as a catalog.
+    """Create a zone that waits for its first transfer, from its masters and with its key; follow a Consumer as a
+    catalog.
 
-    PowerDNS takes one without primaries as well, which is never transferred. Raises Refusal (422), and what
-    `create_transferred_zone` does.
+    PowerDNS takes one without primaries as well, which is never transferred. Raise Refusal (422), and the errors of
+    `create_transferred_zone`.
     """
     terms = _terms(None, attributes.get("masters", []), attributes.get(PRIMARY_KEYS), actor)
     with named_refusals():
@@ -58,10 +60,10 @@ def refuse_keys_without_primaries(attributes: Mapping[str, Any], zone_name: str)
 
 
 def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now: datetime) -> None:
-    """The zone's primaries are where the kind, masters and key of a PUT say; nothing is done without any of these.
+    """Set the zone's primaries as the kind, masters and key of a PUT say; do nothing without any of these.
 
-    Kind Slave with masters: elsewhere, by the key that is named, else by that which there is. Kind Consumer: besides,
-    it is followed as a catalog. Another kind: this panel, which takes the zone over. Raises Refusal (422).
+    Kind Slave with masters: elsewhere, with the key that is named, else with the present one. Kind Consumer: the
+    same, and it is followed as a catalog. Another kind: this panel, which takes the zone over. Raise Refusal (422).
     """
     if zone.is_producer or attributes.get("kind") == PRODUCER:
         _refuse_producer(zone, attributes)
@@ -96,7 +98,7 @@ def _refuse_producer(zone: Zone, attributes: Mapping[str, Any]) -> None:
 
 
 def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
-    """All of the zone is transferred soon; return what PowerDNS says then. Raises Refusal (422) for any other zone."""
+    """Have all of the zone transferred soon; return what PowerDNS says then. Raise Refusal (422) for any other zone."""
     try:
         row = set_up.ask_now(zone=zone, author=actor, now=now, wants_all=True)
     except NotTransferred as exc:
@@ -105,7 +107,10 @@ def retrieve(*, zone: Zone, actor: Actor, now: datetime) -> str:
 
 
 def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] | None, actor: Actor) -> Terms:
-    """These masters, by the key of this name; None: by the key that the zone has. TLS stays. Raises Refusal (422)."""
+    """Return terms with these masters and the key of this name; None: the key that the zone has.
+
+    TLS stays. Raise Refusal (422).
+    """
     there = Terms(masters) if zone is None else set_up.moved_to(zone, masters)
     if key_names is None:
         return there
@@ -117,13 +122,13 @@ def _terms(zone: Zone | None, masters: Sequence[str], key_names: Sequence[str] |
     if key is not None:
         secret = base64.b64encode(tsig_secret(key)).decode()
         return replace(there, tsig_name=key_names[0], tsig_algorithm=key.tsig_algorithm, tsig_secret=secret)
-    if zone is not None and key_name_of(zone) == key_names[0]:  # set up on its page, and sent back as it was read
+    if zone is not None and key_name_of(zone) == key_names[0]:  # set up on its page, and sent back unchanged
         return there
     raise Refusal(422, f"A TSIG key with the name '{shortened(key_names[0])}' does not exist for zone transfers")
 
 
 def _own_key(actor: Actor, name: str) -> Token | None:
-    """The actor's own key: by another person's they would get zones that are not theirs."""
+    """Return the actor's own key: with another person's they would get zones that are not theirs."""
     try:
         key = tsig_keys.tsig_key_for(actor, name)
     except TokenUnknown:
@@ -133,7 +138,7 @@ def _own_key(actor: Actor, name: str) -> Token | None:
 
 @contextmanager
 def named_refusals() -> Iterator[None]:
-    """What is wrong with primaries or a catalog becomes a Refusal (422)."""
+    """Turn what is wrong with primaries or a catalog into a Refusal (422)."""
     try:
         yield
     except (CatalogError, PrimaryError) as exc:

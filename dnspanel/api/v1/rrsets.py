@@ -49,7 +49,7 @@ class RRsetInput:
         return title(self.name, self.type)
 
     def rrset(self, ttl: int, comment: str) -> RRset:
-        """The RRset of these records; raises Refusal (422)."""
+        """Return the RRset of these records. Raise Refusal (422)."""
         assert self.records is not None
         disabled = [text for text, is_disabled in self.records.items() if is_disabled]
         if len(self.records) == 1 and len(next(iter(self.records))) < _SURELY_FITS:
@@ -71,12 +71,12 @@ _SINGLE = frozenset((rdtypes.SOA, rdtypes.CNAME, rdtypes.DNAME))
 
 
 def title(name: str, type: int) -> str:
-    """An RRset as PowerDNS's errors name it."""
+    """Return an RRset's name in PowerDNS's errors."""
     return f"RRset {name} IN {rdata.type_to_text(type)}"
 
 
 def read_rrset(value: Mapping[str, Any], key: tuple[str, int], zone: str, now: datetime) -> RRsetInput:
-    """What one member of `rrsets` says of the RRset with this key; raises Refusal (422)."""
+    """Return what one member of `rrsets` says of the RRset with this key. Raise Refusal (422)."""
     name, type_ = key
     refuse_odd_characters(text_in(value, "name"))
     if not names.is_within(name, zone):
@@ -88,7 +88,7 @@ def read_rrset(value: Mapping[str, Any], key: tuple[str, int], zone: str, now: d
 
 
 def read_key(value: Mapping[str, Any]) -> tuple[str, int]:
-    """Owner name and type of one member of `rrsets`; raises Refusal (422)."""
+    """Return owner name and type of one member of `rrsets`. Raise Refusal (422)."""
     name = canonical(text_in(value, "name"))
     word = text_in(value, "type")
     try:
@@ -107,7 +107,7 @@ def refuse_odd_characters(name: str) -> None:
 
 
 def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
-    """A whole number, also one in quotes, or None when there is none; raises Refusal (422)."""
+    """Return a whole number, also one in quotes, or None if it is missing. Raise Refusal (422)."""
     number = value.get(key)
     if isinstance(number, str) and _PLAIN_NUMBER.fullmatch(number):
         number = int(number)
@@ -121,7 +121,7 @@ def number_in(value: Mapping[str, Any], key: str, most: int) -> int | None:
 
 
 def _records(value: Mapping[str, Any], name: str, type_: int, spellings: dict[str, str]) -> dict[str, bool]:
-    """The canonical records of an RRset, and whether each is disabled; those that are written otherwise are noted."""
+    """Return the canonical records of an RRset, and whether each is disabled; note those that are written otherwise."""
     records: dict[str, bool] = {}
     listed = list_in(value, "records")
     if len(listed) > MOST_RECORDS:
@@ -137,7 +137,7 @@ def _records(value: Mapping[str, Any], name: str, type_: int, spellings: dict[st
         if records and rdata.in_both(type_, [text], records):
             raise Refusal(422, f'Duplicate record in {title(name, type_)} with content "{shortened(content)}"')
         records[text] = is_disabled
-        # PowerDNS itself writes a SOA anew whenever its serial moves.
+        # PowerDNS itself writes a SOA again whenever its serial moves.
         if type_ != rdtypes.SOA and content != content_for_client(type_, text):
             spellings[text] = content
     return records
@@ -162,7 +162,7 @@ def _comments(value: Mapping[str, Any], now: datetime) -> tuple[Comment, ...]:
 
 
 def rrset_text(row: StoredRow, attributes: PowerdnsZone, modified_at: int) -> str:
-    """An RRset as JSON text. `name` comes before `records`: some clients read JSON by regular expression."""
+    """Return an RRset as JSON text. `name` comes before `records`: some clients read JSON by regular expression."""
     name, type_, ttl, texts, disabled, comment, notes = row
     if notes and (spellings := dict(parse_notes(notes).spellings)):
         contents = [(spellings.get(text) or content_for_client(type_, text), text in disabled) for text in texts]
@@ -190,5 +190,5 @@ _AS_IT_STANDS = frozenset(
 
 @cache
 def mnemonic(type: int) -> str:
-    """The word for a type; there are few of them in a panel."""
+    """Return the word for a type; there are few of them in a panel."""
     return rdata.type_to_text(type)

@@ -50,7 +50,9 @@ class SearchData(PowerdnsView):
 
 
 def _found(actor: Actor, pattern: Pattern, limit: int, kind: str) -> tuple[list[dict[str, Any]], bool]:
-    """Return what was found of each kind, and whether there is no more of any, unless as much as was wanted is here."""
+    """Return what was found of each kind, and True if nothing more of any kind exists, unless as much as was
+    wanted is here.
+    """
     found: list[dict[str, Any]] = []
     is_complete = True
     for own, find, form in _KINDS:

@@ -2,14 +2,14 @@
 
 A pattern is matched with the whole of a text; `*` stands for any characters, `?` for one, and letter case does not
 matter. Without either it is looked up in indexes, however much there is. With them it has to be compared: with all
-visible RRsets while these are no more than `MOST_COMPARED`, else with those of the zones above and below the name in
-which the pattern ends (for `www*.example.org`, with what `example.org` and its subzones hold). Where that leaves more,
-`MOST_COMPARED` of them are compared, zone by zone in the order of their names, until there are as many finds as are
-wanted; what is found then says whether there may be more. Comments have no index, so they are always compared.
+visible RRsets while these are no more than `MOST_COMPARED`, else with those of the zones above and below the name
+that the pattern ends in (for `www*.example.org`, with what `example.org` and its subzones hold). Where that leaves
+more, `MOST_COMPARED` of them are compared, zone by zone in the order of their names, until as many finds as wanted
+are made; what is found then says whether there may be more. Comments have no index, so they are always compared.
 
-Names of zones have an index of trigrams, and one by which they are sorted. A pattern without three letters or digits in
-a row, that does not say how a name begins, would have PostgreSQL read all of that index, 10 s among 1,000,000 names: it
-is compared with as many names, in their order.
+Names of zones have an index of trigrams, and one by which they are sorted. A pattern without three letters or
+digits in a row, that does not say how a name begins, would have PostgreSQL read all of that index, 10 s among
+1,000,000 names: it is compared with as many names, in their order.
 """
 
 import re
@@ -94,7 +94,7 @@ class Pattern:
 
     @property
     def is_exact(self) -> bool:
-        """Whether it stands for one text only."""
+        """True if it matches one text only."""
         return _WILDCARD.search(self.text) is None
 
     @property
@@ -142,7 +142,10 @@ class FoundComment:
 
 
 def pattern_of(text: str) -> Pattern:
-    """The pattern that a client wrote. Raises TooGeneral for one with many wildcards: each is tried at each place."""
+    """Return the pattern that a client wrote.
+
+    Raise TooGeneral for one with many wildcards: each is tried at each place.
+    """
     pattern = Pattern(re.sub(r"\*+", "*", text).removesuffix("."))
     if len(_WILDCARD.findall(pattern.text)) > MOST_WILDCARDS:
         raise TooGeneral(pattern.text, f"has more than {MOST_WILDCARDS} wildcards")
@@ -214,7 +217,7 @@ def _compare(zones: QuerySet[Zone], matching: Callable[[QuerySet[RRset]], Iterat
     found: list[M] = []
     left = MOST_COMPARED
     for ids, count in _portions(zones):
-        # Told a condition instead of ids, PostgreSQL may compare all RRsets before it looks at zones.
+        # With a condition instead of ids, PostgreSQL may compare all RRsets before it looks at zones.
         rrsets = RRset.objects.filter(RawSQL(_OF_ZONES, [ids], output_field=BooleanField()))
         if count > left:
             if len(ids) > 1 or left <= 0:
@@ -252,7 +255,7 @@ def _portions(zones: QuerySet[Zone]) -> Iterator[tuple[list[int], int]]:
 
 
 def _records(rows: Iterator[tuple[str, str, int, Any]]) -> Iterator[FoundRecord]:
-    """Every record where the name fits, else those whose content does."""
+    """Yield every record where the name fits, else those whose content does."""
     for zone_name, name, type_, (ttl, texts, disabled, notes, named, matching) in rows:
         spellings = dict(parse_notes(notes).spellings)
         for text in texts if named else matching:
@@ -260,7 +263,7 @@ def _records(rows: Iterator[tuple[str, str, int, Any]]) -> Iterator[FoundRecord]
 
 
 def _seen(actor: Actor, rrsets: QuerySet[RRset], *columns: str) -> Iterator[tuple[str, str, int, Any]]:
-    """Zone name, owner name, type and these columns of the RRsets that the actor sees."""
+    """Yield zone name, owner name, type and these columns of the RRsets that the actor sees."""
     visibilities: dict[int, Visibility | None] = {}
     rows = rrsets.values_list("zone_id", "zone__name", "zone__tags", "zone__team_id", "name", "type", *columns)
     for zone_id, zone_name, tags, team_id, name, type_, *rest in rows.iterator(chunk_size=_CHUNK):
@@ -282,7 +285,7 @@ def _zones_to_compare(actor: Actor, pattern: Pattern) -> QuerySet[Zone]:
 
 
 def _zone_name_like(like: str) -> _Like | None:
-    """The condition that a zone's name fits; None for one that no index serves, in a large panel."""
+    """Return the condition that a zone's name fits; None for one that no index serves, in a large panel."""
     if is_in_trigrams(like):
         return _Like(Upper("name"), Upper(Value(like)))
     return None if has_many_zones() else _Like(F("name"), Value(like))
@@ -293,7 +296,7 @@ def _rrset_count(zones: QuerySet[Zone]) -> int:
 
 
 def _at_name(actor: Actor, pattern: Pattern) -> Q:
-    """RRsets whose owner has exactly the pattern's name, in whichever visible zones it can be."""
+    """Select RRsets whose owner has exactly the pattern's name, in whichever visible zones it can be."""
     found = Q(zone__in=[])
     try:
         name = names.parse(f"{pattern.text}.")
@@ -305,11 +308,11 @@ def _at_name(actor: Actor, pattern: Pattern) -> Q:
 
 
 def _names_above(end: str) -> list[str]:
-    """The name, as far as `end` is one, and every name above it."""
+    """Return the name, as far as `end` is one, and every name above it."""
     labels = end.rstrip(".").split(".")
     return [".".join(labels[at:]) + "." for at in range(len(labels))] + [names.ROOT]
 
 
 def _spellings(text: str) -> list[str]:
-    """How a content may be stored: as it is, in lower case, or as a name with its final dot."""
+    """Return how a content may be stored: as it is, in lower case, or as a name with its final dot."""
     return sorted({text, text.lower(), f"{text}.", f"{text.lower()}."})

@@ -15,7 +15,7 @@ _OPT_OUT = 1
 
 
 def read_signing(body: Mapping[str, Any], zone_name: str) -> RequestedSigning:
-    """How the body wants the zone to be signed; raises Refusal (422).
+    """Return how the body wants the zone to be signed. Raise Refusal (422).
 
     What is of another type than PowerDNS's is ignored, as there, and so is `nsec3narrow` without `nsec3param`.
     """
@@ -28,17 +28,17 @@ def read_signing(body: Mapping[str, Any], zone_name: str) -> RequestedSigning:
 
 
 def will_be_signed(requested: RequestedSigning, state: SigningState) -> bool:
-    """Whether a zone in this state is signed once that is so."""
+    """Return True if a zone in this state is signed once the request is carried out."""
     return state.is_signed if requested.signed is None else requested.signed
 
 
 def not_secured(zone_name: str) -> Refusal:
-    """What PowerDNS says to NSEC3 parameters of a zone that nothing signs."""
+    """Return what PowerDNS says to NSEC3 parameters of a zone that nothing signs."""
     return Refusal(422, f"NSEC3PARAM value provided for zone '{zone_name}', but zone is not DNSSEC secured.")
 
 
 def _nsec3(text: str, narrow: bool, zone_name: str) -> Nsec3:
-    """The parameters of NSEC3 as NSEC3PARAM has them: hash, flags, iterations, salt."""
+    """Return the parameters of NSEC3 as NSEC3PARAM has them: hash, flags, iterations, salt."""
     found = _NSEC3PARAM.fullmatch(" ".join(text[:1000].split()))
     if found is None:
         raise _invalid(zone_name, f"'{shortened(text)}' is not like '1 0 0 -'.")

@@ -1,7 +1,7 @@
 """`/statistics`: PowerDNS's counters, summed over all nodes that take pushes.
 
 Counters count from when the panel last began to collect them, so they go back to 0 when its Redis was emptied, as a
-server's do when it is started anew. What no sum can be is an average (latency) or the least of all (uptime).
+server's do when it restarts. What no sum can be is an average (latency) or the least of all (uptime).
 """
 
 from collections import Counter
@@ -58,7 +58,7 @@ class Statistics(PowerdnsView):
 
 
 def fleet_totals() -> list[dict[str, int]]:
-    """What each node has counted, of those that were heard of."""
+    """Return what each node has counted, of those that were heard of."""
     nodes = list(
         Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False, is_front=False).values_list("pk", flat=True)
     )
@@ -66,7 +66,7 @@ def fleet_totals() -> list[dict[str, int]]:
 
 
 def fleet_values(totals: list[dict[str, int]]) -> dict[str, int]:
-    """PowerDNS's name → the number for the whole fleet."""
+    """Return PowerDNS's name → the number for the whole fleet."""
     values = {name: sum(node.get(field, 0) for node in totals) for name, field in _COUNTERS.items()}
     values["uptime"] = min((node["uptime"] for node in totals), default=0)
     values["latency"] = sum(node["latency_us"] for node in totals) // len(totals) if totals else 0

@@ -53,7 +53,7 @@ class TsigKeys(PowerdnsView):
 
 
 class TsigKey(PowerdnsView):
-    """One key, with its secret for who may read that again; it is changed and removed here."""
+    """One key, with its secret for an actor that may read that again; it is changed and removed here."""
 
     def get(self, request: Request, server_id: str, tsigkey_id: str) -> HttpResponse:
         key = _key(request, tsigkey_id)
@@ -102,7 +102,7 @@ def _secret_for(request: Request, key: Token) -> str:
 
 
 def _text(body: Mapping[str, Any], member: str, otherwise: str = "") -> str:
-    """What is no string counts as not there, as in PowerDNS."""
+    """Return a member that is a string. Anything else counts as not there, as in PowerDNS."""
     value = body.get(member)
     return value if isinstance(value, str) else otherwise
 
@@ -137,7 +137,7 @@ def _refuse_bad_secret(text: str, message: str) -> None:
 
 @contextmanager
 def _refusals(request: Request, name: str) -> Iterator[None]:
-    """What the verbs raise about the key of this name, in this API's words."""
+    """Turn what the verbs raise about the key of this name into this API's words."""
     try:
         yield
     except TokenUnknown as exc:
@@ -151,5 +151,5 @@ def _refusals(request: Request, name: str) -> Iterator[None]:
 
 
 def _refusal(request: Request, status: int, text: str) -> Refusal:
-    """An error of the framework, which says what is wrong only to who accepts JSON."""
+    """Return an error of the framework, which says what is wrong only to clients that accept JSON."""
     return Refusal(status, text if accepts_json(request) else "")

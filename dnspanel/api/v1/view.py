@@ -1,6 +1,6 @@
-"""What every call of API v1 shares: how requests are read, and how answers and errors look in PowerDNS's API.
+"""The shared part of every call of API v1: how requests are read, and how answers and errors look in PowerDNS's API.
 
-Errors of the framework (400, 401, 404 …) are JSON only for who accepts it,
+Errors of the framework (400, 401, 404 …) are JSON only for clients that accept it,
 else a line of text; 422 is always JSON. So does the real server, and clients
 tell the two apart.
 """
@@ -112,7 +112,7 @@ class PowerdnsView(APIView):
             raise Refusal(404)
 
     def options(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
-        """What a browser asks, without a key, before it lets a page of another origin call with one."""
+        """Answer what a browser asks, without a key, before it lets a page of another origin call with one."""
         return HttpResponse(content_type="text/plain", headers=_PREFLIGHT)
 
     def http_method_not_allowed(self, request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -124,7 +124,7 @@ class PowerdnsView(APIView):
     def finalize_response(self, request: Request, response: Any, *args: Any, **kwargs: Any) -> Any:
         if isinstance(response, Response):  # what a DRF mixin made; ours are ready
             return super().finalize_response(request, response, *args, **kwargs)
-        # An answer is for one key only, and an error looks different to who accepts something else.
+        # An answer is for one key only, and an error looks different to clients that accept something else.
         patch_vary_headers(response, ("Accept", "X-API-Key"))
         response["Cache-Control"] = "no-store"
         response["Access-Control-Allow-Origin"] = "*"
@@ -147,34 +147,34 @@ def _refuse_unconditional_write(request: Request) -> None:
 
 
 def actor_in(request: Request) -> Actor:
-    """Who calls."""
+    """Return the caller."""
     return cast(Actor, request.auth)
 
 
 def answer(value: Any, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """A JSON answer."""
+    """Return a JSON answer."""
     return answer_text(json.dumps(value), status, headers=headers)
 
 
 def answer_text(text: str, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """A JSON answer that is text already."""
+    """Return a JSON answer that is text already."""
     return HttpResponse(text, status=status, content_type=JSON, headers=headers)
 
 
 def done(headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """204: it is so, and there is nothing to say."""
+    """Answer 204: the request is carried out, and there is nothing to say."""
     response = HttpResponse(status=204, headers=headers)
     del response["Content-Type"]
     return response
 
 
 def accepts_json(request: HttpRequest | Request) -> bool:
-    """Whether the client says so, as the real server decides it: by the words anywhere in the header."""
+    """Return True if the client says so, as the real server decides it: by the words anywhere in the header."""
     return JSON in request.META.get("HTTP_ACCEPT", "")
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """The answer to anything that a view raised; what nobody foresaw is logged, and said to be our fault."""
+    """Return the answer to anything that a view raised; an unforeseen error is logged, and said to be our fault."""
     request: Request = context["request"]
     refusal = _refusal_of(exc)
     if refusal is None and database_away.is_away(exc):
@@ -189,7 +189,7 @@ def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
 
 
 def _refusal_of(exc: Exception) -> Refusal | None:
-    """What an error is in HTTP's words; None for one that nobody foresaw."""
+    """Return what an error is in HTTP's words; None for an unforeseen one."""
     match exc:
         case Refusal():
             return exc
@@ -217,7 +217,7 @@ def _refusal_of(exc: Exception) -> Refusal | None:
 
 
 def _error(request: Request, refusal: Refusal) -> HttpResponse:
-    """JSON for who accepts it, and wherever the text tells what is wrong; else the status's own words."""
+    """Return JSON for clients that accept it, and wherever the text says what is wrong; else the status's own words."""
     phrase = HTTPStatus(refusal.status).phrase
     if refusal.text or accepts_json(request):
         response = answer({"error": refusal.text or phrase}, refusal.status)
@@ -232,7 +232,7 @@ def _error(request: Request, refusal: Refusal) -> HttpResponse:
 
 
 def json_body(request: Request) -> Any:
-    """The request's body as JSON, whatever its Content-Type; raises Refusal (400, 413)."""
+    """Return the request's body as JSON, whatever its Content-Type. Raise Refusal (400, 413)."""
     try:
         return parse_json(request._request.body.decode())
     except RequestDataTooBig as exc:
@@ -242,7 +242,9 @@ def json_body(request: Request) -> Any:
 
 
 def json_object(request: Request) -> dict[str, Any]:
-    """The request's body as a JSON object, without what is null; an array or a word has no members, as in PowerDNS."""
+    """Return the request's body as a JSON object, without what is null; an array or a word has no members, as
+    in PowerDNS.
+    """
     value = json_body(request)
     if not isinstance(value, dict):
         return {}
@@ -250,7 +252,7 @@ def json_object(request: Request) -> dict[str, Any]:
 
 
 def text_in(body: Mapping[str, Any], key: str) -> str:
-    """The member of this key; raises Refusal (422) unless it is there and a string."""
+    """Return the member of this key. Raise Refusal (422) unless it is there and a string."""
     value = body.get(key)
     if not isinstance(value, str):
         raise Refusal(422, f"Key '{key}' not present or not a String")
@@ -258,7 +260,7 @@ def text_in(body: Mapping[str, Any], key: str) -> str:
 
 
 def list_in(body: Mapping[str, Any], key: str) -> list[Any]:
-    """The member of this key, empty when there is none; raises Refusal (422) for anything but an array."""
+    """Return the member of this key, empty if it is missing. Raise Refusal (422) for anything but an array."""
     value = body.get(key)
     if value is None:
         return []
@@ -268,7 +270,7 @@ def list_in(body: Mapping[str, Any], key: str) -> list[Any]:
 
 
 def flag_in(request: Request, key: str, default: bool) -> bool:
-    """A query parameter that is `true` or `false`; raises Refusal (422) for anything else."""
+    """Return a query parameter that is `true` or `false`. Raise Refusal (422) for anything else."""
     value = request.GET.get(key, "")
     if value not in {"", "true", "false", "1", "0"}:
         raise Refusal(422, f"'{key}' request parameter value '{shortened(value)}' is not supported")
@@ -276,7 +278,10 @@ def flag_in(request: Request, key: str, default: bool) -> bool:
 
 
 def canonical(text: str) -> str:
-    """The name that a client states; raises Refusal (422) for one without its final dot, or that is none."""
+    """Return the name that a client states.
+
+    Raise Refusal (422) for one without its final dot, and for what is not a name.
+    """
     try:
         name = names.parse(text)
     except BadName as exc:
@@ -289,22 +294,27 @@ def canonical(text: str) -> str:
 
 
 def shortened(text: str) -> str:
-    """What a client sent, short enough to be sent back."""
+    """Return what a client sent, short enough to be sent back."""
     return text if len(text) <= 300 else text[:299] + "…"
 
 
 def zone_url(name: str) -> str:
-    """Where the API has this zone."""
+    """Return where the API has this zone."""
     return f"{SERVER_URL}/zones/{zone_id(name)}"
 
 
 def zone_id(name: str) -> str:
-    """The name as it stands in URLs: `=2F` for a slash; the root is `=2E`, because a lone dot is lost on the way."""
+    """Return the name as it is written in URLs: `=2F` for a slash; the root is `=2E`, because a lone dot is
+    lost on the way.
+    """
     return "=2E" if name == names.ROOT else _KEPT_IN_IDS.sub(lambda found: f"={ord(found[0]):02X}", name)
 
 
 def name_of_id(id: str) -> str:
-    """The inverse, with or without the final dot; raises Refusal (400) for a bad escape, 422 for what is no name."""
+    """Return the name of a zone's id, with or without the final dot.
+
+    Raise Refusal (400) for a bad escape, 422 for what is no name.
+    """
     text = _ESCAPED_BYTE.sub(_unescaped, id)
     try:
         return names.parse(text)
@@ -319,7 +329,8 @@ def _unescaped(found: re.Match[str]) -> str:
 
 
 def zone_by_id(request: Request, id: str, right: Right | None = None) -> Zone:
-    """The zone with this id in a URL, for reading or what the right says; raises Refusal, Unknown or RightMissing.
+    """Return the zone with this id in a URL, for reading or what the right says. Raise Refusal, Unknown or
+    RightMissing.
 
     One query, which also loads what clients said of the zone, how it is signed, and in which catalog of ours it is.
     """

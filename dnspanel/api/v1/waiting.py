@@ -26,9 +26,9 @@ class Wait:
 
 
 def requested_wait(request: Request) -> Wait | None:
-    """What the client wants to wait for: `wait=all` or `wait=nodes`, with `timeout=SECONDS`; None: for nothing.
+    """Return what the client wants to wait for: `wait=all` or `wait=nodes`, with `timeout=SECONDS`; None: for nothing.
 
-    Raises Refusal (422).
+    Raise Refusal (422).
     """
     word = request.GET.get("wait", "")
     if word not in {"", "no", "none", "all", "nodes"}:
@@ -46,7 +46,7 @@ def requested_wait(request: Request) -> Wait | None:
 
 
 def wait_for_all(request: Request, publication: Publication | None, wait: Wait | None) -> None:
-    """Wait until everyone the client waits for has proved the publication, or there is nobody to wait for.
+    """Wait until every server that the client waits for has proved the publication, or none is left to wait for.
 
     Raise Refusal (504) with what lacks, and TakenBack (422) as soon as the canary cannot answer with it.
     """
@@ -68,9 +68,9 @@ def _describe(
     late: Sequence[NodeArrival],
     lacking: Sequence[Lacking],
 ) -> str:
-    """Say what is saved and what is not yet so; `seconds` is None where no place to wait was free.
+    """Say what is saved and what is not yet so; `seconds`: None where no place to wait was free.
 
-    Which nodes and secondaries there are is for who may see the fleet.
+    Nodes and secondaries are named only to actors that may see the fleet.
     """
     named = ""
     if can(actor_in(request), Permission.FLEET):

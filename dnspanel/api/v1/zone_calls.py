@@ -1,4 +1,4 @@
-"""Calls about one zone besides its content: notify, rectify, export, axfr-retrieve."""
+"""Calls about one zone apart from its content: notify, rectify, export, axfr-retrieve."""
 
 from collections.abc import Iterator
 
@@ -22,7 +22,7 @@ class Notify(PowerdnsView):
     """NOTIFY (RFC 1996) to the zone's secondaries, and to the addresses that it names."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Queue it; 200 also where there is nobody, because clients ask after each change as a matter of course.
+        """Queue it; 200 also without a receiver, because clients ask after each change as a matter of course.
 
         The nodes need none: the workers that bring them the change are woken once more, in case the last signal
         was lost.
@@ -38,7 +38,10 @@ class Rectify(PowerdnsView):
     """Bring the zone's order and empty names into the form that DNSSEC needs."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Nothing to do: what the nodes get always is; 200. Of a zone that came with its signatures 422, as there."""
+        """Do nothing: what the nodes get always is rectified; 200.
+
+        For a zone that came with its signatures 422, as in PowerDNS.
+        """
         zone = _changeable(request, zone_id)
         if signing_of(zone).presigned:
             raise Refusal(422, f"Zone '{zone.name}' is pre-signed, not rectifying.")
@@ -49,7 +52,7 @@ class AxfrRetrieve(PowerdnsView):
     """Fetch the zone from its primary."""
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """All of it, soon, by a worker; 422 for a zone whose primary is this panel."""
+        """Have all of it transferred, soon, by a worker; 422 for a zone whose primary is this panel."""
         zone = _changeable(request, zone_id)
         return answer({"result": primaries.retrieve(zone=zone, actor=actor_in(request), now=timezone.now())})
 
@@ -58,7 +61,9 @@ class Export(PowerdnsView):
     """The zone as text."""
 
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """One record a line: name, TTL, class, type and content between tabs; in JSON for who accepts it."""
+        """Answer with one record a line: name, TTL, class, type and content between tabs; in JSON for clients
+        that accept it.
+        """
         zone = zone_by_id(request, zone_id)
         text = "".join(_lines(stored_rows(actor_in(request), zone)))
         if accepts_json(request):
@@ -67,7 +72,10 @@ class Export(PowerdnsView):
 
 
 def _changeable(request: Request, zone_id: str) -> Zone:
-    """The zone, for who may change a record of it at least; raises RightMissing for those who may only read."""
+    """Return the zone, for an actor that may change a record of it at least.
+
+    Raise RightMissing for one that may only read.
+    """
     zone = zone_by_id(request, zone_id)
     if not access.may_edit_zone(actor_in(request), zone):
         raise Refusal(403, f"You may not change {zone.name}.")
@@ -75,7 +83,7 @@ def _changeable(request: Request, zone_id: str) -> Zone:
 
 
 def _lines(rows: Iterator[StoredRow]) -> Iterator[str]:
-    """The served records of the rows."""
+    """Yield the served records of the rows."""
     for name, type_, ttl, texts, disabled, *_ in rows:
         for text in texts:
             if text not in disabled:

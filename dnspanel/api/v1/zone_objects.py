@@ -35,8 +35,8 @@ _LISTED = (
     *("name", "serial", "powerdns__kind", "powerdns__account", _CATALOG, "powerdns__masters"),
     *("is_catalog", "is_served", "transferred_from", "transferred__addresses", "transferred__serial"),
 )
-# A row of these: name, serial, kind, account, catalog, primaries, is it a catalog, is it served, whence it comes, from
-# which addresses, with which serial.
+# A row of these: name, serial, kind, account, catalog, primaries, is it a catalog, is it served, where it comes from,
+# at which addresses, with which serial.
 _Texts = list[str]
 _Listed = tuple[str, int, str | None, str | None, str | None, _Texts | None, bool, bool, str, _Texts | None, int | None]
 
@@ -53,7 +53,7 @@ WHERE r.zone_id = %(zone)s ORDER BY r.owner_key, r.type
 
 
 def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
-    """The zones that the actor may know of, by name; of one name when it is given. Two queries."""
+    """Return the zones that the actor may know of, by name; of one name when it is given. Two queries."""
     zones = access.zones_visible_to(actor)
     if name is not None:
         zones = zones.filter(name=name)
@@ -68,7 +68,7 @@ def zone_list(actor: Actor, *, name: str | None, with_dnssec: bool) -> str:
 def zone_object(
     actor: Actor, zone: Zone, *, with_rrsets: bool, name: str | None = None, type: int | None = None
 ) -> str:
-    """A zone as PowerDNS shows it; with its RRsets (of this name and type) as far as the actor sees them."""
+    """Return a zone as PowerDNS shows it; with its RRsets (of this name and type) as far as the actor sees them."""
     attributes, state = attributes_of(zone), loaded_signing_of(zone)
     row = (
         *(zone.name, zone.serial, attributes.kind, attributes.account, catalog_name_of(zone, attributes.catalog)),
@@ -84,7 +84,7 @@ def zone_object(
 
 
 def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int | None = None) -> Iterator[StoredRow]:
-    """The zone's RRsets in canonical order, those that the actor sees. One query."""
+    """Yield the zone's RRsets in canonical order, those that the actor sees. One query."""
     if zone.is_producer:  # PowerDNS makes the rest of a catalog while it is transferred, and does not show it
         if name and name != zone.name:
             return iter(())
@@ -102,8 +102,8 @@ def stored_rows(actor: Actor, zone: Zone, *, name: str | None = None, type: int 
 def _listed(row: _Listed, is_signed: bool | None) -> str:
     """Write the members that a list shows too; without `is_signed`, not the two about DNSSEC.
 
-    In the row, what a client of PowerDNS can set is None until a client set it. A zone from elsewhere shows what is
-    so instead. Until its first transfer its serial is 0.
+    Columns of the row that a client of PowerDNS can set are empty (None) until a client sets them. A zone from
+    elsewhere shows what is so instead. Until its first transfer its serial is 0.
     """
     name, serial, kind, account, catalog, masters, is_catalog, is_served, transferred_from, addresses, received = row
     if transferred_from:
@@ -133,7 +133,7 @@ def _source_of(zone: Zone) -> tuple[list[str] | None, int | None]:
 
 
 def _own_fields(attributes: PowerdnsZone, zone: Zone, signing: Mapping[str, str]) -> dict[str, Any]:
-    """The members that only the zone itself shows."""
+    """Return the members that only the zone itself shows."""
     return {
         "api_rectify": attributes.api_rectify,
         "master_tsig_key_ids": [zone_id(name) for name in attributes.metadata.get(TSIG_ALLOW_AXFR, ())],

@@ -1,4 +1,4 @@
-"""The zones of API v1: list, create, read, change, delete. The calls about one zone besides are in `zone_calls`."""
+"""The zones of API v1: list, create, read, change, delete. Other calls about one zone are in `zone_calls`."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -113,7 +113,9 @@ class OneZone(PowerdnsView):
     """One zone."""
 
     def get(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """The zone with its RRsets; `rrsets=false` leaves them out, `rrset_name` and `rrset_type` choose some."""
+        """Answer with the zone and its RRsets; `rrsets=false` leaves them out, `rrset_name` and `rrset_type`
+        choose some.
+        """
         with_rrsets, (name, type_) = flag_in(request, "rrsets", True), _chosen(request)
         actor, zone = actor_in(request), zone_by_id(request, zone_id)
         return answer_text(zone_object(actor, zone, with_rrsets=with_rrsets, name=name, type=type_))
@@ -126,7 +128,7 @@ class OneZone(PowerdnsView):
         return done(serials)
 
     def put(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """Change what is kept of the zone besides its content, and how it is signed; 204.
+        """Change what is kept of the zone apart from its content, and how it is signed; 204.
 
         With `rrsets`, its content becomes these, and how it is signed changes after that, in a publication of its own.
         """
@@ -150,7 +152,7 @@ class OneZone(PowerdnsView):
         return done(serials)
 
     def delete(self, request: Request, server_id: str, zone_id: str) -> HttpResponse:
-        """The zone goes into the trash; 204. 422 for too many zones within minutes, unless `?confirm=true`."""
+        """Move the zone into the trash; 204. 422 for too many zones within minutes, unless `?confirm=true`."""
         wait, zone = requested_wait(request), zone_by_id(request, zone_id)
         publication = edit.delete_zone(
             zone=zone,
@@ -188,9 +190,9 @@ def _publish(
 def _refuse_settings(
     request: Request, zone: Zone, attributes: Mapping[str, Any], changes_signing: bool, has_content: bool
 ) -> None:
-    """Raise RightMissing for who may not change what a PUT changes besides content.
+    """Raise RightMissing for an actor that may not change what a PUT changes apart from content.
 
-    Clients send back all that they have read: who changes nothing of the signing needs no right for it.
+    Clients send back all that they have read: a client that changes nothing of the signing needs no right for it.
     """
     if changes_signing:
         access.require_right(actor_in(request), zone, Right.DNSSEC)
@@ -201,7 +203,7 @@ def _refuse_settings(
 def _settle(
     request: Request, zone: Zone, signing: RequestedSigning, wait: Wait | None, attributes: Mapping[str, Any]
 ) -> None:
-    """The zone is signed as the request says, and has these attributes; or neither."""
+    """Sign the zone as the request says, and set these attributes; or do neither."""
     acting, before = Acting(actor_in(request), Channel.API, timezone.now()), loaded_signing_of(zone)
 
     def keep_the_rest() -> None:
@@ -220,7 +222,7 @@ def _settle(
 
 
 def _chosen(request: Request) -> tuple[str | None, int | None]:
-    """`rrset_name` and `rrset_type`, None for any. A type without a name chooses nothing, as in PowerDNS."""
+    """Return `rrset_name` and `rrset_type`, None for any. A type without a name chooses nothing, as in PowerDNS."""
     name, word = request.GET.get("rrset_name", ""), request.GET.get("rrset_type", "")
     if not name:
         return None, None

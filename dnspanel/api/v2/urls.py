@@ -1,6 +1,6 @@
 """URLs of API v2; none ends in a slash. Whatever is not here is answered by `NothingHere`, with a problem too.
 
-A zone's name may have slashes, so that what is longer stands first.
+A zone's name may have slashes, so that longer paths come first.
 """
 
 from django.urls import URLPattern, path, re_path

@@ -47,7 +47,7 @@ def written(
     headers: Mapping[str, str] | None = None,
     extensions: Mapping[str, Any] | None = None,
 ) -> HttpResponse:
-    """The answer to a publication: 202 with what was published, `status` when nothing is left to wait for."""
+    """Return the answer to a publication: 202 with what was published, `status` when nothing is left to wait for."""
     if (rehearsed := rehearsal.under_way()) is not None:
         return plans_answer(request, rehearsed, {})
     zones = [moved_json(plan) for plan in outcome.plans]
@@ -71,7 +71,7 @@ def accepted(
     headers: Mapping[str, str] | None = None,
     zones: list[dict[str, Any]] | None = None,
 ) -> HttpResponse:
-    """The answer with this publication: 202 while nodes lack it, else `status`. `zones` are its own, if known.
+    """Return the answer with this publication: 202 while nodes lack it, else `status`. `zones` are its own, if known.
 
     A dry run is answered with its plans. Raise TakenBack as soon as the publication is taken back, if the client waits.
     """
@@ -101,7 +101,7 @@ def accepted(
 
 
 def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
-    """The answer to a request whose first sending published, and whose answer was lost; None if it did not.
+    """Return the answer to a request whose first sending published, and whose answer was lost; None if it did not.
 
     Raise TakenBack if what it published was taken back since.
     """
@@ -114,7 +114,7 @@ def accepted_before(request: Request, form_id: UUID) -> HttpResponse | None:
 
 
 def requested_wait(request: Request) -> int | None:
-    """How many seconds the client wants to wait, in the query or in `Prefer`. Raises Problem."""
+    """Return how many seconds the client wants to wait, in the query or in `Prefer`. Raise Problem."""
     typed = request.query_params.get("wait")
     if typed is not None:
         if not (typed.isascii() and typed.isdecimal() and len(typed) < 4 and int(typed) <= LONGEST_WAIT):
@@ -125,7 +125,7 @@ def requested_wait(request: Request) -> int | None:
 
 
 def waits_for_secondaries(request: Request) -> bool:
-    """Whether the client waits for secondaries besides nodes: `wait_for=all`. Raises Problem."""
+    """Return True if the client waits for secondaries as well as nodes: `wait_for=all`. Raise Problem."""
     word = str(request.query_params.get("wait_for", "nodes"))
     if word not in ("nodes", "all"):
         raise bad_choice("wait_for", word, ("nodes", "all"))
@@ -141,7 +141,7 @@ def publication_json(
     zones: list[dict[str, Any]] | None = None,
     with_secondaries: bool = False,
 ) -> dict[str, Any]:
-    """A publication with its state per node; of one that `is_new`, no node can have proved anything yet."""
+    """Return a publication with its state per node; of one that `is_new`, no node can have proved anything yet."""
     lacking = secondaries_lacking(publication) if with_secondaries else []
     may_name = Permission.FLEET in actor.permissions
     nodes = _reach_json(publication, now, is_new=is_new) if may_name else None
@@ -159,7 +159,10 @@ def publication_json(
 
 
 def listed_publication_json(publication: Publication, actor: Actor) -> dict[str, Any]:
-    """A publication in a list; author and token must be loaded, and are told with the reason to who may know them."""
+    """Return a publication in a list.
+
+    Author and token must be loaded; with the reason they are shown to actors that may know them.
+    """
     knows = may_know_author(actor, publication.token_id)
     username = publication.author.username if publication.author else None
     return {
@@ -176,7 +179,7 @@ def listed_publication_json(publication: Publication, actor: Actor) -> dict[str,
 
 
 def _taken_back_json(publication: Publication, actor: Actor) -> dict[str, Any] | None:
-    """When, why and by what the publication was taken back; None: it was not."""
+    """Return when, why and by what the publication was taken back; None: it was not."""
     if not publication.failed_reason:
         return None
     return {
@@ -187,7 +190,9 @@ def _taken_back_json(publication: Publication, actor: Actor) -> dict[str, Any] |
 
 
 def may_know_reason(publication: Publication, actor: Actor) -> bool:
-    """Whether the actor is told why a publication was taken back: the reason names an RRset of any of its zones."""
+    """Return True if the actor may read why a publication was taken back: the reason names an RRset of any of
+    its zones.
+    """
     if actor.token is not None and actor.token.pk == publication.token_id:
         return True
     if not may_know_author(actor, publication.token_id):
@@ -197,7 +202,7 @@ def may_know_reason(publication: Publication, actor: Actor) -> bool:
 
 
 def published_zones(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
-    """The first zones of a publication that the actor may know about, deleted ones included."""
+    """Return the first zones of a publication that the actor may know about, deleted ones included."""
     rows = visible_revisions(publication, actor).values_list("zone__name", "number", "serial", "kind")
     return [published_zone_json(*row) for row in rows[:MOST_ZONES]]
 
@@ -208,7 +213,7 @@ def published_zone_json(zone: str, revision: int, serial: int, kind: str) -> dic
 
 
 def shadowed_json(publication: Publication, actor: Actor) -> list[dict[str, str]]:
-    """What of a publication another zone answers for, as far as the actor may know about it."""
+    """Return what of a publication another zone answers for, as far as the actor may know about it."""
     revisions = list(visible_revisions(publication, actor).select_related("zone")[:MOST_ZONES])
     found = nesting.shadowed_by_publication(revisions)
     visible = {one.zone.pk: visibility_of(actor, one.zone) for one in found}
@@ -227,7 +232,9 @@ def sequences_of(publication: Publication | None) -> list[int]:
 
 
 def moved_by(publication: Publication, actor: Actor) -> list[dict[str, Any]]:
-    """Return where a write took its zones, whose last publication this is, for who has its plans no more."""
+    """Return where a write took its zones, whose last publication this is, for a caller that does not have
+    its plans any longer.
+    """
     names = ("zone__name", "number", "serial", "added", "changed", "removed")
     keys = ("zone", "revision", "serial", "added", "changed", "removed")
     found: dict[str, dict[str, Any]] = {}
@@ -259,7 +266,7 @@ def zones_of_publications(publications: Sequence[Publication], actor: Actor) -> 
 
 
 def visible_revisions(publication: Publication, actor: Actor) -> "QuerySet[Revision]":
-    """The revisions of a publication that the actor may know about, by the names of their zones."""
+    """Select the revisions of a publication that the actor may know about, by the names of their zones."""
     return _seen_by(actor, Revision.objects.filter(publication=publication.sequence)).order_by("zone__name", "zone_id")
 
 
@@ -287,7 +294,7 @@ def _reach_json(publication: Publication, now: datetime, *, is_new: bool) -> lis
 
 
 def _warnings(plans: Sequence[ZonePlan], actor: Actor) -> list[dict[str, Any]]:
-    """What the change breaks without being refused for it."""
+    """Return what the change breaks without being refused for it."""
     return [
         violation_json(violation)
         for plan in plans

@@ -13,18 +13,18 @@ JSON = "application/json"
 
 
 def actor_in(request: Request) -> Actor:
-    """Who calls."""
+    """Return the caller."""
     return cast(Actor, request.auth)
 
 
 def answer(value: Any, status: int = 200, *, headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """A JSON answer."""
+    """Return a JSON answer."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return HttpResponse(text.encode(errors="backslashreplace"), status=status, content_type=JSON, headers=headers)
 
 
 def done(headers: Mapping[str, str] | None = None) -> HttpResponse:
-    """204: it is so, and there is nothing to say."""
+    """Answer 204: the request is carried out, and there is nothing to say."""
     response = HttpResponse(status=204, headers=headers)
     del response["Content-Type"]
     return response

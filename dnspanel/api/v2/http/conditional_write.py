@@ -22,10 +22,10 @@ from dnspanel.api.v2.http.problems import Problem
 
 @contextmanager
 def conditional_write(request: Request, resource: str, as_it_is: Callable[[], Any]) -> Iterator[None]:
-    """Within, the resource is as the request's If-Match says, and no other write through API v2 is at it.
+    """Run the block only if the resource is as the request's If-Match says, and no other write through API v2 is at it.
 
-    Raises Problem (412) with what there is and what was sent. `base` is not
-    known: nobody keeps what a digest was made of.
+    Raise Problem (412) with the present resource and what was sent. `base` is not known: the source of a digest is
+    not kept.
     """
     condition = condition_in(request)
     with locked(Lock.RESOURCE, crc32(resource.encode()), wait=True):
@@ -40,5 +40,5 @@ def conditional_write(request: Request, resource: str, as_it_is: Callable[[], An
 
 
 def tagged(value: Any, status: int = 200, **headers: str) -> HttpResponse:
-    """An answer with the tag that a conditional write sends back; keywords are headers (`Location`)."""
+    """Return an answer with the tag that a conditional write sends back; keywords are headers (`Location`)."""
     return answer(value, status, headers={"ETag": tag_of(value), **headers})

@@ -35,12 +35,14 @@ _MOVING = frozenset({RevisionKind.CREATE, RevisionKind.RESTORE, RevisionKind.DEL
 
 
 def is_dry_run(request: Request) -> bool:
-    """Whether the request asks what it would do. Raises Problem for another word than true and false."""
+    """Return True if the request asks what it would do. Raise Problem for another word than true and false."""
     return flag_in(request, "dry_run", False)
 
 
 def rehearsed(do: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:
-    """Make a view's method one whose writes are taken back once it has answered; who answers nothing answers plans."""
+    """Make a view's method one whose writes are taken back once it has answered; a method without an answer
+    answers plans.
+    """
 
     @wraps(do)
     def rehearse(request: Request, *args: Any, **kwargs: Any) -> HttpResponse:
@@ -86,7 +88,7 @@ def _plans_json(plans: Sequence[ZonePlan], actor: Actor) -> Iterator[dict[str, A
 
 
 def _revisions_json(revisions: Sequence[NewRevision], actor: Actor) -> Iterator[dict[str, Any]]:
-    """Revisions that no plan was made for, as far as the actor may know of their zones."""
+    """Yield revisions that no plan was made for, as far as the actor may know of their zones."""
     zones = zones_within_reach(actor, Right.READ).in_bulk([each.zone_id for each in revisions])
     content = _content_of(revisions)
     for each in revisions:

@@ -46,7 +46,7 @@ class Condition:
         return self.match_any or bool(self.match)
 
     def holds(self, tag: str | None) -> bool:
-        """Whether it holds for a resource with this tag; None: there is no resource."""
+        """Return True if it holds for a resource with this tag; None: the resource does not exist."""
         if tag is None:
             return not self.wants_match
         value = tag.strip('"')
@@ -62,24 +62,24 @@ class Condition:
 
 
 def condition_in(request: Request) -> Condition:
-    """The condition of a request. Raises Problem for headers that are not tags."""
+    """Return the condition of a request. Raise Problem for headers that are not tags."""
     match_any, match = _read(request, "If-Match")
     none_match_any, none_match = _read(request, "If-None-Match")
     return Condition(match_any, match, none_match_any, none_match)
 
 
 def tag_of(value: Any) -> str:
-    """The tag of anything that JSON can say."""
+    """Return the tag of anything that JSON can say."""
     return f'"{_digest(value)}"'
 
 
 def zone_tag(revision: int, tags: Iterable[str], team_id: int | None, default_ttl: int | None = None) -> str:
-    """The tag of a zone."""
+    """Return the tag of a zone."""
     return f'"{revision}-{_settings_digest(tuple(tags), team_id, default_ttl)}"'
 
 
 def rrset_tag(rrset: RRset, revision: int) -> str:
-    """The tag of an RRset, read at this revision of its zone."""
+    """Return the tag of an RRset, read at this revision of its zone."""
     return f'"{revision}-{_rrset_digest(rrset)}"'
 
 
@@ -113,7 +113,7 @@ def require_rrset(condition: Condition, zone: Zone, key: tuple[str, int], curren
 
 
 def fresh_enough(request: Request, tag: str) -> HttpResponse | None:
-    """304 when the client has this version (`If-None-Match` of a read), else None."""
+    """Return 304 when the client has this version (`If-None-Match` of a read), else None."""
     condition = condition_in(request)
     if condition.none_match_any or tag.strip('"') in condition.none_match:
         response = HttpResponse(status=304, headers={"ETag": tag})
@@ -132,7 +132,7 @@ def _holds_for(condition: Condition, current: RRset | None) -> bool:
 
 
 def _rrset_at(zone: Zone, key: tuple[str, int], revision: int | None, current: RRset | None) -> RRset | None:
-    """What the RRset was at this revision, which may be none of the zone's."""
+    """Return what the RRset was at this revision, which may be none of the zone's."""
     if revision is None:
         return None
     name, type_ = key
@@ -149,7 +149,7 @@ def _settings_digest(tags: tuple[str, ...], team_id: int | None, default_ttl: in
 
 
 def _rrset_digest(rrset: RRset) -> str:
-    """A SOA's serial is left out: it moves by itself."""
+    """Return the digest of an RRset. A SOA's serial is left out: it moves by itself."""
     shape = soa.with_serial(rrset, soa.NO_SERIAL) if rrset.type == rdtypes.SOA else rrset
     return _digest([shape.name, shape.type, shape.to_json()])
 
@@ -160,10 +160,11 @@ def _digest(value: Any) -> str:
 
 
 def _read(request: Request, header: str) -> tuple[bool, tuple[str, ...]]:
-    """Whether the header is a star, and its tags.
+    """Return True if the header is a star, and its tags.
 
-    A weak one is the same tag without `W/`, in If-Match too, where RFC 9110 would have it match nothing: proxies that
-    compress make tags weak (nginx, CDNs), and a tag of ours names a state of the resource, whatever the bytes are.
+    A weak one is the same tag without `W/`, in If-Match too, where RFC 9110 would have it match nothing: proxies
+    that compress make tags weak (nginx, CDNs), and a tag of ours names a state of the resource, whatever the bytes
+    are.
     """
     text = request.headers.get(header, "").strip()
     if text in {"", "*"}:

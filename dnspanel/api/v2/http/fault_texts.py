@@ -36,7 +36,7 @@ def must_be(pointer: str, needed: str, *, missing: bool = False) -> str:
 
 
 def not_a_choice(pointer: str, given: object, choices: Iterable[str]) -> str:
-    """Say that a value is none of the choices, which one was probably meant, and which there are."""
+    """Say that a value is none of the choices, which one was probably meant, and all choices."""
     choices = list(choices)
     if not isinstance(given, str):
         return must_be(pointer, f"one of {listed(choices)}")
@@ -62,14 +62,14 @@ def listed(words: Iterable[str]) -> str:
 
 
 def list_of(things: str, least: int | None, most: int | None) -> str:
-    """Return how a sentence describes a list of so many things."""
+    """Return how a sentence describes a list with these numbers of things."""
     if most is None:
         return f"a list of one or more {things}" if least else f"a list of {things}"
     return f"a list of {least} to {most:,} {things}" if least else f"a list of at most {most:,} {things}"
 
 
 def meant(given: str, known: Iterable[str]) -> str:
-    """Return a question about the one of these that is spelled much like this; nothing if there is none."""
+    """Return a question about the one of these that is spelled much like this; nothing without such a word."""
     close = get_close_matches(given[:_LONGEST_QUOTED].lower(), list(known), 1, 0.6)
     return f" Did you mean {quoted(close[0])}?" if close else ""
 

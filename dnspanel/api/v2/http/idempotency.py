@@ -25,7 +25,7 @@ from dnspanel.zones.models import Publication
 from dnspanel.zones.publishing.failed import raise_if_taken_back
 
 REMEMBERED_FOR = timedelta(hours=24)
-# Longer than any request takes; after it, whoever began one is taken for dead.
+# Longer than any request takes; after it, the process that began one is taken for dead.
 LEASE = timedelta(seconds=90)
 LONGEST_KEY = 255
 NAMESPACE = UUID("5f3c7a52-6d0e-4b1c-9c39-2f0d6e4b8a11")
@@ -34,7 +34,10 @@ _KEPT_HEADERS = ("Content-Type", "ETag", "Location", "Link", "Preference-Applied
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """The right to do what a key asks for, once. `taken_over`: somebody began before, and was not heard of again."""
+    """The right to do what a key asks for, once.
+
+    `taken_over`: another process began before, and was not heard of again.
+    """
 
     id: int
     form_id: UUID
@@ -50,12 +53,11 @@ class Remembered(Exception):
 
 
 def claim(*, request: HttpRequest, actor: Actor, key: str, now: datetime) -> Claim:
-    """The key is this request's. Raises Remembered with the answer if there is one.
+    """Claim the key for this request. Raise Remembered with the answer if there is one.
 
-    Raises TakenBack where that answer told of a publication that was taken back since.
+    Raise TakenBack where that answer was about a publication that was taken back since.
 
-    Raises Problem for a key that belongs to another request, or to the same
-    one while it is under way.
+    Raise Problem for a key that belongs to another request, or to the same one while it is under way.
     """
     if not (0 < len(key) <= LONGEST_KEY and key.isascii() and key.isprintable()):
         fault = RequestFault("invalid", f"Use 1 to {LONGEST_KEY} printable characters.", header="Idempotency-Key")
@@ -77,12 +79,17 @@ def claim(*, request: HttpRequest, actor: Actor, key: str, now: datetime) -> Cla
 
 
 def form_id_of(claim_id: int) -> UUID:
-    """The id under which the log takes what a claim asks for once. A key that is used anew after a day has another."""
+    """Return the id under which the log takes what a claim asks for once.
+
+    A key that is used again after a day has another.
+    """
     return uuid5(NAMESPACE, str(claim_id))
 
 
 def remember(*, claim: Claim, response: HttpResponse, now: datetime) -> None:
-    """Retries get this answer; after a failure of ours, or a refusal for the moment, they may try it themselves."""
+    """Remember this answer for retries; after a failure of ours, or a refusal for the moment, they may try it
+    themselves.
+    """
     rows = RememberedAnswer.objects.filter(pk=claim.id)
     if response.status_code >= 500 or response.streaming:
         rows.update(at=now - LEASE)
@@ -92,7 +99,7 @@ def remember(*, claim: Claim, response: HttpResponse, now: datetime) -> None:
 
 
 def forget_answers(*, now: datetime) -> int:
-    """Answers older than a day are gone, and their keys free; returns how many."""
+    """Forget answers older than a day, so that their keys are free; return how many."""
     forgotten, _ = RememberedAnswer.objects.filter(at__lte=now - REMEMBERED_FOR).delete()
     return forgotten
 
@@ -112,9 +119,11 @@ def _refuse_or_recall(row: RememberedAnswer, digest: bytes) -> None:
 
 
 def _digest(request: HttpRequest) -> bytes:
-    """What makes a request the same one: method, path with query, conditions and body; of an upload only its size.
+    """Return what makes a request the same one: method, path with query, conditions and body; of an upload only its
+    size.
 
-    With a key of the panel, because bodies have passwords, which a plain digest would let who reads the database guess.
+    It is made with a key of the panel, because bodies have passwords, and a reader of the database could guess them
+    from a plain digest.
     """
     named = ("HTTP_IF_MATCH", "HTTP_IF_NONE_MATCH", "CONTENT_LENGTH")
     head = "\0".join((request.method or "", request.get_full_path(), *(request.META.get(name, "") for name in named)))

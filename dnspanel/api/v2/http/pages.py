@@ -45,7 +45,7 @@ def page_request(request: Request, *kinds: type, default: int = DEFAULT_LIMIT) -
 def page_answer(
     request: Request, items: Sequence[Any], next_after: tuple[Any, ...] | None = None, **besides: Any
 ) -> HttpResponse:
-    """Answer a page; `next_after` is the key of its last item when there may be more, `besides` are other members."""
+    """Answer a page; `next_after` is the key of its last item when there may be more; keywords are other members."""
     if next_after is None:
         return answer({"items": items, "next": None, "next_cursor": None, **besides})
     cursor = _encode_cursor(next_after)
@@ -57,7 +57,7 @@ def page_answer(
 
 
 def cut(rows: Sequence[Any], limit: int) -> tuple[Sequence[Any], bool]:
-    """The rows of the page, and whether there are more, of `limit + 1` rows that were asked for."""
+    """Return the rows of the page, and True if there are more, of `limit + 1` rows that were asked for."""
     return rows[:limit], len(rows) > limit
 
 
@@ -69,7 +69,9 @@ def page_by_id(
     *,
     newest_first: bool = False,
 ) -> HttpResponse:
-    """The page of these rows in the order of their ids, which are the cursor; `items_of` makes items of its rows."""
+    """Answer with the page of these rows in the order of their ids, which are the cursor; `items_of` makes
+    items of its rows.
+    """
     rows = rows.order_by("-pk" if newest_first else "pk")
     if page.after:
         rows = rows.filter(**{"pk__lt" if newest_first else "pk__gt": page.after[0]})
@@ -78,7 +80,7 @@ def page_by_id(
 
 
 def each_as(to_json: Callable[[Row], Any]) -> Callable[[Sequence[Row]], list[Any]]:
-    """Makes an item of each row by itself."""
+    """Return a function that makes an item of each row by itself."""
     return lambda rows: [to_json(row) for row in rows]
 
 
@@ -103,7 +105,7 @@ def _decode_cursor(cursor: str, kinds: tuple[type, ...]) -> tuple[Any, ...]:
 
 
 def _is_usable(part: object, kind: type) -> bool:
-    """Whether a part of a key can be looked up: somebody may have made the cursor up."""
+    """Return True if a part of a key can be looked up: a client may have made the cursor up."""
     if type(part) is not kind:
         return False
     if isinstance(part, int):

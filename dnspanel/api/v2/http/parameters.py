@@ -62,7 +62,7 @@ def taken_by(view: APIView, method: str) -> Taken | None:
 
 
 def flag_in(request: Request, name: str, default: bool) -> bool:
-    """A query parameter that is `true` or `false`. Raises Problem."""
+    """Return a query parameter that is `true` or `false`. Raise Problem."""
     value = request.query_params.get(name, "true" if default else "false")
     if value not in {"true", "false"}:
         raise bad_choice(name, value, ("true", "false"))

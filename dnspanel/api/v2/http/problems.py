@@ -53,7 +53,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True, slots=True)
 class RequestFault:
-    """What is wrong with one value: where it stands (one of three), a stable code, and a sentence."""
+    """A fault of one value: its place (one of three), a stable code, and a sentence."""
 
     code: str
     detail: str
@@ -62,7 +62,7 @@ class RequestFault:
     header: str | None = None
 
     def to_json(self) -> dict[str, str]:
-        """Without the places where it does not stand."""
+        """Return the fault without the places that it does not have."""
         return {name: value for name, value in asdict(self).items() if value is not None}
 
 
@@ -81,7 +81,7 @@ class Problem(ApiError):
         return PROBLEM_TYPES[self.code].status
 
     def to_json(self) -> dict[str, Any]:
-        """The body."""
+        """Return the body."""
         kind = PROBLEM_TYPES[self.code]
         return {
             "type": f"{ROOT_URL}/{kind.code}",
@@ -95,23 +95,23 @@ class Problem(ApiError):
 
 
 def invalid(faults: Sequence[RequestFault]) -> Problem:
-    """Values of the request that cannot be used."""
+    """Return the problem of values of the request that cannot be used."""
     more = f" And {len(faults) - 1} more." if len(faults) > 1 else ""
     return Problem("invalid", faults[0].detail + more, faults)
 
 
 def bad_parameter(name: str, detail: str) -> Problem:
-    """A query parameter that cannot be used."""
+    """Return the problem of a query parameter that cannot be used."""
     return invalid([RequestFault("invalid", detail, parameter=name)])
 
 
 def bad_choice(name: str, given: str, choices: Iterable[str]) -> Problem:
-    """Return the problem of a query parameter that is none of these."""
+    """Return the problem of a query parameter whose value is not one of these."""
     return invalid([RequestFault("invalid-choice", not_a_choice(f"/{name}", given, choices), parameter=name)])
 
 
 def bad_value(pointer: str, detail: str, code: str = "invalid") -> Problem:
-    """A value of the body that cannot be used."""
+    """Return the problem of a value of the body that cannot be used."""
     return invalid([RequestFault(code, detail, pointer=pointer)])
 
 
@@ -123,7 +123,7 @@ def needs_confirmation(
     totals: Mapping[str, int] | None = None,
     **more: Any,
 ) -> Problem:
-    """What waits for `confirm`: the first of the zones that it is about, and how many there are of all.
+    """Return what waits for `confirm`: the first of the zones that it is about, and how many there are of all.
 
     `reasons` are those of the zones, and `totals` the sums of these zones, unless they are given.
     """
@@ -143,18 +143,18 @@ def needs_confirmation(
 
 
 def totals_of(zones: Sequence[GuardedZone]) -> dict[str, int]:
-    """How many zones these are, how many RRsets they lose, and how many they have."""
+    """Return how many zones these are, how many RRsets they lose, and how many they have."""
     removed, rrsets = sum(each.removed for each in zones), sum(each.rrsets for each in zones)
     return {"zones": len(zones), "removed": removed, "rrsets": rrsets}
 
 
 def _reasons_of(zones: Sequence[GuardedZone], count: int) -> list[str]:
-    """The reasons as sentences of their own: with the zone, where there are several."""
+    """Return the reasons as sentences of their own: with the zone, where there are several."""
     return [f"{each.name}: {reason}" if count > 1 else reason for each in zones for reason in each.reasons]
 
 
 def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
-    """The answer to anything that a view raised; what nobody foresaw is logged, and said to be our mistake."""
+    """Return the answer to anything that a view raised; an unforeseen error is logged, and said to be our mistake."""
     request: Request = context["request"]
     problem = problem_of(exc)
     if problem is not None and database_away.is_away(exc):
@@ -167,7 +167,7 @@ def answer_to_error(exc: Exception, context: Mapping[str, Any]) -> HttpResponse:
 
 
 def answer(problem: Problem) -> HttpResponse:
-    """A problem as it is sent."""
+    """Return a problem as it is sent."""
     text = json.dumps(problem.to_json(), ensure_ascii=False)
     response = HttpResponse(text.encode(errors="backslashreplace"), status=problem.status, content_type=MEDIA_TYPE)
     for name, value in problem.headers.items():
@@ -176,7 +176,7 @@ def answer(problem: Problem) -> HttpResponse:
 
 
 def problem_of(exc: BaseException) -> Problem | None:
-    """What an error is for a client; None for one that nobody foresaw."""
+    """Return what an error is for a client; None for an unforeseen one."""
     if isinstance(exc, Problem):
         return exc
     if database_away.is_away(exc):
@@ -188,7 +188,7 @@ def problem_of(exc: BaseException) -> Problem | None:
 
 
 def _simply(code: str, **headers: str) -> Callable[[Any], Problem]:
-    """The error's own sentence, as a problem of this kind."""
+    """Return a function that makes the error's own sentence a problem of this kind."""
     named = {name.replace("_", "-"): value for name, value in headers.items()}
     return lambda exc: Problem(code, str(exc), headers=named)
 
@@ -203,7 +203,10 @@ def _of_fields(exc: Any) -> Problem:
 
 
 def _unknown(exc: zones.Unknown) -> Problem:
-    """Names of zones can have slashes, so a path that does not exist below a zone is read as one."""
+    """Return the problem of an unknown zone.
+
+    Names of zones can have slashes, so a path that does not exist below a zone is read as one.
+    """
     zone_name, _, below = exc.name.partition("./")
     hint = f" Below {zone_name}. there is no {below} either: /api/v2/openapi.json lists all paths." if below else ""
     return Problem("not-found", f"{exc}{hint}")
@@ -274,7 +277,7 @@ def _validation(exc: drf.ValidationError) -> Problem:
 
 
 def _faults_in(detail: Any, pointer: str) -> Sequence[RequestFault]:
-    """The faults in what a serializer says of a body: lists and dicts down to sentences."""
+    """Return the faults in what a serializer says of a body: lists and dicts down to sentences."""
     if isinstance(detail, Mapping):
         nested = [
             _faults_in(each, pointer if name == "non_field_errors" else f"{pointer}/{_token(name)}")
@@ -316,7 +319,9 @@ def _too_general(exc: SearchTooGeneral) -> Problem:
 
 
 def unavailable(exc: BaseException) -> Problem:
-    """Return what an error is for which PostgreSQL is away; `in_doubt` says that the write may have been done."""
+    """Return the problem of an error that says that PostgreSQL is away; `in_doubt` says that the write may
+    have been done.
+    """
     headers = {"Retry-After": str(database_away.retry_after(exc))}
     extensions = {"in_doubt": True} if database_away.is_in_doubt(exc) else {}
     return Problem("unavailable", database_away.sentence(exc), headers=headers, extensions=extensions)

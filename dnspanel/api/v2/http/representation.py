@@ -22,17 +22,17 @@ ROOT_URL = "/api/v2"
 
 
 def time_json(at: datetime) -> str:
-    """RFC 3339 in UTC, to the microsecond."""
+    """Return RFC 3339 in UTC, to the microsecond."""
     return at.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%S.%fZ")
 
 
 def code_of(word: str) -> str:
-    """A word of the panel's pages as a code of the API: in lower case, without spaces."""
+    """Return a word of the panel's pages as a code of the API: in lower case, without spaces."""
     return word.lower().replace(" ", "-")
 
 
 def rrset_json(rrset: RRset) -> dict[str, Any]:
-    """An RRset by its own."""
+    """Return an RRset by its own."""
     if rrset.notes.spellings:
         rrset = replace(rrset, notes=rrset.notes.without_spellings)
     return {"name": rrset.name, "type": rdata.type_to_text(rrset.type), **rrset.to_json()}
@@ -43,7 +43,7 @@ def optional_rrset_json(rrset: RRset | None) -> dict[str, Any] | None:
 
 
 def zone_url(name: str) -> str:
-    """Where a zone is. A slash in a name is written as DNS escapes it, since a path would be cut there."""
+    """Return where a zone is. A slash in a name is written as DNS escapes it, since a path would be cut there."""
     return f"{ROOT_URL}/zones/{_segment(name)}"
 
 
@@ -60,7 +60,7 @@ def publication_url(sequence: int) -> str:
 
 
 def violation_json(violation: Violation) -> dict[str, Any]:
-    """A rule that is broken."""
+    """Return a rule that is broken."""
     return {
         "severity": str(violation.severity),
         "code": violation.code,
@@ -71,7 +71,7 @@ def violation_json(violation: Violation) -> dict[str, Any]:
 
 
 def conflict_json(conflict: Conflict) -> dict[str, Any]:
-    """An RRset that others changed, in all three versions."""
+    """Return an RRset that others changed, in all three versions."""
     return {
         "zone": conflict.zone_name,
         "operation": conflict.operation_id,
@@ -84,7 +84,7 @@ def conflict_json(conflict: Conflict) -> dict[str, Any]:
 
 
 def change_json(change: Change) -> dict[str, Any]:
-    """An RRset before and after."""
+    """Return an RRset before and after."""
     return {
         "name": change.name,
         "type": rdata.type_to_text(change.type),
@@ -94,7 +94,7 @@ def change_json(change: Change) -> dict[str, Any]:
 
 
 def plan_json(plan: ZonePlan, visibility: Visibility | None) -> dict[str, Any]:
-    """What a publication does, or would do, to one zone; of its RRsets those that may be seen."""
+    """Return what a publication does, or would do, to one zone; of its RRsets those that may be seen."""
     return {
         **moved_json(plan),
         "kind": str(RevisionKind.CHANGE),
@@ -106,7 +106,7 @@ def plan_json(plan: ZonePlan, visibility: Visibility | None) -> dict[str, Any]:
 
 
 def moved_json(plan: ZonePlan) -> dict[str, Any]:
-    """Where a plan takes its zone."""
+    """Return where a plan takes its zone."""
     moves = bool(plan.changes)
     return {
         "zone": plan.zone.name,
@@ -119,7 +119,7 @@ def moved_json(plan: ZonePlan) -> dict[str, Any]:
 
 
 def operation_json(zone_name: str, row: RRsetRow) -> dict[str, Any]:
-    """An RRset as a draft wants it."""
+    """Return an RRset as a draft wants it."""
     return {
         "operation": row.operation_id,
         "zone": zone_name,
@@ -133,7 +133,7 @@ def operation_json(zone_name: str, row: RRsetRow) -> dict[str, Any]:
 
 
 def revision_json(zone_name: str, row: HistoryRow, actor: Actor) -> dict[str, Any]:
-    """A revision in the history of its zone; without author and reason for who may not know these."""
+    """Return a revision in the history of its zone; without author and reason for actors that may not know these."""
     knows = may_know_author(actor, row.token_id)
     return {
         "zone": zone_name,

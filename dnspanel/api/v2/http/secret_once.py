@@ -12,7 +12,7 @@ from dnspanel.api.v2.http.view import V2View
 
 
 class _Once(HttpResponse):
-    """An answer of which the remembered form is already written; `whole` is what is sent this time."""
+    """An answer whose remembered form is already written; `with_secret` is what is sent this time."""
 
     with_secret: bytes = b""
 
@@ -31,7 +31,7 @@ class OneSecretView(V2View):
 
 
 def once(value: dict[str, Any], *, secret: str, status: int = 201, **headers: str) -> HttpResponse:
-    """The answer with this member; whoever gets the remembered answer finds null there."""
+    """Return the answer with this member; a client that gets the remembered answer finds null there."""
     plain = tagged(value | {secret: None}, status, **headers)
     response = _Once(plain.content, status=status, headers=dict(plain.headers))
     response.with_secret = json.dumps(value, ensure_ascii=False, separators=(",", ":")).encode()

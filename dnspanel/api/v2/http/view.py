@@ -51,7 +51,7 @@ class JSONOnly(BaseRenderer):
 
 
 class ProblemOnly(JSONOnly):
-    """Who accepts problems alone is served as well."""
+    """A client that accepts problems alone is served as well."""
 
     media_type = problems.MEDIA_TYPE
 
@@ -131,7 +131,7 @@ class V2View(APIView):
     def _remember(self, claim: idempotency.Claim, response: HttpResponse) -> None:
         try:
             idempotency.remember(claim=claim, response=response, now=timezone.now())
-        except (DatabaseError, InterfaceError) as exc:  # the write is done, and a retry will be told so by the log
+        except (DatabaseError, InterfaceError) as exc:  # the write is done, and a retry will find it in the log
             if not is_away(exc):
                 logger.exception("the answer to a request with an Idempotency-Key was not stored")
 
@@ -162,7 +162,7 @@ def _meant_path(path: str) -> str:
 
 
 def form_id_of(request: Request) -> Any:
-    """The id under which a write with an Idempotency-Key publishes, however often it is sent; else None."""
+    """Return the id under which a write with an Idempotency-Key publishes, however often it is sent; else None."""
     claim = request.parser_context["view"]._claim
     return None if claim is None else claim.form_id
 

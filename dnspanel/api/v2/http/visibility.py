@@ -17,5 +17,5 @@ Item = TypeVar("Item", bound=_Named)
 
 
 def seen(items: Iterable[Item], visibility: Visibility | None) -> list[Item]:
-    """Those of these RRsets, changes or violations that may be seen."""
+    """Return those of these RRsets, changes or violations that may be seen."""
     return list(items) if visibility is None else [item for item in items if visibility(item.name, item.type)]

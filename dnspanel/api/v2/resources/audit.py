@@ -1,4 +1,4 @@
-"""The audit log: who did what, the newest first. Without the permission, a person's own acts, or a token's."""
+"""The audit log, the newest act first. Without the permission, a person's own acts, or a token's."""
 
 from typing import Any
 

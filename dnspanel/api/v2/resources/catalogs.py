@@ -283,7 +283,7 @@ class CatalogZones(V2View):
 
 
 def catalog_json(row: CatalogRow) -> dict[str, Any]:
-    """A catalog as it is answered."""
+    """Return a catalog as it is answered."""
     catalog = row.catalog
     return {
         "id": catalog.pk,
@@ -308,7 +308,7 @@ def _listed(catalogs: Sequence[Catalog]) -> list[dict[str, Any]]:
 
 
 def _terms_json(catalog: Catalog) -> dict[str, Any]:
-    """What somebody has set; how it stands changes by itself, and is no part of the tag."""
+    """Return what a person has set; its state changes by itself, and is no part of the tag."""
     terms = asdict(set_up.terms_of(catalog))
     return {name: list(value) if isinstance(value, tuple) else value for name, value in terms.items()}
 
@@ -341,7 +341,7 @@ def _listing_json(listing: Listing) -> dict[str, Any]:
 
 
 def _primaries(values: Mapping[str, Any]) -> Terms:
-    """Whether changes are asked for by IXFR is said at each zone."""
+    """Return the terms of a member's primaries. Whether changes are asked for by IXFR is said at each zone."""
     return Terms(**{name: value for name, value in values.items() if name != "uses_ixfr"})
 
 
@@ -351,7 +351,7 @@ def _to_change(request: Request, catalog_id: int) -> tuple[Actor, Catalog]:
 
 
 def _written(request: Request, actor: Actor, catalog_id: int) -> AbstractContextManager[None]:
-    """`conditional_write` of what somebody has set of this catalog."""
+    """Guard a write of what a person has set of this catalog by `conditional_write`."""
     return conditional_write(
         request, f"catalog/{catalog_id}", lambda: _terms_json(access.catalog_for(actor, catalog_id))
     )

@@ -210,7 +210,7 @@ class ChangeRunZones(V2View):
 
 
 def change_run_json(run: ChangeRun) -> dict[str, Any]:
-    """A run as it is answered."""
+    """Return a run as it is answered."""
     act: dict[str, Any] = {"op": _OPS.get(run.act, run.act)}
     if run.act in (ZoneAct.ADD_TAGS, ZoneAct.REMOVE_TAGS):
         act["tags"] = run.tags

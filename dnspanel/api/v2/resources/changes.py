@@ -122,7 +122,7 @@ def _body(value: Any, members: set[str], faults: Faults) -> Mapping[str, Any]:
 
 
 def _read_zones(actor: Actor, value: Any, faults: Faults) -> list[ZoneRequest]:
-    """The zones of a bulk change, found by one query; what is wrong stands in `faults`."""
+    """Return the zones of a bulk change, found by one query; what is wrong is added to `faults`."""
     if not isinstance(value, list) or not 1 <= len(value) <= MOST_ZONES:
         faults.wrong_list("/zones", value, "zones", 1, MOST_ZONES)
         return []
@@ -166,7 +166,7 @@ def _usable_zone(
     requests: Mapping[str, ZoneRequest],
     faults: Faults,
 ) -> Zone | None:
-    """The zone, if it is there, may be edited, and was not named before."""
+    """Return the zone, if it is there, may be edited, and was not named before."""
     if name is None:
         return None
     zone = zones.get(name)
@@ -190,7 +190,7 @@ def _at_revision(value: Mapping[str, Any], pointer: str, faults: Faults) -> int 
 
 
 def _pointed(exc: ZoneError, requests: Sequence[ZoneRequest]) -> Problem:
-    """The problem that an error is, with pointers to the items that caused it."""
+    """Return the problem that an error is, with pointers to the items that caused it."""
     if isinstance(exc, RuleViolations):
         return violations_at(exc, lambda violation: _violating(requests, violation.name, violation.type))
     problem = problem_of(exc)
@@ -225,7 +225,9 @@ def _faults_of(exc: ZoneError, requests: Sequence[ZoneRequest], problem: Problem
 
 
 def _violating(requests: Sequence[ZoneRequest], name: str, type: int) -> str:
-    """The order that a violation is about; a rule about a neighbour of what changes points at the nearest zone."""
+    """Return the order that a violation is about; a rule about a neighbour of what changes points at the
+    nearest zone.
+    """
     for zone_request in requests:
         if any(order.key == (name, type) for order in zone_request.orders):
             return _pointer(zone_request, name, type)
@@ -234,6 +236,6 @@ def _violating(requests: Sequence[ZoneRequest], name: str, type: int) -> str:
 
 
 def _pointer(zone_request: ZoneRequest, name: str, type: int) -> str:
-    """The last order about this RRset, whose result it is."""
+    """Return the last order about this RRset, whose result it is."""
     found = [order.pointer for order in zone_request.orders if order.key == (name, type)]
     return found[-1] if found else zone_request.pointer

@@ -115,7 +115,7 @@ class ZoneDnssec(V2View):
 class BulkDnssec(V2View):
     """The signing of many zones."""
 
-    unconditional = True  # it says how zones are to be, whatever they are
+    unconditional = True  # it sets the state of zones, whatever it was
 
     @extend_schema(
         operation_id="changeDnssecOfZones",
@@ -163,7 +163,7 @@ class BulkDnssec(V2View):
 
 
 def _confirmed(values: dict[str, Any], zones: Sequence[Zone]) -> dict[str, Any]:
-    """The values without their confirmation. Raises Problem where the parent's DS would go and none is there."""
+    """Return the values without their confirmation. Raise Problem where the parent's DS would go and none is there."""
     cds = values.get("cds")
     if cds == [0] and not values.get("confirm"):
         reason = "A parent that looks for CDS deletes its DS: the zone is insecure then."
@@ -173,14 +173,16 @@ def _confirmed(values: dict[str, Any], zones: Sequence[Zone]) -> dict[str, Any]:
 
 
 def acting(request: Request, reason: str = "") -> Acting:
-    """Who acts by this request."""
+    """Return the author of this request and its circumstances."""
     return Acting(actor_in(request), Channel.API, timezone.now(), reason=reason, form_id=form_id_of(request))
 
 
 def condition_on(
     request: Request, zone: Zone, tag: Callable[[SigningState], str | None], theirs: Callable[[SigningState], Any]
 ) -> Callable[[], None]:
-    """What raises Problem (412) unless the condition of the request holds; to be called in the write's transaction."""
+    """Return what raises Problem (412) unless the condition of the request holds; to be called in the write's
+    transaction.
+    """
     condition = condition_in(request)
 
     def hold() -> None:
@@ -200,7 +202,7 @@ def published(
     status: int = 200,
     headers: Mapping[str, str] | None = None,
 ) -> HttpResponse:
-    """The answer to a change of signing, which may have taken several publications."""
+    """Return the answer to a change of signing, which may have taken several publications."""
     form_id = form_id_of(request)
     if not publications and form_id is not None:
         # Everything is so already: perhaps because an earlier sending of this request made it so.
@@ -212,7 +214,7 @@ def published(
 
 @contextmanager
 def bad_size(pointer: str) -> Iterator[None]:
-    """Within, a key that cannot be made is a fault of the size that the body has there."""
+    """Turn a key that cannot be made in the block into a fault of the size that the body has there."""
     try:
         yield
     except BadKey as exc:
@@ -220,17 +222,17 @@ def bad_size(pointer: str) -> Iterator[None]:
 
 
 def state_tag(state: SigningState) -> str:
-    """The tag of how a zone is signed."""
+    """Return the tag of how a zone is signed."""
     return tag_of(state.to_json())
 
 
 def key_tag(key: KeyState | KeyView) -> str:
-    """The tag of a key."""
+    """Return the tag of a key."""
     return tag_of([key.id, key.active, key.published])
 
 
 def signing_json(zone: Zone, state: SigningState, actor: Actor) -> dict[str, Any]:
-    """How the zone is signed."""
+    """Return how the zone is signed."""
     keys = queries.keys_of(zone, state)
     return {
         "zone": zone.name,
@@ -249,7 +251,7 @@ def signing_json(zone: Zone, state: SigningState, actor: Actor) -> dict[str, Any
 
 
 def key_json(key: KeyView, actor: Actor) -> dict[str, Any]:
-    """A key, without its private part."""
+    """Return a key, without its private part."""
     return {
         "id": key.id,
         "role": key.role.value,
@@ -312,7 +314,7 @@ def _refuse(plans: Sequence[SigningPlan]) -> None:
 
 
 def _zones_named(actor: Actor, named: Sequence[str]) -> list[Zone]:
-    """The zones of these names in this order, found by one query. Raises Problem that points at those there are not."""
+    """Return the zones of these names in this order, found by one query. Raise Problem that points at unknown ones."""
     canonical = [_canonical(text) for text in named]
     found = {zone.name: zone for zone in access.zones_visible_to(actor).filter(name__in=filter(None, canonical))}
     faults = Faults()

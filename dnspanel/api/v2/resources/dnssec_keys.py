@@ -71,7 +71,7 @@ class DnssecKeys(V2View):
         zone = access.zone_for(actor_in(request), zone_name, Right.DNSSEC)
         body = read(NewKeySerializer, request.data)
         by = acting(request, terms_of_query(request).reason)
-        if by.form_id is None:  # by which the publication is found again
+        if by.form_id is None:  # the publication is found again with it
             by = Acting(by.author, by.channel, by.now, by.reason, uuid4())
         made = _added(zone, body, by)
         key = _key(zone, made)
@@ -165,7 +165,7 @@ class DnssecKeyExport(OneSecretView):
 
 
 def _added(zone: Zone, body: dict[str, Any], by: Acting) -> int:
-    """The id of the key that the body describes, which the zone has now. Raises Problem that points at the fault."""
+    """Add the key that the body describes to the zone, and return its id. Raise Problem that points at the fault."""
     texts = sign.KeyTexts(body.get("private_key"), body.get("public_key"))
     others = {name: value for name, value in body.items() if name not in ("private_key", "public_key")}
     try:
@@ -177,7 +177,7 @@ def _added(zone: Zone, body: dict[str, Any], by: Acting) -> int:
 
 
 def _key(zone: Zone, key_id: int) -> KeyView:
-    """The key of this id; raises KeyUnknown."""
+    """Return the key of this id. Raise KeyUnknown."""
     found = next((key for key in queries.keys_of(zone) if key.id == key_id), None)
     if found is None:
         raise KeyUnknown(zone.name, key_id)

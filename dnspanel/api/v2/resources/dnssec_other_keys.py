@@ -1,4 +1,4 @@
-"""The keys with which others sign a zone besides the panel: listed, added, taken away."""
+"""The keys of other signers of a zone, in addition to the panel: listed, added, taken away."""
 
 from collections.abc import Callable
 from typing import Any

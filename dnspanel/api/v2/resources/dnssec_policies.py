@@ -1,4 +1,4 @@
-"""DNSSEC policies: how zones are to be signed, and which policy is for a zone."""
+"""DNSSEC policies: how zones should be signed, and which policy is for a zone."""
 
 from collections.abc import Mapping
 from typing import Any
@@ -303,7 +303,7 @@ class ZonePolicy(V2View):
 
 
 def policy_json(policy: DnssecPolicy, actor: Actor) -> dict[str, Any]:
-    """A policy as it is answered."""
+    """Return a policy as it is answered."""
     attached = policy_queries.attached_to(policy) if policy_queries.may_change_policies(actor) else None
     values = _values_of(policy)
     return {
@@ -317,7 +317,7 @@ def policy_json(policy: DnssecPolicy, actor: Actor) -> dict[str, Any]:
 
 
 def zone_policy_json(zone: Zone, actor: Actor) -> dict[str, Any]:
-    """Which policy is for the zone, and what the zone lacks of it."""
+    """Return which policy is for the zone, and what the zone lacks of it."""
     applied = policy_queries.applied_to(zone)
     if applied is None:
         return {"policy": None, "source": "", "own": False, "differences": [], "due": []}
@@ -351,7 +351,7 @@ def _json_of(policy_id: int, actor: Actor) -> dict[str, Any]:
 
 
 def _heir(policy_id: int, actor: Actor) -> DnssecPolicy:
-    """The policy that the query names. Raises Problem."""
+    """Return the policy that the query names. Raise Problem."""
     try:
         return policy_queries.policy_for(actor, policy_id)
     except PolicyUnknown as exc:
@@ -359,7 +359,7 @@ def _heir(policy_id: int, actor: Actor) -> DnssecPolicy:
 
 
 def _named(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
-    """A policy that the body names. Raises PolicyRefused."""
+    """Return a policy that the body names. Raise PolicyRefused."""
     try:
         return policy_queries.policy_for(actor, policy_id)
     except PolicyUnknown as exc:
@@ -367,7 +367,7 @@ def _named(policy_id: int, field: str, actor: Actor) -> DnssecPolicy:
 
 
 def _values_of(policy: DnssecPolicy) -> dict[str, Any]:
-    """The members of a body that would say what the policy says."""
+    """Return the members of a body that would say what the policy says."""
     terms = policy_queries.terms_of(policy)
     nsec3 = terms.nsec3 or Nsec3()
     return {
@@ -414,7 +414,7 @@ def _terms(values: Mapping[str, Any]) -> Terms:
 
 
 def _attached(values: Mapping[str, Any]) -> policies.Attached:
-    """The tags and teams that a body names; None: as they are. Raises PolicyRefused for a team that is none."""
+    """Return the tags and teams that a body names; None: unchanged. Raise PolicyRefused for an unknown team."""
     tags, ids = values.get("tags"), values.get("teams")
     teams = None
     if ids is not None:

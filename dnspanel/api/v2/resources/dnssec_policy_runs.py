@@ -170,7 +170,7 @@ class PolicyRunZones(V2View):
 
 
 def run_json(run: PolicyRun) -> dict[str, Any]:
-    """A run as it is answered."""
+    """Return a run as it is answered."""
     return {
         "dry_run": run.dry_run,
         "dry_run_of": run.dry_run_of_id,

@@ -176,7 +176,7 @@ class RolloverCancel(V2View):
 
 
 def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
-    """Where the rollover stands."""
+    """Return the state of the rollover."""
     knows = access.may_know_author(actor)
     return {
         "id": row.pk,
@@ -203,7 +203,7 @@ def rollover_json(row: Rollover, actor: Actor) -> dict[str, Any]:
 
 
 def _findable(by: Acting) -> Acting:
-    """With an id by which the publications that come of it are found again."""
+    """Return it with an id that finds the publications of it again."""
     return by if by.form_id is not None else Acting(by.author, by.channel, by.now, by.reason, uuid4())
 
 

@@ -220,12 +220,12 @@ class ConflictResolve(V2View):
 
 
 def _draft_write(request: Request, actor: Actor) -> AbstractContextManager[None]:
-    """Within, the draft is as If-Match says."""
+    """Guard a write of the draft by If-Match."""
     return conditional_write(request, f"draft/{actor.user.pk}", lambda: _draft_json(actor))
 
 
 def _operation_write(request: Request, actor: Actor, zone: Zone, key: Key) -> AbstractContextManager[None]:
-    """Within, what the draft says of an RRset is as If-Match says; the lock is the draft's."""
+    """Guard a write of the draft's operation on an RRset by If-Match; the lock is the draft's."""
     return conditional_write(request, f"draft/{actor.user.pk}", lambda: _operation_json(actor, zone, key))
 
 
@@ -237,9 +237,9 @@ def publish_seen(
     *,
     of: NamedDraft | None = None,
 ) -> Publication:
-    """The draft, or one with a name, is published in these zones, as a body of `PublishDraftSerializer` says.
+    """Publish the draft, or one with a name, in these zones, as a body of `PublishDraftSerializer` says.
 
-    Raises as `revision.publish` does, of conflicts those that the actor sees.
+    Raise the errors of `revision.publish`, of conflicts those that the actor sees.
     """
     try:
         return revision.publish(
@@ -260,7 +260,7 @@ def publish_seen(
 
 
 def _operations(actor: Actor) -> list[Operation]:
-    """What the draft holds of RRsets that the actor sees in zones that it may edit, zone by zone."""
+    """Return what the draft holds of RRsets that the actor sees in zones that it may edit, zone by zone."""
     visible = access.zones_within_reach(actor, Right.READ).filter(deleted_at=None)
     operations = Operation.objects.filter(draft__author=actor.user, zone__in=visible).select_related("zone")
     found = list(operations.order_by("zone__name", "owner_key", "type")[: MOST_OPERATIONS + 1])
@@ -276,7 +276,7 @@ def _operations(actor: Actor) -> list[Operation]:
 
 
 def _draft_json(actor: Actor) -> dict[str, Any]:
-    """What the actor sees of the draft, in numbers; `digest` differs when any of it does."""
+    """Return what the actor sees of the draft, in numbers; `digest` differs when any of it does."""
     operations = _operations(actor)
     zones: dict[str, dict[str, Any]] = {}
     for operation in operations:
@@ -293,7 +293,7 @@ def _operation_json(actor: Actor, zone: Zone, key: Key) -> dict[str, Any]:
 
 
 def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, rrset_pages.RRsetRow, str]]:
-    """Operations of one zone with the cursor behind each."""
+    """Return operations of one zone with the cursor behind each."""
     page = rrset_pages.rrset_page(
         zone=zone, author=actor.user, filters=rrset_pages.RRsetFilter(in_draft=True), after=after, limit=limit
     )
@@ -303,7 +303,7 @@ def _rows(actor: Actor, zone: Zone, after: str, limit: int) -> list[tuple[Zone, 
 
 
 def _read_drafted(request: Request, zone: Zone, key: Key) -> tuple[dict[str, Any], RRset | None]:
-    """The body of a PUT, and the RRset that it wants; None: that there be none. Raises Problem."""
+    """Return the body of a PUT, and the RRset that it wants; None: the RRset should not exist. Raise Problem."""
     value = request.data
     if not isinstance(value, dict):
         return read(DraftedSerializer, value), None  # which refuses it
@@ -322,7 +322,7 @@ def _zone_chosen(request: Request, actor: Actor) -> Zone | None:
 
 
 def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | None) -> list[Zone]:
-    """The zones that are named, or all in which the actor sees operations of the draft."""
+    """Return the zones that are named, or all in which the actor sees operations of the draft."""
     if named is not None:
         return [access.zone_for_editing(actor, name) for name in named]
     chosen = _zone_chosen(request, actor)
@@ -330,6 +330,6 @@ def _zones_to_publish(request: Request, actor: Actor, named: Sequence[str] | Non
 
 
 def _seen_conflicts(actor: Actor, exc: Conflicts) -> Conflicts:
-    """The same refusal without RRsets that the actor may not see."""
+    """Return the same refusal without RRsets that the actor may not see."""
     zones = {c.zone_name: access.zone_for_reading(actor, c.zone_name) for c in exc.conflicts}
     return Conflicts([c for c in exc.conflicts if seen([c.change], access.visibility_of(actor, zones[c.zone_name]))])

@@ -1,4 +1,4 @@
-"""Where the audit log is sent, for who may do everything."""
+"""Destinations of the audit log, for people that may do everything."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -206,7 +206,7 @@ class EvidenceDestinationTest(V2View):
 
 
 def _settings_of(destination: Destination) -> dict[str, Any]:
-    """What people said of it."""
+    """Return what people said of it."""
     return {
         "id": destination.pk,
         "kind": destination.kind,
@@ -219,7 +219,7 @@ def _settings_of(destination: Destination) -> dict[str, Any]:
 
 
 def _told_apart(destination: Destination) -> dict[str, Any]:
-    """What its tag is of: `version` counts changes of secrets too."""
+    """Return what its tag is made of: `version` counts changes of secrets too."""
     return {**_settings_of(destination), "version": destination.version}
 
 
@@ -244,7 +244,7 @@ def _tagged(row: DestinationRow, status: int = 200, **headers: str) -> HttpRespo
 
 
 def _written(request: Request, destination_id: int) -> AbstractContextManager[None]:
-    """`conditional_write` of this destination."""
+    """Guard a write of this destination by `conditional_write`."""
     return conditional_write(
         request,
         f"evidence-destination/{destination_id}",
@@ -253,7 +253,7 @@ def _written(request: Request, destination_id: int) -> AbstractContextManager[No
 
 
 def _row_to_change(request: Request, destination_id: int) -> tuple[Actor, DestinationRow]:
-    """Who asks, if they may, and the destination. Raises Forbidden, GrantRefused, DestinationUnknown."""
+    """Return the caller, if they may, and the destination. Raise Forbidden, GrantRefused or DestinationUnknown."""
     actor = actor_in(request)
     verbs.require_operator(actor)
     return actor, verbs.destination_row(destination_id)

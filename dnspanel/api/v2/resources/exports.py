@@ -197,7 +197,7 @@ class ExportFile(V2View):
 
 
 def export_json(job: ExportJob) -> dict[str, Any]:
-    """An export as it is answered."""
+    """Return an export as it is answered."""
     selection = Selection.from_json(job.selection)
     has_file = job.state == RunState.DONE and job.forgotten_at is None
     value = {
@@ -220,7 +220,7 @@ def export_json(job: ExportJob) -> dict[str, Any]:
 
 
 def _visible_to(actor: Actor) -> "QuerySet[ExportJob]":
-    """One's own; a token sees those that it made."""
+    """Select the actor's own exports; for a token those that it made."""
     own = ExportJob.objects.filter(author=actor.user)
     return own if actor.token is None else own.filter(token=actor.token)
 

@@ -117,7 +117,7 @@ class OneFront(V2View):
 
 
 def _front(name: str) -> Node:
-    """The front of this name. Raises Problem, UnknownNode."""
+    """Return the front of this name. Raise Problem or UnknownNode."""
     node = enroll.node_by_name(node_name(name))
     if not node.is_front:
         raise Problem("not-found", f"{name} is no front.")
@@ -125,7 +125,7 @@ def _front(name: str) -> Node:
 
 
 def _set(node: Node) -> dict[str, Any]:
-    """What a person has set: the numbers of its nodes change every second, and nobody states them as a condition."""
+    """Return what a person has set: the numbers of its nodes change every second, so they are no condition."""
     return asdict(fronts.terms_of(node))
 
 

@@ -1,4 +1,4 @@
-"""Grants to people and teams, for who may manage people; everybody sees their own."""
+"""Grants to people and teams, for people that manage people; every person sees their own."""
 
 from typing import Any
 
@@ -114,7 +114,7 @@ class OneGrant(V2View):
 
 
 def grants_json(actor: Actor, rows: list[GrantRow]) -> list[dict[str, Any]]:
-    """Grants as they are answered."""
+    """Return grants as they are answered."""
     scopes = scopes_json(actor, [Grant.from_json(row.grant) for row in rows])
     return [
         {
@@ -130,7 +130,9 @@ def grants_json(actor: Actor, rows: list[GrantRow]) -> list[dict[str, Any]]:
 
 
 def _visible_to(actor: Actor) -> "QuerySet[GrantRow]":
-    """All for who may manage people; else those by which one has something, which a token need not know."""
+    """Select all grants for people that manage people; else those that give the actor something, which a
+    token need not know.
+    """
     rows = GrantRow.objects.select_related("created_by", "user", "team")
     if Permission.PEOPLE in actor.permissions:
         return rows

@@ -113,7 +113,7 @@ def _number(request: Request, name: str) -> int | None:
 
 
 def _length(request: Request) -> int:
-    """The size of a chunk, which has to be said."""
+    """Return the size of a chunk, which has to be said."""
     text = request.headers.get("Content-Length") or "0"
     if not text.isdecimal() or len(text) > _LONGEST_NUMBER or int(text) > limits.CHUNK_BYTES:
         raise Problem("too-large", f"A chunk has at most {limits.CHUNK_BYTES >> 20} MiB.")

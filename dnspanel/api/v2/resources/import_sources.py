@@ -181,7 +181,7 @@ class CsvSerializer(Shape):
 
 
 def options_of(values: dict[str, Any], before: Options) -> Options:
-    """The options, with what was given in place of what they were. Raises ValidationError."""
+    """Return the options, with what was given in place of what they were. Raise ValidationError."""
     options = Options.from_json(before.to_json() | values)
     if options.ttl_least is not None and options.ttl_most is not None and options.ttl_least > options.ttl_most:
         raise serializers.ValidationError({"options": {"ttl_most": ["This is less than the least."]}})
@@ -191,7 +191,7 @@ def options_of(values: dict[str, Any], before: Options) -> Options:
 
 
 def parameters_of(source: str, told: dict[str, Any]) -> tuple[dict[str, Any], dict[str, str] | None]:
-    """What `jobs.create_job` takes: the source's parameters, and its secrets apart."""
+    """Return what `jobs.create_job` takes: the source's parameters, and its secrets apart."""
     if source == SourceKind.CSV:
         return {"mapping": asdict(CsvMapping(**told))}, None
     secret = {name: told.pop(name) for name in ("tsig_secret", "key", "password") if told.get(name)}
@@ -206,6 +206,6 @@ def parameters_of(source: str, told: dict[str, Any]) -> tuple[dict[str, Any], di
 
 
 def title_of(source: str, told: dict[str, Any]) -> str:
-    """What an import is called when nobody said."""
+    """Return the title of an import that was sent without one."""
     of = told.get("server") or told.get("host") or urlsplit(told.get("url", "")).netloc or told.get("zone", "")
     return f"{SourceKind(source).label} {of}".strip()[:200]

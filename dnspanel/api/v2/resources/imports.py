@@ -285,7 +285,9 @@ class ImportAct(V2View):
 
 
 def require_imports(actor: Actor) -> Actor:
-    """The actor, if it may import at all: not with a token for some names or types, since an import is whole zones."""
+    """Return the actor, if it may import at all: not with a token for some names or types, since an import is
+    whole zones.
+    """
     access.require(actor, Permission.EDIT)
     if actor.scope is not None and not any(Right.ADD in grant.rights and not grant.is_limited for grant in actor.scope):
         raise Forbidden(Permission.EDIT)
@@ -293,17 +295,17 @@ def require_imports(actor: Actor) -> Actor:
 
 
 def job_of(request: Request, import_id: int) -> ImportJob:
-    """The import. Raises Forbidden or Unknown."""
+    """Return the import. Raise Forbidden or Unknown."""
     return queries.job_for(require_imports(actor_in(request)), import_id)
 
 
 def stable(job: ImportJob) -> dict[str, Any]:
-    """What its tag is made of: progress moves by itself."""
+    """Return what its tag is made of: progress moves by itself."""
     return {"id": job.pk, "state": job.state, "paused": job.paused, "options": Options.from_json(job.options).to_json()}
 
 
 def import_json(job: ImportJob) -> dict[str, Any]:
-    """An import as it is answered."""
+    """Return an import as it is answered."""
     progress = queries.progress(job, now=timezone.now())
     members = ProgressSerializer().fields
     planned = job.state in {State.PLANNED, State.APPLYING, State.DONE, State.UNDOING, State.UNDONE}
@@ -369,7 +371,7 @@ def _create(request: Request, actor: Actor, values: dict[str, Any]) -> ImportJob
 
 
 def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
-    """What stands against an act that its verb does not look at. Raises Problem."""
+    """Refuse an act for reasons that its verb does not look at. Raise Problem."""
     if act == "scan" and job.state == State.UPLOADING and not upload.uploaded_files(job):
         raise Problem("conflict", "No file has arrived yet.")
     if act == "apply" and job.state == State.PLANNED and not confirmed:
@@ -384,6 +386,6 @@ def _refuse(job: ImportJob, act: str, *, confirmed: bool) -> None:
 
 
 def _guarded(row: Any) -> GuardedZone:
-    """A zone of an import as the guard names it."""
+    """Return a zone of an import as the guard names it."""
     reason = f"This deletes {row.removed:,} of {row.before:,} RRsets, and {row.values_removed:,} values."
     return GuardedZone(row.name, (reason,), row.removed, row.before)

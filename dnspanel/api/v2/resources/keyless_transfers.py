@@ -1,4 +1,4 @@
-"""Who transfers a zone without a key, and who is told of its changes besides its secondaries."""
+"""Transfers of a zone without a key, and receivers of its NOTIFY other than its secondaries."""
 
 from typing import Any
 
@@ -91,7 +91,7 @@ def _zone(request: Request, zone_name: str) -> Zone:
 
 
 def _set(found: keyless.Keyless) -> dict[str, Any]:
-    """What somebody has set: how NOTIFY went changes by itself, and is no part of the tag."""
+    """Return what a person has set: the results of NOTIFY change by themselves, and are no part of the tag."""
     return {"networks": found.networks, "addresses": found.addresses}
 
 

@@ -1,4 +1,4 @@
-"""LDAP servers at which people sign in, for who may do everything."""
+"""LDAP servers for the sign-in of people, for administrators that may do everything."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -149,7 +149,7 @@ class OneLdapProvider(V2View):
 
 @contextmanager
 def _pointing() -> Iterator[None]:
-    """What is wrong with one of the attributes is told where it stands."""
+    """Report what is wrong with one of the attributes at its place in the body."""
     try:
         yield
     except ProviderRefused as exc:
@@ -159,7 +159,7 @@ def _pointing() -> Iterator[None]:
 
 
 def ldap_json(provider: SignInProvider) -> dict[str, Any]:
-    """A provider as it is answered."""
+    """Return a provider as it is answered."""
     return {
         "id": provider.pk,
         **_as_terms(provider),

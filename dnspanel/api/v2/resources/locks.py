@@ -1,4 +1,4 @@
-"""Locks of a zone: what only its manager changes, with the reason for everybody else."""
+"""Locks of a zone: what only its manager changes, with the reason for all others."""
 
 from typing import Any
 

@@ -102,7 +102,7 @@ class ManyRRsets(V2View):
 
 
 def _outcome(selection: WideSelection, act: many_rrsets.Act, actor: Actor) -> WideOutcome:
-    """What the act makes of the RRsets. Raises Problem, and SearchTooGeneral."""
+    """Return what the act makes of the RRsets. Raise Problem, and SearchTooGeneral."""
     try:
         with searching_for(selection.search):
             return wide_outcome(act=act, selection=selection, author=actor, now=timezone.now())
@@ -119,7 +119,7 @@ def _selection(body: Mapping[str, Any]) -> WideSelection:
 
 
 def search_in(text: str) -> str:
-    """The search in `q`. Raises Problem for one that says nothing or cannot be understood."""
+    """Return the search in `q`. Raise Problem for one that says nothing or cannot be understood."""
     if unclear := unclear_in(text):
         raise bad_value("/q", unclear)
     if not text.strip():
@@ -128,7 +128,7 @@ def search_in(text: str) -> str:
 
 
 def _keys(named: Sequence[Mapping[str, Any]]) -> tuple[KeyByName, ...]:
-    """The RRsets that are named. Raises Problem that points at names that are none."""
+    """Return the RRsets that are named. Raise Problem that points at names that are none."""
     faults = Faults()
     keys = []
     for index, each in enumerate(named):
@@ -141,7 +141,7 @@ def _keys(named: Sequence[Mapping[str, Any]]) -> tuple[KeyByName, ...]:
 
 
 def _act(body: Mapping[str, Any]) -> many_rrsets.Act:
-    """The act that is asked for. Raises Problem for members that it lacks or does not have."""
+    """Return the act that is asked for. Raise Problem for members that it lacks or does not have."""
     refuse_members(body, MEMBERS)
     op = body["op"]
     try:

@@ -99,13 +99,13 @@ def _delete(request: Request, preview: ZonesOutcome, body: Mapping[str, Any]) ->
 
 
 def _both(preview: ZonesOutcome, done: ZonesOutcome) -> ZonesOutcome:
-    """What was done, with what had been left alone before."""
+    """Return what was done, with what had been left alone before."""
     refused = {zone.pk: (zone, reason) for zone, reason in [*preview.refused, *done.refused]}
     return ZonesOutcome(done.changed, preview.unchanged + done.unchanged, list(refused.values()))
 
 
 def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> ZonesOutcome:
-    """What becomes of the zones (without `marks`: they are deleted). Raises Problem."""
+    """Return what becomes of the zones (without `marks`: they are deleted). Raise Problem."""
     try:
         with searching_for(selection.search):
             if marks is None:
@@ -117,14 +117,14 @@ def _preview(selection: ZoneSelection, marks: Marks | None, actor: Actor) -> Zon
 
 
 def selection_in(body: Mapping[str, Any]) -> ZoneSelection:
-    """The zones that are asked for. Raises Problem for none, and for both ways at once."""
+    """Return the zones that are asked for. Raise Problem for none, and for both ways at once."""
     if ("q" in body) == ("zones" in body):
         raise bad_value("/q", "Send either `q` or `zones`.", "required")
     return ZoneSelection(tuple(body["zones"])) if "zones" in body else ZoneSelection(search=search_in(body["q"]))
 
 
 def marks_in(act: Mapping[str, Any], actor: Actor) -> Marks:
-    """The tags and the team that are asked for. Raises Problem for what cannot be."""
+    """Return the tags and the team that are asked for. Raise Problem for what cannot be."""
     try:
         if act["op"] == ADD_TAGS:
             return marks_of(add=act["tags"])

@@ -1,4 +1,4 @@
-"""Who is asking: the first call of every client, and the check that a token works."""
+"""The caller itself: the first call of every client, and the check that a token works."""
 
 from django.http import HttpResponse
 from drf_spectacular.utils import extend_schema

@@ -1,4 +1,4 @@
-"""Sets of name servers: what zones have for NS, who is named in their SOA, and which set a zone follows."""
+"""Sets of name servers: the NS of zones, the names in their SOA, and which set a zone follows."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -202,7 +202,7 @@ class ZoneNameServers(V2View):
 
 
 def set_json(template: ZoneTemplate) -> dict[str, Any]:
-    """A set as it is answered; one query."""
+    """Return a set as it is answered; one query."""
     return _set_json(template, _says(template))
 
 
@@ -253,7 +253,7 @@ def _door(request: Request, set_id: int) -> ZoneTemplate:
 
 
 def _content(values: Mapping[str, Any]) -> edit.Text:
-    """What a version says. Raises TemplateRefused that points at what cannot be."""
+    """Return what a version says. Raise TemplateRefused that points at what cannot be."""
     hosts, faults = [], {}
     for index, each in enumerate(values["servers"]):
         try:

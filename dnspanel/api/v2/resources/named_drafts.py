@@ -1,6 +1,6 @@
 """Drafts with a name: listed, made of what the draft holds, reviewed, published, taken up, discarded.
 
-A token sees those of its owner, and those shared with its owner, of which its scope lets a change through.
+A token sees those of its owner, and those shared with its owner, if its scope covers a change of the draft.
 """
 
 from collections.abc import Sequence
@@ -174,7 +174,7 @@ class NamedDraftPublish(V2View):
 
 
 class NamedDraftTakeUp(V2View):
-    """A draft with a name on its way into somebody's hands."""
+    """A draft with a name on its way into a person's hands."""
 
     @extend_schema(
         operation_id="resumeNamedDraft",
@@ -197,7 +197,7 @@ class NamedDraftTakeUp(V2View):
 
 
 class NamedDraftPutBack(V2View):
-    """A draft with a name on its way out of somebody's hands."""
+    """A draft with a name on its way out of a person's hands."""
 
     @extend_schema(
         operation_id="releaseNamedDraft",
@@ -219,7 +219,7 @@ class NamedDraftPutBack(V2View):
 
 
 def _found(actor: Actor, key: UUID) -> NamedDraft:
-    """The draft, if the token sees a change of it. Raises DraftUnknown."""
+    """Return the draft, if the token sees a change of it. Raise DraftUnknown."""
     access.require(actor, Permission.READ)
     named = named_drafts.named_draft(actor, key)
     if not named.changes:
@@ -228,7 +228,7 @@ def _found(actor: Actor, key: UUID) -> NamedDraft:
 
 
 def _to_change(actor: Actor, key: UUID) -> NamedDraft:
-    """The draft, for who may edit zones at all. Raises Forbidden, DraftUnknown."""
+    """Return the draft, for an actor that may edit zones at all. Raise Forbidden or DraftUnknown."""
     named = _found(actor, key)
     access.require(actor, Permission.EDIT)
     return named
@@ -239,7 +239,7 @@ def _zones(actor: Actor, names: Sequence[str] | None) -> list[Zone] | None:
 
 
 def _write(request: Request, actor: Actor, key: UUID) -> Any:
-    """Within, the draft is as If-Match says."""
+    """Guard a write of the draft by If-Match."""
     return conditional_write(request, f"draft/{key}", lambda: _json(_found(actor, key)))
 
 

@@ -1,4 +1,6 @@
-"""What a request to create a zone says besides its settings: records, name servers, and the mailbox of the SOA."""
+"""The parts of a request to create a zone apart from its settings: records, name servers, and the mailbox of
+the SOA.
+"""
 
 from collections.abc import Mapping
 from typing import Any
@@ -19,7 +21,7 @@ from replication.errors import BadName
 
 
 def new_rrsets(request: Request) -> tuple[list[RRset] | None, dict[str, Any]]:
-    """The RRsets of a new zone, and the body without them. Raises Problem."""
+    """Return the RRsets of a new zone, and the body without them. Raise Problem."""
     given = request.data.get("rrsets") if isinstance(request.data, dict) else None
     body = read(NewZoneSerializer, request.data if given is None else {**request.data, "rrsets": []})
     try:
@@ -43,7 +45,7 @@ def hosts(body: dict[str, Any], name: str) -> list[str] | None:
 
 
 def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
-    """The set of name servers that the body names; raises Problem."""
+    """Return the set of name servers that the body names. Raise Problem."""
     if "name_server_set" not in body:
         return None
     if "nameservers" in body:
@@ -56,12 +58,12 @@ def chosen_server_set(actor: Actor, body: dict[str, Any]) -> ServerSet | None:
 
 
 def mailbox_in(body: Mapping[str, Any]) -> str | None:
-    """The mailbox as a name; people also write it as an address of mail."""
+    """Return the mailbox as a name; people also write it as an address of mail."""
     return mailbox_text(body["hostmaster"]) if "hostmaster" in body else None
 
 
 def host_of(text: str | None, pointer: str) -> str | None:
-    """The canonical name; raises Problem."""
+    """Return the canonical name. Raise Problem."""
     try:
         return None if text is None else names.parse(text)
     except BadName as exc:

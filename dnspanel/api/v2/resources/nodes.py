@@ -40,7 +40,7 @@ ACTS: dict[str, Callable[..., Any]] = {
     "resync": resync.resync,
     "check": resync.check_now,
 }
-# What a node's tag is made of: its numbers change every second, and nobody states them as a condition.
+# What a node's tag is made of: its numbers change every second, so they are no condition.
 _STABLE = ("name", "state", "dns_address", "dns_port", "agent_host", "agent_port", "schema", "fingerprint")
 
 
@@ -279,14 +279,14 @@ class NodeAct(V2View):
 
 
 def node_name(name: str) -> str:
-    """The name of a node, as a path has it. Raises UnknownNode for one that the database cannot even look up."""
+    """Return the name of a node, as a path has it. Raise UnknownNode for one that the database cannot even look up."""
     if "\0" in name:
         raise UnknownNode(ascii(name))
     return name
 
 
 def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
-    """Who calls, and the node. Raises UnknownNode, Forbidden."""
+    """Return the caller, and the node. Raise UnknownNode or Forbidden."""
     actor = actor_in(request)
     access.require(actor, Permission.FLEET)
     node = enroll.node_by_name(node_name(name))
@@ -295,7 +295,7 @@ def _to_change(request: Request, name: str) -> tuple[Actor, Node]:
 
 
 def _group(name: str | None) -> NodeGroup | None:
-    """The group of this name. Raises Problem."""
+    """Return the group of this name. Raise Problem."""
     if name is None:
         return None
     group = NodeGroup.objects.filter(name=name).first()
@@ -376,7 +376,7 @@ def _require_fingerprint(node: Any, sent: str | None) -> None:
 
 
 def _level(text: str) -> Level | None:
-    """The steps of the chart that is asked for; None: seconds."""
+    """Return the steps of the chart that is asked for; None: seconds."""
     if text not in {"", "second", *LEVELS}:
         raise bad_choice("step", text, ("second", *LEVELS))
     return LEVELS.get(text)

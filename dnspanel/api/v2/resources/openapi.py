@@ -36,5 +36,5 @@ class OpenApi(V2View):
 
 @cache
 def _document() -> dict[str, object]:
-    """Made once in each process: it depends on nothing but the code."""
+    """Return the document. It is made once in each process: it depends on nothing but the code."""
     return document()

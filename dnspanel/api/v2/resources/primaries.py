@@ -1,4 +1,4 @@
-"""Zones that come from primaries elsewhere: from where, how each stands, asked, taken over and given back."""
+"""Zones that come from primaries elsewhere: their primaries and state; they are asked, taken over and given back."""
 
 from typing import Any
 
@@ -293,7 +293,7 @@ class ZoneGivenBack(V2View):
 
 
 def transferred_json(row: TransferredZone) -> dict[str, Any]:
-    """Where a zone comes from, as it is answered; its zone must be loaded."""
+    """Return where a zone comes from, as it is answered; its zone must be loaded."""
     return {
         "zone": row.zone.name,
         **_terms_json(row),
@@ -317,7 +317,7 @@ def transferred_json(row: TransferredZone) -> dict[str, Any]:
 
 
 def primaries_json(row: PrimaryTerms) -> dict[str, Any]:
-    """From which servers zones come, as it is answered: without the secret."""
+    """Return the servers that zones come from, as it is answered: without the secret."""
     return {
         "addresses": list(row.addresses),
         "tsig_name": row.tsig_name,
@@ -330,12 +330,12 @@ def primaries_json(row: PrimaryTerms) -> dict[str, Any]:
 
 
 def _terms_json(row: TransferredZone) -> dict[str, Any]:
-    """What somebody has set; how it stands changes by itself, and is no part of the tag."""
+    """Return what a person has set; its state changes by itself, and is no part of the tag."""
     return {**primaries_json(row), "uses_ixfr": row.uses_ixfr}
 
 
 def _override(request: Request) -> dict[str, Any]:
-    """Why, and whether that goes past rules; the body may be left out."""
+    """Return the reason, and whether it goes past rules; the body may be left out."""
     return read(PastRulesSerializer, request.data)
 
 
@@ -349,7 +349,7 @@ def _zone(request: Request, zone_name: str) -> Zone:
 
 
 def _written(request: Request, zone: Zone) -> Any:
-    """`conditional_write` of where the zone comes from, and of whether it does."""
+    """Guard a write of where the zone comes from, and of whether it does, by `conditional_write`."""
     return conditional_write(request, f"primaries/{zone.pk}", lambda: _state_of(_row(zone)))
 
 
@@ -362,7 +362,7 @@ def _state_of(row: TransferredZone | None) -> dict[str, Any] | None:
 
 
 def _told(zone: Zone, status: int = 200, **headers: str) -> HttpResponse:
-    """Where the zone comes from, with the tag of what somebody has set of it. Raises Problem (404)."""
+    """Answer where the zone comes from, with the tag of what a person has set of it. Raise Problem (404)."""
     row = _row(zone)
     if row is None:
         raise Problem("not-found", f"{zone.name} does not come from elsewhere: its primary is this panel.")

@@ -37,7 +37,7 @@ class PageForBrowsers(JSONOnly):
 class KindView(V2View):
     """Base of the views of kinds: JSON for programs, a page for browsers."""
 
-    permission_classes = ()  # says the same to everybody, and nothing of anybody
+    permission_classes = ()  # says the same to every client, and nothing about people
     authentication_classes = ()
     renderer_classes: Any = (JSONOnly, ProblemOnly, PageForBrowsers)
 

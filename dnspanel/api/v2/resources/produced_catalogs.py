@@ -266,7 +266,7 @@ def _listed(producers: Sequence[Producer]) -> list[dict[str, Any]]:
 
 
 def _json(row: ProducerRow) -> dict[str, Any]:
-    """A catalog of ours as it is answered."""
+    """Return a catalog of ours as it is answered."""
     return {
         "id": row.zone.pk,
         "name": row.zone.name,
@@ -283,7 +283,7 @@ def _json(row: ProducerRow) -> dict[str, Any]:
 
 
 def _set(catalog: Producer) -> dict[str, Any]:
-    """What somebody has set; its members change by themselves, and are no part of the tag."""
+    """Return what a person has set; its members change by themselves, and are no part of the tag."""
     return {"group_tags": list(catalog.group_tags)}
 
 
@@ -295,7 +295,7 @@ def _to_change(request: Request, zone_name: str) -> tuple[Actor, Producer]:
 
 
 def _written(request: Request, catalog: Producer) -> AbstractContextManager[None]:
-    """`conditional_write` of what somebody has set of this catalog."""
+    """Guard a write of what a person has set of this catalog by `conditional_write`."""
     return conditional_write(request, f"produced/{catalog.pk}", lambda: _set(Producer.objects.get(pk=catalog.pk)))
 
 

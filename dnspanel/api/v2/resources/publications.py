@@ -146,7 +146,10 @@ class PublicationDetail(V2View):
 
 
 def _wait(publication: Publication, actor: Actor, seconds: int, with_secondaries: bool) -> None:
-    """Wait for the publication. Raise TakenBack if it was taken back, with the reason only for who may know it."""
+    """Wait for the publication.
+
+    Raise TakenBack if it was taken back, with the reason only for an actor that may know it.
+    """
     try:
         wait_for_nodes(publication, seconds, with_secondaries=with_secondaries)
     except TakenBack as exc:
@@ -154,7 +157,7 @@ def _wait(publication: Publication, actor: Actor, seconds: int, with_secondaries
 
 
 def publications_visible_to(actor: Actor) -> QuerySet[Publication]:
-    """Those that changed a zone this actor may know about, deleted ones included."""
+    """Select those that changed a zone this actor may know about, deleted ones included."""
     publications = Publication.objects.select_related("author", "token")
     if actor.may_everywhere(Right.READ):
         return publications
@@ -163,7 +166,7 @@ def publications_visible_to(actor: Actor) -> QuerySet[Publication]:
 
 
 def publication_for(actor: Actor, sequence: int) -> Publication:
-    """The publication of this sequence; raises Problem (404)."""
+    """Return the publication of this sequence. Raise Problem (404)."""
     found = publications_visible_to(actor).filter(sequence=sequence).first() if sequence < 2**63 else None
     if found is None:
         raise Problem("not-found", f"There is no publication {sequence}.")

@@ -1,4 +1,6 @@
-"""Publish hooks: listed, placed, changed, tested and lifted, by who may govern the zones that they are about."""
+"""Publish hooks: listed, placed, changed, tested and lifted, by people that may govern the zones that they
+are about.
+"""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -273,7 +275,7 @@ def _terms(values: dict[str, Any]) -> HookTerms:
 
 
 def _written(request: Request, actor: Actor, hook_id: int) -> AbstractContextManager[None]:
-    """`conditional_write` of this hook."""
+    """Guard a write of this hook by `conditional_write`."""
     return conditional_write(request, f"publish-hook/{hook_id}", lambda: _hook(publish_hooks.hook_for(actor, hook_id)))
 
 

@@ -1,4 +1,4 @@
-"""Rules of approval and freezes: listed, placed and lifted, by who may govern the zones that they are about."""
+"""Rules of approval and freezes: listed, placed and lifted, by people that may govern the zones that they are about."""
 
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -278,14 +278,14 @@ def _freeze_of(actor: Actor, freeze_id: int) -> Freeze:
 def page_of_rules(
     request: Request, rules: Iterable[AnyRule], json: Callable[[AnyRule], dict[str, Any]]
 ) -> HttpResponse:
-    """A page of rules that are in memory, the newest first."""
+    """Answer with a page of rules that are in memory, the newest first."""
     page = page_request(request, int)
     rows, more = cut([rule for rule in rules if not page.after or rule.pk < page.after[0]], page.limit)
     return page_answer(request, [json(rule) for rule in rows], (rows[-1].pk,) if more else None)
 
 
 def scope_in(actor: Actor, values: Mapping[str, Any]) -> Scope:
-    """The zones that a body says. Raises Unknown, or Problem for a team that the actor does not know."""
+    """Return the zones that a body says. Raise Unknown, or Problem for a team that the actor does not know."""
     zone = None if values["zone"] is None else access.zone_for_reading(actor, values["zone"])
     return Scope(zone, values["tag"].strip().lower(), _team(actor, values["team"], "team"))
 
@@ -325,7 +325,7 @@ def _freeze(freeze: Freeze) -> dict[str, Any]:
 
 
 def scoped(rule: ZoneRule) -> dict[str, Any]:
-    """What rules of each kind say."""
+    """Return what rules of each kind say."""
     return {
         "id": rule.pk,
         "zone": rule.zone.name if rule.zone else None,

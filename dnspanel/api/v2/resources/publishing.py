@@ -1,4 +1,4 @@
-"""From a request to `zone_patches.publish_patches`: who publishes, how, why, and what they accept."""
+"""The way from a request to `zone_patches.publish_patches`: the author, the terms, the reason, and what they accept."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -43,7 +43,7 @@ class Terms:
 
 
 def publish(request: Request, patches: Sequence[Patch], terms: Terms, *, in_pieces: bool = True) -> Outcome:
-    """These patches are published, once for each Idempotency-Key. Raises as `publish_patches` does."""
+    """Publish these patches, once for each Idempotency-Key. Raise the errors of `publish_patches`."""
     form_id = form_id_of(request)
     outcome = zone_patches.publish_patches(
         patches=all_patches(request, patches, terms),
@@ -59,12 +59,12 @@ def publish(request: Request, patches: Sequence[Patch], terms: Terms, *, in_piec
 
 
 def all_patches(request: Request, patches: Sequence[Patch], terms: Terms) -> Sequence[Patch]:
-    """These patches, and what `ptr` adds to them."""
+    """Return these patches, and what `ptr` adds to them."""
     return pointers.with_pointers(author=actor_in(request), patches=patches) if terms.ptr else patches
 
 
 def terms_in(body: Mapping[str, Any], faults: Faults) -> Terms:
-    """The terms among the members of a body."""
+    """Return the terms among the members of a body."""
     reason = body.get("reason", "")
     if not isinstance(reason, str) or len(reason) > MOST_REASON:
         faults.at("/reason", f"`reason` must be a string of at most {MOST_REASON:,} characters.")
@@ -75,7 +75,7 @@ def terms_in(body: Mapping[str, Any], faults: Faults) -> Terms:
 
 
 def terms_of_query(request: Request) -> Terms:
-    """The terms in the query, of writes whose body is the resource itself. Raises Problem."""
+    """Return the terms in the query, of writes whose body is the resource itself. Raise Problem."""
     reason = text_parameter(request.query_params, "reason", longest=MOST_REASON)
     return Terms(
         reason,

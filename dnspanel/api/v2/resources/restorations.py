@@ -119,7 +119,9 @@ def restored(
 
 
 def gone(publication: Publication, actor: Actor) -> Refusals:
-    """Return the zones that a publication deleted and that nothing brings back, for who may read every zone."""
+    """Return the zones that a publication deleted and that nothing brings back, for an actor that may read
+    every zone.
+    """
     if not actor.may_everywhere(Right.READ):
         return ()
     return [(name, "It has left the trash for good.") for name in restore.gone_for_good(publication)]

@@ -97,7 +97,7 @@ class RevisionDetail(V2View):
 
 
 class RevisionRRsets(V2View):
-    """A zone as it was."""
+    """A zone at one revision."""
 
     @extend_schema(operation_id="listRevisionRRsets", parameters=PAGED, responses={200: page_of(RRsetSerializer)})
     def get(self, request: Request, zone_name: str, number: int) -> HttpResponse:
@@ -212,7 +212,7 @@ def _filters(request: Request, zone: Zone, actor: Actor) -> history.HistoryFilte
 
 
 def revision_of(zone: Zone, number: int) -> Revision:
-    """The zone's revision of this number. Raises Problem (404)."""
+    """Return the zone's revision of this number. Raise Problem (404)."""
     revisions = Revision.objects.select_related("publication__author", "zone").filter(zone=zone)
     found = revisions.filter(number=number).first() if number < 2**31 else None
     if found is None:
@@ -258,7 +258,7 @@ def _patch_of_undo(actor: Actor, revisions: Sequence[Revision]) -> Patch:
 
 
 def _stored_changes(revisions: Sequence[Revision]) -> "QuerySet[StoredChange]":
-    """Return one more change than can be undone, if there are so many. Parts of a write never share a name."""
+    """Return the changes, at most one more than can be undone. Parts of a write never share a name."""
     found = StoredChange.objects.filter(revision__in=revisions)
     return found.order_by("revision__number", "owner_key", "type")[: MOST_UNDONE + 1]
 
@@ -299,7 +299,7 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
 
 
 def _patch_of_state(zone: Zone, number: int) -> Patch:
-    """A patch for what the zone was at this revision, good only while the zone is at its present one."""
+    """Return a patch for what the zone was at this revision, good only while the zone is at its present one."""
     since = StoredChange.objects.filter(revision__zone=zone, revision__number__gt=number)
     first = since.order_by("owner_key", "type", "revision__number").distinct("owner_key", "type")
     since_then = _changes(first[: MOST_UNDONE + 1])
@@ -311,7 +311,7 @@ def _patch_of_state(zone: Zone, number: int) -> Patch:
 
 
 def _changes(rows: Iterable[StoredChange]) -> list[Change]:
-    """The changes in these rows, without serials that only moved."""
+    """Return the changes in these rows, without serials that only moved."""
     found = list(rows)
     if len(found) > MOST_UNDONE:
         raise Problem("too-large", f"At most {MOST_UNDONE} RRsets can be taken back at once; use a draft.")
@@ -319,7 +319,7 @@ def _changes(rows: Iterable[StoredChange]) -> list[Change]:
 
 
 def _editable(actor: Actor, found: Revision) -> Revision:
-    """The revision, if its zone may be edited and is alive. Raises Unknown or Forbidden."""
+    """Return the revision, if its zone may be edited and is alive. Raise Unknown or Forbidden."""
     access.zone_for_editing(actor, found.zone.name)
     if found.zone.deleted_at is not None:
         raise CannotUndo(f"{found.zone.name} is in the trash; restore it from there.")
@@ -331,5 +331,5 @@ def _terms(body: dict[str, Any]) -> Terms:
 
 
 def _drafted(request: Request) -> HttpResponse:
-    """Nothing was published; the draft has it."""
+    """Answer that nothing was published; the draft has it."""
     return accepted(request, None, {"zones": [], "warnings": []}, headers={"Location": "/api/v2/draft"})

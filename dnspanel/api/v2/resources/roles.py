@@ -1,4 +1,4 @@
-"""Roles that administrators made, beside the built-in ones. For who manages people."""
+"""Roles that administrators made, beside the built-in ones. For people that manage people."""
 
 from typing import Any
 
@@ -106,7 +106,7 @@ class OneRole(V2View):
 
 
 def role_json(role: OwnRole) -> dict[str, Any]:
-    """A role as it is answered."""
+    """Return a role as it is answered."""
     return {
         "id": role.pk,
         "name": role.name,

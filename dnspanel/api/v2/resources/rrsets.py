@@ -154,7 +154,7 @@ class RRsetDetail(V2View):
 
 
 def conditional_patch(zone: Zone, key: Key, step: Step, condition: Condition, mine: Any) -> Patch:
-    """A patch for one RRset that holds only under a condition, which is checked under the zone's lock."""
+    """Return a patch for one RRset that holds only under a condition, which is checked under the zone's lock."""
 
     def decide(at_name: CurrentRRsets) -> Changes:
         current = at_name.get(key)
@@ -165,7 +165,7 @@ def conditional_patch(zone: Zone, key: Key, step: Step, condition: Condition, mi
 
 
 def _publish_step(request: Request, zone: Zone, key: Key, step: Step, *, mine: Any) -> HttpResponse:
-    """One RRset is published; the answer has it as it is by then."""
+    """Publish one RRset; the answer has it as it is by then."""
     patch = conditional_patch(zone, key, step, condition_in(request), mine)
     try:
         outcome = publish(request, [patch], terms_of_query(request))
@@ -186,7 +186,7 @@ def _place_in(body: Any, is_of_this_name: bool) -> str | None:
 
 
 def _result(outcome: Outcome, zone: Zone, key: Key) -> tuple[RRset, str] | None:
-    """The RRset after the publication, and its tag; read again only if the plan does not say."""
+    """Return the RRset after the publication, and its tag; read again only if the plan does not say."""
     if not outcome.plans:
         return _stored(zone, key)
     plan = outcome.plans[0]
@@ -200,7 +200,10 @@ def _result(outcome: Outcome, zone: Zone, key: Key) -> tuple[RRset, str] | None:
 def at_path(
     request: Request, zone_name: str, owner: str, type_name: str, *, to_change: bool = False
 ) -> tuple[Zone, Key]:
-    """The zone and the RRset's key in a path. Raises Unknown, RightMissing, or Problem for what cannot be there."""
+    """Return the zone and the RRset's key in a path.
+
+    Raise Unknown, RightMissing, or Problem for what cannot be there.
+    """
     actor = actor_in(request)
     zone = access.zone_for_editing(actor, zone_name) if to_change else access.zone_for_reading(actor, zone_name)
     try:
@@ -221,7 +224,7 @@ def require_published(zone: Zone, key: Key) -> None:
 
 
 def _stored(zone: Zone, key: Key) -> tuple[RRset, str] | None:
-    """The RRset and its tag, if there is one."""
+    """Return the RRset and its tag, if there is one."""
     rows = StoredRRset.objects.filter(zone=zone, owner_key=relative_key(key[0], zone.name), type=key[1])
     row = rows.values_list(*_COLUMNS).first()
     if row is None:
@@ -257,7 +260,7 @@ def _filtered(request: Request, zone: Zone) -> QuerySet[StoredRRset]:
 
 
 def _key_in(after: tuple[Any, ...]) -> StoredKey:
-    """The key in a cursor. Raises Problem."""
+    """Return the key in a cursor. Raise Problem."""
     if not after:
         return BEFORE_ALL
     try:

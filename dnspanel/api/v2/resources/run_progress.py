@@ -1,4 +1,4 @@
-"""What runs over many zones have in common as API v2 shows them: who may read one sees how far it is."""
+"""The common part of runs over many zones in API v2: a person that may read one sees how far it is."""
 
 from dataclasses import asdict
 from typing import Any
@@ -35,7 +35,7 @@ class RunProgress(Shape):
 
 
 def progress_json(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:
-    """The fields of RunProgress, and what was counted."""
+    """Return the fields of RunProgress, and what was counted."""
     return {
         "id": run.pk,
         "state": run.state,
@@ -51,5 +51,8 @@ def progress_json(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:
 
 
 def what_stays(run: PolicyRun | TemplateRun | ChangeRun) -> dict[str, Any]:
-    """What of a run a condition is about: its progress moves without anybody's doing, so who read it can cancel it."""
+    """Return what of a run a condition is about.
+
+    Its progress moves by itself, so a client that read it can cancel it.
+    """
     return {"id": run.pk, "ended": run.ended_at is not None}

@@ -1,4 +1,4 @@
-"""SAML providers at which people sign in, for who may do everything."""
+"""SAML providers for the sign-in of people, for administrators that may do everything."""
 
 from typing import Any
 
@@ -139,7 +139,7 @@ class OneSamlProvider(V2View):
 
 
 def saml_json(provider: SignInProvider) -> dict[str, Any]:
-    """A provider as it is answered."""
+    """Return a provider as it is answered."""
     return {
         "id": provider.pk,
         **{name: getattr(provider, name) for name in _TERMS},

@@ -1,4 +1,4 @@
-"""Directories that keep people here over SCIM, for who may do everything."""
+"""Directories that keep people here over SCIM, for administrators that may do everything."""
 
 from contextlib import AbstractContextManager
 from typing import Any
@@ -154,7 +154,7 @@ class ScimDirectoryRotation(OneSecretView):
 
 
 def directory_json(directory: ScimDirectory) -> dict[str, Any]:
-    """A directory as it is answered."""
+    """Return a directory as it is answered."""
     return {
         "id": directory.pk,
         **{name: getattr(directory, name) for name in _TERMS},
@@ -171,14 +171,14 @@ def _terms(values: dict[str, Any]) -> verbs.DirectoryTerms:
 
 
 def _written(request: Request, directory_id: int) -> AbstractContextManager[None]:
-    """`conditional_write` of this directory."""
+    """Guard a write of this directory by `conditional_write`."""
     return conditional_write(
         request, f"scim-directory/{directory_id}", lambda: directory_json(verbs.directory_by_id(directory_id))
     )
 
 
 def _directory_to_change(request: Request, directory_id: int) -> tuple[Actor, ScimDirectory]:
-    """Who asks, if they may manage people, and the directory. Raises Forbidden, DirectoryUnknown."""
+    """Return the caller, if they may manage people, and the directory. Raise Forbidden or DirectoryUnknown."""
     actor = actor_in(request)
     access.require(actor, Permission.PEOPLE)
     return actor, verbs.directory_by_id(directory_id)

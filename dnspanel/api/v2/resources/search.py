@@ -68,7 +68,7 @@ class Search(V2View):
 
 
 def _zones(actor: Actor, text: str, requested: PageRequest) -> tuple[list[Found], str]:
-    """Zones, and the name up to which was looked if there may be more behind it."""
+    """Return zones, and the name up to which was looked if there may be more behind it."""
     zone_names = zones_to_search(actor, text).values_list("name", flat=True)
     after = requested.after[1] if requested.after else ""
     found = zones_fitting(zone_names, parse(text), now=timezone.now(), after=after, limit=requested.limit + 1)

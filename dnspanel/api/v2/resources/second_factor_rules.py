@@ -1,4 +1,4 @@
-"""Which roles and teams have to have a second factor. For who manages people."""
+"""The rules on which roles and teams need a second factor. For people that manage people."""
 
 from typing import Any
 

@@ -261,14 +261,14 @@ def _to_change(request: Request, secondary_id: int) -> tuple[Actor, Secondary]:
 
 
 def _written(request: Request, actor: Actor, secondary_id: int) -> AbstractContextManager[None]:
-    """`conditional_write` of this secondary."""
+    """Guard a write of this secondary by `conditional_write`."""
     return conditional_write(
         request, f"secondary/{secondary_id}", lambda: secondary_json(access.secondary_for(actor, secondary_id))
     )
 
 
 def secondary_json(secondary: Secondary) -> dict[str, Any]:
-    """A secondary as it is answered, without its secret."""
+    """Return a secondary as it is answered, without its secret."""
     terms = asdict(set_up.terms_of(secondary))
     return {
         "id": secondary.pk,
@@ -284,7 +284,7 @@ def secondary_json(secondary: Secondary) -> dict[str, Any]:
 
 
 def member_json(member: Member) -> dict[str, Any]:
-    """A zone of a secondary as it is answered."""
+    """Return a zone of a secondary as it is answered."""
     return {
         "zone": member.zone_name,
         "serial": member.zone.serial if member.zone else 0,

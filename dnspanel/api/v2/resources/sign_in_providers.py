@@ -1,4 +1,4 @@
-"""OpenID Connect providers at which people sign in, for who may do everything."""
+"""OpenID Connect providers for the sign-in of people, for administrators that may do everything."""
 
 from collections.abc import Callable
 from typing import Any
@@ -151,7 +151,7 @@ class OneSignInProvider(V2View):
 
 
 def provider_json(provider: SignInProvider) -> dict[str, Any]:
-    """A provider as it is answered."""
+    """Return a provider as it is answered."""
     return {
         "id": provider.pk,
         **{name: getattr(provider, name) for name in _TERMS},
@@ -166,7 +166,7 @@ def _terms(values: dict[str, Any]) -> providers.ProviderTerms:
 
 
 def given_terms(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any]:
-    """The values of these names, as the terms of a provider have them."""
+    """Return the values of these names, as the terms of a provider have them."""
     terms = {name: values[name] for name in names}
     terms["rules"] = tuple(map(Rule.from_json, terms["rules"]))
     terms["mail_domains"] = tuple(terms["mail_domains"])
@@ -176,14 +176,14 @@ def given_terms(values: dict[str, Any], names: tuple[str, ...]) -> dict[str, Any
 def written_provider(
     request: Request, provider_id: int, kind: ProviderKind, json: Callable[[SignInProvider], dict[str, Any]]
 ) -> Any:
-    """`conditional_write` of this provider."""
+    """Guard a write of this provider by `conditional_write`."""
     return conditional_write(
         request, f"sign-in-provider/{provider_id}", lambda: json(rows.provider_by_id(provider_id, kind))
     )
 
 
 def provider_to_change(request: Request, provider_id: int, kind: ProviderKind) -> tuple[Actor, SignInProvider]:
-    """Who asks, if they may manage people, and the provider. Raises Forbidden, ProviderUnknown."""
+    """Return the caller, if they may manage people, and the provider. Raise Forbidden or ProviderUnknown."""
     actor = actor_in(request)
     access.require(actor, Permission.PEOPLE)
     return actor, rows.provider_by_id(provider_id, kind)

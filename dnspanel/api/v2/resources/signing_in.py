@@ -1,4 +1,4 @@
-"""How people sign in: second factors, sessions, links that set a password. For who may manage people."""
+"""The sign-in of people: second factors, sessions, links that set a password. For people that may manage people."""
 
 from datetime import timedelta
 from typing import Any

@@ -1,4 +1,4 @@
-"""Teams and their members, for who may manage people; everybody sees the teams that they are in."""
+"""Teams and their members, for people that may manage people; every person sees the teams that they are in."""
 
 from typing import Any
 
@@ -141,7 +141,9 @@ class TeamMember(V2View):
 
 
 def teams_visible_to(actor: Actor) -> "QuerySet[Team]":
-    """All teams for who may manage people; else one's own, for a token those that its scope names."""
+    """Select all teams for people that may manage people; else the actor's own, for a token those that its
+    scope names.
+    """
     found = Team.objects.prefetch_related("memberships__user")
     if Permission.PEOPLE in actor.permissions:
         return found
@@ -152,7 +154,7 @@ def teams_visible_to(actor: Actor) -> "QuerySet[Team]":
 
 
 def team_for(actor: Actor, team_id: int) -> Team:
-    """The team, for somebody who may know about it; raises TeamUnknown."""
+    """Return the team, for an actor that may know about it. Raise TeamUnknown."""
     team = teams_visible_to(actor).filter(pk=team_id).first()
     if team is None:
         raise TeamUnknown
@@ -160,7 +162,7 @@ def team_for(actor: Actor, team_id: int) -> Team:
 
 
 def team_json(team: Team) -> dict[str, Any]:
-    """A team as it is answered."""
+    """Return a team as it is answered."""
     members = sorted(team.memberships.all(), key=lambda member: member.user.username.lower())
     return {
         "id": team.pk,

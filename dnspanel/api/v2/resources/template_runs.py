@@ -191,7 +191,7 @@ class TemplateRunZones(V2View):
 
 
 def template_run_json(run: TemplateRun) -> dict[str, Any]:
-    """A run as it is answered."""
+    """Return a run as it is answered."""
     return {
         "template": run.template_id,
         "version": run.version,

@@ -231,7 +231,7 @@ class OneTemplate(V2View):
 class TemplateVersions(V2View):
     """The versions of a template."""
 
-    unconditional = True  # a version that was published meanwhile is never overwritten: it has its own number
+    unconditional = True  # a version that was published in between is never overwritten: it has its own number
 
     @extend_schema(operation_id="listTemplateVersions", parameters=PAGED, responses=page_of(TemplateVersionSerializer))
     def get(self, request: Request, template_id: int) -> HttpResponse:
@@ -329,7 +329,7 @@ class ZoneTemplateUse(V2View):
 
 
 def template_json(template: ZoneTemplate) -> dict[str, Any]:
-    """A template as it is answered."""
+    """Return a template as it is answered."""
     return {
         "id": template.pk,
         "name": template.name,
@@ -343,7 +343,7 @@ def template_json(template: ZoneTemplate) -> dict[str, Any]:
 
 
 def version_json(version: TemplateVersion) -> dict[str, Any]:
-    """A version as it is answered."""
+    """Return a version as it is answered."""
     return {
         "number": version.number,
         "text": version.text,
@@ -355,7 +355,7 @@ def version_json(version: TemplateVersion) -> dict[str, Any]:
 
 
 def step_json(step: Step) -> dict[str, Any]:
-    """A step as it is answered."""
+    """Return a step as it is answered."""
     return {**change_json(step.change), "act": str(step.act), "message": step.message}
 
 
@@ -366,7 +366,7 @@ def _door(request: Request, template_id: int) -> ZoneTemplate:
 
 
 def team_of_body(team_id: int | None) -> Team | None:
-    """The team that a body names. Raises TemplateRefused for one that is none."""
+    """Return the team that a body names. Raise TemplateRefused for an unknown one."""
     if team_id is None:
         return None
     team = Team.objects.filter(pk=team_id).first()

@@ -175,7 +175,7 @@ class TokenRotation(OneSecretView):
 
 
 def _owner(actor: Actor, user_id: int) -> User:
-    """For whom a token is made. Raises Forbidden for another one to who does not manage people."""
+    """Return the owner of a new token. Raise Forbidden for another person if the actor does not manage people."""
     if user_id == actor.user.pk:
         return actor.user
     access.require(actor, Permission.PEOPLE)
@@ -183,7 +183,10 @@ def _owner(actor: Actor, user_id: int) -> User:
 
 
 def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> token_terms.TokenTerms:
-    """Terms that were checked for their shape. Raises ValidationError for zones that the actor may not know about."""
+    """Return terms that were checked for their shape.
+
+    Raise ValidationError for zones that the actor may not know about.
+    """
     return token_terms.TokenTerms(
         purpose=values["purpose"],
         scope=grants_of(actor, values["scope"]),
@@ -198,13 +201,13 @@ def terms_of(actor: Actor, values: dict[str, Any], now: datetime) -> token_terms
 
 
 def _usual_end(actor: Actor, now: datetime) -> datetime:
-    """In 90 days, or with the token that makes it."""
+    """Return the usual end: in 90 days, or with the token that makes it."""
     ends = [default_end(now), actor.token.expires_at if actor.token else None]
     return min(end for end in ends if end is not None)
 
 
 def token_for(actor: Actor, token_id: int, kind: TokenKind = TokenKind.API) -> Token:
-    """The token of this id, for who may know about it; raises TokenUnknown."""
+    """Return the token of this id, for an actor that may know about it. Raise TokenUnknown."""
     token = verbs.token_for(actor, token_id)
     if token.kind != kind:
         raise TokenUnknown
@@ -212,7 +215,7 @@ def token_for(actor: Actor, token_id: int, kind: TokenKind = TokenKind.API) -> T
 
 
 def tokens_json(actor: Actor, tokens: Sequence[Token], now: datetime) -> list[dict[str, Any]]:
-    """Tokens as they are answered, without their secrets."""
+    """Return tokens as they are answered, without their secrets."""
     scopes = iter(scopes_json(actor, [Grant.from_json(grant) for token in tokens for grant in token.scope]))
     return [_json(token, [next(scopes) for _ in token.scope], now) for token in tokens]
 
@@ -241,7 +244,7 @@ def _json(token: Token, scope: list[dict[str, Any]], now: datetime) -> dict[str,
 
 
 def state_of(token: Token, now: datetime) -> str:
-    """In one word, whether the token works."""
+    """Return in one word whether the token works."""
     try:
         verbs.refuse_dead(token, now)
     except TokenDead:

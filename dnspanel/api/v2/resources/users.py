@@ -1,4 +1,7 @@
-"""People: who has an account, what they may do and why. For who may manage people; everybody sees themselves."""
+"""People: their accounts, their rights and the sources of these.
+
+For people that may manage people; every person sees themselves.
+"""
 
 from typing import Any
 
@@ -330,7 +333,7 @@ class Invitations(OneSecretView):
 
 
 def user_json(user: User) -> dict[str, Any]:
-    """A person as answered."""
+    """Return a person as answered."""
     return {
         "id": user.pk,
         "username": user.username,
@@ -372,7 +375,7 @@ def _visible_to(actor: Actor) -> "QuerySet[User]":
 
 
 def user_for(actor: Actor, user_id: int) -> User:
-    """The person with this id, if the actor may know about them; raises PersonUnknown."""
+    """Return the person with this id, if the actor may know about them. Raise PersonUnknown."""
     user = _visible_to(actor).filter(pk=user_id).first()
     if user is None:
         raise PersonUnknown
@@ -398,7 +401,7 @@ def _since(since: Since) -> dict[str, Any]:
 
 
 def _subject(request: Request, actor: Actor) -> tuple[Zone, explain_rights.Subject]:
-    """What the query asks about, in a zone that the asker may know about. Raises Problem, Unknown."""
+    """Return what the query asks about, in a zone that the asker may know about. Raise Problem or Unknown."""
     query = request.query_params
     if not query.get("zone"):
         raise bad_parameter("zone", "Name a zone.")

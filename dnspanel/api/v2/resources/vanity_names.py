@@ -141,7 +141,7 @@ class VanityParent(V2View):
 
 
 def place_json(place: Place) -> dict[str, Any]:
-    """A zone with names of a set as it is answered."""
+    """Return a zone with names of a set as it is answered."""
     kept = place.kept
     points = [] if kept is None else kept.points
     return {

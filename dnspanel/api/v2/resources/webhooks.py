@@ -1,4 +1,4 @@
-"""Webhooks: who is told of what, and what came of each delivery."""
+"""Webhooks: their receivers and events, and what came of each delivery."""
 
 from typing import Any
 
@@ -264,7 +264,7 @@ class Replay(V2View):
 
 
 def webhook_json(webhook: Webhook) -> dict[str, Any]:
-    """A webhook as it is answered, without its secret."""
+    """Return a webhook as it is answered, without its secret."""
     return {
         "id": webhook.pk,
         "format": webhook.format,
@@ -287,7 +287,7 @@ def webhook_json(webhook: Webhook) -> dict[str, Any]:
 
 
 def delivery_json(delivery: Delivery) -> dict[str, Any]:
-    """A delivery as it is answered."""
+    """Return a delivery as it is answered."""
     return {
         "id": delivery.pk,
         "event": delivery.event.kind,

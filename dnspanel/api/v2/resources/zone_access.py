@@ -1,4 +1,4 @@
-"""Who may do what in a zone, and what gives it: people and tokens, of those whom one may know."""
+"""Rights in a zone, and what gives them: of people and tokens that the reader may know."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -106,7 +106,10 @@ class ZoneTokens(V2View):
 
 
 def subject_in(query: Mapping[str, str], zone: Zone) -> Subject:
-    """What a query asks about in the zone: an RRset by `name` and `type`, or no one in particular. Raises Problem."""
+    """Return what a query asks about in the zone: an RRset by `name` and `type`, or no one in particular.
+
+    Raise Problem.
+    """
     name, type_ = text_parameter(query, "name", longest=1100), text_parameter(query, "type")
     if bool(name) != bool(type_):
         raise bad_parameter("type" if name else "name", "Give name and type, or neither.")

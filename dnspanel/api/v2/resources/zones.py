@@ -242,7 +242,7 @@ class ZoneClones(V2View):
 
 
 def _new_names(typed: Sequence[str]) -> list[str]:
-    """The names in canonical form. Raises Problem that points at those that are none, or come twice."""
+    """Return the names in canonical form. Raise Problem that points at those that are none, or come twice."""
     faults, found = Faults(), list[str]()
     for index, text in enumerate(typed):
         name = _canonical(text)
@@ -288,7 +288,7 @@ class Deletions(V2View):
 
 
 def _zones_to_delete(actor: Actor, named: Sequence[Mapping[str, Any]]) -> list[edit.ZoneToDelete]:
-    """The zones of the request, found by one query. Raises Problem that points at those that there are not."""
+    """Return the zones of the request, found by one query. Raise Problem that points at unknown ones."""
     canonical = [_canonical(each["zone"]) for each in named]
     found = {zone.name: zone for zone in access.zones_visible_to(actor).filter(name__in=filter(None, canonical))}
     faults = Faults()
@@ -370,7 +370,7 @@ class TrashRestore(V2View):
 
 
 def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
-    """The zones in which a search may look. What a token must not see of a zone is not searched either."""
+    """Select the zones in which a search may look. What a token must not see of a zone is not searched either."""
     parsed = parse(search)
     visible = access.zones_seen_by(actor) if looks_inside(parsed) else access.zones_visible_to(actor)
     if any(term.filter is Filter.OWNER for term in parsed.terms) and not access.may_know_author(actor):
@@ -379,7 +379,10 @@ def zones_to_search(actor: Actor, search: str) -> QuerySet[Zone]:
 
 
 def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:
-    """A zone; who changed it last must be loaded, and is told to who may know it. One query."""
+    """Return a zone.
+
+    The person that changed it last must be loaded, and is shown to actors that may know it. One query.
+    """
     changed_by = zone.changed_by.username if zone.changed_by else None
     return _rows_json(
         [
@@ -401,7 +404,7 @@ def zone_json(zone: Zone, actor: Actor) -> dict[str, Any]:
 
 
 def _rows_json(rows: Sequence[Any], actor: Actor) -> list[dict[str, Any]]:
-    """The zones, with who changed each last for who may know it."""
+    """Return the zones, with the person that changed each last for actors that may know it."""
     if not access.may_know_author(actor):
         return [_row_json(row, None) for row in rows]
     tokens = tokens_of_publications([row[-1] for row in rows])
@@ -453,13 +456,13 @@ def _filtered(request: Request, zones: QuerySet[Zone]) -> QuerySet[Zone]:
 
 
 def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -> Team | None:
-    """The team of this id, if the actor may choose it or it is the present one. Raises Problem."""
+    """Return the team of this id, if the actor may choose it or it is the present one. Raise Problem."""
     if team_id is None:
         return None
     if team_id == present:
         return Team.objects.get(pk=team_id)
     found = next((team for team in teams_to_choose_from(actor) if team.pk == team_id), None)
-    # Who may create zones in a team need not be one who may move zones there.
+    # A person that may create zones in a team may perhaps not move zones there.
     if found is None and actor.may(Right.CREATE_ZONE, zone_id=0, tags=(), team_id=team_id):
         found = Team.objects.filter(pk=team_id).first()
     if found is None:
@@ -468,7 +471,7 @@ def chosen_team(actor: Actor, team_id: int | None, present: int | None = None) -
 
 
 def _zone_written(request: Request, publication: Publication, name: str, status: int) -> HttpResponse:
-    """The answer after a zone came to be: itself, and its address."""
+    """Return the answer after a zone came to be: itself, and its address."""
     actor = actor_in(request)
     zone = Zone.objects.select_related("changed_by").filter(name=name, deleted_at=None).first()
     if zone is None:

@@ -1,4 +1,4 @@
-"""Who acted, in the one form that API v2 and webhooks have for it (`actor_form`)."""
+"""The actor of an act, in the one form that API v2 and webhooks have for it (`actor_form`)."""
 
 from typing import Any
 
@@ -25,5 +25,5 @@ class ActorSerializer(serializers.Serializer):
     token = TokenNameSerializer(allow_null=True, help_text="The token that acted; null: none, or none was noted.")
 
     def __init__(self, **kwargs: Any) -> None:
-        """Answers say it; no request does."""
+        """Make the field one that answers have and requests do not."""
         super().__init__(**{"read_only": True, **kwargs})

@@ -1,4 +1,4 @@
-"""The description of what parents and nodes answer for signed zones, from which the OpenAPI document is made."""
+"""Shapes of what parents and nodes answer for signed zones, for the OpenAPI document."""
 
 from rest_framework import serializers
 

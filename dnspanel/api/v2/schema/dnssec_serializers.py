@@ -1,4 +1,4 @@
-"""The description of how zones are signed, and of their keys, from which the OpenAPI document is made."""
+"""Shapes of how zones are signed, and of their keys, for the OpenAPI document."""
 
 from typing import Any
 
@@ -251,7 +251,7 @@ class ExportedKeySerializer(Shape):
 
 
 def made_algorithm(value: int) -> int:
-    """The algorithm, if keys are made of it. Raises ValidationError."""
+    """Return the algorithm, if keys are made of it. Raise ValidationError."""
     if value not in MADE:
         known = ", ".join(f"{number} ({ALGORITHMS[number]})" for number in MADE)
         raise serializers.ValidationError(f"Keys are made of the algorithms {known}.")
@@ -259,7 +259,7 @@ def made_algorithm(value: int) -> int:
 
 
 def requested_signing(values: dict[str, Any]) -> RequestedSigning:
-    """What the checked values of a body ask for."""
+    """Return what the checked values of a body ask for."""
     denial = values.get("denial")
     cds = values.get("cds")
     return RequestedSigning(
@@ -273,14 +273,14 @@ def requested_signing(values: dict[str, Any]) -> RequestedSigning:
 
 
 def nsec3_of(denial: dict[str, Any]) -> Nsec3 | None:
-    """The parameters of NSEC3, or None for NSEC."""
+    """Return the parameters of NSEC3, or None for NSEC."""
     if denial["method"] == "nsec":
         return None
     return Nsec3(denial["iterations"], bytes.fromhex(denial["salt"]), denial["opt_out"], denial["narrow"])
 
 
 def denial_json(nsec3: Nsec3 | None) -> dict[str, Any]:
-    """The inverse."""
+    """Return the denial that `nsec3_of` reads."""
     found = nsec3 or Nsec3()
     return {
         "method": "nsec" if nsec3 is None else "nsec3",

@@ -95,13 +95,13 @@ class Operations(AutoSchema):
         return self._text().partition("\n")[2].strip()
 
     def get_override_parameters(self) -> list[OpenApiParameter | Any | type[Any]]:
-        """The headers that every write takes."""
+        """Return the headers that every write takes."""
         if self.method == "GET":
             return []
         return [IDEMPOTENCY_KEY] if self.view.unconditional else [IDEMPOTENCY_KEY, IF_MATCH]
 
     def is_deprecated(self) -> bool:
-        """Whether the view says so: then its answers do as well."""
+        """Return True if the view is deprecated: then its answers say so as well."""
         found = deprecation_of(self.view, self.method)
         return found is not None and not found.parameters
 
@@ -115,12 +115,15 @@ class Operations(AutoSchema):
         return operation
 
     def map_parsers(self) -> list[str]:
-        """A partial object has a media type of its own."""
+        """Return the media types of bodies. A partial object has a media type of its own."""
         found: list[str] = super().map_parsers()
         return [media for media in found if self.method == "PATCH" or media != MergePatchParser.media_type]
 
     def map_renderers(self, attribute: str) -> list[str]:
-        """Good answers are no problems, though who accepts problems alone is served."""
+        """Return the media types of answers.
+
+        Good answers are no problems, though a client that accepts problems alone is served.
+        """
         return [media for media in super().map_renderers(attribute) if media not in _NOT_FOR_GOOD]
 
     def _text(self) -> str:
@@ -144,18 +147,18 @@ class BearerToken(OpenApiAuthenticationExtension):  # type: ignore[no-untyped-ca
 
 
 def document() -> Schema:
-    """Return the whole document. Who serves it says at which address the panel is."""
+    """Return the whole document. The caller adds the address of the panel."""
     found: Schema = SchemaGenerator().get_schema(request=None, public=True)  # type: ignore[no-untyped-call]
     return found | {"servers": [{"url": "/"}]}
 
 
 def only_v2(endpoints: list[tuple[str, str, str, Any]]) -> list[tuple[str, str, str, Any]]:
-    """A hook of drf-spectacular: API v1 and dyndns2 are described elsewhere."""
+    """Filter endpoints as a hook of drf-spectacular: API v1 and dyndns2 are described elsewhere."""
     return [endpoint for endpoint in endpoints if endpoint[0].startswith(ROOT)]
 
 
 def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, public: bool) -> Schema:
-    """A hook of drf-spectacular: problems, their schema, and the headers of every answer."""
+    """Add problems, their schema, and the headers of every answer, as a hook of drf-spectacular."""
     components = result.setdefault("components", {})
     components.setdefault("schemas", {}).update(problem_schemas())
     statuses = sorted({*_ALWAYS, *_WRITING, 404, 502})
@@ -181,14 +184,14 @@ def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, 
 
 
 def tag_of(path: str) -> str:
-    """The task that a path serves."""
+    """Return the task that a path serves."""
     first, *below = path.removeprefix(ROOT).split("/")
     return TAGS.get("dnssec" if "dnssec" in below else first, ("Other", ""))[0]
 
 
 def _complete(path: str, method: str, operation: Schema) -> None:
-    """The problems that this operation may answer with, beside those that its view names; no path has a sign."""
-    operation.setdefault("security", [])  # open to everybody
+    """Add the problems that this operation may answer with, beside those that its view names; no path has a sign."""
+    operation.setdefault("security", [])  # open to every client
     for parameter in operation.get("parameters", []):
         if parameter["in"] == "path" and parameter["schema"].get("type") == "integer":
             parameter["schema"].setdefault("minimum", 0)  # Django's converter takes digits alone

@@ -10,9 +10,10 @@ _JSON = "application/json"
 
 
 def add_plans(result: Schema, generator: object, request: Any, public: bool) -> Schema:
-    """A hook of drf-spectacular: 200 of an operation with `dry_run` is what it answers to that, too.
+    """Add to 200 of an operation with `dry_run` what it answers to that, as a hook of drf-spectacular.
 
-    What publishes answers with plans, unless the view says of 200 more than of 202; all else with what there would be.
+    An operation that publishes answers with plans, unless the view says of 200 more than of 202; every other with
+    the result that it would have.
     """
     schemas = result.get("components", {}).get("schemas", {})
     for operations in result["paths"].values():
@@ -47,7 +48,7 @@ def _publishes(schema: Schema, schemas: Schema) -> bool:
 
 
 def _alternatives(schema: Schema, schemas: Schema) -> list[Schema]:
-    """The schemas of which an answer has one: it, or those that its component lists."""
+    """Return the schemas of the alternatives of an answer: it alone, or those that its component lists."""
     of: list[Schema] = schemas[_name(schema)].get("oneOf", [schema])
     return of
 

@@ -49,12 +49,12 @@ def _add(path: str, operation: Schema, found: Schema) -> None:
 
 
 def _typed(value: str, type: str | None) -> str | int | bool:
-    """Return what stands in an address as the value of the parameter's type that it means."""
+    """Return the text of an address as the value of the parameter's type that it means."""
     return value == "true" if type == "boolean" else int(value) if type == "integer" else value
 
 
 def variables_in(path: str, real: str) -> dict[str, str]:
-    """Return what stands in a real path for the variables of a path of the document; nothing if it is another path."""
+    """Return the texts of a real path for the variables of a path of the document; nothing if it is another path."""
     places = path.split("/")
     parts = real.split("/", len(places) - 1)  # the name of a file can have slashes
     fixed = [(place, part) for place, part in zip(places, parts, strict=False) if not place.startswith("{")]

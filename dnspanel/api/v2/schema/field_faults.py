@@ -44,7 +44,7 @@ _MANY = (*_LISTS, serializers.DictField)
 def explained(field: Any, detail: Any, value: Any, pointer: str = "") -> Any:
     """Return what a serializer says of a value, of the same shape, with our codes and sentences.
 
-    What our own checks say stays as it is. `field` is None for what no field was made for.
+    What our own checks say stays as it is. `field`: None for what no field was made for.
     """
     if isinstance(detail, Mapping):
         return {

@@ -147,7 +147,7 @@ class RecordType(Text):
 
 
 def type_number(text: str) -> int:
-    """The number of a type that can be in a zone; raises ValidationError."""
+    """Return the number of a type that can be in a zone. Raise ValidationError."""
     try:
         number = rdtypes.type_from_text(text)
     except BadRdata as exc:
@@ -158,7 +158,7 @@ def type_number(text: str) -> int:
 
 
 def page_of(shape: type[serializers.Serializer[Any]]) -> type[serializers.Serializer[Any]]:
-    """The shape of a page of these."""
+    """Return the shape of a page of these."""
     name = shape.__name__.removesuffix("Serializer")
     members = {
         "__doc__": f"A page of {name}.",
@@ -205,7 +205,7 @@ def _refuse_long_lists(field: Any, value: Any) -> None:
 
 
 def moment(text: str) -> datetime | None:
-    """The time that a text names with its offset from UTC; None if it does not."""
+    """Return the time that a text names with its offset from UTC; None if it does not."""
     try:
         found = parse_datetime(text)
     except ValueError:
@@ -214,7 +214,7 @@ def moment(text: str) -> datetime | None:
 
 
 def moment_parameter(query: Mapping[str, str], name: str) -> datetime | None:
-    """The time in a query parameter, if it is there. Raises Problem."""
+    """Return the time in a query parameter, if it is there. Raise Problem."""
     text = query.get(name)
     found = moment(text) if text else None
     if text is not None and found is None:
@@ -223,7 +223,7 @@ def moment_parameter(query: Mapping[str, str], name: str) -> datetime | None:
 
 
 def id_parameter(query: Mapping[str, str], name: str) -> int | None:
-    """The id in a query parameter, if it is there. Raises Problem."""
+    """Return the id in a query parameter, if it is there. Raise Problem."""
     text = query.get(name)
     if text is not None and not (
         text.isascii() and text.isdecimal() and len(text) < 11 and 0 < int(text) <= LARGEST_ID
@@ -233,7 +233,7 @@ def id_parameter(query: Mapping[str, str], name: str) -> int | None:
 
 
 def choice_parameter(query: Mapping[str, str], name: str, choices: Collection[str]) -> str:
-    """One of these in a query parameter, or nothing if it is not there. Raises Problem."""
+    """Return one of these in a query parameter, or nothing if it is not there. Raise Problem."""
     text = query.get(name)
     if text is not None and text not in choices:
         raise bad_choice(name, text, sorted(choices))
@@ -241,7 +241,7 @@ def choice_parameter(query: Mapping[str, str], name: str, choices: Collection[st
 
 
 def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -> str:
-    """A text in a query parameter, or nothing. Raises Problem for what no field could hold."""
+    """Return a text in a query parameter, or nothing. Raise Problem for what no field could hold."""
     text = query.get(name, "")
     if len(text) > longest or "\0" in text or any("\ud800" <= char <= "\udfff" for char in text):
         raise bad_parameter(name, f"Use at most {longest} characters that can be stored.")
@@ -249,12 +249,12 @@ def text_parameter(query: Mapping[str, str], name: str, *, longest: int = 200) -
 
 
 def stamp(at: datetime | None) -> str | None:
-    """A time as answers give it."""
+    """Return a time as answers give it."""
     return None if at is None else time_json(at)
 
 
 def search_parameter(request: Request) -> str:
-    """The search in `q`. Raises Problem for one that cannot be understood, and for filters that there are not."""
+    """Return the search in `q`. Raise Problem for one that cannot be understood, and for unknown filters."""
     text = text_parameter(request.query_params, "q", longest=LONGEST_SEARCH)
     if unclear := unclear_in(text):
         raise bad_parameter("q", unclear)
@@ -262,7 +262,7 @@ def search_parameter(request: Request) -> str:
 
 
 def unclear_in(text: str) -> str:
-    """Why a search cannot be understood, or which filter it has that there is not, as sentences; nothing if it can."""
+    """Return why a search cannot be understood, or which unknown filter it has, as sentences; nothing if it can."""
     search = parse(text)
     for fault in search.faults:
         return f"{fault.word}: {fault.message}"

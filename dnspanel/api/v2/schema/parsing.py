@@ -37,7 +37,7 @@ class Order:
     pointer: str
 
 
-# A body of 12 MiB has room for millions of faults; a client that made so many does not need the rest.
+# A body of 12 MiB has room for millions of faults; a client that made this many does not need the rest.
 MOST_FAULTS = 1_000
 
 
@@ -64,7 +64,7 @@ class Faults(list[RequestFault]):
             self.wrong(pointer, value, fault_texts.list_of(things, least, most))
 
     def unknown(self, pointer: str, value: Mapping[str, Any], allowed: Collection[str]) -> None:
-        """Add each member of an object that there is not."""
+        """Add each unknown member of an object."""
         for name in value:
             if name not in allowed:
                 self.at(f"{pointer}/{escaped(name)}", fault_texts.unknown_member(name, allowed), "unknown")
@@ -78,7 +78,10 @@ class Faults(list[RequestFault]):
 def read_orders(
     value: Any, zone_name: str, pointer: str, faults: Faults, *, most: int, default_ttl: int | None
 ) -> list[Order]:
-    """The orders of a list; what is wrong with others stands in `faults`. `default_ttl`: the zone's, if it has one."""
+    """Return the orders of a list; what is wrong with others is added to `faults`.
+
+    `default_ttl`: the zone's, if it has one.
+    """
     if not isinstance(value, list) or not value:
         faults.wrong_list(pointer, value, "changes", 1, MOST_CHANGES)
         return []
@@ -92,7 +95,7 @@ def read_orders(
 
 
 def read_rrset(value: Any, zone_name: str, pointer: str, faults: Faults, key: Key | None = None) -> RRset | None:
-    """An RRset of a body, whose name and type may be known (`key`); None after `faults` was told."""
+    """Return an RRset of a body, whose name and type may be known (`key`); None after a fault was added."""
     before = len(faults)
     if not _is_object(value, _CONTENT if key else _ORDER - {"op"}, pointer, faults):
         return None
@@ -104,7 +107,7 @@ def read_rrset(value: Any, zone_name: str, pointer: str, faults: Faults, key: Ke
 
 
 def read_patch(value: Any, key: Key) -> Step:
-    """The step that changes an RRset by a partial one. Raises Problem."""
+    """Return the step that changes an RRset by a partial one. Raise Problem."""
     faults = Faults()
     if _is_object(value, _CONTENT | {"add", "remove"}, "", faults):
         _check_content(value, "", faults, optional={"ttl", "rdata"})
@@ -138,7 +141,10 @@ def read_patch(value: Any, key: Key) -> Step:
 
 
 def owner_of(text: str, zone_name: str) -> str:
-    """The owner name that a client means: absolute with a final dot, else relative to the zone. Raises BadName."""
+    """Return the owner name that a client means: absolute with a final dot, else relative to the zone.
+
+    Raise BadName.
+    """
     name = names.parse(text, zone_name)
     if not names.is_within(name, zone_name):
         raise NameOutside(text=text, zone_name=zone_name)
@@ -148,7 +154,7 @@ def owner_of(text: str, zone_name: str) -> str:
 
 
 def type_of(text: str) -> int:
-    """The type that a client means; raises BadRdata for one that no zone holds."""
+    """Return the type that a client means. Raise BadRdata for one that no zone holds."""
     type_ = rdata.type_from_text(text)
     rdata.check_type(type_)
     return type_
@@ -215,7 +221,7 @@ Content = tuple[int, Sequence[str], Sequence[str], str, Mapping[str, Any]]  # TT
 
 
 def _read_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, ttl: int | None) -> Content | None:
-    """TTL (needed unless there is another one to take), rdata, disabled and comment, of the right JSON types."""
+    """Return TTL (needed unless there is another one to take), rdata, disabled and comment, of the right JSON types."""
     if not _check_content(value, pointer, faults, optional=() if ttl is None else {"ttl"}):
         return None
     found = ttl if ttl is not None and "ttl" not in value else int(value["ttl"])
@@ -236,7 +242,7 @@ def _check_content(value: Mapping[str, Any], pointer: str, faults: Faults, *, op
 
 
 def _tags_in(value: Mapping[str, Any], pointer: str, faults: Faults) -> tuple[str, ...] | None:
-    """The tags that an object says; None if it says nothing of them, or after `faults` was told."""
+    """Return the tags that an object says; None if it says nothing of them, or after a fault was added."""
     if "tags" not in value:
         return None
     if not _check_texts(value, "tags", pointer, faults):
@@ -249,7 +255,7 @@ def _tags_in(value: Mapping[str, Any], pointer: str, faults: Faults) -> tuple[st
 
 
 def _comments_in(type_: int, value: Mapping[str, Any], pointer: str, faults: Faults) -> Mapping[str, str] | None:
-    """The comments of values that an object says, by canonical rdata; None as `_tags_in`."""
+    """Return the comments of values that an object says, by canonical rdata; None as `_tags_in`."""
     if "value_comments" not in value:
         return None
     remarks = value["value_comments"]
@@ -286,7 +292,7 @@ def _check_texts(value: Mapping[str, Any], name: str, pointer: str, faults: Faul
 
 
 def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults) -> bool:
-    """Return whether the value can be read on: it is an object. Members that there are not are faults."""
+    """Return whether the value can be read on: it is an object. Unknown members are faults."""
     if not isinstance(value, dict):
         needed = f"an object with the members {fault_texts.listed(sorted(members))}"
         faults.at(pointer, fault_texts.must_be(pointer, needed))
@@ -296,12 +302,12 @@ def _is_object(value: Any, members: frozenset[str], pointer: str, faults: Faults
 
 
 def escaped(name: str) -> str:
-    """A member's name inside a JSON pointer."""
+    """Return a member's name inside a JSON pointer."""
     return name.replace("~", "~0").replace("/", "~1")
 
 
 def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | None:
-    """The RRset; if there is none, `faults` is told which value is to blame."""
+    """Return the RRset; if it cannot be made, add to `faults` which value is to blame."""
     ttl, texts, disabled, comment, value = content
     before = len(faults)
     notes = Notes.noted(_tags_in(value, pointer, faults) or (), _comments_in(key[1], value, pointer, faults))
@@ -331,7 +337,7 @@ def _make(key: Key, content: Content, pointer: str, faults: Faults) -> RRset | N
 
 
 def _parsed(type_: int, texts: Sequence[str], pointer: str, faults: Faults) -> tuple[str, ...]:
-    """The canonical texts; `faults` is told about those that are not rdata of the type."""
+    """Return the canonical texts; add to `faults` those that are not rdata of the type."""
     found = []
     for index, text in enumerate(texts):
         if _would_be_cut(type_, text):
@@ -345,13 +351,13 @@ def _parsed(type_: int, texts: Sequence[str], pointer: str, faults: Faults) -> t
 
 
 def _would_be_cut(type_: int, text: str) -> bool:
-    """Whether a part would be lost as a comment. A TXT without quotes is one text, whatever is in it."""
+    """Return True if a part would be lost as a comment. A TXT without quotes is one text, whatever is in it."""
     is_one_text = type_ in _TEXTS and not text.lstrip().startswith('"')
     return not is_one_text and has_zone_file_syntax(text)
 
 
 def _pointing(step: Step, pointer: str) -> Step:
-    """The same step; what it refuses once it sees the RRset as it is, is refused at this pointer."""
+    """Return the same step; what it refuses once it sees the RRset as it is, is refused at this pointer."""
 
     def pointing(now: RRset | None) -> RRset | None:
         try:
@@ -363,5 +369,5 @@ def _pointing(step: Step, pointer: str) -> Step:
 
 
 def absent(key: Key) -> Problem:
-    """There is no such RRset."""
+    """Return the problem of an RRset that does not exist."""
     return Problem("not-found", f"There is no {rdata.type_to_text(key[1])} RRset at {key[0]}.")

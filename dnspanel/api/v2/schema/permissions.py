@@ -9,10 +9,10 @@ _BY_NAME = {permission.name.lower(): permission for permission in Permission}
 
 
 def permission_names(permissions: Iterable[Permission]) -> list[str]:
-    """As answers name them, sorted."""
+    """Return permissions as answers name them, sorted."""
     return sorted(Permission(permission).name.lower() for permission in permissions)
 
 
 def permissions_of(names: Iterable[str]) -> frozenset[Permission]:
-    """The inverse, for names that were checked."""
+    """Return the permissions of names that were checked."""
     return frozenset(_BY_NAME[name] for name in names)

@@ -1,4 +1,4 @@
-"""The description of rollovers of DNSSEC keys, from which the OpenAPI document is made."""
+"""Shapes of rollovers of DNSSEC keys, for the OpenAPI document."""
 
 from typing import Any
 

@@ -52,7 +52,10 @@ def grants_of(actor: Actor, scopes: Sequence[Mapping[str, Any]]) -> tuple[Grant,
 
 
 def grant_of(actor: Actor, data: Mapping[str, Any]) -> Grant:
-    """The grant that a checked scope means. Raises ValidationError for zones that the actor may not know about."""
+    """Return the grant that a checked scope means.
+
+    Raise ValidationError for zones that the actor may not know about.
+    """
     ids = dict(access.zones_visible_to(actor).filter(name__in=data["zones"]).values_list("name", "pk"))
     missing = {place: name for place, name in enumerate(data["zones"]) if name not in ids}
     if missing:
@@ -70,7 +73,7 @@ def grant_of(actor: Actor, data: Mapping[str, Any]) -> Grant:
 
 
 def scopes_json(actor: Actor, grants: Iterable[Grant]) -> list[dict[str, Any]]:
-    """Grants as they are answered, in one query for the names of their zones."""
+    """Return grants as they are answered, in one query for the names of their zones."""
     grants = list(grants)
     ids = {zone_id for grant in grants for zone_id in grant.zones}
     known = dict(access.zones_visible_to(actor).filter(pk__in=ids).values_list("pk", "name")) if ids else {}

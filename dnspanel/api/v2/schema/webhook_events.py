@@ -184,7 +184,7 @@ EVENTS: dict[EventKind, tuple[str, str, type[serializers.Serializer[Any]]]] = {
 
 
 def add_webhooks(result: Schema, generator: SchemaGenerator, **more: Any) -> Schema:
-    """A hook of drf-spectacular: the requests to webhooks, with their shapes among the components.
+    """Add the requests to webhooks, with their shapes among the components, as a hook of drf-spectacular.
 
     drf-spectacular has a setting for webhooks, but builds the components before it reads them.
     """

@@ -1,4 +1,4 @@
-"""Describe zones, RRsets and changes of them, from which the OpenAPI document is made.
+"""Shapes of zones, RRsets and changes of them, for the OpenAPI document.
 
 What comes in is read by these where speed does not matter, and by `reading`
 where a request may have a thousand RRsets. What goes out is made by `shown`
