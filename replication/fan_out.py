@@ -82,7 +82,7 @@ class _Exchange:
             raise ValueError("this client is not connected")
         self.client = client
         self.connection: ssl.SSLSocket = client.connection
-        self.connection.setblocking(False)
+        self.connection.setblocking(False)  # noqa: FBT003  # it takes no names
         self.until = time.monotonic() + client.seconds_for(len(body))
         self.waits_for = selectors.EVENT_READ
         self._unsent = memoryview(request_head("PUT", SEGMENTS_PATH, client.host, len(body), MAY_DEFER) + body)

@@ -32,7 +32,7 @@ class Header:
     deleted: bool = False
 
 
-def encode_header(time_ns: int, txn_id: int, deleted: bool = False) -> bytes:
+def encode_header(time_ns: int, txn_id: int, *, deleted: bool = False) -> bytes:
     """Encode the 24 bytes before a body."""
     return _HEADER.pack(time_ns, txn_id, VERSION, DELETED if deleted else 0, 0)
 

@@ -29,6 +29,7 @@ _LENGTH = struct.Struct("<H")
 _TAIL = struct.Struct("<IBBB")
 _LENGTHS = [_LENGTH.pack(length) for length in range(256)]
 _OWNER_OFFSET = 12 + 5
+_ENABLED = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +53,7 @@ def encode_records(records: Iterable[StoredRecord]) -> bytes:
     )
 
 
-def encode_rrset(contents: Sequence[bytes], ttl: int, auth: bool, ordername: bool = False) -> bytes:
+def encode_rrset(contents: Sequence[bytes], ttl: int, *, auth: bool, ordername: bool = False) -> bytes:
     """Encode the body of one RRset's row, from the wire forms of its rdata."""
     tail = _tail(ttl, auth, ordername)
     if len(contents) == 1:
@@ -62,9 +63,9 @@ def encode_rrset(contents: Sequence[bytes], ttl: int, auth: bool, ordername: boo
 
 
 @lru_cache(maxsize=1024)
-def _tail(ttl: int, auth: bool, ordername: bool) -> bytes:
+def _tail(ttl: int, auth: bool, ordername: bool) -> bytes:  # noqa: FBT001  # by name, the cache is slower
     """Encode the bytes after each rdata of an RRset. Few different ones occur, millions of times."""
-    return _TAIL.pack(ttl, auth, False, ordername)
+    return _TAIL.pack(ttl, auth, _ENABLED, ordername)
 
 
 def decode_records(body: bytes) -> tuple[StoredRecord, ...]:
@@ -88,7 +89,7 @@ def decode_records(body: bytes) -> tuple[StoredRecord, ...]:
     return tuple(found)
 
 
-def with_flags(body: bytes, auth: bool, ordername: bool) -> bytes:
+def with_flags(body: bytes, *, auth: bool, ordername: bool) -> bytes:
     """Return the records with other flags."""
     out = bytearray(body)
     at = 0
@@ -106,9 +107,9 @@ def first_flags(body: bytes) -> tuple[bool, bool]:
     return bool(body[at + 4]), bool(body[at + 6])
 
 
-def encode_ent(auth: bool, ordername: bool = False) -> bytes:
+def encode_ent(*, auth: bool, ordername: bool = False) -> bytes:
     """Encode the body of an empty non-terminal's row."""
-    return encode_rrset((b"",), 0, auth, ordername)
+    return encode_rrset((b"",), 0, auth=auth, ordername=ordername)
 
 
 # Types whose names PowerDNS compresses when it writes a row itself.

@@ -74,15 +74,15 @@ class ChainMaker:
         if at_cut:
             self._cut = rel
         if self._nsec3 is None:
-            self._found.append((rel, rel, self._list(types, at_cut, rdtypes.RRSIG, rdtypes.NSEC)))
+            self._found.append((rel, rel, self._list(types, rdtypes.RRSIG, rdtypes.NSEC, at_cut=at_cut)))
         elif not (at_cut and self._nsec3.opt_out and len(types) == 1):
-            self._take_hashed(rel, types, at_cut, self._nsec3)
+            self._take_hashed(rel, types, self._nsec3, at_cut=at_cut)
 
-    def _take_hashed(self, rel: bytes, types: set[int], at_cut: bool, nsec3: Nsec3) -> None:
+    def _take_hashed(self, rel: bytes, types: set[int], nsec3: Nsec3, *, at_cut: bool) -> None:
         """Add the name, and the empty names between it and existing names."""
         is_insecure = at_cut and rdtypes.DS not in types
         more = () if is_insecure else (rdtypes.RRSIG,)
-        listed = self._list(types, at_cut, *more, *((rdtypes.NSEC3PARAM,) if rel == APEX else ()))
+        listed = self._list(types, *more, *((rdtypes.NSEC3PARAM,) if rel == APEX else ()), at_cut=at_cut)
         # With opt-out PowerDNS leaves out an insecure delegation that has an address, but none of the names above it.
         left_out = rel if at_cut and nsec3.opt_out and is_bare_cut(types) else None
         path, name = set(), rel
@@ -100,7 +100,7 @@ class ChainMaker:
         """Return the types of an empty name: an RRSIG without signed records there is authoritative."""
         return _SIGNATURE if name in self._signatures else _NOTHING
 
-    def _list(self, types: set[int], at_cut: bool, *more: int) -> frozenset[int]:
+    def _list(self, types: set[int], *more: int, at_cut: bool) -> frozenset[int]:
         if at_cut:
             types = types & {rdtypes.NS, rdtypes.DS}
         found = frozenset(each for type in types for each in _STANDS_FOR.get(type, (type,))).union(more)

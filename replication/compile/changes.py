@@ -1,7 +1,7 @@
 """Changed RRsets of a zone → the rows that change with them, in every denial of existence. Pure."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
 
@@ -92,7 +92,7 @@ class _State:
 
     def is_in_chain(self, rel: bytes) -> bool:
         """Return True if the name owns something and is in the NSEC3 chain."""
-        return self._denial.is_in_chain(self.rank(rel), self.types(rel), self.is_cut(rel))
+        return self._denial.is_in_chain(self.rank(rel), self.types(rel), at_cut=self.is_cut(rel))
 
     def ranks_below(self, rel: bytes, rows: Rows) -> Iterator[int]:
         """Yield the ranks of names with rows below one. Names that changes add elsewhere are not found."""
@@ -103,7 +103,7 @@ class _State:
         owned = owned_types(types)
         if not owned:
             return ABSENT  # without a look at what is above
-        return self._denial.rank(owned, rel != APEX and rdtypes.NS in types, self.is_occluded(rel))
+        return self._denial.rank(owned, at_cut=rel != APEX and rdtypes.NS in types, occluded=self.is_occluded(rel))
 
     def _with_changes(self, rel: bytes, stored: Mapping[int, bytes]) -> Collection[int]:
         types = set(stored)
@@ -177,12 +177,17 @@ class _Compiler:
             records = values.decode_records(body)
             texts = (rdata.from_wire(type, record.content) for record in records)
             wires = rdata.to_node_wires(type, texts, comes_signed=False)
-            self._set(rel, type, values.encode_rrset(wires, records[0].ttl, *self._flags(rel, type)))
+            self._set(rel, type, self._encode(rel, type, records[0].ttl, wires))
 
     def _body(self, rel: bytes, rrset: RRset) -> bytes:
         comes_signed = rrset.type in rdata.SIGNED_IN_LOWER_CASE and rdtypes.RRSIG in self._new.types(rel)
         wires = rdata.to_node_wires(rrset.type, rrset.served, comes_signed=comes_signed)
-        return values.encode_rrset(wires, rrset.ttl, *self._flags(rel, rrset.type))
+        return self._encode(rel, rrset.type, rrset.ttl, wires)
+
+    def _encode(self, rel: bytes, type: int, ttl: int, wires: Sequence[bytes]) -> bytes:
+        """Encode an RRset with the flags that its name has now."""
+        auth, ordername = self._flags(rel, type)
+        return values.encode_rrset(wires, ttl, auth=auth, ordername=ordername)
 
     def _flags(self, rel: bytes, type: int) -> tuple[bool, bool]:
         """Return the flags auth and ordername of an RRset."""
@@ -190,7 +195,7 @@ class _Compiler:
         auth = type == rdtypes.DS or new.auth(rel)
         if not self._denial.has_helpers:
             return auth, False
-        return auth, self._denial.has_ordername(type, new.types(rel), new.rank(rel), new.is_cut(rel))
+        return auth, self._denial.has_ordername(type, new.types(rel), new.rank(rel), at_cut=new.is_cut(rel))
 
     def _renew(self, rel: bytes) -> None:
         """Give the RRsets of a name that stay as they are the flags they have now."""
@@ -198,8 +203,9 @@ class _Compiler:
         for type, body in self._read(rel).items():
             if type in (ENT, HELPER) or type in changed:
                 continue
-            if (flags := self._flags(rel, type)) != values.first_flags(body):
-                self._result[rel, type] = values.with_flags(body, *flags)
+            auth, ordername = self._flags(rel, type)
+            if (auth, ordername) != values.first_flags(body):
+                self._result[rel, type] = values.with_flags(body, auth=auth, ordername=ordername)
 
     def _turned_cuts(self) -> list[bytes]:
         """Return delegations that appeared or disappeared, without those below another one of them or one
@@ -254,7 +260,7 @@ class _Compiler:
         if self._denial.has_helpers:
             is_in_chain = self._new.is_in_chain(rel) if own else rank >= HASHED
             if is_in_chain != self._was_in_chain(rel):
-                self._set_helpers(rel, is_in_chain)
+                self._set_helpers(rel, in_chain=is_in_chain)
 
     def _ent_rank(self, rel: bytes) -> int:
         """Return the highest rank below a name that owns nothing; ABSENT if nothing is there."""
@@ -286,7 +292,7 @@ class _Compiler:
             return self._old.is_in_chain(rel)
         return self._denial.ent_rank(stored.get(ENT)) >= HASHED
 
-    def _set_helpers(self, rel: bytes, in_chain: bool) -> None:
+    def _set_helpers(self, rel: bytes, *, in_chain: bool) -> None:
         if in_chain:
             for key, type, body in self._denial.helper_rows(rel):
                 self._set(key, type, body)

@@ -57,17 +57,17 @@ class Denial:
         else:
             self._lone_cut, self._other_cut = (PRESENT, HASHED) if nsec3.opt_out else (FULL, FULL)
 
-    def rank(self, owned: int, at_cut: bool, occluded: bool) -> int:
+    def rank(self, owned: int, *, at_cut: bool, occluded: bool) -> int:
         """Return the rank of a name that owns RRsets of this number of types."""
         if occluded or not at_cut:
             return ABSENT if not owned else PRESENT if occluded else FULL
         return self._lone_cut if owned == 1 else self._other_cut
 
-    def is_in_chain(self, rank: int, types: Collection[int], at_cut: bool) -> bool:
+    def is_in_chain(self, rank: int, types: Collection[int], *, at_cut: bool) -> bool:
         """Return whether a name of this rank that owns these types is in the NSEC3 chain itself."""
         return rank >= HASHED and not (self.is_opt_out and at_cut and is_bare_cut(types))
 
-    def has_ordername(self, type: int, types: Collection[int], rank: int, at_cut: bool) -> bool:
+    def has_ordername(self, type: int, types: Collection[int], rank: int, *, at_cut: bool) -> bool:
         """Return the ordername flag of one RRset of a name with this rank and these types."""
         if rank < HASHED or not self.has_helpers or type == rdtypes.RRSIG:
             return False
@@ -75,7 +75,7 @@ class Denial:
 
     def ent_body(self, rank: int) -> bytes:
         """Return the row of an empty non-terminal above names whose highest rank is this."""
-        return values.encode_ent(rank == FULL, self.has_helpers and rank >= HASHED)
+        return values.encode_ent(auth=rank == FULL, ordername=self.has_helpers and rank >= HASHED)
 
     def ent_rank(self, body: bytes | None) -> int:
         """Return the rank of an empty non-terminal's row: the inverse of `ent_body`; ABSENT without a row."""
@@ -136,8 +136,8 @@ def helper_rows(zone: str, rel: bytes, nsec3: Nsec3) -> tuple[Row, ...]:
     """
     hashed = nsec3_hash(name_from_relative_key(rel, zone), nsec3.salt, nsec3.iterations)
     relative_name = names.to_wire(name_from_relative_key(rel, names.ROOT))
-    back = (hashed + b"\0", HELPER, values.encode_rrset((relative_name,), _HELPER_BACK_TTL, False))
+    back = (hashed + b"\0", HELPER, values.encode_rrset((relative_name,), _HELPER_BACK_TTL, auth=False))
     if is_like_hash(rel):
         return (back,)
     label = bytes((NSEC3_HASH_LENGTH,)) + hashed + b"\0"
-    return back, (rel, HELPER, values.encode_rrset((label,), _HELPER_FORWARD_TTL, False))
+    return back, (rel, HELPER, values.encode_rrset((label,), _HELPER_FORWARD_TTL, auth=False))

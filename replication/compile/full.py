@@ -36,7 +36,7 @@ from replication.errors import BadRRset
 WireRRset = tuple[bytes, int, int, Sequence[bytes]]  # relative key, type, TTL, rdata in wire form
 Content = tuple[int, Sequence[bytes]]  # TTL, rdata in wire form
 
-_SEEN_ENT = values.encode_ent(True)
+_SEEN_ENT = values.encode_ent(auth=True)
 
 
 def compile_zone(zone: str, rrsets: Iterable[RRset], nsec3: Nsec3 | None = None) -> list[Row]:
@@ -70,7 +70,7 @@ def compile_wires(zone: str, rrsets: Iterable[WireRRset]) -> list[Row]:
         if type == ns and rel != APEX:
             return _general_rows(zone, _owned(listed), None)
         if wires:
-            rows.append((rel, type, encode(wires, ttl, True)))
+            rows.append((rel, type, encode(wires, ttl, auth=True)))
             if rel.find(b"\0") != len(rel) - 1 and type != rrsig:
                 deep.append(rel)
     if deep:
@@ -95,10 +95,10 @@ def _general_rows(zone: str, owned: Mapping[bytes, Mapping[int, Content]], nsec3
             auth = type == rdtypes.DS or not (at_cut or rel in occluded)
             is_unflagged = type == rdtypes.RRSIG or (at_cut and is_unflagged_at_cut(type, types, opt_out=opt_out))
             ordername = rel in flagged and not is_unflagged
-            rows.append((rel, type, values.encode_rrset(wires, ttl, auth, ordername)))
+            rows.append((rel, type, values.encode_rrset(wires, ttl, auth=auth, ordername=ordername)))
     for rel, auth in ents.items():
         authoritative = auth or (nsec3 is not None and not nsec3.opt_out and rel in hashed)
-        rows.append((rel, ENT, values.encode_ent(authoritative, rel in flagged)))
+        rows.append((rel, ENT, values.encode_ent(auth=authoritative, ordername=rel in flagged)))
     if nsec3:
         rows += [row for rel in flagged for row in helper_rows(zone, rel, nsec3)]
     rows.sort()

@@ -69,19 +69,19 @@ class _Switch:
         if at_cut and not occluded:
             self._cut = rel
         owned = owned_types(stored)
-        was = self._before.rank(owned, at_cut, occluded)
-        becomes = self._after.rank(owned, at_cut, occluded)
+        was = self._before.rank(owned, at_cut=at_cut, occluded=occluded)
+        becomes = self._after.rank(owned, at_cut=at_cut, occluded=occluded)
         self._open[-1].rank = max(self._open[-1].rank, becomes)
         for type, body in stored.items() if self._has_flags else ():
             if type != HELPER:
                 auth, had = values.first_flags(body)
-                has = self._after.has_ordername(type, stored, becomes, at_cut)
+                has = self._after.has_ordername(type, stored, becomes, at_cut=at_cut)
                 if has != had:
-                    yield rel, type, values.with_flags(body, auth, has)
+                    yield rel, type, values.with_flags(body, auth=auth, ordername=has)
         if rel != APEX:
-            was_in_chain = self._before.is_in_chain(was, stored, at_cut)
-            is_in_chain = self._after.is_in_chain(becomes, stored, at_cut)
-            yield from self._helpers(rel, stored, was_in_chain, is_in_chain)
+            was_in_chain = self._before.is_in_chain(was, stored, at_cut=at_cut)
+            is_in_chain = self._after.is_in_chain(becomes, stored, at_cut=at_cut)
+            yield from self._helpers(rel, stored, was_in_chain=was_in_chain, is_in_chain=is_in_chain)
 
     def _close_all_but_above(self, rel: bytes | None) -> Iterator[Change]:
         """Yield what became of the empty names that are not above this one, and of the apex at the end (None)."""
@@ -102,10 +102,10 @@ class _Switch:
             body = self._after.ent_body(last.rank)
             if body != last.rows[ENT]:
                 yield last.rel, ENT, body
-        yield from self._helpers(last.rel, last.rows, was_in_chain, last.rank >= HASHED)
+        yield from self._helpers(last.rel, last.rows, was_in_chain=was_in_chain, is_in_chain=last.rank >= HASHED)
 
     def _helpers(
-        self, rel: bytes, stored: Mapping[int, bytes], was_in_chain: bool, is_in_chain: bool
+        self, rel: bytes, stored: Mapping[int, bytes], *, was_in_chain: bool, is_in_chain: bool
     ) -> Iterator[Change]:
         goes = was_in_chain and self._before.has_helpers
         comes = is_in_chain and self._after.has_helpers

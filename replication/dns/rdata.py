@@ -276,7 +276,7 @@ def _take_any_ech() -> None:
     @dns.immutable.immutable
     class AnyEch(svcbbase.ECHParam):
         def __init__(self, ech: bytes) -> None:
-            self.ech = dns.rdata.Rdata._as_bytes(ech, True)
+            self.ech = dns.rdata.Rdata._as_bytes(ech, encode=True)
 
     svcbbase._class_for_key[svcbbase.ParamKey.ECH] = AnyEch
 

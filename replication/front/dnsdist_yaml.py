@@ -23,7 +23,7 @@ def render(config: FrontConfig, secrets: Secrets, means: Means, out: Collection[
     fixed = "".join((*_process(config, secrets), *_listeners(config, means), *_rules(config, means)))
     policy = decisions.policy(config.backends)
     live = _key("load_balancing_policies", [_field("default_policy", policy.name, policy.reason)])
-    backends = [_backend(each, each.name in out) for each in config.backends]
+    backends = [_backend(each, is_out=each.name in out) for each in config.backends]
     reason = f"\n# {decisions.ROTATION}\n"
     return f"# {decisions.WRITTEN}\n{fixed}\n# {decisions.LIVE}\n{live}{reason}{_key('backends', backends)}"
 
@@ -115,7 +115,7 @@ def _rule(selector: Mapping[str, Any], action: Mapping[str, Any], reason: str) -
     return _item({"selector": selector, "action": action}, reason)
 
 
-def _backend(backend: Backend, is_out: bool) -> Line:
+def _backend(backend: Backend, *, is_out: bool) -> Line:
     fields = {
         "address": str(backend.endpoint),
         "name": backend.name,

@@ -16,7 +16,7 @@ comparison with the newest position of all backends. A dead panel changes nothin
 from bisect import bisect_right
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from replication.texts import gettext, ngettext
@@ -39,10 +39,10 @@ class Rules:
 class Verdict:
     """What is decided of one backend, and why, as sentences that call it "It"."""
 
-    is_in: bool
     position: Position | None
     behind: int  # changes that it lacks; 0 where that is not known
     reason: str
+    is_in: bool
 
     def is_older(self, floor: Position | None) -> bool:
         """Return True if it is in rotation but lacks this: clients may get an older answer than before."""
@@ -91,12 +91,11 @@ class Rotation:
             reason = gettext("{reason} But it stays: no fewer than {minimum} may be left.").format(
                 reason=found.reason, minimum=self._rules.minimum
             )
-            verdicts[name] = Verdict(True, found.position, found.behind, reason)
+            verdicts[name] = replace(found, is_in=True, reason=reason)
         if any(verdicts[name].is_in for name in answered):
             for name in known.down - answered.keys():
                 if name in verdicts:
-                    found = verdicts[name]
-                    verdicts[name] = Verdict(False, found.position, found.behind, gettext("It does not answer."))
+                    verdicts[name] = replace(verdicts[name], is_in=False, reason=gettext("It does not answer."))
         return verdicts
 
     def _follow(self, positions: Sequence[Position], now: float) -> None:
@@ -118,19 +117,19 @@ class Rotation:
     def _judge(self, name: str, now: float, known: Known) -> Verdict:
         position = self._known.get(name)
         if reason := known.out.get(name):
-            return Verdict(False, position, 0, reason)
+            return Verdict(position, 0, reason, is_in=False)
         if position is None:
-            return Verdict(True, None, 0, gettext("It has not answered yet: dnsdist's own check decides."))
+            return Verdict(None, 0, gettext("It has not answered yet: dnsdist's own check decides."), is_in=True)
         if position.epoch != self._epoch:
             since = self._strange_since.setdefault(name, now)
             is_in = now - since < self._rules.behind_seconds
-            return Verdict(is_in, position, 0, gettext("It is in another history of the log than most are."))
+            return Verdict(position, 0, gettext("It is in another history of the log than most are."), is_in=is_in)
         self._strange_since.pop(name, None)
         behind = max(0, self._sequences[-1] - position.sequence)
         lacking = bisect_right(self._sequences, position.sequence + self._rules.most_behind)
         if lacking == len(self._sequences):
             lacks = ngettext("It lacks {count} change.", "It lacks {count} changes.", behind).format(count=behind)
-            return Verdict(True, position, behind, lacks if behind else gettext("It has everything."))
+            return Verdict(position, behind, lacks if behind else gettext("It has everything."), is_in=True)
         seconds = now - self._seen_at[lacking]
         floor = known.floor
         if floor is not None and floor.epoch == position.epoch and position.sequence < floor.sequence:
@@ -139,9 +138,9 @@ class Rotation:
                 "It lacks {count} changes with which the front answers already.",
                 behind,
             )
-            return Verdict(False, position, behind, answered.format(count=behind))
+            return Verdict(position, behind, answered.format(count=behind), is_in=False)
         reason = ngettext(
             "It lacks {count} change, for {seconds:.1f} s.", "It lacks {count} changes, for {seconds:.1f} s.", behind
         )
         is_in = seconds < self._rules.behind_seconds
-        return Verdict(is_in, position, behind, reason.format(count=behind, seconds=seconds))
+        return Verdict(position, behind, reason.format(count=behind, seconds=seconds), is_in=is_in)

@@ -80,7 +80,7 @@ def attach(config: FrontConfig, *, only_generic: bool = False) -> str:
             for key in keys:
                 _put(descriptor, key)
         program = _load(encode_program(maps))
-        how, link = _link(program, socket.if_nametoindex(interface), only_generic)
+        how, link = _link(program, socket.if_nametoindex(interface), only_generic=only_generic)
         _pin(maps.sockets, Path(XSK_MAP))
         for name, layout in (("xsk-destinations-v4", KEY4), ("xsk-destinations-v6", KEY6)):
             _pin(_new_map(_HASH, layout.size, 1, _MOST_ADDRESSES), PINS / name)  # dnsdist's own; it insists on them
@@ -104,7 +104,7 @@ def _queues(interface: str) -> int:
     return min(MOST_QUEUES, sum(1 for _ in (_INTERFACES / interface / "queues").glob("rx-*")))
 
 
-def _link(program: int, index: int, only_generic: bool) -> tuple[str, int]:
+def _link(program: int, index: int, *, only_generic: bool) -> tuple[str, int]:
     """Run the program for each packet of the interface as long as this descriptor is open, or has a name."""
     if not only_generic:
         try:

@@ -134,7 +134,7 @@ class Application:
                 watch(record_keys(run))
         self._leave(current, last=True)
 
-    def _leave(self, writer: "_Writer", last: bool = False) -> None:
+    def _leave(self, writer: "_Writer", *, last: bool = False) -> None:
         """Commit what `writer` has; at the end of its operations only if the digest is the segment's."""
         if writer is self._main and not writer.ops_left:
             writer.complete(self._segment.digest_main)

@@ -70,7 +70,9 @@ class ZoneListCheck:
                 zone_id = min(number for number in (of_object, of_zone) if number is not None)
                 if self._state.rows - begun > ROWS_AT_ONCE:
                     return zone_id
-                self._entry(main, zone_id, objects.value() if of_object == zone_id else None, of_zone == zone_id)
+                self._entry(
+                    main, zone_id, objects.value() if of_object == zone_id else None, is_ours=of_zone == zone_id
+                )
                 if of_object == zone_id:
                     more_objects = objects.next()
                 if of_zone == zone_id:
@@ -85,9 +87,9 @@ class ZoneListCheck:
         value = main.get(self._schema.row_id_key(zone_id), db=self._main.tables[Dbi.DOMAINS])
         is_ours = running_digest(records, self._records, zone_id) is not None
         if value is not None or is_ours:
-            self._entry(main, zone_id, value, is_ours)
+            self._entry(main, zone_id, value, is_ours=is_ours)
 
-    def _entry(self, main: Any, zone_id: int, value: bytes | None, is_ours: bool) -> None:
+    def _entry(self, main: Any, zone_id: int, value: bytes | None, *, is_ours: bool) -> None:
         """Compare one zone's object and name with what they should be."""
         if zone_id in OWN_ZONES:
             return

@@ -360,8 +360,13 @@ class Store:
             with lmdb_errors(self._main, self._records):
                 application.run(watch, self.release_pages, before_late)
         hold = application.longest.total * 1000
-        leaves_attached = application.leaves_attached
-        return Applied(segment.after, False, application.rows, application.commits, hold, leaves_attached)
+        return Applied(
+            segment.after,
+            rows=application.rows,
+            commits=application.commits,
+            longest_hold_ms=hold,
+            leaves_attached=application.leaves_attached,
+        )
 
     def repair(self, segment: Segment) -> Repaired:
         """Make one zone what the panel has at the position where the store is; only what differs is written.
@@ -425,7 +430,7 @@ class Store:
             with lmdb_errors(self._main, self._records):
                 installation.run()
         hold = installation.longest.total * 1000
-        return Applied(copied.position, False, installation.rows, installation.commits, hold)
+        return Applied(copied.position, rows=installation.rows, commits=installation.commits, longest_hold_ms=hold)
 
     def check(self) -> Check:
         """Return a check of every row, which its caller runs in steps."""

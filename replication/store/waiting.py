@@ -182,7 +182,7 @@ class Waiting:
         planner = _Planner(txn, self._database, self._schema, self._opener, self._header)
         for number, action in enumerate(self._actions, 1):
             if isinstance(action, _Run):
-                self._plan_run(planner, *action)
+                self._plan_run(planner, action.puts, may_append=action.may_append)
             elif isinstance(action, _Removed):
                 planner.zones.remove(action.zone)
             elif self._has_duplicates[action.dbi]:
@@ -193,7 +193,7 @@ class Waiting:
                 self.release_pages()
         return planner.finished()
 
-    def _plan_run(self, planner: "_Planner", puts: Puts, may_append: bool) -> None:
+    def _plan_run(self, planner: "_Planner", puts: Puts, *, may_append: bool) -> None:
         dbi, rows = puts
         behind = self._rows_behind(planner.txn, puts) if may_append else None
         if behind is None and not self._may_lie_between(dbi):  # another process has put one of them just now

@@ -181,7 +181,7 @@ class Receivers:
         family = socket.AF_INET6 if ":" in self._address else socket.AF_INET
         while len(self._sockets) < self._count:
             sock = socket.socket(family, socket.SOCK_DGRAM)
-            sock.setblocking(False)
+            sock.setblocking(False)  # noqa: FBT003  # it takes no names
             sock.connect((self._address, self._port))
             self._sockets[sock.fileno()] = sock
             self._poll.register(sock, select.POLLIN)

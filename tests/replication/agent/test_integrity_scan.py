@@ -170,7 +170,7 @@ def test_a_flipped_bit_is_found_by_reading_and_the_other_zone_stays_as_it_is(fil
     assert body is not None
     sealed = panel.change(ZONE, records(ZONE, "www", "A", 77, "192.0.2.201"))
     filled.client.push(sealed, len(sealed))
-    flip_a_bit(Path(f"{filled.pdns.lmdb_path}-0"), values.encode_rrset([bytes((192, 0, 2, 201))], 77, True))
+    flip_a_bit(Path(f"{filled.pdns.lmdb_path}-0"), values.encode_rrset([bytes((192, 0, 2, 201))], 77, auth=True))
     took = until(lambda: filled.client.status().diverged, seconds=40)
     zone_id = panel.zones[ZONE][0]
     assert {zone for zone, _, _ in filled.client.status().diverged} == {zone_id}
@@ -298,7 +298,7 @@ def test_suspects_come_first_and_leave_what_is_known_of_others(store: Store) -> 
     with table.env.begin(write=True) as txn:
         txn.put(
             keys.record_key(3, b"www\0", rdtypes.A),
-            values.encode_rrset([bytes((192, 0, 2, 1))], 300, True),
+            values.encode_rrset([bytes((192, 0, 2, 1))], 300, auth=True),
             db=table.tables[0],
         )
     scanner.recheck([3])

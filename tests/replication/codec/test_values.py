@@ -29,7 +29,7 @@ def test_records_are_decoded_as_they_were_encoded(records: list[StoredRecord]) -
 
 @given(st.lists(RECORD, min_size=1, max_size=4), st.booleans(), st.booleans())
 def test_the_flags_of_a_row_can_be_read_and_replaced(records: list[StoredRecord], auth: bool, ordername: bool) -> None:
-    body = values.with_flags(values.encode_records(records), auth, ordername)
+    body = values.with_flags(values.encode_records(records), auth=auth, ordername=ordername)
     assert values.first_flags(body) == (auth, ordername)
     assert body == values.encode_records([StoredRecord(r.content, r.ttl, auth, r.disabled, ordername) for r in records])
 
