@@ -89,6 +89,7 @@ def api(
     method: str,
     path: str,
     content: Content,
+    *,
     paginate: bool,
     query: ParsedResult | None,
     include: bool,

@@ -48,7 +48,7 @@ NOT_WAITING = Waiting()
 @click.option("--all", "with_secondaries", is_flag=True, help="Wait for secondaries too.")
 @shared_options
 @pass_session
-def wait(session: Session, sequence: int | None, zone: str | None, timeout: int, with_secondaries: bool) -> None:
+def wait(session: Session, sequence: int | None, zone: str | None, timeout: int, *, with_secondaries: bool) -> None:
     """Wait until every node answers with a publication.
 
     Without SEQUENCE and --zone, wait for the newest publication that the token can see. Exit code 3 means that a node

@@ -97,7 +97,7 @@ def add(session: Session, name: str, **terms: Any) -> None:
 @_terms
 @shared_options
 @pass_session
-def change(session: Session, number: int, name: str | None, no_rules: bool, **terms: Any) -> None:
+def change(session: Session, number: int, name: str | None, *, no_rules: bool, **terms: Any) -> None:
     """Change a directory.
 
     New rules replace all present rules.
@@ -144,6 +144,7 @@ def _given(
     team_rules: Sequence[tuple[str, str, int]],
     team_role: str | None,
     teams: Sequence[int],
+    *,
     takes_over: bool | None,
 ) -> dict[str, Any]:
     """Return the members of a body that these options say."""

@@ -83,7 +83,7 @@ def show(session: Session, number: int) -> None:
 @_secrets
 @shared_options
 @pass_session
-def add(session: Session, name: str, kind: str, address: str, from_beginning: bool, **files: Path | None) -> None:
+def add(session: Session, name: str, kind: str, address: str, *, from_beginning: bool, **files: Path | None) -> None:
     """Send the audit log to another system.
 
     ADDRESS is host:port for syslog, or a URL for OpenTelemetry (otlp).
@@ -112,6 +112,7 @@ def change(
     name: str | None,
     address: str | None,
     ca_file: Path | None,
+    *,
     from_beginning: bool,
 ) -> None:
     """Change a destination of the audit log.
@@ -131,7 +132,7 @@ def change(
 @_secrets
 @shared_options
 @pass_session
-def rotate(session: Session, number: int, without_headers: bool, **files: Path | None) -> None:
+def rotate(session: Session, number: int, *, without_headers: bool, **files: Path | None) -> None:
     """Change the key, certificate or headers of a destination.
 
     The change applies from the next batch.

@@ -103,7 +103,7 @@ def add(session: Session, address: str, reason: str, **terms: Any) -> None:
 @shared_options
 @pass_session
 def change(
-    session: Session, number: int, address: str | None, reason: str | None, everywhere: bool, **terms: Any
+    session: Session, number: int, address: str | None, reason: str | None, *, everywhere: bool, **terms: Any
 ) -> None:
     """Change a publish hook.
 

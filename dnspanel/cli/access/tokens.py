@@ -101,11 +101,12 @@ def create(session: Session, purpose: str, **terms: Any) -> None:
 
 def terms_of(
     rights: Sequence[str],
-    everywhere: bool,
     days: int | None,
     unused_days: int | None,
     permissions: Sequence[str],
     networks: Sequence[str],
+    *,
+    everywhere: bool,
     **where: Sequence[str],
 ) -> dict[str, Any]:
     """Return what the options say that a token is for. Raise UsageError if they say nothing."""

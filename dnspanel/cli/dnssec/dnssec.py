@@ -104,6 +104,7 @@ def sign(
     zones: Sequence[str],
     algorithm: str,
     bits: int | None,
+    *,
     split: bool,
     nsec3: bool,
     opt_out: bool,
@@ -124,7 +125,7 @@ def sign(
     if bits is not None:
         body["new_keys"]["bits"] = bits
     if nsec3 or opt_out or narrow:
-        body["denial"] = _denial(opt_out, narrow)
+        body["denial"] = _denial(opt_out=opt_out, narrow=narrow)
     if _settle_many(session, zones, body, verb="Signed", **how) and not session.is_json:
         zone = zones[0] if len(zones) == 1 else "ZONE"
         click.echo(f"Next, add the DS at the parent. To print the DS: dnspanel dnssec ds {zone}")
@@ -137,7 +138,7 @@ def sign(
 @writing_options
 @shared_options
 @pass_session
-def unsign(session: Session, zones: Sequence[str], yes: bool, dry_run: bool, **how: Any) -> None:
+def unsign(session: Session, zones: Sequence[str], *, yes: bool, dry_run: bool, **how: Any) -> None:
     """Unsign zones.
 
     All zones are unsigned in one publication, or none. The private keys are deleted after one day.
@@ -162,13 +163,16 @@ def unsign(session: Session, zones: Sequence[str], yes: bool, dry_run: bool, **h
 @writing_options
 @shared_options
 @pass_session
-def denial(session: Session, zone: str, nsec3: bool, opt_out: bool, narrow: bool, **how: Any) -> None:
+def denial(session: Session, zone: str, *, nsec3: bool, opt_out: bool, narrow: bool, **how: Any) -> None:
     """Choose NSEC or NSEC3 for a zone.
 
     NSEC3 is used without iterations and salt.
     """
     _settle(
-        session, zone, {"denial": _denial(opt_out, narrow) if nsec3 or opt_out or narrow else {"method": "nsec"}}, **how
+        session,
+        zone,
+        {"denial": _denial(opt_out=opt_out, narrow=narrow) if nsec3 or opt_out or narrow else {"method": "nsec"}},
+        **how,
     )
 
 
@@ -180,7 +184,7 @@ def denial(session: Session, zone: str, nsec3: bool, opt_out: bool, narrow: bool
 @writing_options
 @shared_options
 @pass_session
-def cds(session: Session, zone: str, digests: str | None, cdnskey: bool | None, yes: bool, **how: Any) -> None:
+def cds(session: Session, zone: str, digests: str | None, *, cdnskey: bool | None, yes: bool, **how: Any) -> None:
     """Set the CDS and CDNSKEY records of a zone.
 
     The records tell the parent which DS to publish. `delete` asks the parent to delete the DS. `none --no-cdnskey`
@@ -257,7 +261,7 @@ def ds(session: Session, zone: str) -> None:
 )
 @shared_options
 @pass_session
-def parent(session: Session, zone: str, ask: bool, timeout: int) -> None:
+def parent(session: Session, zone: str, *, ask: bool, timeout: int) -> None:
     """Show which DS the parent has.
 
     Shows the result of the last check; --ask makes a new check.
@@ -353,7 +357,7 @@ def _settle_many(
     return written["publication"] is not None
 
 
-def _denial(opt_out: bool, narrow: bool) -> dict[str, Any]:
+def _denial(*, opt_out: bool, narrow: bool) -> dict[str, Any]:
     return {"method": "nsec3", "opt_out": opt_out, "narrow": narrow}
 
 

@@ -57,7 +57,7 @@ def state_options(command: C) -> C:
 @writing_options
 @shared_options
 @pass_session
-def add(session: Session, zone: str, algorithm: int | None, bits: int | None, zsk: bool, **how: Any) -> None:
+def add(session: Session, zone: str, algorithm: int | None, bits: int | None, *, zsk: bool, **how: Any) -> None:
     """Add a new key to a zone.
 
     \b
@@ -76,7 +76,7 @@ def add(session: Session, zone: str, algorithm: int | None, bits: int | None, zs
 @writing_options
 @shared_options
 @pass_session
-def import_key(session: Session, zone: str, files: Sequence[IO[bytes]], zsk: bool, **how: Any) -> None:
+def import_key(session: Session, zone: str, files: Sequence[IO[bytes]], *, zsk: bool, **how: Any) -> None:
     """Import a key from PowerDNS or BIND.
 
     FILE is the private key as PowerDNS exports it, or the two files of BIND. The .key file of BIND says whether the key
@@ -111,7 +111,9 @@ def import_key(session: Session, zone: str, files: Sequence[IO[bytes]], zsk: boo
 @writing_options
 @shared_options
 @pass_session
-def set_key(session: Session, zone: str, number: int, active: bool | None, published: bool | None, **how: Any) -> None:
+def set_key(
+    session: Session, zone: str, number: int, *, active: bool | None, published: bool | None, **how: Any
+) -> None:
     """Change whether a key signs and is published."""
     body = {name: value for name, value in (("active", active), ("published", published)) if value is not None}
     if not body:
@@ -126,7 +128,7 @@ def set_key(session: Session, zone: str, number: int, active: bool | None, publi
 @writing_options
 @shared_options
 @pass_session
-def delete(session: Session, zone: str, number: int, yes: bool, **how: Any) -> None:
+def delete(session: Session, zone: str, number: int, *, yes: bool, **how: Any) -> None:
     """Delete a key of a zone.
 
     The private key is deleted after one day.

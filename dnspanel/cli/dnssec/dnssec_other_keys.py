@@ -62,7 +62,7 @@ def add(session: Session, zone: str, dnskey: tuple[str, ...], **how: Any) -> Non
 @writing_options
 @shared_options
 @pass_session
-def remove(session: Session, zone: str, tag: int, yes: bool, **how: Any) -> None:
+def remove(session: Session, zone: str, tag: int, *, yes: bool, **how: Any) -> None:
     """Remove a key of another signer.
 
     Make sure that the other signer does not use the key any more.

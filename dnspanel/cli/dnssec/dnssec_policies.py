@@ -95,7 +95,7 @@ def unset(session: Session, zone: str) -> None:
 @waiting_options
 @shared_options
 @pass_session
-def run(session: Session, name: str | None, search: str, apply: bool, waiting: Waiting) -> None:
+def run(session: Session, name: str | None, search: str, *, apply: bool, waiting: Waiting) -> None:
     """Bring zones in line with their DNSSEC policies.
 
     Without --apply, only a dry run is made. Exit code 1 means that zones were refused, or taken back because the name

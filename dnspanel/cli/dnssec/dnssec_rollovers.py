@@ -97,6 +97,7 @@ def begin(
     kind: str,
     algorithm: int | None,
     bits: int | None,
+    *,
     emergency: bool,
     yes: bool,
     **how: Any,
@@ -126,7 +127,7 @@ def begin(
 @writing_options
 @shared_options
 @pass_session
-def cancel(session: Session, zone: str, withdrawn: bool, **how: Any) -> None:
+def cancel(session: Session, zone: str, *, withdrawn: bool, **how: Any) -> None:
     """Cancel the rollover of a zone.
 
     The zone goes back to the old keys, where that is safe.

@@ -309,7 +309,7 @@ def take_out(session: Session, name: str, zones: tuple[str, ...]) -> None:
 @click.option("--none", "no_groups", is_flag=True, help="Remove all groups from the catalog.")
 @shared_options
 @pass_session
-def set_groups(session: Session, name: str, tags: tuple[str, ...], no_groups: bool) -> None:
+def set_groups(session: Session, name: str, tags: tuple[str, ...], *, no_groups: bool) -> None:
     """Show or set the groups of a produced catalog.
 
     Without TAG, the groups are shown. A member belongs to the group of the first of these tags that the member has.
@@ -330,7 +330,7 @@ def set_groups(session: Session, name: str, tags: tuple[str, ...], no_groups: bo
 @click.option("--reason", default="", help="Reason for the history.")
 @shared_options
 @pass_session
-def delete(session: Session, name: str, yes: bool, confirm: bool, reason: str) -> None:
+def delete(session: Session, name: str, *, yes: bool, confirm: bool, reason: str) -> None:
     """Delete a produced catalog.
 
     The catalog stays in the trash for 30 days, and its members stay in the panel. A restored catalog has its members

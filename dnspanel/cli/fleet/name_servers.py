@@ -148,7 +148,7 @@ def addresses(session: Session, name: str) -> None:
 @click.option("--stop", is_flag=True, help="Stop updating the addresses; the records stay.")
 @shared_options
 @pass_session
-def keep(session: Session, name: str, zone: str, stop: bool) -> None:
+def keep(session: Session, name: str, zone: str, *, stop: bool) -> None:
     """Publish the addresses of a set and keep them up to date.
 
     Exit code 1 means that the addresses cannot be published yet; the reason is printed.

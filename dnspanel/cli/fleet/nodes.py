@@ -128,7 +128,7 @@ def resync(session: Session, name: str) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @shared_options
 @pass_session
-def revoke(session: Session, name: str, yes: bool) -> None:
+def revoke(session: Session, name: str, *, yes: bool) -> None:
     """Revoke the certificate of a node.
 
     The node must enroll again. The node continues to answer with the zones it has.
@@ -143,7 +143,7 @@ def revoke(session: Session, name: str, yes: bool) -> None:
 @click.option("--yes", is_flag=True, help="Do not ask for confirmation.")
 @shared_options
 @pass_session
-def retire(session: Session, name: str, yes: bool) -> None:
+def retire(session: Session, name: str, *, yes: bool) -> None:
     """Retire a node permanently.
 
     A new node can use the name.

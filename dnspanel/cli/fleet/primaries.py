@@ -79,7 +79,7 @@ def primaries() -> None:
 @click.option("--failing", is_flag=True, help="Show only zones that fail to transfer.")
 @shared_options
 @pass_session
-def list_transferred(session: Session, failing: bool) -> None:
+def list_transferred(session: Session, *, failing: bool) -> None:
     """List the zones that are transferred from primaries.
 
     Zones that the panel took over are listed too.
@@ -131,13 +131,13 @@ def create(session: Session, zone: str, addresses: tuple[str, ...], team: int | 
 @shared_options
 @pass_session
 def set_primaries(
-    session: Session, zone: str, addresses: tuple[str, ...], reason: str, past_rules: bool, **terms: Any
+    session: Session, zone: str, addresses: tuple[str, ...], reason: str, *, past_rules: bool, **terms: Any
 ) -> None:
     """Set the primaries of a zone.
 
     The next transfer replaces all records of the zone.
     """
-    body = {**body_of_primaries(addresses, **terms), **_override(reason, past_rules)}
+    body = {**body_of_primaries(addresses, **terms), **_override(reason, past_rules=past_rules)}
     found = session.client.send("PUT", zone_path(zone, "primaries"), body)
     session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
 
@@ -147,7 +147,7 @@ def set_primaries(
 @click.option("--all", "wants_all", is_flag=True, help="Transfer the full zone, even if the serial is the same.")
 @shared_options
 @pass_session
-def retrieve(session: Session, zone: str, wants_all: bool) -> None:
+def retrieve(session: Session, zone: str, *, wants_all: bool) -> None:
     """Transfer a zone from its primaries now."""
     found = session.client.send("POST", zone_path(zone, "primaries", "transfer"), {"all": wants_all})
     session.show(found, {"zone": found["zone"], "asked": " ".join(found["addresses"])})
@@ -159,12 +159,12 @@ def retrieve(session: Session, zone: str, wants_all: bool) -> None:
 @waiting_options
 @shared_options
 @pass_session
-def take_over(session: Session, zone: str, reason: str, past_rules: bool, waiting: Waiting) -> None:
+def take_over(session: Session, zone: str, reason: str, *, past_rules: bool, waiting: Waiting) -> None:
     """Make this panel the primary of a zone.
 
     From then on the zone is edited and published here.
     """
-    path, body = zone_path(zone, "primaries", "take-over"), _override(reason, past_rules)
+    path, body = zone_path(zone, "primaries", "take-over"), _override(reason, past_rules=past_rules)
     show_written(session, publish(session, "POST", path, body, waiting=waiting), waited=waiting.wait)
 
 
@@ -173,12 +173,14 @@ def take_over(session: Session, zone: str, reason: str, past_rules: bool, waitin
 @_saying
 @shared_options
 @pass_session
-def give_back(session: Session, zone: str, reason: str, past_rules: bool) -> None:
+def give_back(session: Session, zone: str, reason: str, *, past_rules: bool) -> None:
     """Transfer a zone from its old primaries again.
 
     The transfer replaces changes that were made in the panel.
     """
-    found = session.client.send("POST", zone_path(zone, "primaries", "give-back"), _override(reason, past_rules))
+    found = session.client.send(
+        "POST", zone_path(zone, "primaries", "give-back"), _override(reason, past_rules=past_rules)
+    )
     session.show(found, {"zone": found["zone"], "from": " ".join(found["addresses"]), "state": _state(found)})
 
 
@@ -194,7 +196,7 @@ def body_of_primaries(
     return terms
 
 
-def _override(reason: str, past_rules: bool) -> dict[str, Any]:
+def _override(reason: str, *, past_rules: bool) -> dict[str, Any]:
     """Return what a body says of the reason, and of rules; nothing where neither is given."""
     return {**({"reason": reason} if reason else {}), **({"past_rules": True} if past_rules else {})}
 

@@ -48,7 +48,7 @@ def list_secondaries(session: Session) -> None:
 @click.option("--behind", is_flag=True, help="Show only zones that are behind.")
 @shared_options
 @pass_session
-def list_zones(session: Session, name: str, behind: bool) -> None:
+def list_zones(session: Session, name: str, *, behind: bool) -> None:
     """List the zones of a secondary.
 
     Shows the serial that the secondary answers with, and the last transfer.

@@ -72,6 +72,7 @@ def set_transfers(
     zone: str,
     networks: tuple[str, ...],
     addresses: tuple[str, ...],
+    *,
     from_nobody: bool,
     notify_nobody: bool,
 ) -> None:

@@ -108,6 +108,7 @@ def publish(
     key: str | None,
     zones: Sequence[str],
     accepted: Sequence[str],
+    *,
     confirm: bool,
     writing: Writing,
 ) -> None:
@@ -127,7 +128,7 @@ def publish(
 @click.option("--yes", is_flag=True, help="Discard without asking for confirmation.")
 @shared_options
 @pass_session
-def discard(session: Session, key: str | None, zone: str | None, yes: bool) -> None:
+def discard(session: Session, key: str | None, zone: str | None, *, yes: bool) -> None:
     """Discard a draft.
 
     Without KEY the draft is your current one. Published records stay.

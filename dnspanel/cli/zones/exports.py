@@ -50,6 +50,7 @@ _SUFFIXES = {"bind": "tar.gz", "json": "jsonl.gz", "csv": "csv.gz"}
 def export(
     session: Session,
     zones: Sequence[str],
+    *,
     all_: bool,
     search: str,
     format_: str,

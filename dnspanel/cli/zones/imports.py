@@ -126,6 +126,7 @@ handling_options = options_as(
 def import_files(
     session: Session,
     files: Sequence[Path],
+    *,
     apply: bool,
     handling: Handling,
     source: str,
@@ -207,7 +208,7 @@ def apply(session: Session, number: int, **how: Any) -> None:
 @applying_options
 @shared_options
 @pass_session
-def undo(session: Session, number: int, confirm: bool, wait: bool, timeout: int) -> None:
+def undo(session: Session, number: int, *, confirm: bool, wait: bool, timeout: int) -> None:
     """Undo an import that was published.
 
     Records that others changed since stay as they are.

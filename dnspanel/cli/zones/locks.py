@@ -40,7 +40,7 @@ def list_locks(session: Session, zone: str) -> None:
 @click.option("--mine", is_flag=True, help="Let this token change the records; otherwise no one can.")
 @shared_options
 @pass_session
-def add(session: Session, zone: str, name: str, type_: str, reason: str, mine: bool) -> None:
+def add(session: Session, zone: str, name: str, type_: str, reason: str, *, mine: bool) -> None:
     """Lock a zone, a name or an RRset.
 
     Without NAME, the full zone is locked. NAME @ is the apex.

@@ -32,7 +32,7 @@ def requests() -> None:
 @click.option("--past-rules", is_flag=True, help="Show changes that overrode the rules in the last 30 days.")
 @shared_options
 @pass_session
-def list_requests(session: Session, waiting: bool, past_rules: bool) -> None:
+def list_requests(session: Session, *, waiting: bool, past_rules: bool) -> None:
     """List your requests, newest first."""
     if waiting and past_rules:
         raise click.UsageError("Give --waiting or --past-rules, not both.")
@@ -66,6 +66,7 @@ def ask(
     zones: Sequence[str],
     reason: str,
     accepted: Sequence[str],
+    *,
     confirm: bool,
     publish_at: str | None,
 ) -> None:

@@ -109,7 +109,7 @@ def show(session: Session, template: str, version: int | None) -> None:
 @click.option("--dry-run", is_flag=True, help="Show the changes and write nothing.")
 @shared_options
 @pass_session
-def apply(session: Session, zone: str, template: str, use: Use, reason: str, confirm: bool, dry_run: bool) -> None:
+def apply(session: Session, zone: str, template: str, use: Use, reason: str, *, confirm: bool, dry_run: bool) -> None:
     """Apply a template to a zone.
 
     Records of the zone that differ, and do not come from the template, stay as they are unless --overwrite is given.
@@ -159,6 +159,7 @@ def run(
     template: str,
     search: str | None,
     settings: Sequence[str],
+    *,
     keep: bool,
     overwrite: bool,
     carry_out: bool,

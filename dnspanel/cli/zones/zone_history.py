@@ -41,7 +41,7 @@ _HISTORY = (
 @click.option("--changes", is_flag=True, help="Show the changed records of each revision, with - and +.")
 @shared_options
 @pass_session
-def history(session: Session, zone: str, limit: int, name: str | None, changes: bool) -> None:
+def history(session: Session, zone: str, limit: int, name: str | None, *, changes: bool) -> None:
     """List the revisions of a zone, newest first.
 
     \b
@@ -86,7 +86,7 @@ def _at_name(revision: Mapping[str, Any], name: str | None) -> list[Mapping[str,
 @writing_options
 @shared_options
 @pass_session
-def undo(session: Session, zone: str, revision: int, confirm: bool, dry_run: bool, writing: Writing) -> None:
+def undo(session: Session, zone: str, revision: int, *, confirm: bool, dry_run: bool, writing: Writing) -> None:
     """Undo one revision of a zone.
 
     The undo is refused if others changed the same records since.
@@ -112,7 +112,7 @@ def undo(session: Session, zone: str, revision: int, confirm: bool, dry_run: boo
 @writing_options
 @shared_options
 @pass_session
-def undo_publication(session: Session, sequence: int, confirm: bool, dry_run: bool, writing: Writing) -> None:
+def undo_publication(session: Session, sequence: int, *, confirm: bool, dry_run: bool, writing: Writing) -> None:
     """Undo a publication in all its zones.
 
     Zones that the publication deleted are restored. Records that others changed since are refused. Zones that cannot be

@@ -27,7 +27,7 @@ _PATH = "/trash/restore"
 @writing_options
 @shared_options
 @pass_session
-def restore(session: Session, names: tuple[str, ...], dry_run: bool, writing: Writing, **which: Any) -> None:
+def restore(session: Session, names: tuple[str, ...], *, dry_run: bool, writing: Writing, **which: Any) -> None:
     """Restore deleted zones.
 
     All zones are restored in one publication. ZONE is a name, or an id in the trash if several deleted zones had that

@@ -53,7 +53,7 @@ def diff(session: Session, zone: str, revision: int, other: int | None) -> None:
 @writing_options
 @shared_options
 @pass_session
-def revert(session: Session, zone: str, revision: int, confirm: bool, writing: Writing) -> None:
+def revert(session: Session, zone: str, revision: int, *, confirm: bool, writing: Writing) -> None:
     """Publish the records of a zone as they were at a REVISION.
 
     Changes since then are undone.

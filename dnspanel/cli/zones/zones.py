@@ -128,7 +128,7 @@ def clone(session: Session, source: str, names: tuple[str, ...], writing: Writin
 @writing_options
 @shared_options
 @pass_session
-def delete(session: Session, zones: tuple[str, ...], yes: bool, confirm: bool, writing: Writing) -> None:
+def delete(session: Session, zones: tuple[str, ...], *, yes: bool, confirm: bool, writing: Writing) -> None:
     """Delete zones.
 
     All zones are deleted in one publication, or none. Deleted zones stay in the trash for 30 days: see `dnspanel zones
