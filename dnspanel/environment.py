@@ -17,7 +17,7 @@ def envstr(name: str, default: str | None = None) -> str:
     return value
 
 
-def envbool(name: str, default: bool) -> bool:
+def envbool(name: str, *, default: bool) -> bool:
     value = envstr(name, "yes" if default else "no").strip().lower()
     if value not in {"yes", "no", "true", "false", "1", "0"}:
         raise ImproperlyConfigured(f"{name} must be yes or no, not {value!r}.")

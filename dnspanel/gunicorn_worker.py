@@ -54,7 +54,7 @@ class Worker(ThreadWorker):  # type: ignore[misc]
         if first is None:
             conn.timeout = time.monotonic() + self.cfg.keepalive
             self.pending_conns.append(conn)
-            conn.sock.setblocking(False)
+            conn.sock.setblocking(False)  # noqa: FBT003  # it takes no names
             self.poller.register(conn.sock, selectors.EVENT_READ, partial(self.on_pending_socket_readable, conn))
             return
         pool = self._health_pool if first.startswith(_STARTS) else self.tpool

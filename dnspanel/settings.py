@@ -25,7 +25,7 @@ SECRET_KEY = envsecret("PANEL_SECRET_KEY")
 MASTER_KEY = envsecret("PANEL_MASTER_KEY")
 # Former keys, with commas or line breaks between them: only read, until `rotate_master_key` has ended.
 MASTER_KEYS_OLD = envsecret("PANEL_MASTER_KEY_OLD", "").replace(",", " ").split()
-DEBUG = envbool("PANEL_DEBUG", False)
+DEBUG = envbool("PANEL_DEBUG", default=False)
 # docker-compose.yml sets it to nothing where only the port was chosen.
 PANEL_URL = (envstr("PANEL_URL", "") or f"http://127.0.0.1:{os.environ.get('PANEL_PORT') or 8000}").rstrip("/")
 # Where the collector asks whether the proxy answers, if not at the address that people use.
@@ -37,7 +37,7 @@ CSRF_TRUSTED_ORIGINS = [PANEL_URL]
 TRUSTED_PROXIES = envlist("PANEL_TRUSTED_PROXIES", "")
 
 # Zone policy
-ALLOW_LUA_RECORDS = envbool("PANEL_ALLOW_LUA_RECORDS", False)
+ALLOW_LUA_RECORDS = envbool("PANEL_ALLOW_LUA_RECORDS", default=False)
 # The resolver that nodes use for ALIAS, unless their group has its own; without one ALIAS is refused.
 ALIAS_RESOLVER = envstr("PANEL_ALIAS_RESOLVER", "")
 # The recursive resolvers that find the parents of signed zones, address or address:port; none: the system's.
@@ -55,7 +55,7 @@ REFUSED_SUFFIXES = envlist("PANEL_REFUSED_SUFFIXES", ".,*,in-addr.arpa,ip6.arpa"
 PUBLIC_SUFFIX_LIST = envstr("PANEL_PUBLIC_SUFFIX_LIST", "")
 
 # Whether nodes wait for ring 0 as long as it is away; else for this number of seconds, then changes flow without it.
-RING0_REQUIRED = envbool("PANEL_RING0_REQUIRED", False)
+RING0_REQUIRED = envbool("PANEL_RING0_REQUIRED", default=False)
 RING0_PATIENCE = int(envstr("PANEL_RING0_PATIENCE", "60"))
 # A refusal that ends sooner, such as while PowerDNS restarts, stops no rollout; a push is tried again by then.
 REFUSAL_PATIENCE = int(envstr("PANEL_REFUSAL_PATIENCE", "15"))
@@ -64,7 +64,7 @@ REFUSAL_PATIENCE = int(envstr("PANEL_REFUSAL_PATIENCE", "15"))
 API_REQUESTS_PER_MINUTE = int(envstr("PANEL_API_REQUESTS_PER_MINUTE", "12000"))
 
 # Whether every token deletes any number of zones without being asked; else those that were made so.
-TOKENS_DELETE_MANY = envbool("PANEL_TOKENS_DELETE_MANY", False)
+TOKENS_DELETE_MANY = envbool("PANEL_TOKENS_DELETE_MANY", default=False)
 
 # How much a person, and a team, may have unless they were given another quota; the kinds are in `quota_amounts`.
 PERSON_QUOTAS = envquotas(
@@ -76,7 +76,7 @@ TEAM_QUOTAS = envquotas(
 
 # Webhooks go to public addresses over https, and to these networks; with OUTBOUND_HTTP over http too.
 OUTBOUND_NETWORKS = envnetworks("PANEL_OUTBOUND_NETWORKS", "")
-OUTBOUND_HTTP = envbool("PANEL_OUTBOUND_HTTP", False)
+OUTBOUND_HTTP = envbool("PANEL_OUTBOUND_HTTP", default=False)
 # Imports and comparisons of people, and questions to parents, go to public addresses and to these networks.
 SOURCE_NETWORKS = envnetworks("PANEL_SOURCE_NETWORKS", "")
 # OpenID Connect providers are asked at public addresses over https, and in these networks.

@@ -35,7 +35,12 @@ class MessagesField(models.JSONField):
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.JSONField", args, kwargs
 
-    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+    def get_db_prep_value(
+        self,
+        value: Any,
+        connection: Any,
+        prepared: bool = False,  # noqa: FBT001, FBT002  # Django's signature
+    ) -> Any:
         return super().get_db_prep_value(_changed(value, format_text), connection, prepared)
 
     def from_db_value(self, value: Any, expression: Any, connection: Any) -> Any:
@@ -49,7 +54,12 @@ class EnglishField(models.JSONField):
         name, _, args, kwargs = super().deconstruct()
         return name, "django.db.models.JSONField", args, kwargs
 
-    def get_db_prep_value(self, value: Any, connection: Any, prepared: bool = False) -> Any:
+    def get_db_prep_value(
+        self,
+        value: Any,
+        connection: Any,
+        prepared: bool = False,  # noqa: FBT001, FBT002  # Django's signature
+    ) -> Any:
         return super().get_db_prep_value(_changed(value, in_english), connection, prepared)
 
 

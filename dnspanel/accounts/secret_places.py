@@ -116,10 +116,10 @@ def secret_places() -> tuple[SecretPlace, ...]:
     for name in _IN_JSON:
         model_name, _, column = name.rpartition(".")
         fields.append((apps.get_model(model_name)._meta.get_field(column), True))
-    return tuple(sorted((_place(field, is_json) for field, is_json in fields), key=str))
+    return tuple(sorted((_place(field, is_json=is_json) for field, is_json in fields), key=str))
 
 
-def _place(field: Any, is_json: bool) -> SecretPlace:
+def _place(field: Any, *, is_json: bool) -> SecretPlace:
     meta = field.model._meta
     return SecretPlace(meta.label, meta.db_table, meta.pk.column, field.column, is_json)
 

@@ -52,7 +52,7 @@ def restore(*, file: IO[bytes], replace: bool, now: datetime) -> Manifest:
         refuse_other_age(manifest)
         target = panel_database()
         connection.close()
-        _refuse_database(target, replace)
+        _refuse_database(target, replace=replace)
         reason = _reason(manifest)
         after = contents.forget_left_out() + _hold_sql(reason, now)
         replace_database(target=target, dump=dump, after=after)
@@ -136,7 +136,7 @@ def _contents(dump: Path, target: Target) -> bytes:
         return b"".join(line for line in listed if b" SCHEMA - public " not in line and b"SCHEMA public " not in line)
 
 
-def _refuse_database(target: Target, replace: bool) -> None:
+def _refuse_database(target: Target, *, replace: bool) -> None:
     with psycopg.connect(**target.parameters) as conn:  # type: ignore[arg-type]
         others = conn.execute(_OTHERS).fetchall()
         if others:

@@ -102,13 +102,15 @@ class Supervisor:
 
     def start(self, names: Iterable[str]) -> None:
         """Start these processes; the ones that run already are left alone."""
+        waits = False
         for name in names:
-            self._call("startProcess", _full_name(name), False, harmless=Faults.ALREADY_STARTED)
+            self._call("startProcess", _full_name(name), waits, harmless=Faults.ALREADY_STARTED)
 
     def stop(self, names: Iterable[str]) -> None:
         """Stop these processes, and wait until they are gone; they are not started again."""
+        waits = True
         for name in names:
-            self._call("stopProcess", _full_name(name), True, harmless=Faults.NOT_RUNNING)
+            self._call("stopProcess", _full_name(name), waits, harmless=Faults.NOT_RUNNING)
 
     def pid(self, name: str) -> int | None:
         """Return the process's id, or None while it is not running."""

@@ -67,7 +67,7 @@ class Trickle:
     def __init__(self, port: int, *, phase: float, questions: Questions, chance: random.Random) -> None:
         self._phase, self._questions, self._chance = phase, questions, chance
         self._socket = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
-        self._socket.setblocking(False)
+        self._socket.setblocking(False)  # noqa: FBT003  # it takes no names
         self._socket.connect((LOOPBACK, port))
         self._due = 0.0
 

@@ -76,7 +76,7 @@ class Gateway:
         _enlarge_buffer(transport.get_extra_info("socket"))
         if self.tls_port is not None:
             self._tls = socket.create_server((self.host, self.tls_port), family=family, backlog=128)
-            self._tls.setblocking(False)
+            self._tls.setblocking(False)  # noqa: FBT003  # it takes no names
             self.tls_port = self._tls.getsockname()[1]
             self._keep(asyncio.create_task(self._accept_tls(self._tls)))
         logger.info("listening host=%s port=%d tls_port=%s", self.host, self.port, self.tls_port or "none")
@@ -248,14 +248,14 @@ class Gateway:
         assert task is not None
         self._answering.add(task)
         try:
-            work = partial(self._work, wire, address, send, over_tcp, tls)
+            work = partial(self._work, wire, address, send, tls, over_tcp=over_tcp)
             await asyncio.get_running_loop().run_in_executor(self._threads, work)
         finally:
             self._answering.discard(task)
             self._waiting -= 1
 
     def _work(
-        self, wire: bytes, address: str, send: Callable[[bytes], None], over_tcp: bool, tls: OverTls | None
+        self, wire: bytes, address: str, send: Callable[[bytes], None], tls: OverTls | None, *, over_tcp: bool
     ) -> None:
         """Find the answer and send it. Runs in a thread. A bug costs one answer, never the process."""
         close_old_connections()

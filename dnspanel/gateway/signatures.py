@@ -204,7 +204,7 @@ class Signer:
         """Return the message with its signature."""
         template = _template(self._request, now)
         tsig, self._context = _sign(
-            wire, self._key, template, int(now.timestamp()), self._request.mac, self._context, True
+            wire, self._key, template, int(now.timestamp()), self._request.mac, self._context, multi=True
         )
         return with_tsig(wire, self._key.name, tsig)
 

@@ -50,7 +50,7 @@ class MetricsView(APIView):
     permission_classes = (MayScrape,)
     renderer_classes = (PlainText,)
 
-    def perform_content_negotiation(self, request: Request, force: bool = False) -> tuple[BaseRenderer, str]:
+    def perform_content_negotiation(self, request: Request, *, force: bool = False) -> tuple[BaseRenderer, str]:
         """Return the only form, whatever the request asks for."""
         return PlainText(), PlainText.media_type
 

@@ -158,7 +158,7 @@ def set_primaries(
                     ]
                 }
             )
-        passed = _refuse_by_rules(locked, author, channel, reason, past_rules, now)
+        passed = _refuse_by_rules(locked, author, channel, reason, now, past_rules=past_rules)
         before = told(columns_of(row)) if row is not None else None
         _begin(locked, columns, now)
         _forget_own_operations(locked, author)
@@ -221,7 +221,7 @@ def take_over(
                     name=locked.name
                 )
             )
-        passed = _refuse_by_rules(locked, author, channel, reason, past_rules, now)
+        passed = _refuse_by_rules(locked, author, channel, reason, now, past_rules=past_rules)
         TransferredZone.objects.filter(pk=row.pk).update(due_at=None, expires_at=None, **WELL)
         came_from, locked.transferred_from = locked.transferred_from, ""
         Zone.objects.filter(pk=locked.pk).update(transferred_from="")
@@ -263,7 +263,7 @@ def give_back(
             raise TakeOverRefused(
                 gettext("The panel signs {name} by its own keys: unsign it first.").format(name=locked.name)
             )
-        passed = _refuse_by_rules(locked, author, channel, reason, past_rules, now)
+        passed = _refuse_by_rules(locked, author, channel, reason, now, past_rules=past_rules)
         columns = columns_of(row)
         _begin(locked, columns, now)
         _forget_own_operations(locked, author)
@@ -315,7 +315,7 @@ def _locked(zone: Zone, author: Author) -> Zone:
 
 
 def _refuse_by_rules(
-    zone: Zone, author: Author, channel: str, reason: str, past_rules: bool, now: datetime
+    zone: Zone, author: Author, channel: str, reason: str, now: datetime, *, past_rules: bool
 ) -> publish_guards.Passed:
     """Ask all rules about the zone getting another primary, this panel or a server elsewhere."""
     return publish_guards.refuse_act(

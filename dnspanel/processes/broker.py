@@ -39,7 +39,7 @@ class QoS(_Noted):  # type: ignore[misc]
             with self._let_go(delivery_tag):
                 _Noted.ack(self, delivery_tag)
 
-    def reject(self, delivery_tag: str, requeue: bool = False) -> None:
+    def reject(self, delivery_tag: str, *, requeue: bool = False) -> None:
         if _only_wakes(self._delivered.get(delivery_tag)):
             _OnlyHere.ack(self, delivery_tag)
         else:
@@ -70,7 +70,7 @@ class Channel(_Channel):  # type: ignore[misc]
 
     QoS = QoS
 
-    def _connparams(self, asynchronous: bool = False) -> Any:
+    def _connparams(self, asynchronous: bool = False) -> Any:  # noqa: FBT001, FBT002  # kombu passes it by position
         if self.connection is None or self.connection.client is None:
             raise ConnectionError("The connection to Redis was closed.")
         return super()._connparams(asynchronous=asynchronous)

@@ -92,12 +92,13 @@ def secondaries_before(steps: Mapping[int, Revision], **_: Any) -> dict[int, dic
     found: dict[int, dict[str, str]] = {}
     with connection.cursor() as cursor:
         cursor.execute(_BEFORE_STEP, parameters)
-        for zone_id, name, kind, *facts in cursor.fetchall():
-            found.setdefault(zone_id, {})[name] = _reason(name, Kind(kind), *facts)
+        for zone_id, name, kind, is_unaware, served, serial, is_silent in cursor.fetchall():
+            reason = _reason(name, Kind(kind), served, serial, is_unaware=is_unaware, is_silent=is_silent)
+            found.setdefault(zone_id, {})[name] = reason
     return found
 
 
-def _reason(name: str, kind: Kind, is_unaware: bool, served: int | None, serial: int, is_silent: bool) -> str:
+def _reason(name: str, kind: Kind, served: int | None, serial: int, *, is_unaware: bool, is_silent: bool) -> str:
     if is_unaware:
         return gettext("{name} is about to be told").format(name=name)
     program = f" ({_PROGRAMS[kind]})" if kind in _PROGRAMS else ""

@@ -84,7 +84,7 @@ def exchange(
     answers: list[Answer] = []
     family = socket.AF_INET6 if ip_address(host).version == 6 else socket.AF_INET
     with socket.socket(family, socket.SOCK_DGRAM) as sock:
-        sock.setblocking(False)
+        sock.setblocking(False)  # noqa: FBT003  # it takes no names
         try:
             sock.connect((host, port))
         except OSError as exc:

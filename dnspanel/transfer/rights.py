@@ -99,11 +99,11 @@ def rights_of(job: ImportJob) -> ImportRights:
     """Return what this import may do now. Raise Forbidden as `actor_of_job` does."""
     author = actor_of_job(job)
     if author is None or not isinstance(author, Actor) or all(map(author.may_everywhere, _ALL_RIGHTS)):
-        return ImportRights(author, None, True, None, every_rule())
+        return ImportRights(author, None, may_create=True, team=None, rules=every_rule())
     try:
-        return ImportRights(author, author, True, team_of_new_zones(author), every_rule())
+        return ImportRights(author, author, may_create=True, team=team_of_new_zones(author), rules=every_rule())
     except RightMissing:
-        return ImportRights(author, author, False, None, every_rule())
+        return ImportRights(author, author, may_create=False, team=None, rules=every_rule())
 
 
 def may_sign(job: ImportJob) -> bool:

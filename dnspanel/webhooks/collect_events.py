@@ -65,12 +65,12 @@ def collect_events(*, now: datetime) -> int:
         webhooks = list(Webhook.objects.filter(active=True).select_related("owner", "token").order_by("pk"))
         subscribed = {kind for webhook in webhooks for kind in webhook.events}
         events = [
-            *_saved(watch, EventKind.SAVED in subscribed),
-            *_everywhere(watch, EventKind.EVERYWHERE in subscribed),
+            *_saved(watch, subscribed=EventKind.SAVED in subscribed),
+            *_everywhere(watch, subscribed=EventKind.EVERYWHERE in subscribed),
             *(_taken_back(watch) if EventKind.TAKEN_BACK in subscribed else ()),
             *(_opened(watch) if EventKind.OPENED in subscribed else ()),
             *(_ended(watch) if EventKind.ENDED in subscribed else ()),
-            *_node_states(now, EventKind.NODE in subscribed),
+            *_node_states(now, subscribed=EventKind.NODE in subscribed),
             *(_imports(watch) if EventKind.IMPORT in subscribed else ()),
         ]
         watch.looked_at = now
@@ -124,7 +124,7 @@ def _of_interest(webhook: Webhook, events: Collection[Event], now: datetime) -> 
         return subscribed[:1]
 
 
-def _saved(watch: Watch, subscribed: bool) -> list[Event]:
+def _saved(watch: Watch, *, subscribed: bool) -> list[Event]:
     if not subscribed:
         watch.saved = max(watch.saved, head().sequence)
         return []
@@ -142,7 +142,7 @@ def _saved(watch: Watch, subscribed: bool) -> list[Event]:
     ]
 
 
-def _everywhere(watch: Watch, subscribed: bool) -> list[Event]:
+def _everywhere(watch: Watch, *, subscribed: bool) -> list[Event]:
     nodes = list(Node.objects.filter(state=NodeState.ACTIVE, is_ring0=False).order_by("name"))
     if not nodes:
         return []
@@ -210,7 +210,7 @@ def _proofs(node: Node, publications: Collection[Publication]) -> Callable[[int]
     return lambda sequence: next((at for acked, at in acks if acked >= sequence), None)
 
 
-def _node_states(now: datetime, subscribed: bool) -> list[Event]:
+def _node_states(now: datetime, *, subscribed: bool) -> list[Event]:
     """Return events for nodes that have had another state for a while than the one that was sent last."""
     watches = {watch.node_id: watch for watch in NodeWatch.objects.select_related("node")}
     statuses = {status.node.pk: status for status in watched_statuses(now=now)}

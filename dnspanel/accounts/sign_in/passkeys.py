@@ -50,7 +50,7 @@ def are_possible() -> bool:
 
 def begin_adding(user: User) -> dict[str, Any]:
     """Return the browser's options to create a passkey. The session has the challenge."""
-    return dict(auth.begin_registration(user, False))
+    return dict(auth.begin_registration(user, passwordless=False))
 
 
 def begin_using(user: User | None) -> dict[str, Any]:

@@ -109,7 +109,7 @@ class Cryptokey(PowerdnsView):
         wait, body = requested_wait(request), json_object(request)
         if not isinstance(active := body.get("active"), bool):
             raise Refusal(422, "Key 'active' not present or not a Bool")
-        published, acting = _flag(body, "published", True), _acting(request)
+        published, acting = _flag(body, "published", default=True), _acting(request)
         publications = sign.set_key(zone=zone, key_id=key.id, active=active, published=published, acting=acting)
         for publication in (*publications, *act_on_kept(zone=zone, before=before, acting=acting)):
             wait_for_all(request, publication, wait)
@@ -143,7 +143,7 @@ def read_key(body: Mapping[str, Any]) -> NewKey:
     """
     if (key_type := text_in(body, "keytype")) not in _FLAGS:
         raise Refusal(422, f"Invalid keytype {shortened(key_type)}")
-    terms = _FLAGS[key_type], _flag(body, "active", False), _flag(body, "published", True)
+    terms = _FLAGS[key_type], _flag(body, "active", default=False), _flag(body, "published", default=True)
     bits, algorithm = body.get("bits"), body.get("algorithm")
     field = next((field for field in ("privatekey", "content") if field in body), None)
     if field is None:
@@ -159,7 +159,7 @@ def read_key(body: Mapping[str, Any]) -> NewKey:
     return NewKey(*terms, private_text=text_in(body, field))
 
 
-def _flag(body: Mapping[str, Any], key: str, default: bool) -> bool:
+def _flag(body: Mapping[str, Any], key: str, *, default: bool) -> bool:
     """Return the member of this key; the default if it is missing or no flag, as in PowerDNS."""
     value = body.get(key)
     return value if isinstance(value, bool) else default

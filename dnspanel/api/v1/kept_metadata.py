@@ -120,7 +120,7 @@ def add_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, no
 
     Raise TooMuchMetadata, NotObeyed, BadName for what cannot name a TSIG key where one is named, and DnssecRefused.
     """
-    return _write(zone, kind, values, True, by, now)
+    return _write(zone, kind, values, by, now, keep=True)
 
 
 def replace_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime) -> None:
@@ -128,18 +128,18 @@ def replace_metadata(*, zone: Zone, kind: str, values: Sequence[str], by: Author
 
     Raise the errors of `add_metadata`.
     """
-    _write(zone, kind, values, False, by, now)
+    _write(zone, kind, values, by, now, keep=False)
 
 
-def _write(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author, now: datetime) -> list[str]:
+def _write(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime, *, keep: bool) -> list[str]:
     if values and kind in REFUSED:
         raise NotObeyed(kind, REFUSED[kind])
     if kind not in OF_KEYS or signing_of(zone).presigned:
-        return _keep(zone, kind, values, keep, by, now)
+        return _keep(zone, kind, values, by, now, keep=keep)
     written: list[str] = []
 
     def keep_it() -> None:
-        written[:] = _keep(zone, kind, values, keep, by, now)
+        written[:] = _keep(zone, kind, values, by, now, keep=keep)
 
     before = _by_kind(_row(zone), zone, signing_of(zone)).get(kind, []) if keep else []
     cds, cdnskey = _publishing(kind, [*before, *values])
@@ -171,7 +171,7 @@ def _publishing(kind: str, values: Sequence[str]) -> tuple[str | None, bool | No
     return None, bool(first)
 
 
-def _keep(zone: Zone, kind: str, values: Sequence[str], keep: bool, by: Author, now: datetime) -> list[str]:
+def _keep(zone: Zone, kind: str, values: Sequence[str], by: Author, now: datetime, *, keep: bool) -> list[str]:
     with transaction.atomic():
         locked = Zone.objects.select_for_update(no_key=True).filter(pk=zone.pk, deleted_at=None).first()
         if locked is None:

@@ -166,11 +166,13 @@ def rrset_text(row: StoredRow, attributes: PowerdnsZone, modified_at: int) -> st
     name, type_, ttl, texts, disabled, comment, notes = row
     if notes and (spellings := dict(parse_notes(notes).spellings)):
         contents = [(spellings.get(text) or content_for_client(type_, text), text in disabled) for text in texts]
-        records = ", ".join([_record_text(content, is_disabled) for content, is_disabled in contents])
+        records = ", ".join([_record_text(content, is_disabled=is_disabled) for content, is_disabled in contents])
     elif type_ in _AS_IT_STANDS and not disabled and "\\" not in "".join(texts):
         records = ", ".join([f'{{"content": {quoted(text)}, "disabled": false}}' for text in texts])
     else:
-        records = ", ".join([_record_text(content_for_client(type_, text), text in disabled) for text in texts])
+        records = ", ".join(
+            [_record_text(content_for_client(type_, text), is_disabled=text in disabled) for text in texts]
+        )
     comments = json.dumps(comments_in_full(attributes, name, type_, comment, modified_at)) if comment else "[]"
     return (
         f'{{"comments": {comments}, "name": {quoted(name)}, "records": [{records}], '
@@ -178,7 +180,7 @@ def rrset_text(row: StoredRow, attributes: PowerdnsZone, modified_at: int) -> st
     )
 
 
-def _record_text(content: str, is_disabled: bool) -> str:
+def _record_text(content: str, *, is_disabled: bool) -> str:
     return f'{{"content": {quoted(content)}, "disabled": {"true" if is_disabled else "false"}}}'
 
 

@@ -24,7 +24,8 @@ def read_signing(body: Mapping[str, Any], zone_name: str) -> RequestedSigning:
         signed = None
     if not isinstance(text, str):
         return RequestedSigning(signed)
-    return RequestedSigning(signed, True, _nsec3(text, body.get("nsec3narrow") is True, zone_name) if text else None)
+    nsec3 = _nsec3(text, zone_name, narrow=body.get("nsec3narrow") is True) if text else None
+    return RequestedSigning(signed, sets_denial=True, nsec3=nsec3)
 
 
 def will_be_signed(requested: RequestedSigning, state: SigningState) -> bool:
@@ -37,7 +38,7 @@ def not_secured(zone_name: str) -> Refusal:
     return Refusal(422, f"NSEC3PARAM value provided for zone '{zone_name}', but zone is not DNSSEC secured.")
 
 
-def _nsec3(text: str, narrow: bool, zone_name: str) -> Nsec3:
+def _nsec3(text: str, zone_name: str, *, narrow: bool) -> Nsec3:
     """Return the parameters of NSEC3 as NSEC3PARAM has them: hash, flags, iterations, salt."""
     found = _NSEC3PARAM.fullmatch(" ".join(text[:1000].split()))
     if found is None:

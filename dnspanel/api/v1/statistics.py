@@ -46,7 +46,7 @@ class Statistics(PowerdnsView):
 
     def get(self, request: Request, server_id: str) -> HttpResponse:
         access.require(actor_in(request), Permission.FLEET)
-        flag_in(request, "includerings", True)
+        flag_in(request, "includerings", default=True)
         totals = fleet_totals()
         values = fleet_values(totals)
         if name := request.GET.get("statistic", ""):

@@ -269,7 +269,7 @@ def list_in(body: Mapping[str, Any], key: str) -> list[Any]:
     return value
 
 
-def flag_in(request: Request, key: str, default: bool) -> bool:
+def flag_in(request: Request, key: str, *, default: bool) -> bool:
     """Return a query parameter that is `true` or `false`. Raise Refusal (422) for anything else."""
     value = request.GET.get(key, "")
     if value not in {"", "true", "false", "1", "0"}:

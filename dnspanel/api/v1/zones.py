@@ -53,12 +53,13 @@ class Zones(PowerdnsView):
     def get(self, request: Request, server_id: str) -> HttpResponse:
         """List them, or the one named by `zone`."""
         name = canonical(request.GET["zone"]) if "zone" in request.GET else None
-        with_dnssec = flag_in(request, "dnssec", True)
+        with_dnssec = flag_in(request, "dnssec", default=True)
         return answer_text(zone_list(actor_in(request), name=name, with_dnssec=with_dnssec))
 
     def post(self, request: Request, server_id: str) -> HttpResponse:
         """Create one; 409 if there is one of this name."""
-        body, with_rrsets, wait = json_object(request), flag_in(request, "rrsets", True), requested_wait(request)
+        body, wait = json_object(request), requested_wait(request)
+        with_rrsets = flag_in(request, "rrsets", default=True)
         name = canonical(text_in(body, "name"))
         if access.zones_visible_to(actor_in(request)).filter(name=name).exists():
             raise Refusal(409)
@@ -116,7 +117,7 @@ class OneZone(PowerdnsView):
         """Answer with the zone and its RRsets; `rrsets=false` leaves them out, `rrset_name` and `rrset_type`
         choose some.
         """
-        with_rrsets, (name, type_) = flag_in(request, "rrsets", True), _chosen(request)
+        with_rrsets, (name, type_) = flag_in(request, "rrsets", default=True), _chosen(request)
         actor, zone = actor_in(request), zone_by_id(request, zone_id)
         return answer_text(zone_object(actor, zone, with_rrsets=with_rrsets, name=name, type=type_))
 
@@ -136,7 +137,7 @@ class OneZone(PowerdnsView):
         zone = zone_by_id(request, zone_id)
         attributes, signing = read_attributes(body), read_signing(body, zone.name)
         changes_signing = not signing.is_met_by(loaded_signing_of(zone))
-        _refuse_settings(request, zone, attributes, changes_signing, "rrsets" in body)
+        _refuse_settings(request, zone, attributes, changes_signing=changes_signing, has_content="rrsets" in body)
         if changes_signing and signing.nsec3 is not None and not will_be_signed(signing, loaded_signing_of(zone)):
             raise not_secured(zone.name)
         primaries.follow_kind(zone=zone, attributes=attributes, actor=actor_in(request), now=now)
@@ -188,7 +189,7 @@ def _publish(
 
 
 def _refuse_settings(
-    request: Request, zone: Zone, attributes: Mapping[str, Any], changes_signing: bool, has_content: bool
+    request: Request, zone: Zone, attributes: Mapping[str, Any], *, changes_signing: bool, has_content: bool
 ) -> None:
     """Raise RightMissing for an actor that may not change what a PUT changes apart from content.
 

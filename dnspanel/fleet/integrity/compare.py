@@ -74,7 +74,7 @@ def decide(seen: Seen, expected: bytes | None) -> Decision:
     known there).
     """
     if seen.position is None:
-        return Nothing(None)
+        return Nothing(is_equal=None)
     beyond = [description for zone_id, _, description in seen.diverged if not zone_id]
     if beyond:
         return TakeSnapshot(
@@ -87,9 +87,9 @@ def decide(seen: Seen, expected: bytes | None) -> Decision:
     if seen.diverged:
         return RepairZones(seen.diverged)
     if expected is None or not seen.digest:
-        return Nothing(None)
+        return Nothing(is_equal=None)
     if seen.digest == expected:
-        return Nothing(True)
+        return Nothing(is_equal=True)
     if seen.has_checked:
         return TakeSnapshot(gettext("its content differs from the panel's, and no zone could be named"))
     return CheckRows()

@@ -39,10 +39,12 @@ def look_up_targets(targets: Sequence[tuple[str, bool]], *, resolver: Resolver) 
     What the network does is never raised: it is an outcome.
     """
     deadline = time.monotonic() + SECONDS
-    return [_look(name, needs_address, resolver, deadline) for name, needs_address in targets[:MOST_TARGETS]]
+    return [
+        _look(name, resolver, deadline, needs_address=needs_address) for name, needs_address in targets[:MOST_TARGETS]
+    ]
 
 
-def _look(name: str, needs_address: bool, resolver: Resolver, deadline: float) -> TargetLook:
+def _look(name: str, resolver: Resolver, deadline: float, *, needs_address: bool) -> TargetLook:
     try:
         if resolver.ask(name, rdtypes.A, deadline=deadline).rcode() == dns.rcode.NXDOMAIN:
             return TargetLook(name, Outcome.NO_NAME)

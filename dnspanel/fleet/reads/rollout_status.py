@@ -136,7 +136,7 @@ def arrivals_by_stage(publication: Publication, *, now: datetime) -> list[StageA
     gates = read_gates(now=now)
     stages = [clearance for clearance in gates.clearances() if clearance.stage.members]
     if len(stages) < 2:
-        return [StageArrivals("", False, tuple(found), "")]
+        return [StageArrivals("", is_ring0=False, nodes=tuple(found), waits="")]
     rows = []
     for clearance in stages:
         stage, ids = clearance.stage, {member.id for member in clearance.stage.members}

@@ -119,7 +119,7 @@ def waiting_publication(
         pinned=gates.pinned,
         push_works=is_at_work("push", beats, now),
     )
-    return oldest_waiting([_follower(s, encoded, now, is_contact_known) for s in takers], pipeline)
+    return oldest_waiting([_follower(s, encoded, now, is_contact_known=is_contact_known) for s in takers], pipeline)
 
 
 def encoded_by_schema(epoch: UUID, of_nodes: Sequence[int]) -> dict[int, int]:
@@ -134,7 +134,7 @@ def _takers(statuses: Sequence[NodeStatus]) -> list[NodeStatus]:
     return [status for status in statuses if status.node.state == NodeState.ACTIVE]
 
 
-def _follower(status: NodeStatus, encoded: Mapping[int, int], now: datetime, is_contact_known: bool) -> Follower:
+def _follower(status: NodeStatus, encoded: Mapping[int, int], now: datetime, *, is_contact_known: bool) -> Follower:
     node: Any = status.node  # with `limit`
     word = status.health.word
     gets_snapshot = getattr(node, "bootstrap", None) is not None

@@ -158,13 +158,13 @@ def zone_rows(
     for name, types in content.items():
         for type, (ttl, wires) in types.items():
             flag = chain is not None and name in hashed and has_flag(chain, types, type, at_cut=name in cuts)
-            body = _body(wires, ttl, authority[name] or type == _TYPE_DS, flag)
+            body = _body(wires, ttl, has_authority=authority[name] or type == _TYPE_DS, has_hash=flag)
             yield _key(zone_id, name, apex, type), body
     for name, has_authority in _empty_names(apex, {name: authority[name] for name in existing}).items():
         of_chain = chain is not None and name in hashed
         full_auth = has_authority or (of_chain and chain is not None and not chain.opt_out)
         flag = of_chain and chain is not None and not chain.narrow
-        yield _key(zone_id, name, apex, _TYPE_ENT), _body([b""], 0, full_auth, flag)
+        yield _key(zone_id, name, apex, _TYPE_ENT), _body([b""], 0, has_authority=full_auth, has_hash=flag)
     if chain is not None and not chain.narrow:
         for name in hashed:
             for label, body in helper_bodies(apex, name, chain):
@@ -211,7 +211,7 @@ def _key(zone_id: int, name: dns.name.Name, apex: dns.name.Name, type: int) -> b
     return struct.pack(">I", zone_id) + below + b"\0" + struct.pack(">H", type)
 
 
-def _body(wires: Iterable[bytes], ttl: int, has_authority: bool, has_hash: bool = False) -> bytes:
+def _body(wires: Iterable[bytes], ttl: int, *, has_authority: bool, has_hash: bool = False) -> bytes:
     """Return for each record: length, rdata, TTL, and the flags auth, disabled and ordername."""
     return b"".join(
         struct.pack("<H", len(wire)) + wire + struct.pack("<I???", ttl, has_authority, 0, has_hash) for wire in wires

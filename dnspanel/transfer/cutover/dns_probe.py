@@ -110,7 +110,7 @@ class _Line:
     def __enter__(self) -> "_Line":
         family = socket.AF_INET6 if ":" in self.server.address else socket.AF_INET
         self.socket = socket.socket(family, socket.SOCK_DGRAM)
-        self.socket.setblocking(False)
+        self.socket.setblocking(False)  # noqa: FBT003  # it takes no names
         self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 1 << 20)
         try:
             self.socket.connect((self.server.address, self.server.port))

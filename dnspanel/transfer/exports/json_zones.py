@@ -30,7 +30,7 @@ def zone_line(zone: ExportedZone, dnssec: dict[str, Any] | None = None) -> Itera
     for name, type_, ttl, texts, disabled, comment, notes in zone.rows:
         noted = parse_notes(notes)
         of_value = dict(noted.comments)
-        records = ",".join([_record(text, text in disabled, of_value.get(text, "")) for text in texts])
+        records = ",".join([_record(text, of_value.get(text, ""), is_disabled=text in disabled) for text in texts])
         tags = f',"tags":{_member(list(noted.tags))}' if noted.tags else ""
         comments = f'{{"content":{_quoted(comment)}}}' if comment else ""
         yield (
@@ -41,7 +41,7 @@ def zone_line(zone: ExportedZone, dnssec: dict[str, Any] | None = None) -> Itera
     yield "]}\n" if dnssec is None else f'],"dnssec":{_member(dnssec)}}}\n'
 
 
-def _record(text: str, is_disabled: bool, comment: str) -> str:
+def _record(text: str, comment: str, *, is_disabled: bool) -> str:
     remarks = f',"comment":{_quoted(comment)}' if comment else ""
     return f'{{"content":{_quoted(text)},"disabled":{"true" if is_disabled else "false"}{remarks}}}'
 

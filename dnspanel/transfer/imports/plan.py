@@ -119,7 +119,7 @@ def plan_piece(*, job: ImportJob, piece: ImportPiece) -> bool:
     undecided = list(ImportZone.objects.filter(job=job, piece=piece.number, action="").order_by("id"))
     existing = existing_zones([zone.name for zone in undecided])
     for zone in undecided:
-        zone.action = _action(zone, options, zone.name in existing)
+        zone.action = _action(zone, options, exists=zone.name in existing)
     if any(zone.action == Action.CREATE and not zone.ops_size for zone in undecided):
         with transaction.atomic(durable=True):
             scan.forget_scan(piece=piece)
@@ -243,7 +243,7 @@ def _broken_rules(
             yield SourceFault("", 0, 0, "", reason, violation.code, zone=parsed.name)
 
 
-def _action(zone: ImportZone, options: Options, exists: bool) -> str:
+def _action(zone: ImportZone, options: Options, *, exists: bool) -> str:
     choice = zone.choice or (options.existing if exists else options.new)
     if choice == "skip":
         return Action.SKIP

@@ -187,7 +187,7 @@ class _Tables:
         for id, flags, active, published, content in self._of_zones("cryptokeys", columns, batch, "id"):
             kept[id].append(
                 powerdns.kept_key(
-                    by_id[id], int(flags), text(content), active=flag(active), published=flag(published, True)
+                    by_id[id], int(flags), text(content), active=flag(active), published=flag(published, default=True)
                 )
             )
         return kept

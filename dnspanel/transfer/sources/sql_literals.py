@@ -61,7 +61,7 @@ class RowReader:
     def _literal(self, literal: bytes) -> Value:
         first = literal[:1]
         if first == b"'":
-            return text_or_bytes(_unquoted(literal, self.backslashes))
+            return text_or_bytes(_unquoted(literal, backslashes=self.backslashes))
         if literal[1:2] in (b"x", b"X"):
             digits = literal[2:].decode()
             return text_or_bytes(bytes.fromhex(digits.zfill(len(digits) + len(digits) % 2)))
@@ -69,9 +69,9 @@ class RowReader:
             return literal.decode()
         first = first.upper()
         if first == b"_":
-            return text_or_bytes(_unquoted(literal[literal.index(b"'") :], self.backslashes))
+            return text_or_bytes(_unquoted(literal[literal.index(b"'") :], backslashes=self.backslashes))
         if first == b"E":
-            return text_or_bytes(_unquoted(literal[1:], True))
+            return text_or_bytes(_unquoted(literal[1:], backslashes=True))
         if first == b"X":
             return text_or_bytes(bytes.fromhex(literal[2:-1].decode()))
         if first == b"B":
@@ -89,7 +89,7 @@ _STRING_ESCAPE = re.compile(rb"\\(.)|''", re.DOTALL)
 _UNICODE_ESCAPE = re.compile(r"\\(?:u([0-9A-Fa-f]{4})|U([0-9A-Fa-f]{8})|\+([0-9A-Fa-f]{6})|([0-9A-Fa-f]{4})|(\\))")
 
 
-def _unquoted(literal: bytes, backslashes: bool) -> bytes:
+def _unquoted(literal: bytes, *, backslashes: bool) -> bytes:
     inside = literal[1:-1]
     if b"'" not in inside and not (backslashes and b"\\" in inside):
         return inside

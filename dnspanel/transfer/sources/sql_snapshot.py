@@ -76,7 +76,7 @@ def text(value: Any) -> str:
     return value.decode("utf-8", "surrogateescape") if isinstance(value, bytes) else str(value)
 
 
-def flag(value: Any, default: bool = False) -> bool:
+def flag(value: Any, *, default: bool = False) -> bool:
     """Return a boolean column's value, read in any of the forms that databases and their dumps have for it."""
     if value is None:
         return default

@@ -211,10 +211,10 @@ class Reader(RecordReader):
             self._read_directive(place, entry.tokens)
             return
         check_characters(entry.tokens, line)
-        head = self.head_of(entry.tokens, blank, line)
+        head = self.head_of(entry.tokens, line, blank=blank)
         if self.is_dotless and not blank and self.name_without_dot(first):
             self._report_dotless(place, first, line)
-        self.read_record(place, head, entry, line, disabled)
+        self.read_record(place, head, entry, line, disabled=disabled)
 
     # Directives
 

@@ -110,7 +110,7 @@ class RecordReader(FastReader):
 
     # Records
 
-    def head_of(self, tokens: list[Token], blank: bool, line: str | None) -> Head:
+    def head_of(self, tokens: list[Token], line: str | None, *, blank: bool) -> Head:
         owner, at = self.owner, 0
         if not blank:
             owner, at = self.name_without_dot(tokens[0]) or self.name_of(tokens[0], line), 1
@@ -141,11 +141,11 @@ class RecordReader(FastReader):
                     token.line,
                 )
             else:
-                number = self._type_number(tokens, at - 1, blank, line)
+                number = self._type_number(tokens, at - 1, line, blank=blank)
                 return Head(owner, self.in_range(ttl, ttl_token, line), number, at)
         raise missing_type(tokens, line)
 
-    def _type_number(self, tokens: list[Token], at: int, blank: bool, line: str | None) -> int:
+    def _type_number(self, tokens: list[Token], at: int, line: str | None, *, blank: bool) -> int:
         """Return the type that the word at `at` names; raise Unreadable if a zone cannot have it."""
         token = tokens[at]
         try:
@@ -188,7 +188,7 @@ class RecordReader(FastReader):
         )
         raise Unreadable(reason, "ttl-range", token.column, token.line, fix=replaced(line, token, "86400"))
 
-    def read_record(self, place: int, head: Head, entry: Entry, line: str | None, disabled: bool) -> None:
+    def read_record(self, place: int, head: Head, entry: Entry, line: str | None, *, disabled: bool) -> None:
         tokens = entry.tokens
         if head.ttl is not None:
             self.last_ttl = head.ttl

@@ -15,7 +15,7 @@ from dnspanel.web.frame.forms import MONO, PanelForm, separated
 
 
 def attribute_field(
-    label: str, initial: str, max_length: int, help_text: str = "", required: bool = True
+    label: str, initial: str, max_length: int, help_text: str = "", *, required: bool = True
 ) -> forms.CharField:
     """Return the field for the name of an attribute of people at the provider."""
     return forms.CharField(

@@ -187,7 +187,7 @@ def _verdicts_of_token(token: Token, subject: Subject, zone: Zone, now: datetime
     try:
         refuse_dead(token, now)
     except TokenDead as exc:
-        return tuple(Verdict(RIGHT_DESCRIPTIONS[right], False, (), str(exc)) for right in _RIGHTS)
+        return tuple(Verdict(RIGHT_DESCRIPTIONS[right], may=False, reasons=(), refusal=str(exc)) for right in _RIGHTS)
     owner = gettext("its owner {username}").format(username=token.owner.username)
     reasons, scope = reasons_of(token.owner), scope_of(token)
     named = rights_by_key(zone).get(token.tsig_name or "", frozenset()) if token.needs_permission else frozenset(Right)

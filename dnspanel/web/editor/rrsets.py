@@ -127,6 +127,7 @@ def _show_form(
     form: RRsetForm,
     current: RRset | None = None,
     status: int = 200,
+    *,
     can_expire: bool = False,
 ) -> HttpResponse:
     values = str(form["values"].value() or "")

@@ -59,7 +59,7 @@ def process_rows(state: ProcessesNow, now: datetime) -> list[ProcessRow]:
     names = {each.name for each in state.processes}
     if names:
         missing = [name for name in REQUIRED if name not in names]
-        rows += [ProcessRow(name, None, True, effect=_effect(name)) for name in missing]
+        rows += [ProcessRow(name, None, is_silent=True, effect=_effect(name)) for name in missing]
     return sorted(rows, key=lambda row: not row.is_silent)
 
 

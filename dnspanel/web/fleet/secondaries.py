@@ -146,7 +146,7 @@ def _context(request: PanelRequest, secondary: Secondary) -> dict[str, object]:
         "row": row,
         "word": row.word(now),
         "members": [(member, state_of(secondary, member, now)) for member in found[:MOST_MEMBERS]],
-        "next": _next(found, search, behind),
+        "next": _next(found, search, behind=behind),
         "search": search,
         "only_behind": behind,
         "signed": _signed(request, secondary),
@@ -164,7 +164,7 @@ def _parts(request: PanelRequest, secondary: Secondary, *, secret: str = NO_SECR
     )
 
 
-def _next(found: Sequence[Member], search: str, behind: bool) -> str:
+def _next(found: Sequence[Member], search: str, *, behind: bool) -> str:
     """Return the query of the next page; empty on the last one."""
     if len(found) <= MOST_MEMBERS:
         return ""

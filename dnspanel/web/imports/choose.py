@@ -165,11 +165,11 @@ def _is_listed(key: str, show: str, plan: queries.PlanSummary | None) -> bool:
 
 def _listed(row: ImportZone, options: Options, state: str) -> ListedZone:
     exists = row.zone_id > 0 and not row.ops_size
-    tone, icon, word = _mark(row, options, exists, state)
+    tone, icon, word = _mark(row, options, state, exists=exists)
     return ListedZone(row, exists, _CHOICES_EXISTING if exists else _CHOICES_NEW, tone, icon, word)
 
 
-def _mark(row: ImportZone, options: Options, exists: bool, state: str) -> tuple[str, str, str]:
+def _mark(row: ImportZone, options: Options, state: str, *, exists: bool) -> tuple[str, str, str]:
     """Return the tone, icon and words of what will become of the zone, or became of it."""
     if row.undone:
         return _UNDONE_MARKS.get(row.undone, ("quiet", "undo", row.undone))

@@ -100,9 +100,7 @@ def _asks_for_zones(searched: Search) -> bool:
 
 def _displayed(found: Found) -> DisplayFound:
     rrset = found.rrset
-    row = DisplayRow(
-        found.zone.name, rrset_pages.RRsetRow(Change(rrset.name, rrset.type, rrset, rrset), None, False, None)
-    )
+    row = DisplayRow(found.zone.name, rrset_pages.RRsetRow(Change(rrset.name, rrset.type, rrset, rrset)))
     url = row_address(found.zone.name, rrset.name, rrset.type)
     return DisplayFound(found.zone.name, row, url, found.complaint)
 

@@ -50,7 +50,7 @@ class Terms:
     @property
     def cds_description(self) -> str:
         """The records for the parent, in a line."""
-        return describe_cds(self.cds, self.cdnskey)
+        return describe_cds(self.cds, cdnskey=self.cdnskey)
 
     @property
     def lifetimes(self) -> str:
@@ -186,7 +186,7 @@ def due(terms: Terms, state: SigningState, made: Mapping[int, datetime], now: da
     return found
 
 
-def describe_cds(cds: str, cdnskey: bool) -> str:
+def describe_cds(cds: str, *, cdnskey: bool) -> str:
     """Describe these records for the parent in a line."""
     names = {"1": "SHA-1", "2": "SHA-256", "4": "SHA-384", "0": gettext("a request to delete the DS")}
     parts: list[str] = []
@@ -235,7 +235,7 @@ def _of_denial(terms: Terms, state: SigningState) -> list[Difference]:
 def _of_cds(terms: Terms, state: SigningState) -> list[Difference]:
     if (state.cds, state.cdnskey) == (terms.cds, terms.cdnskey):
         return []
-    return [Difference(Act.CDS, _becomes(describe_cds(state.cds, state.cdnskey), terms.cds_description))]
+    return [Difference(Act.CDS, _becomes(describe_cds(state.cds, cdnskey=state.cdnskey), terms.cds_description))]
 
 
 def _becomes(before: str, after: str) -> str:

@@ -65,7 +65,7 @@ def note_replies(replies: Sequence[Reply], *, now: datetime, is_test: bool = Fal
         for each in counting:
             _note_health(each, now)
         if is_listed:
-            HookReply.objects.bulk_create(_row(each, now, is_test) for each in counting)
+            HookReply.objects.bulk_create(_row(each, now, is_test=is_test) for each in counting)
             for each in counting:
                 _forget_older(each.hook)
 
@@ -87,7 +87,7 @@ def _note_health(reply: Reply, now: datetime) -> None:
         mine.update(questioned_at=now, ms=answer.ms, failures=0, failing_since=None, error="")
 
 
-def _row(reply: Reply, now: datetime, is_test: bool) -> HookReply:
+def _row(reply: Reply, now: datetime, *, is_test: bool) -> HookReply:
     answer = reply.answer
     return HookReply(
         hook=reply.hook,

@@ -82,9 +82,9 @@ class RRsetRow:
     """An RRset as published and as it is after the author's draft; `conflict`: published moved since the edit began."""
 
     change: Change  # from published to the draft's, which is the published one where the draft says nothing
-    mark: Mark | None
-    conflict: bool
-    operation_id: int | None
+    mark: Mark | None = None
+    conflict: bool = False
+    operation_id: int | None = None
     changed_in: int = 0  # the number of the revision that changed it last; 0: it is not published
 
 
@@ -289,7 +289,7 @@ def rrset_row(*, zone: Zone, author: User, name: str, type: int) -> RRsetRow:
     stored = StoredRRset.objects.filter(zone=zone, **key).first()
     operation = Operation.objects.filter(draft__author=author, zone=zone, **key).first()
     if stored is None and operation is None:
-        return RRsetRow(Change(name, type, None, None), None, False, None)
+        return RRsetRow(Change(name, type, None, None))
     return _rrset_row(stored, operation)
 
 
@@ -359,10 +359,10 @@ def _rrset_row(stored: StoredRRset | None, operation: Operation | None) -> RRset
     before, number = (rrset_of(stored), stored.changed_in) if stored is not None else (None, 0)
     if operation is None:
         assert before is not None
-        return RRsetRow(Change(before.name, before.type, before, before), None, False, None, number)
+        return RRsetRow(Change(before.name, before.type, before, before), changed_in=number)
     name, type_, drafted = operation.name, operation.type, edit_of(operation).change
     if is_already_so(before, drafted.after):
-        return RRsetRow(Change(name, type_, before, before), None, False, operation.pk, number)
+        return RRsetRow(Change(name, type_, before, before), operation_id=operation.pk, changed_in=number)
     mark: Mark = "added" if before is None else "deleted" if drafted.after is None else "changed"
     conflict = not (soa.same_to_dns(drafted.before, before) or soa.same_to_dns(before, drafted.after))
     return RRsetRow(Change(name, type_, before, drafted.after), mark, conflict, operation.pk, number)

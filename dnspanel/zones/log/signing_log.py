@@ -7,6 +7,7 @@ not happen at once (two NSEC3 chains) becomes several publications, one after th
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
+from typing import Protocol
 from uuid import UUID
 
 from django.db import IntegrityError, connection, transaction
@@ -37,12 +38,17 @@ from replication.dns import rdtypes
 from replication.dns.rrset import Change, Key, RRset
 
 Decide = Callable[[Zone, SigningState], SigningState]  # may raise DnssecRefused, and then nothing is published
-Decided = Callable[[bool], object]  # whether the publication is the last one
 
 _ROW_IDS = "SELECT nextval('zones_signing_row_id') FROM generate_series(1, %s)"
 
 
-def no_more(is_last: bool) -> None:
+class Decided(Protocol):
+    """What runs in the transaction of each publication, and is given whether that is the last one."""
+
+    def __call__(self, *, is_last: bool) -> object: ...
+
+
+def no_more(*, is_last: bool) -> None:
     """Decide nothing else."""
 
 
@@ -72,7 +78,7 @@ def change_signing(
                     in_transaction()
                 step = _Step(zones, decide, acting)
                 is_last = step.is_last
-                decided(is_last)
+                decided(is_last=is_last)
                 # The last publication has the form's id: a form that stopped half-way goes on when it is sent again.
                 publication = step.publish("" if published else action, acting.form_id if is_last else None)
                 if publication is None:

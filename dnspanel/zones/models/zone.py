@@ -24,7 +24,7 @@ def gone_at(deleted_at: datetime) -> datetime:
 class NaturalName(models.TextField):  # type: ignore[type-arg]
     """The sort key of names in lists: `natural_text` of `name`, set at each save."""
 
-    def pre_save(self, model_instance: models.Model, add: bool) -> str:
+    def pre_save(self, model_instance: models.Model, add: bool) -> str:  # noqa: FBT001  # Django passes it by position
         text = natural_text(model_instance.name)  # type: ignore[attr-defined]
         setattr(model_instance, self.attname, text)
         return text

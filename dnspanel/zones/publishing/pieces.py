@@ -91,6 +91,7 @@ def publish_in_pieces(
         def publish_piece(
             piece: Mapping[int, Sequence[Change]] = piece,
             at: Mapping[int, int] = revisions,
+            *,
             is_last: bool = is_last,
             first: Publication | None = first,
         ) -> tuple[tuple[ZonePlan, ...], Publication | None]:

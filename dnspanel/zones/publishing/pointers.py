@@ -118,7 +118,7 @@ def steps_of(
     looked_at = list(dict.fromkeys(pairs))[:MOST_PAIRS]
     if not looked_at:
         return []
-    ttls = _ttls_of(author, looked_at, afters or {}, with_draft)
+    ttls = _ttls_of(author, looked_at, afters or {}, with_draft=with_draft)
     places = places_of(author, {pair.address for pair in looked_at}, with_draft=with_draft)
     steps = [_step(pair, places[pair.address], ttls) for pair in looked_at]
     others = [
@@ -129,7 +129,7 @@ def steps_of(
     ]
     if not others:
         return steps
-    found = _ttls_of(author, others, afters or {}, with_draft)
+    found = _ttls_of(author, others, afters or {}, with_draft=with_draft)
     confirmed = {pair.address for pair, ttl in found.items() if ttl is not None}
     is_shared = {step.pair for step in steps if step.state == State.OTHER and step.pair.address in confirmed}
     return [replace(step, state=State.SHARED) if step.pair in is_shared else step for step in steps]
@@ -218,7 +218,7 @@ def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool =
     classless = {address: classless_names(address) for address in addresses}
     first = {*straight.values(), *(owner for owners in classless.values() for owner in owners)}
     zones = access.closest_zones_visible_to(author, first)
-    seen = _seen_in(author, zones, with_draft)
+    seen = _seen_in(author, zones, with_draft=with_draft)
     found: dict[str, Place] = {}
     led: dict[str, str] = {}
     for address, owner in straight.items():
@@ -233,7 +233,7 @@ def places_of(author: Drafter, addresses: Collection[str], *, with_draft: bool =
             found[address] = _place(author, owner, zones, seen)
     if led:
         zones = access.closest_zones_visible_to(author, set(led.values()))
-        seen = _seen_in(author, zones, with_draft)
+        seen = _seen_in(author, zones, with_draft=with_draft)
         found |= {address: _place(author, owner, zones, seen) for address, owner in led.items()}
     return found
 
@@ -255,14 +255,14 @@ def seen_at(author: Drafter, owners: Mapping[int, tuple[str, Collection[str]]]) 
 
 
 def _ttls_of(
-    author: Drafter, pairs: Collection[Pair], afters: Mapping[Key, RRset | None], with_draft: bool
+    author: Drafter, pairs: Collection[Pair], afters: Mapping[Key, RRset | None], *, with_draft: bool
 ) -> dict[Pair, int | None]:
     """Return for each pair the TTL of the name's address, or None without such an address.
 
     Pairs that are unknown here are left out: names of other servers, and names with computed addresses.
     """
     zones = access.closest_zones_visible_to(author, {pair.name for pair in pairs})
-    seen = _seen_in(author, zones, with_draft, wildcards=True)
+    seen = _seen_in(author, zones, with_draft=with_draft, wildcards=True)
     found: dict[Pair, int | None] = {}
     for pair in pairs:
         zone = zones.get(pair.name)
@@ -331,7 +331,7 @@ def _draft(placed: Mapping[tuple[int, str], tuple[Place, RRset | None]], author:
 
 
 def _seen_in(
-    author: Drafter, zones: Mapping[str, Zone], with_draft: bool, *, wildcards: bool = False
+    author: Drafter, zones: Mapping[str, Zone], *, with_draft: bool, wildcards: bool = False
 ) -> dict[int, dict[Key, RRset]]:
     """Return the RRsets at these names of these zones, at names above (possible delegations), and at wildcards."""
     looked_at: dict[int, tuple[str, set[str]]] = {}

@@ -140,7 +140,7 @@ def publish(
             plans = plan_zones(_with_edits(alive, edits), now, author=author)
             agreed = consent if isinstance(consent, Consent) else consent(plans)
             passage = passing(plans) if passing is not None else Passage(past_rules=agreed.past_rules)
-            refuse(plans, author, _named(agreed.accept_warnings, agreed.reason), agreed.confirmed)
+            refuse(plans, author, _named(agreed.accept_warnings, agreed.reason), confirmed=agreed.confirmed)
             chosen.filter(zone__in=[zone.pk for zone in alive]).delete()
             if current is not None:
                 forget_if_empty(current)
@@ -205,8 +205,9 @@ def refuse(
     plans: Sequence[ZonePlan],
     author: Author,
     accept_warnings: Accepted,
-    confirmed: bool,
     under: SystemRight | None = None,
+    *,
+    confirmed: bool,
 ) -> None:
     """Raise RightMissing or PublishRefused if these plans may not be carried out."""
     for plan in plans:

@@ -161,7 +161,7 @@ def _publish(
         attempts -= 1
         with transaction.atomic(durable=True):
             plans = plan_patches(patches, acting.now, acting.author)
-            revision.refuse(plans, acting.author, accept_warnings, confirmed, under)
+            revision.refuse(plans, acting.author, accept_warnings, under, confirmed=confirmed)
             if not (in_pieces and pieces.is_large(plans)):
                 in_transaction()  # before the log, whose head all publishers queue for
                 return Outcome(revision.carry_out(plans, acting, under=under), plans)

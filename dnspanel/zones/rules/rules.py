@@ -58,13 +58,13 @@ def check_zone(
     with one_language():
         for key, rrset in rrsets.items():
             if key in changed:
-                found.extend(_violations_of(near, rrset, allow_lua))
+                found.extend(_violations_of(near, rrset, allow_lua=allow_lua))
             elif not changed_names.isdisjoint(targets_of(rrset)):
                 found.extend(check_targets(near, rrset))
     return list(in_order(found))
 
 
-def _violations_of(near: Neighbourhood, rrset: RRset, allow_lua: bool) -> Iterator[Violation]:
+def _violations_of(near: Neighbourhood, rrset: RRset, *, allow_lua: bool) -> Iterator[Violation]:
     if not names.is_within(rrset.name, near.zone):
         message = gettext("{name} is not inside the zone {zone}").format(name=rrset.name, zone=near.zone)
         yield Violation(Severity.ERROR, "not-in-zone", rrset.name, rrset.type, message)

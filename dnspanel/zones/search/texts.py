@@ -74,7 +74,8 @@ def progress() -> Progress:
     new_zones = frozenset(found[:MOST_NEW_ZONES])
     with_texts = SearchText.objects.filter(zone__in=new_zones, first_key=b"").values_list("zone_id", flat=True)
     without = new_zones.difference(with_texts) if new_zones else new_zones
-    return Progress(True, new_zones, without, max(0, len(found) - MOST_NEW_ZONES))
+    left_out = max(0, len(found) - MOST_NEW_ZONES)
+    return Progress(is_complete=True, new_zones=new_zones, without_texts=without, left_out=left_out)
 
 
 def may_hold(terms: tuple[Term, ...]) -> Q | None:
@@ -140,13 +141,13 @@ def _saying(terms: Sequence[Term], column: str, *, all_pieces: bool) -> Q | None
     found: Q | None = None
     has_ttl = any(term.filter is Filter.TTL for term in terms)
     for term in terms:
-        says = _says(term, column, all_pieces or (has_ttl and _is_everywhere(term)))
+        says = _says(term, column, all_pieces=all_pieces or (has_ttl and _is_everywhere(term)))
         if says is not None:
             found = says if found is None else found & says
     return found
 
 
-def _says(term: Term, column: str, all_pieces: bool) -> Q | None:
+def _says(term: Term, column: str, *, all_pieces: bool) -> Q | None:
     """Return a condition that each text with a matching RRset meets; None if nothing is known."""
     if term.filter is Filter.TTL and isinstance(term.meaning, Span):
         return _has_ttl_in(term.meaning)

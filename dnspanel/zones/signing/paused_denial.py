@@ -55,14 +55,14 @@ def pause_denial(
     `in_transaction` runs in the same transaction with the ids of newly paused zones, each with one revision more; their
     serials stay. None, without `in_transaction`, if all are paused already.
     """
-    return _publish(zone_ids, True, author, channel, now, reason, in_transaction)
+    return _publish(zone_ids, author, channel, now, reason, in_transaction, paused=True)
 
 
 def resume_denial(
     *, zone_ids: Collection[int], author: Author, channel: str, now: datetime, reason: str
 ) -> Publication | None:
     """Resume the denial of the paused zones of these, by their current chain."""
-    return _publish(zone_ids, False, author, channel, now, reason, lambda _: None)
+    return _publish(zone_ids, author, channel, now, reason, lambda _: None, paused=False)
 
 
 def resume_forgotten(*, now: datetime) -> int:
@@ -80,12 +80,13 @@ def resume_forgotten(*, now: datetime) -> int:
 
 def _publish(
     zone_ids: Collection[int],
-    paused: bool,
     author: Author,
     channel: str,
     now: datetime,
     reason: str,
     in_transaction: InTransaction,
+    *,
+    paused: bool,
 ) -> Publication | None:
     with transaction.atomic(durable=True):
         zones = {zone.pk: zone for zone in find_zones.locked(zone_ids)}

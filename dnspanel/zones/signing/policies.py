@@ -92,7 +92,9 @@ def create_policy(
             policy = DnssecPolicy.objects.create(
                 name=name, is_default=is_default, created_at=now, changed_at=now, **columns
             )
-            audit.record(action="dnssec.policy_create", by=by, now=now, target=name, **_details(terms, is_default))
+            audit.record(
+                action="dnssec.policy_create", by=by, now=now, target=name, **_details(terms, is_default=is_default)
+            )
             _set_attached(policy, attached, by, now)
     except IntegrityError as exc:
         raise _taken(name) from exc
@@ -122,7 +124,7 @@ def change_policy(
             if is_default and not locked.is_default:
                 DnssecPolicy.objects.filter(is_default=True).update(is_default=False)
             DnssecPolicy.objects.filter(pk=locked.pk).update(changed_at=now, **values)
-            details = _details(terms, is_default)
+            details = _details(terms, is_default=is_default)
             audit.record(action="dnssec.policy_change", by=by, now=now, target=name, before=locked.name, **details)
             locked.refresh_from_db()
     except IntegrityError as exc:
@@ -301,7 +303,7 @@ def _faults(terms: Terms) -> dict[str, str]:
     return found
 
 
-def _details(terms: Terms, is_default: bool) -> dict[str, object]:
+def _details(terms: Terms, *, is_default: bool) -> dict[str, object]:
     return {
         "says": terms.description,
         "cds": terms.cds_description,

@@ -131,7 +131,7 @@ class _Work:
         self.findings.setdefault(zone.pk, found)
         return after
 
-    def decided(self, is_last: bool) -> None:
+    def decided(self, *, is_last: bool) -> None:
         """Store new keys in the transaction of the publication that signs with them."""
         ZoneKey.objects.bulk_create(self._new_keys)
         self._new_keys = []

@@ -214,14 +214,23 @@ class _Search(LDAPSearch):  # type: ignore[misc]  # untyped
         super().__init__(base, ldap.SCOPE_SUBTREE, filterstr, list(attributes))
         self.most = most
 
-    def search_with_additional_terms(self, term_dict: Mapping[str, str], escape: bool = True) -> "_Search":
+    def search_with_additional_terms(
+        self,
+        term_dict: Mapping[str, str],
+        escape: bool = True,  # noqa: FBT001, FBT002  # the library's signature
+    ) -> "_Search":
         terms = (f"({name}={escape_filter_chars(value)})" for name, value in term_dict.items())
         return self.search_with_additional_term_string("".join(terms))
 
     def search_with_additional_term_string(self, filterstr: str) -> "_Search":
         return _Search(self.base_dn, f"(&{self.filterstr}{filterstr})", self.attrlist, most=self.most)
 
-    def execute(self, connection: Any, filterargs: Any = (), escape: bool = True) -> list[Any]:
+    def execute(
+        self,
+        connection: Any,
+        filterargs: Any = (),
+        escape: bool = True,  # noqa: FBT001, FBT002  # the library's signature
+    ) -> list[Any]:
         try:
             found = connection.search_ext_s(
                 self.base_dn, self.scope, self.filterstr, self.attrlist, timeout=ANSWER_SECONDS, sizelimit=self.most

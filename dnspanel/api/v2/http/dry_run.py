@@ -36,7 +36,7 @@ _MOVING = frozenset({RevisionKind.CREATE, RevisionKind.RESTORE, RevisionKind.DEL
 
 def is_dry_run(request: Request) -> bool:
     """Return True if the request asks what it would do. Raise Problem for another word than true and false."""
-    return flag_in(request, "dry_run", False)
+    return flag_in(request, "dry_run", default=False)
 
 
 def rehearsed(do: Callable[..., HttpResponse]) -> Callable[..., HttpResponse]:

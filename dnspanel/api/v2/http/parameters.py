@@ -61,7 +61,7 @@ def taken_by(view: APIView, method: str) -> Taken | None:
     return _TAKEN[kind]
 
 
-def flag_in(request: Request, name: str, default: bool) -> bool:
+def flag_in(request: Request, name: str, *, default: bool) -> bool:
     """Return a query parameter that is `true` or `false`. Raise Problem."""
     value = request.query_params.get(name, "true" if default else "false")
     if value not in {"true", "false"}:

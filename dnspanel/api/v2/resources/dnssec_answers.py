@@ -76,7 +76,10 @@ class DnssecNodes(V2View):
         last = queries.last_change_of(zone)
         statuses = node_statuses(now=now)
         having = {status.node.name for status in statuses if last and status.has_acked(last.publication_id)}
-        found = [_node_json(each, None if last is None else each.node in having) for each in ask_nodes(zone, now=now)]
+        found = [
+            _node_json(each, has_last_change=None if last is None else each.node in having)
+            for each in ask_nodes(zone, now=now)
+        ]
         return page_answer(request, found, None)
 
 
@@ -128,7 +131,7 @@ def _parent_json(zone: Zone, actor: Actor) -> dict[str, Any]:
     }
 
 
-def _node_json(found: NodeAnswer, has_last_change: bool | None) -> dict[str, Any]:
+def _node_json(found: NodeAnswer, *, has_last_change: bool | None) -> dict[str, Any]:
     return {
         "node": found.node,
         "has_last_change": has_last_change,

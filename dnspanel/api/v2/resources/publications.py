@@ -139,13 +139,13 @@ class PublicationDetail(V2View):
         publication = publication_for(actor, sequence)
         seconds, with_secondaries = requested_wait(request), waits_for_secondaries(request)
         if seconds:
-            _wait(publication, actor, seconds, with_secondaries)
+            _wait(publication, actor, seconds, with_secondaries=with_secondaries)
         shadowed = shadowed_json(publication, actor)
         found = publication_json(publication, actor, timezone.now(), with_secondaries=with_secondaries)
         return answer({**found, "shadowed": shadowed})
 
 
-def _wait(publication: Publication, actor: Actor, seconds: int, with_secondaries: bool) -> None:
+def _wait(publication: Publication, actor: Actor, seconds: int, *, with_secondaries: bool) -> None:
     """Wait for the publication.
 
     Raise TakenBack if it was taken back, with the reason only for an actor that may know it.

@@ -79,7 +79,7 @@ def terms_of_query(request: Request) -> Terms:
     reason = text_parameter(request.query_params, "reason", longest=MOST_REASON)
     return Terms(
         reason,
-        flag_in(request, "confirm", False),
-        flag_in(request, "accept_warnings", True),
-        flag_in(request, "ptr", False),
+        flag_in(request, "confirm", default=False),
+        flag_in(request, "accept_warnings", default=True),
+        flag_in(request, "ptr", default=False),
     )

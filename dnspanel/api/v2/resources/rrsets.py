@@ -170,7 +170,9 @@ def _publish_step(request: Request, zone: Zone, key: Key, step: Step, *, mine: A
     try:
         outcome = publish(request, [patch], terms_of_query(request))
     except RuleViolations as exc:
-        raise violations_at(exc, lambda violation: _place_in(request.data, violation.name == key[0])) from exc
+        raise violations_at(
+            exc, lambda violation: _place_in(request.data, is_of_this_name=violation.name == key[0])
+        ) from exc
     found = _result(outcome, zone, key)
     headers = {"ETag": found[1]} if found else {}
     return written(
@@ -178,7 +180,7 @@ def _publish_step(request: Request, zone: Zone, key: Key, step: Step, *, mine: A
     )
 
 
-def _place_in(body: Any, is_of_this_name: bool) -> str | None:
+def _place_in(body: Any, *, is_of_this_name: bool) -> str | None:
     """Return the pointer to what breaks a rule: the values that were sent, or all of the body; a deletion has none."""
     if not isinstance(body, dict) or not body:
         return None

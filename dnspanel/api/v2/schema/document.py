@@ -157,7 +157,7 @@ def only_v2(endpoints: list[tuple[str, str, str, Any]]) -> list[tuple[str, str, 
     return [endpoint for endpoint in endpoints if endpoint[0].startswith(ROOT)]
 
 
-def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, public: bool) -> Schema:
+def add_what_all_have(result: Schema, generator: SchemaGenerator, request: Any, *, public: bool) -> Schema:
     """Add problems, their schema, and the headers of every answer, as a hook of drf-spectacular."""
     components = result.setdefault("components", {})
     components.setdefault("schemas", {}).update(problem_schemas())

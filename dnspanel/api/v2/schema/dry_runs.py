@@ -9,7 +9,7 @@ _PLANS = "#/components/schemas/Plans"
 _JSON = "application/json"
 
 
-def add_plans(result: Schema, generator: object, request: Any, public: bool) -> Schema:
+def add_plans(result: Schema, generator: object, request: Any, *, public: bool) -> Schema:
     """Add to 200 of an operation with `dry_run` what it answers to that, as a hook of drf-spectacular.
 
     An operation that publishes answers with plans, unless the view says of 200 more than of 202; every other with

@@ -81,7 +81,7 @@ def declare_headers(document: Schema) -> None:
             for status, response in operation["responses"].items():
                 if "$ref" in response:
                     continue
-                names = _names(operations, method, operation, status, creates)
+                names = _names(operations, method, operation, status, creates=creates)
                 if names:
                     references = {name: {"$ref": f"#/components/headers/{name}"} for name in sorted(names)}
                     response["headers"] = references | response.get("headers", {})
@@ -96,7 +96,7 @@ def problem_headers(status: int) -> Schema:
     return {name: {"$ref": f"#/components/headers/{name}"} for name in sorted(names)}
 
 
-def _names(operations: Schema, method: str, operation: Schema, status: str, creates: bool) -> set[str]:
+def _names(operations: Schema, method: str, operation: Schema, status: str, *, creates: bool) -> set[str]:
     """Return the headers of one answer; `creates`: a POST here creates something that has an address below."""
     name, parameters = operation["operationId"], {each["name"] for each in operation.get("parameters", [])}
     found = {*_TO_TOKENS} if operation["security"] else set()
@@ -117,12 +117,12 @@ def _names(operations: Schema, method: str, operation: Schema, status: str, crea
         found.add("Link")
     if (method == "post" and creates) or name in _LOCATED_ACTS or (method != "get" and status == "202"):
         found.add("Location")
-    if _is_tagged(operations, method, name, parameters, creates) and status != "204":
+    if _is_tagged(operations, method, name, parameters, creates=creates) and status != "204":
         found.add("ETag")
     return found
 
 
-def _is_tagged(operations: Schema, method: str, name: str, parameters: set[str], creates: bool) -> bool:
+def _is_tagged(operations: Schema, method: str, name: str, parameters: set[str], *, creates: bool) -> bool:
     if method == "get":
         is_written = bool(operations.keys() & {"put", "patch", "delete"}) and "cursor" not in parameters
         return is_written or "If-None-Match" in parameters or name in _TAGGED_READS

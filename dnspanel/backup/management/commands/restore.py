@@ -24,7 +24,7 @@ class Command(BaseCommand):
 
     def handle(self, *args: Any, **options: Any) -> None:
         try:
-            manifest = self._restore(options["file"], options["replace"])
+            manifest = self._restore(options["file"], replace=options["replace"])
         except (BackupError, OSError) as exc:
             raise CommandError(str(exc)) from exc
         self.stdout.write(f"restored the backup of {manifest.made_at}: {manifest.counts['zones']} zones")
@@ -33,7 +33,7 @@ class Command(BaseCommand):
         )
         self.stdout.write("segments, snapshots and the panel's LMDB are made anew then; nothing has to be copied.")
 
-    def _restore(self, file: str, replace: bool) -> Manifest:
+    def _restore(self, file: str, *, replace: bool) -> Manifest:
         if file == "-":
             return restore(file=sys.stdin.buffer, replace=replace, now=timezone.now())
         with Path(file).open("rb") as archive:

@@ -59,7 +59,7 @@ class Command(BaseCommand):
             _refuse_missing(selection, zones.count())
             mtime = int(timezone.now().timestamp())
             out = export_file.Gzip(file, mtime) if options["output"].endswith((".gz", ".tgz")) else None
-            with _bar(zones.count(), options["quiet"]) as watch:
+            with _bar(zones.count(), is_quiet=options["quiet"]) as watch:
                 tally = export_file.write_export(
                     conn,
                     zones,
@@ -134,7 +134,7 @@ def _output(name: str) -> Iterator[BinaryIO]:
 
 
 @contextmanager
-def _bar(zones: int, is_quiet: bool) -> Iterator[Callable[[Tally], None]]:
+def _bar(zones: int, *, is_quiet: bool) -> Iterator[Callable[[Tally], None]]:
     with tqdm(total=zones, unit=" zones", file=sys.stderr, disable=is_quiet or None, mininterval=0.2) as bar:
 
         def watch(tally: Tally) -> None:

@@ -101,7 +101,15 @@ class Signatures:
             )
             owner = dns.name.from_text(message.owner(place))
             self._context = dns.tsig.validate(  # type: ignore[no-untyped-call]
-                message.wire, self._key, owner, rdata, int(time.time()), self._mac, place.start, self._context, True
+                message.wire,
+                self._key,
+                owner,
+                rdata,
+                int(time.time()),
+                self._mac,
+                place.start,
+                self._context,
+                multi=True,
             )
         except (dns.exception.DNSException, BadMessage) as exc:
             reason = _TSIG_MESSAGES.get(type(exc), gettext_noop("the server's signature is not right: {exc}"))

@@ -226,7 +226,7 @@ def _progress(
         DisplayStage(
             stage.name if in_full or not stage.is_ring0 else gettext("the panel’s own name server"),
             stage.is_ring0,
-            [_display(node, is_swift, in_full=in_full) for node in stage.nodes],
+            [_display(node, is_swift=is_swift, in_full=in_full) for node in stage.nodes],
             stage.waits if in_full or not stage.waits else gettext("it gets this later"),
         )
         for stage in arrived
@@ -281,7 +281,7 @@ def _encoded_ms(found: Publication) -> int | None:
     return None if at is None else max(0, round((at - found.at).total_seconds() * 1000))
 
 
-def _display(node: NodeArrival, is_swift: bool, *, in_full: bool) -> DisplayReach:
+def _display(node: NodeArrival, *, is_swift: bool, in_full: bool) -> DisplayReach:
     if node.ms is not None:
         return DisplayReach(node.node.name, "ok", round(node.ms), "")
     is_on_its_way = is_swift and node.word in (Word.LIVE, Word.CATCHING_UP, Word.LATE)

@@ -66,7 +66,7 @@ def add_entry(entry: Entry, now: RRset | None, default_ttl: int, *, replace: boo
     comment = entry.comment or (now.comment if now else "")
     notes = now.notes if now else NO_NOTES
     rrset = make(entry.name, entry.type, ttl, (*kept, entry.rdata), disabled, comment, notes=notes)
-    says = (*_about_the_rrset(entry, now, rrset, replace), *entry.notes)
+    says = (*_about_the_rrset(entry, now, rrset, replace=replace), *entry.notes)
     return Addition(rrset, now, entry.rdata, entry.ttl is not None, says)
 
 
@@ -79,7 +79,7 @@ def add_entries(entries: Iterable[Entry], now: RRset | None, default_ttl: int) -
     return Addition(addition.rrset, now, addition.value, addition.ttl_is_set, addition.says)
 
 
-def _about_the_rrset(entry: Entry, now: RRset | None, rrset: RRset, replace: bool) -> Iterable[str]:
+def _about_the_rrset(entry: Entry, now: RRset | None, rrset: RRset, *, replace: bool) -> Iterable[str]:
     if now is None:
         return
     what = f"{rdata.type_to_text(now.type)} {names.display(now.name)}"

@@ -31,16 +31,16 @@ ZONE = (5, "example.test.", "its records are not what the panel wrote")
 
 
 def test_a_node_with_the_panels_digest_is_equal() -> None:
-    assert decide(Seen(AT, DIGEST), DIGEST) == Nothing(True)
+    assert decide(Seen(AT, DIGEST), DIGEST) == Nothing(is_equal=True)
 
 
 @pytest.mark.parametrize("seen", [Seen(None), Seen(None, DIGEST, (ZONE,), 1), Seen(AT, b"")])
 def test_what_cannot_be_compared_is_left_alone(seen: Seen) -> None:
-    assert decide(seen, DIGEST) == Nothing(None)
+    assert decide(seen, DIGEST) == Nothing(is_equal=None)
 
 
 def test_between_the_ends_of_segments_nothing_can_be_told() -> None:
-    assert decide(Seen(AT, DIGEST), None) == Nothing(None)
+    assert decide(Seen(AT, DIGEST), None) == Nothing(is_equal=None)
 
 
 def test_zones_that_the_node_names_are_repaired_whatever_the_digests_say() -> None:

@@ -190,7 +190,7 @@ def write_small(path: Path, number: int) -> None:
     records = {
         keys.record_key(1, www, A): values.encode_records(addresses),
         keys.record_key(1, www, AAAA): values.encode_records([StoredRecord(b"\xbe\xef", 300)]),
-        keys.record_key(1, keys.relative_key("ent.a.test.", "a.test."), values.ENT): values.encode_ent(True),
+        keys.record_key(1, keys.relative_key("ent.a.test.", "a.test."), values.ENT): values.encode_ent(auth=True),
     }
     deleted = {keys.record_key(2, keys.APEX, A): header.encode_header(0, 0, deleted=True)} if number > 4 else {}
     remarks: dict[bytes, bytes] = {}

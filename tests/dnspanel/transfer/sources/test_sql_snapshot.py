@@ -171,6 +171,6 @@ def test_a_file_that_is_no_database_is_refused(tmp_path: Path) -> None:
 def test_values_of_all_databases_and_their_dumps_mean_the_same() -> None:
     assert [flag(value) for value in (True, 1, "1", b"1", "t", "true", b"\x01")] == [True] * 7
     assert [flag(value) for value in (False, 0, "0", b"0", "f", "false", b"\x00", "", b"")] == [False] * 9
-    assert [flag(None), flag(None, True)] == [False, True]
+    assert [flag(None), flag(None, default=True)] == [False, True]
     assert [text(value) for value in ("a", b"a", None, 7, "ü".encode())] == ["a", "a", "", "7", "ü"]
     assert text(b"\xff").encode("utf-8", "surrogateescape") == b"\xff"

@@ -18,7 +18,7 @@ def rrset(name: str = "www.example.test.", type: int = 1, ttl: int = 300, *value
 def row(before: RRset | None, now: RRset | None, mark: str | None = None) -> RRsetRow:
     shape = now or before
     assert shape is not None
-    return RRsetRow(Change(shape.name, shape.type, before, now), mark, False, None)  # type: ignore[arg-type]
+    return RRsetRow(Change(shape.name, shape.type, before, now), mark)  # type: ignore[arg-type]
 
 
 def test_rows_sort_in_canonical_order() -> None:

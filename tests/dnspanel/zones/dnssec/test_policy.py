@@ -122,4 +122,4 @@ def test_policies_are_described_in_a_line() -> None:
     assert Terms(split=True, zsk_days=90, ksk_days=1).lifetimes == "ZSK 90 days, KSK 1 day"
     assert Terms(ksk_days=365).lifetimes == "CSK 365 days"
     assert Terms().lifetimes == "no end"
-    assert describe_cds("2,4", True) == "CDS (SHA-256, SHA-384) and CDNSKEY"
+    assert describe_cds("2,4", cdnskey=True) == "CDS (SHA-256, SHA-384) and CDNSKEY"
