@@ -13,7 +13,8 @@ from urllib.parse import urlsplit
 
 from cryptography.fernet import Fernet
 from django.conf import settings
-from django.core.checks import CheckMessage, Error, Tags, Warning, register
+from django.core.checks import CheckMessage, Error, Tags, register
+from django.core.checks import Warning as CheckWarning
 from django.db import DatabaseError
 
 from dnspanel.accounts.audit.request_origin import UNIX_SOCKET
@@ -63,10 +64,10 @@ def check_database_key(app_configs: Sequence[Any] | None, **kwargs: Any) -> list
         return []
     if found is None or found.former or found.fingerprint != fingerprint(settings.MASTER_KEY):
         message = "PANEL_MASTER_KEY_OLD is set: some secrets are still encrypted with a former master key."
-        return [Warning(message, hint="Run manage.py rotate_master_key.", id="dnspanel.W004")]
+        return [CheckWarning(message, hint="Run manage.py rotate_master_key.", id="dnspanel.W004")]
     message = "PANEL_MASTER_KEY_OLD is set, and no secret of this database needs it any more."
     hint = "Unset it, and keep that key with the backups that were made before the rotation."
-    return [Warning(message, hint=hint, id="dnspanel.W005")]
+    return [CheckWarning(message, hint=hint, id="dnspanel.W005")]
 
 
 @register(Tags.security, OWN)
@@ -96,7 +97,7 @@ def check_panel_url(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[Ch
     if url.scheme == "http" and not _is_loopback(url.hostname):
         hint = "Put the panel behind TLS and give its https address."
         message = "PANEL_URL is http: passwords and sessions can be read on the way."
-        return [Warning(message, hint=hint, id="dnspanel.W001")]
+        return [CheckWarning(message, hint=hint, id="dnspanel.W001")]
     return []
 
 
@@ -117,7 +118,7 @@ def check_trusted_proxies(app_configs: Sequence[Any] | None, **kwargs: Any) -> l
     if settings.PANEL_URL.startswith("https://") and not settings.TRUSTED_PROXIES:
         message = "PANEL_URL is https, so a proxy stands before the panel, and PANEL_TRUSTED_PROXIES names none."
         hint = "Name it: otherwise limits, the audit log and tokens bound to networks see the proxy's address only."
-        return [Warning(message, hint=hint, id="dnspanel.W002")]
+        return [CheckWarning(message, hint=hint, id="dnspanel.W002")]
     return []
 
 
@@ -224,7 +225,7 @@ def check_mail(app_configs: Sequence[Any] | None, **kwargs: Any) -> list[CheckMe
     local = settings.EMAIL_HOST == "localhost" or _is_loopback(settings.EMAIL_HOST)
     if settings.EMAIL_HOST and settings.EMAIL_HOST_PASSWORD and settings.MAIL_TLS == "no" and not local:
         message = "PANEL_MAIL_TLS is no: the password of the mail server can be read on the way."
-        return [Warning(message, hint="Set PANEL_MAIL_TLS to starttls or tls.", id="dnspanel.W003")]
+        return [CheckWarning(message, hint="Set PANEL_MAIL_TLS to starttls or tls.", id="dnspanel.W003")]
     return []
 
 

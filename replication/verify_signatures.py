@@ -231,10 +231,10 @@ def _denies(name: dns.name.Name, type: int, apex: dns.name.Name, rrsets: Sequenc
             owner = base64.b32hexdecode(rrset.name.labels[0], casefold=True)
             above: dns.name.Name = name
             while above == name or above != apex:
-                hash = _hash(above, record)
-                if owner == hash and above == name:
+                name_hash = _hash(above, record)
+                if owner == name_hash and above == name:
                     return not _has_type(record, type)
-                if owner < hash < record.next or (record.next <= owner and not record.next <= hash <= owner):
+                if owner < name_hash < record.next or (record.next <= owner and not record.next <= name_hash <= owner):
                     return True
                 if above == apex:
                     break

@@ -12,9 +12,9 @@ from dnspanel.cli.standard_input import read_text
 FILE = click.Path(exists=True, dir_okay=False, allow_dash=True, path_type=Path)
 
 
-def passphrase_option(help: str) -> Callable[[Any], Any]:
+def passphrase_option(help_text: str) -> Callable[[Any], Any]:
     """Return the option `--keys-passphrase-file`."""
-    return click.option("--keys-passphrase-file", metavar="FILE", type=FILE, help=help)
+    return click.option("--keys-passphrase-file", metavar="FILE", type=FILE, help=help_text)
 
 
 def passphrase_in(path: Path | None) -> dict[str, str]:

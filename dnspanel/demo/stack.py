@@ -346,13 +346,13 @@ class Stack:
 
     # Commands in its environment
 
-    def run(self, command: Sequence[str], *, input: str | None = None) -> str:
+    def run(self, command: Sequence[str], *, stdin: str | None = None) -> str:
         """Run a command as the stack's user, in its environment; return what it printed. Raises StackError."""
         done = subprocess.run(
             [*unprivileged.prefix(), *command],
             env=self.env,
             cwd=unprivileged.CHECKOUT,
-            input=input,
+            input=stdin,
             capture_output=True,
             text=True,
         )

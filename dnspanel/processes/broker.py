@@ -11,7 +11,8 @@ from contextlib import contextmanager
 from typing import Any
 
 from kombu.transport import redis, virtual
-from redis.exceptions import ConnectionError, RedisError
+from redis.exceptions import ConnectionError as RedisConnectionError
+from redis.exceptions import RedisError
 
 WAKING_QUEUES = frozenset({"publish", "push"})
 
@@ -72,7 +73,7 @@ class Channel(_Channel):  # type: ignore[misc]
 
     def _connparams(self, asynchronous: bool = False) -> Any:  # noqa: FBT001, FBT002  # kombu passes it by position
         if self.connection is None or self.connection.client is None:
-            raise ConnectionError("The connection to Redis was closed.")
+            raise RedisConnectionError("The connection to Redis was closed.")
         return super()._connparams(asynchronous=asynchronous)
 
 

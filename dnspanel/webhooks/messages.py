@@ -47,9 +47,9 @@ def mail_text(lines: Sequence[Line], *, settings_url: str, stop_url: str) -> str
     return f"{told}\n\n-- \n{request}\n{stop}\n"
 
 
-def chat_body(format: str, lines: Sequence[Line]) -> bytes:
+def chat_body(chat_format: str, lines: Sequence[Line]) -> bytes:
     """Return the JSON that the incoming webhook of this chat takes."""
-    return json.dumps(_BODIES[Format(format)](lines), ensure_ascii=False).encode("utf-8", "replace")
+    return json.dumps(_BODIES[Format(chat_format)](lines), ensure_ascii=False).encode("utf-8", "replace")
 
 
 # Sentences

@@ -171,8 +171,8 @@ class ClockHandler(BaseHTTPRequestHandler):
 
     do_POST = do_GET
 
-    def log_message(self, format: str, *args: Any) -> None:
-        logger.debug(format, *args)
+    def log_message(self, message: str, *args: Any) -> None:
+        logger.debug(message, *args)
 
 
 class PanelHandler(BaseHTTPRequestHandler):
@@ -315,9 +315,9 @@ class PanelHandler(BaseHTTPRequestHandler):
         self.wfile.write(body)
         self.wfile.flush()
 
-    def log_message(self, format: str, *args: Any) -> None:
+    def log_message(self, message: str, *args: Any) -> None:
         """Log requests at debug level only. The applier logs the important events."""
-        logger.debug(format, *args)
+        logger.debug(message, *args)
 
 
 def _take_certificate(server: PanelServer, body: bytes) -> None:

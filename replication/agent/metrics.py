@@ -87,8 +87,8 @@ class _Handler(BaseHTTPRequestHandler):
         self.end_headers()
         self.wfile.write(body)
 
-    def log_message(self, format: str, *args: Any) -> None:
-        logger.debug(format, *args)
+    def log_message(self, message: str, *args: Any) -> None:
+        logger.debug(message, *args)
 
 
 class _Node(Collector):

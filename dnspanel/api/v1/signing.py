@@ -43,10 +43,10 @@ def _nsec3(text: str, zone_name: str, *, narrow: bool) -> Nsec3:
     found = _NSEC3PARAM.fullmatch(" ".join(text[:1000].split()))
     if found is None:
         raise _invalid(zone_name, f"'{shortened(text)}' is not like '1 0 0 -'.")
-    hash, flags, iterations = (int(found[number]) for number in (1, 2, 3))
+    hash_algorithm, flags, iterations = (int(found[number]) for number in (1, 2, 3))
     salt = b"" if found[4] == "-" else bytes.fromhex(found[4])
-    if hash != _SHA1:
-        raise _invalid(zone_name, f"Invalid hash algorithm for NSEC3: '{hash}', the only valid value is '1'.")
+    if hash_algorithm != _SHA1:
+        raise _invalid(zone_name, f"Invalid hash algorithm for NSEC3: '{hash_algorithm}', the only valid value is '1'.")
     if flags not in (0, _OPT_OUT):
         raise _invalid(zone_name, f"The flags are 0, or 1 for opt-out, not {flags}.")
     if iterations > MOST_ITERATIONS:

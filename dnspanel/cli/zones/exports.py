@@ -114,9 +114,9 @@ def _followed(session: Session, job: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 @contextmanager
-def _text(compressed: IO[bytes], format: str) -> Iterator[IO[bytes]]:
+def _text(compressed: IO[bytes], format_: str) -> Iterator[IO[bytes]]:
     """Open the content alone: for an archive of zone files, the one that is in it."""
-    if format != "bind":
+    if format_ != "bind":
         yield cast(IO[bytes], gzip.GzipFile(fileobj=compressed))
         return
     with tarfile.open(fileobj=compressed, mode="r:gz") as archive:

@@ -48,13 +48,13 @@ class _Hashed:
     at: bytes
     record: NSEC3
 
-    def covers(self, hash: bytes) -> bool:
+    def covers(self, name_hash: bytes) -> bool:
         """Return True if it proves that no name has this hash (RFC 5155 section 1.3); the last one covers
         round the end.
         """
         if self.at < self.record.next:
-            return self.at < hash < self.record.next
-        return hash > self.at or hash < self.record.next
+            return self.at < name_hash < self.record.next
+        return name_hash > self.at or name_hash < self.record.next
 
 
 def denial_of_ds(name: dns.name.Name, zone: dns.name.Name, rrsets: Sequence[dns.rrset.RRset]) -> Denial:
@@ -109,15 +109,15 @@ def _by_nsec3(name: dns.name.Name, zone: dns.name.Name, links: Sequence[tuple[dn
         )
     chain = [_Hashed(at, record) for owner, record in usable if (at := _hash_in(owner, zone, record)) is not None]
     iterations, salt = usable[0][1].iterations, usable[0][1].salt
-    next_closer, hash = name, _hash_of(name, salt, iterations)
-    if (found := _at(hash, chain)) is not None:
+    next_closer, name_hash = name, _hash_of(name, salt, iterations)
+    if (found := _at(name_hash, chain)) is not None:
         return _matching(name, found)
     while next_closer != zone:
         encloser = next_closer.parent()
         above = _hash_of(encloser, salt, iterations)
         if (found := _at(above, chain)) is not None:
-            return _below(found, [each.record for each in chain if each.covers(hash)])
-        next_closer, hash = encloser, above
+            return _below(found, [each.record for each in chain if each.covers(name_hash)])
+        next_closer, name_hash = encloser, above
     return None
 
 
@@ -173,5 +173,5 @@ def _hash_of(name: dns.name.Name, salt: bytes, iterations: int) -> bytes:
     return base64.b32hexdecode(dns.dnssec.nsec3_hash(name, salt, iterations, _SHA1))
 
 
-def _at(hash: bytes, chain: Sequence[_Hashed]) -> NSEC3 | None:
-    return next((each.record for each in chain if each.at == hash), None)
+def _at(name_hash: bytes, chain: Sequence[_Hashed]) -> NSEC3 | None:
+    return next((each.record for each in chain if each.at == name_hash), None)

@@ -50,7 +50,7 @@ class _Link:
 
 def refuse_broken(
     conn: Connection,
-    range: Range,
+    span: Range,
     steps: Sequence[ZoneStep],
     changed: Mapping[int, publication_log.Changes],
     signings: Signings,
@@ -61,14 +61,14 @@ def refuse_broken(
     number of zones.
     """
     suspects = {*_signed_anew(steps, signings), *_delegated_anew(changed)}
-    links = _links(conn, range.last, suspects) if suspects else []
-    broken = _broken(conn, range.last, links) if links else {}
+    links = _links(conn, span.last, suspects) if suspects else []
+    broken = _broken(conn, span.last, links) if links else {}
     if not broken:
         return
-    already = _broken(conn, range.first - 1, list(broken))
+    already = _broken(conn, span.first - 1, list(broken))
     for link, reason in broken.items():
-        if link not in already and not _is_accepted(conn, range, link.zone_id):
-            raise ChainBroken(zone_name=link.zone_name, sequence=range.last, reason=reason)
+        if link not in already and not _is_accepted(conn, span, link.zone_id):
+            raise ChainBroken(zone_name=link.zone_name, sequence=span.last, reason=reason)
 
 
 def _signed_anew(steps: Sequence[ZoneStep], signings: Signings) -> Iterator[str]:
@@ -125,6 +125,6 @@ def _broken(conn: Connection, sequence: int, links: Sequence[_Link]) -> dict[_Li
     return broken
 
 
-def _is_accepted(conn: Connection, range: Range, zone_id: int) -> bool:
-    row = conn.execute(_ACCEPTED, {"first": range.first, "last": range.last, "zone": zone_id}).fetchone()
+def _is_accepted(conn: Connection, span: Range, zone_id: int) -> bool:
+    row = conn.execute(_ACCEPTED, {"first": span.first, "last": span.last, "zone": zone_id}).fetchone()
     return bool(row and row[0])

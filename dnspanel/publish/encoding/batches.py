@@ -76,12 +76,12 @@ def _found(
     conn: Connection, head: publication_log.Head, encoded: publication_log.Encoded, *, together: bool = False
 ) -> Found | None:
     last = head.position.sequence
-    range = publication_log.next_range(conn, after=encoded.sequence, head=last, together=together)
-    if range is None:
+    span = publication_log.next_range(conn, after=encoded.sequence, head=last, together=together)
+    if span is None:
         return None
-    steps = [step for step in publication_log.zone_steps(conn, range) if not step.leaves_no_trace]
-    changed = publication_log.changes_in(conn, range, [step.zone_id for step in steps if step.changed])
-    return Found(range, steps, changed, zone_signing.signings_around(conn, range, [step.zone_id for step in steps]))
+    steps = [step for step in publication_log.zone_steps(conn, span) if not step.leaves_no_trace]
+    changed = publication_log.changes_in(conn, span, [step.zone_id for step in steps if step.changed])
+    return Found(span, steps, changed, zone_signing.signings_around(conn, span, [step.zone_id for step in steps]))
 
 
 def compile_found(
@@ -97,34 +97,34 @@ def compile_found(
 
     `before`: the digests that both files will have before the range, where the store is not there yet.
     """
-    range, steps, changed, signings = found.range, found.steps, found.changed, found.signings
+    span, steps, changed, signings = found.range, found.steps, found.changed, found.signings
     # What is prepared suits zones that are not signed, and those that deny by NSEC.
     is_plain = all(state.denial is None for state in signings.after.values())
-    puts = _prepared_puts(range, steps) if is_plain else None
+    puts = _prepared_puts(span, steps) if is_plain else None
     gone, come = operations.zone_list_operations(steps, store.schema)
     attached = zone_signing.signing_operations(conn, steps, signings, store.schema, now)
     ops = [*gone, *attached, *come]
     late: list[Op] = []
     if puts is None:
-        early, late = _record_operations(conn, store, range, steps, changed, signings)
+        early, late = _record_operations(conn, store, span, steps, changed, signings)
         ops += early
-    marks = [operations.mark_of(step) for step in steps] + _referring_marks(conn, range, steps, changed)
+    marks = [operations.mark_of(step) for step in steps] + _referring_marks(conn, span, steps, changed)
     main, records = store.digest_delta([*ops, *late], before=before)
-    if puts is not None and range.prepared is not None:
-        records = digest_bytes(int.from_bytes(records, "big") + range.prepared.digest)
-    return Batch(head, range, marks, ops, (main, records), puts, late)
+    if puts is not None and span.prepared is not None:
+        records = digest_bytes(int.from_bytes(records, "big") + span.prepared.digest)
+    return Batch(head, span, marks, ops, (main, records), puts, late)
 
 
-def _prepared_puts(range: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
+def _prepared_puts(span: publication_log.Range, steps: Sequence[publication_log.ZoneStep]) -> PackedPuts | None:
     """Return what is prepared for the range, if that is all there is to write."""
-    if range.prepared is None or any(step.serial is None or step.served_before for step in steps):
+    if span.prepared is None or any(step.serial is None or step.served_before for step in steps):
         return None
-    return prepared_puts(range.prepared, [step.zone_id for step in steps])
+    return prepared_puts(span.prepared, [step.zone_id for step in steps])
 
 
 def _referring_marks(
     conn: Connection,
-    range: publication_log.Range,
+    span: publication_log.Range,
     steps: Sequence[publication_log.ZoneStep],
     changed: Mapping[int, publication_log.Changes],
 ) -> list[ZoneMark]:
@@ -132,13 +132,13 @@ def _referring_marks(
     names = {name for changes in changed.values() for name, _ in changes}
     touched = [step.zone_id for step in steps]
     full = [zone_id for zone_id in touched if zone_id not in changed]
-    return referrers.referring_marks(conn, range, names, touched=touched, full=full)
+    return referrers.referring_marks(conn, span, names, touched=touched, full=full)
 
 
 def _record_operations(
     conn: Connection,
     store: Store,
-    range: publication_log.Range,
+    span: publication_log.Range,
     steps: Sequence[publication_log.ZoneStep],
     changed: Mapping[int, publication_log.Changes],
     signings: Signings,
@@ -162,7 +162,7 @@ def _record_operations(
                 (ops if state_before.paused else late).extend(last)
     full = {step.zone_id: step for step in steps if step.is_full}
     serials = {zone_id: step.serial for zone_id, step in full.items() if step.serial is not None}
-    for zone_id, rrsets in publication_log.rrsets_at(conn, range.last, serials):
+    for zone_id, rrsets in publication_log.rrsets_at(conn, span.last, serials):
         step, denial = full[zone_id], signings.of(zone_id)[1].denial
         if step.served_before:
             ops += operations.restored_zone_operations(step, store.rows(zone_id), rrsets, denial)

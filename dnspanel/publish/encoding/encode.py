@@ -168,10 +168,10 @@ def _seal(conn: Connection, schema: int, key: Ed25519PrivateKey, batch: Batch, n
 
 def _keep_segment(conn: Connection, batch: Batch, schema: int, sealed: bytes, now: datetime) -> None:
     """Store the object, then commit the row that makes it count; unique constraints let only one publisher do it."""
-    epoch, range = batch.head.position.epoch, batch.range
-    name = object_name(schema=schema, epoch=epoch, first=range.first, last=range.last, content=sealed)
+    epoch, span = batch.head.position.epoch, batch.range
+    name = object_name(schema=schema, epoch=epoch, first=span.first, last=span.last, content=sealed)
     put_object(name, sealed)
     planned_once(conn).execute(
         _INSERT_SEGMENT,
-        (epoch, schema, range.first, range.last, name, len(sealed), b"".join(batch.digests), now, batch.is_mergeable),
+        (epoch, schema, span.first, span.last, name, len(sealed), b"".join(batch.digests), now, batch.is_mergeable),
     )

@@ -243,9 +243,9 @@ def _publications(
         after += _PUBLICATIONS_PAGE
 
 
-def zone_steps(conn: Connection, range: Range) -> list[ZoneStep]:
+def zone_steps(conn: Connection, span: Range) -> list[ZoneStep]:
     """Return what the range does to each zone that it touches, by zone id."""
-    rows = conn.execute(_REVISIONS, (range.first, range.last)).fetchall()
+    rows = conn.execute(_REVISIONS, (span.first, span.last)).fetchall()
     return [_zone_step(list(revisions)) for _, revisions in groupby(rows, key=itemgetter(0))]
 
 
@@ -272,11 +272,11 @@ def zones_served_at(conn: Connection, sequence: int) -> list[ZoneStep]:
     ]
 
 
-def changes_in(conn: Connection, range: Range, zone_ids: Sequence[int]) -> dict[int, Changes]:
+def changes_in(conn: Connection, span: Range, zone_ids: Sequence[int]) -> dict[int, Changes]:
     """Return, per zone, the RRsets that the range changed as they are at its end (None: gone)."""
     found: dict[int, Changes] = {zone_id: {} for zone_id in zone_ids}
     if zone_ids:
-        for zone_id, name, type, after in conn.execute(_CHANGES, (range.first, range.last, list(zone_ids))):
+        for zone_id, name, type, after in conn.execute(_CHANGES, (span.first, span.last, list(zone_ids))):
             found[zone_id][name, type] = RRset.from_json(name, type, after) if after else None
     return found
 

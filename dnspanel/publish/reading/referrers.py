@@ -61,7 +61,7 @@ _MARKS = """
 
 
 def referring_marks(
-    conn: Connection, range: Range, names: Collection[str], *, touched: Collection[int], full: Collection[int]
+    conn: Connection, span: Range, names: Collection[str], *, touched: Collection[int], full: Collection[int]
 ) -> list[ZoneMark]:
     """Return the marks of zones, none of them in `touched`, whose CNAMEs lead to one of these names.
 
@@ -73,7 +73,7 @@ def referring_marks(
     zone_ids = _zones_leading_to(conn, {*names, *_names_of_zones(conn, full)}, touched=list(touched))
     if not zone_ids:
         return []
-    rows = conn.execute(_MARKS, (sorted(zone_ids), range.last)).fetchall()
+    rows = conn.execute(_MARKS, (sorted(zone_ids), span.last)).fetchall()
     return [ZoneMark(zone_id, name, serial) for zone_id, name, serial, kind in rows if kind not in NOT_SERVED]
 
 

@@ -48,13 +48,13 @@ class Signings:
 NO_SIGNINGS = Signings({}, {})
 
 
-def signings_around(conn: Connection, range: Range, zone_ids: Collection[int]) -> Signings:
+def signings_around(conn: Connection, span: Range, zone_ids: Collection[int]) -> Signings:
     """Return how these zones were signed before the range and after it. Needs a snapshot."""
     today = _states(conn, zone_ids)
     if not today:
         return NO_SIGNINGS
-    changes = _changes_after(conn, range.first - 1, today)
-    return Signings(_undone(today, changes, range.first - 1), _undone(today, changes, range.last))
+    changes = _changes_after(conn, span.first - 1, today)
+    return Signings(_undone(today, changes, span.first - 1), _undone(today, changes, span.last))
 
 
 def signings_at(conn: Connection, sequence: int, zone_ids: Collection[int] | None = None) -> dict[int, SigningState]:

@@ -27,9 +27,9 @@ _SUFFIXES = {
 }
 
 
-def suffix(format: str) -> str:
+def suffix(export_format: str) -> str:
     """Return the suffix of such a file that is not compressed."""
-    return _SUFFIXES[ExportFormat(format)]
+    return _SUFFIXES[ExportFormat(export_format)]
 
 
 @dataclass(slots=True)
@@ -48,7 +48,7 @@ def write_export(
     zones: "QuerySet[Zone]",
     out: Out,
     *,
-    format: str,
+    export_format: str,
     mtime: int,
     options: QueryOptions | None = None,
     sealer: Sealer | None = None,
@@ -62,13 +62,13 @@ def write_export(
     """
     tally = Tally()
     found = _watched(read_zones(conn, zones), tally, watch)
-    if format == ExportFormat.BIND:
+    if export_format == ExportFormat.BIND:
         _write_archive(conn, zones, _counted(found, tally), out, mtime)
-    elif format == ExportFormat.QUERIES:
+    elif export_format == ExportFormat.QUERIES:
         for lines in _batched(query_file.query_lines(found, options or QueryOptions())):
             out.write("".join(lines).encode())
             tally.records += len(lines)
-    elif format == ExportFormat.CSV:
+    elif export_format == ExportFormat.CSV:
         out.write(csv_table.header().encode())
         _write_text((piece for zone in _counted(found, tally) for piece in csv_table.zone_lines(zone)), out)
     else:

@@ -65,7 +65,7 @@ def export_path(job: ExportJob) -> Path:
 def create_export(
     *,
     selection: Selection,
-    format: str,
+    export_format: str,
     author: Author,
     now: datetime,
     options: QueryOptions | None = None,
@@ -81,7 +81,7 @@ def create_export(
     """
     rights.refuse_partial_visibility(author)
     if keys_passphrase:
-        if format != ExportFormat.JSON:
+        if export_format != ExportFormat.JSON:
             raise PassphraseRefused(gettext("Only JSON has a place for private keys."))
         refuse_passphrase(keys_passphrase)
         hidden = rights.zones_with_hidden_keys(selection.among(_zones_of(author)), author)
@@ -101,9 +101,9 @@ def create_export(
             address=where.address,
             request_id=where.request_id,
             created_at=now,
-            format=ExportFormat(format),
+            format=ExportFormat(export_format),
             selection=selection.to_json(),
-            options=(options or QueryOptions()).to_json() if format == ExportFormat.QUERIES else {},
+            options=(options or QueryOptions()).to_json() if export_format == ExportFormat.QUERIES else {},
             secret=encrypt_secret(keys_passphrase.encode()) if keys_passphrase else None,
         )
         transaction.on_commit(lambda: work_to_do.send(sender=ExportJob, job_id=job.pk), robust=True)
@@ -226,7 +226,7 @@ def _write(conn: "psycopg.Connection[Any]", job: ExportJob) -> str:
             conn,
             zones,
             out,
-            format=job.format,
+            export_format=job.format,
             mtime=int(now.timestamp()),
             options=QueryOptions.from_json(job.options),
             sealer=sealer,

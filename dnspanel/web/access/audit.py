@@ -117,18 +117,18 @@ def audit_act(request: PanelRequest, kind: str, id: int) -> HttpResponse:
 
 
 @require_safe
-def audit_export(request: PanelRequest, format: str) -> HttpResponseBase:
+def audit_export(request: PanelRequest, file_format: str) -> HttpResponseBase:
     """Download the acts that a search finds, the newest first, as CSV or JSON; at most MOST_EXPORTED."""
-    if format not in _WRITERS:
+    if file_format not in _WRITERS:
         raise Http404
-    write, content_type = _WRITERS[format]
+    write, content_type = _WRITERS[file_format]
     acts = all_acts(_reader(request), filters=filters_of(_search(request)), most=MOST_EXPORTED)
     spooled = SpooledTemporaryFile(_MOST_IN_MEMORY)  # noqa: SIM115  (the answer closes it)
     text = TextIOWrapper(cast(BinaryIO, spooled), "utf-8", "surrogateescape", newline="", write_through=True)
     write(text, acts)
     text.detach()
     size = spooled.tell()
-    name = f"audit-{timezone.now():%Y-%m-%d}.{format}"
+    name = f"audit-{timezone.now():%Y-%m-%d}.{file_format}"
     return file_response(request, cast(BinaryIO, spooled), size=size, name=name, content_type=content_type)
 
 

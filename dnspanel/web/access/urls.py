@@ -73,6 +73,6 @@ urlpatterns = [
     path("webhooks/deliveries/<int:delivery_id>/replay/", webhooks.webhook_replay, name="webhook-replay"),
     path("audit/", audit.audit_log, name="audit-log"),
     path("audit/check/", audit.audit_check, name="audit-check"),
-    path("audit/export.<slug:format>", audit.audit_export, name="audit-export"),
+    path("audit/export.<slug:file_format>", audit.audit_export, name="audit-export"),
     path("audit/<slug:kind>/<int:id>/", audit.audit_act, name="audit-act"),
 ]

@@ -182,30 +182,32 @@ def zone_export(request: PanelRequest, zone_name: str) -> HttpResponse:
 
 
 @require_safe
-def zone_export_file(request: PanelRequest, zone_name: str, format: str) -> HttpResponseBase:
+def zone_export_file(request: PanelRequest, zone_name: str, file_format: str) -> HttpResponseBase:
     """Download the zone as a file; for a large zone, redirect to the form of an export job."""
     zone = access.zone_for_reading(request.user, zone_name)
-    if format not in _CONTENT_TYPES:
-        raise Http404(f"There is no format {format}.")
+    if file_format not in _CONTENT_TYPES:
+        raise Http404(f"There is no format {file_format}.")
     if zone.rrset_count > MOST_AT_ONCE:
-        return redirect(f"{reverse('zone-exports')}?zone={zone.name}&format={format}")
-    file = _zone_file(zone, format)
+        return redirect(f"{reverse('zone-exports')}?zone={zone.name}&format={file_format}")
+    file = _zone_file(zone, file_format)
     size = file.seek(0, 2)
     stem = bind.file_name(zone.name).removesuffix(".zone")
-    name = f"{stem}.{'zone' if format == ExportFormat.BIND else export_file.suffix(format)}"
-    return file_response(request, file, size=size, name=name, content_type=f"{_CONTENT_TYPES[format]}; charset=utf-8")
+    name = f"{stem}.{'zone' if file_format == ExportFormat.BIND else export_file.suffix(file_format)}"
+    return file_response(
+        request, file, size=size, name=name, content_type=f"{_CONTENT_TYPES[file_format]}; charset=utf-8"
+    )
 
 
-def _zone_file(zone: Zone, format: str) -> BinaryIO:
+def _zone_file(zone: Zone, file_format: str) -> BinaryIO:
     """Return a temporary file with the zone in it, so that a slow download keeps no transaction open."""
     file = cast(BinaryIO, SpooledTemporaryFile(MOST_IN_MEMORY))  # noqa: SIM115
     zones = Zone.objects.filter(pk=zone.pk)
     with transaction.atomic():
         connection.ensure_connection()
-        if format == ExportFormat.BIND:
+        if file_format == ExportFormat.BIND:
             export_file.write_zone_file(connection.connection, zones, file)
         else:
-            export_file.write_export(connection.connection, zones, file, format=format, mtime=0)
+            export_file.write_export(connection.connection, zones, file, export_format=file_format, mtime=0)
     file.seek(0)
     return file
 
@@ -238,7 +240,7 @@ def _create(request: PanelRequest, form: ExportForm) -> ExportJob | None:
     try:
         return export_jobs.create_export(
             selection=selection,
-            format=form.cleaned_data["format"],
+            export_format=form.cleaned_data["format"],
             author=request.user,
             now=timezone.now(),
             options=form.query_options,

@@ -6,7 +6,7 @@ from dnspanel.web.exports import cutovers, pages
 
 urlpatterns = [
     path("zones/<zone:zone_name>/export/", pages.zone_export, name="zone-export"),
-    path("zones/<zone:zone_name>/export/<slug:format>/", pages.zone_export_file, name="zone-export-file"),
+    path("zones/<zone:zone_name>/export/<slug:file_format>/", pages.zone_export_file, name="zone-export-file"),
     path("exports/", pages.export_list, name="zone-exports"),
     path("exports/<int:export_id>/", pages.export_job, name="zone-export-job"),
     path("exports/<int:export_id>/cancel/", pages.export_cancel, name="zone-export-cancel"),

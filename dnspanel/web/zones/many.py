@@ -285,7 +285,7 @@ def _apply_template(request: PanelRequest, form: ManyZonesForm, selection: ZoneS
 def _export(request: PanelRequest, form: ManyZonesForm, selection: ZoneSelection) -> HttpResponse:
     job = create_export(
         selection=Exported(selection.names, selection.search),
-        format=form.cleaned_data["format"],
+        export_format=form.cleaned_data["format"],
         author=request.user,
         now=timezone.now(),
     )

@@ -23,8 +23,8 @@ _REPORTS = Field(
 )
 
 
-def _word(name: str, label: str, help: str) -> Field:
-    return Field(name, label, Kind.STRING, help, high=200, required=False)
+def _word(name: str, label: str, help_text: str) -> Field:
+    return Field(name, label, Kind.STRING, help_text, high=200, required=False)
 
 
 @dataclass(frozen=True, slots=True)

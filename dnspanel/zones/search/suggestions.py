@@ -32,26 +32,26 @@ def suggestions(*, person: Person, text: str) -> list[str]:
     if not colon:
         found = [f"{each}:" for each in FILTERS if name and each.startswith(name.lower())]
     elif name.lower() in FILTERS:
-        filter = Filter(name.lower())
-        matching = (each for each in _values(person, filter) if each.lower().startswith(value.strip('"').lower()))
-        found = [f"{filter}:{_quoted(each)}" for each in islice(matching, MOST_SUGGESTED)]
+        kind = Filter(name.lower())
+        matching = (each for each in _values(person, kind) if each.lower().startswith(value.strip('"').lower()))
+        found = [f"{kind}:{_quoted(each)}" for each in islice(matching, MOST_SUGGESTED)]
     else:
         found = []
     return [f"{begin}{sign}{each}" for each in found if len(begin) + len(each) < LONGEST_SEARCH]
 
 
-def _values(person: Person, filter: Filter) -> list[str]:
-    match filter:
+def _values(person: Person, kind: Filter) -> list[str]:
+    match kind:
         case Filter.TYPE:
             return sorted(rdtypes.type_to_text(type).lower() for type in rdtypes.SERVED_TYPES)
         case Filter.DNSSEC | Filter.SYNC | Filter.PRIMARY:
-            return sorted(set(CHOICES[filter].values()))
+            return sorted(set(CHOICES[kind].values()))
         case Filter.TAG:
             tagged = zones_visible_to(person).exclude(tags=[]).values_list("tags", flat=True)[:_ZONES_LOOKED_AT]
             return sorted(set(chain.from_iterable(tagged)))
         case Filter.TEAM:
             return [*_teams(person), NOBODY]
-    return list(_EXAMPLES.get(filter, ()))
+    return list(_EXAMPLES.get(kind, ()))
 
 
 def _teams(person: Person) -> list[str]:

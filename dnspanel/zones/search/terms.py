@@ -61,7 +61,7 @@ class Filter(StrEnum):
     HAS = "has"
 
 
-FILTERS = tuple(sorted(filter for filter in Filter if filter))
+FILTERS = tuple(sorted(kind for kind in Filter if kind))
 OF_RRSETS = frozenset({Filter.TYPE, Filter.TTL, Filter.NAME, Filter.VALUE, Filter.COMMENT})
 OF_ZONES = frozenset(
     {
@@ -289,13 +289,13 @@ def _term(word: str) -> Term:
     name = match[1].lower() if match else ""
     if match is None or name not in FILTERS or _address(rest) is not None:
         return Term(Filter.WORD, _word_meaning(rest), negated, word)
-    filter = Filter(name)
+    kind = Filter(name)
     text = _unquoted(rest[match.end() :])
     if not text.strip():
         raise _Misread(
             gettext("{name}: needs something to look for, without a space behind the colon.").format(name=name)
         )
-    return Term(filter, _READERS.get(filter, _text)(text), negated, word)
+    return Term(kind, _READERS.get(kind, _text)(text), negated, word)
 
 
 def _unquoted(word: str) -> str:
@@ -330,13 +330,13 @@ def _text(text: str) -> str:
     return text
 
 
-def _choice(filter: Filter) -> Callable[[str], str]:
+def _choice(kind: Filter) -> Callable[[str], str]:
     def read(text: str) -> str:
-        known = CHOICES[filter]
+        known = CHOICES[kind]
         if text.lower() not in known:
             raise _Misread(
                 gettext("{filter}: takes {value}, not {text}.").format(
-                    filter=filter, value=_listed(tuple(known)), text=text
+                    filter=kind, value=_listed(tuple(known)), text=text
                 )
             )
         return known[text.lower()]

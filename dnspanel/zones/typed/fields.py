@@ -62,23 +62,23 @@ class Field:
         return self.kind in (Kind.HEX, Kind.BASE64, Kind.TEXT, Kind.STRINGS)
 
 
-def u8(name: str, label: str, help: str = "", **more: object) -> Field:
+def u8(name: str, label: str, help_text: str = "", **more: object) -> Field:
     """Return a field for a number of eight bits."""
-    return _number(name, label, help, 255, more)
+    return _number(name, label, help_text, 255, more)
 
 
-def u16(name: str, label: str, help: str = "", **more: object) -> Field:
+def u16(name: str, label: str, help_text: str = "", **more: object) -> Field:
     """Return a field for a number of sixteen bits."""
-    return _number(name, label, help, 65535, more)
+    return _number(name, label, help_text, 65535, more)
 
 
-def u32(name: str, label: str, help: str = "", **more: object) -> Field:
+def u32(name: str, label: str, help_text: str = "", **more: object) -> Field:
     """Return a field for a number of thirty-two bits."""
-    return _number(name, label, help, 2**32 - 1, more)
+    return _number(name, label, help_text, 2**32 - 1, more)
 
 
-def _number(name: str, label: str, help: str, high: int, more: dict[str, object]) -> Field:
-    return Field(name, label, Kind.NUMBER, help, high=high, **more)  # type: ignore[arg-type]
+def _number(name: str, label: str, help_text: str, high: int, more: dict[str, object]) -> Field:
+    return Field(name, label, Kind.NUMBER, help_text, high=high, **more)  # type: ignore[arg-type]
 
 
 def word_of(field: Field, typed: str, origin: str | None = None) -> str:

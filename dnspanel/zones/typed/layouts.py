@@ -73,22 +73,22 @@ _PREFERENCE = u16("preference", gettext_lazy("Preference"), gettext_lazy("The lo
 _WEIGHT = u16("weight", gettext_lazy("Weight"), gettext_lazy("Its share among those of one priority."), default="0")
 
 
-def _name(name: str, label: str, help: str = _LATER_NAME) -> Field:
-    return Field(name, label, Kind.NAME, help)
+def _name(name: str, label: str, help_text: str = _LATER_NAME) -> Field:
+    return Field(name, label, Kind.NAME, help_text)
 
 
-def _seconds(name: str, label: str, help: str, default: str) -> Field:
-    return Field(name, label, Kind.SECONDS, help, default=default)
+def _seconds(name: str, label: str, help_text: str, default: str) -> Field:
+    return Field(name, label, Kind.SECONDS, help_text, default=default)
 
 
-def _metres(name: str, label: str, help: str, default: str) -> Field:
-    return Field(name, label, Kind.METRES, help, high=90_000_000, default=default, required=False)
+def _metres(name: str, label: str, help_text: str, default: str) -> Field:
+    return Field(name, label, Kind.METRES, help_text, high=90_000_000, default=default, required=False)
 
 
 def _hex(
-    name: str, label: str, help: str = gettext_lazy("Hexadecimal digits; spaces and colons are skipped.")
+    name: str, label: str, help_text: str = gettext_lazy("Hexadecimal digits; spaces and colons are skipped.")
 ) -> Field:
-    return Field(name, label, Kind.HEX, help)
+    return Field(name, label, Kind.HEX, help_text)
 
 
 def _matched(type: int, purpose: str) -> Layout:

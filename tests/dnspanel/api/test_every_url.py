@@ -171,8 +171,8 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     key = tokens.create_tsig_key(owner=alice, name="key.test.", terms=terms, by=alice, now=NOW).token
     job = jobs.create_job(source=SourceKind.FILES, title="zones", author=alice, now=NOW)
     admin = tokens.actor_by_secret(secret=api(Caller.ADMINISTRATOR).secret, address="192.0.2.10", now=timezone.now())
-    exported = export_jobs.create_export(selection=EVERYTHING, format="bind", author=admin, now=NOW)
-    written = export_jobs.create_export(selection=EVERYTHING, format="bind", author=admin, now=NOW)
+    exported = export_jobs.create_export(selection=EVERYTHING, export_format="bind", author=admin, now=NOW)
+    written = export_jobs.create_export(selection=EVERYTHING, export_format="bind", author=admin, now=NOW)
     ExportJob.objects.filter(pk=written.pk).update(state=RunState.DONE, size=4)
     export_jobs.exports_directory().mkdir()
     export_jobs.export_path(written).write_bytes(b"gzip")

@@ -210,7 +210,7 @@ def test_nobody_takes_back_zones_that_they_may_not_delete(mia: User, alice: User
 
 def test_an_export_holds_what_its_author_sees(mia: User, alice: User, estate: dict[str, Zone]) -> None:
     def zones(author: User | Actor) -> set[str]:
-        job = export_jobs.create_export(selection=EVERYTHING, format=ExportFormat.BIND, author=author, now=NOW)
+        job = export_jobs.create_export(selection=EVERYTHING, export_format=ExportFormat.BIND, author=author, now=NOW)
         return {zone.name for zone in export_jobs.zones_of(job)}
 
     assert zones(alice) == set(estate)

@@ -277,7 +277,7 @@ ENDPOINTS = [
     Endpoint("settings-evidence-delete", "POST", NODES, DESTINATION),
     # Exports
     Endpoint("zone-export", "GET", READ, ZONE),
-    Endpoint("zone-export-file", "GET", READ, {**ZONE, "format": "bind"}),
+    Endpoint("zone-export-file", "GET", READ, {**ZONE, "file_format": "bind"}),
     Endpoint("zone-exports", "GET", READ),
     Endpoint("zone-exports", "POST", READ),
     Endpoint("zone-export-job", "GET", READ, {"export_id": 1}),
@@ -585,7 +585,7 @@ ENDPOINTS = [
     Endpoint("webhook-replay", "POST", SIGNED_IN, {"delivery_id": 0}),
     Endpoint("audit-log", "GET", SIGNED_IN),
     Endpoint("audit-act", "GET", SIGNED_IN, {"kind": "publication", "id": 0}),
-    Endpoint("audit-export", "GET", SIGNED_IN, {"format": "csv"}),
+    Endpoint("audit-export", "GET", SIGNED_IN, {"file_format": "csv"}),
     Endpoint("audit-check", "POST", Permission.AUDIT),
     Endpoint("docs-cli-file", "GET", EVERYBODY),
     Endpoint("docs-api", "GET", SIGNED_IN),

@@ -135,7 +135,7 @@ class Exports(V2View):
         options = QueryOptions(**values["queries"]) if "queries" in values else None
         job = jobs.create_export(
             selection=selection,
-            format=values["format"],
+            export_format=values["format"],
             author=actor,
             now=timezone.now(),
             options=options,

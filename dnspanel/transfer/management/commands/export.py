@@ -64,7 +64,7 @@ class Command(BaseCommand):
                     conn,
                     zones,
                     out or file,
-                    format=options["format"],
+                    export_format=options["format"],
                     mtime=mtime,
                     options=query_options,
                     sealer=sealer,

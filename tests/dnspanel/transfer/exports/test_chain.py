@@ -68,7 +68,7 @@ def test_a_zone_with_two_chains_has_both_in_its_file(tmp_path: Path, alice: User
     run("named-checkzone", "-i", "local", ZONE, path)
     run("dnssec-verify", "-z", "-o", ZONE, path)
     with path.open("wb") as file, snapshot() as moment:
-        export_file.write_export(moment, Zone.objects.all(), file, format="json", mtime=1)
+        export_file.write_export(moment, Zone.objects.all(), file, export_format="json", mtime=1)
     edit.delete_zone(zone=Zone.objects.get(name=ZONE), author=alice, channel=Channel.WEB, now=NOW)
     import_kept(path, "--format", "json")
     again = signing_of(Zone.objects.get(name=ZONE, deleted_at=None))
@@ -91,6 +91,6 @@ def test_the_zone_file_is_a_signed_zone(mode: str, tmp_path: Path, alice: User) 
 def test_json_says_how_it_is_signed(mode: str, tmp_path: Path, alice: User) -> None:
     path = tmp_path / "zones.jsonl"
     with path.open("wb") as file, snapshot() as moment:
-        export_file.write_export(moment, Zone.objects.all(), file, format="json", mtime=1)
+        export_file.write_export(moment, Zone.objects.all(), file, export_format="json", mtime=1)
     assert '"presigned":true' in path.read_text()
     came_back(mode, path, alice, "--format", "json")

@@ -37,7 +37,7 @@ def exported(path: Path, format: str) -> Path:
     """Everything as a compressed file."""
     with path.open("wb") as file:
         out = export_file.Gzip(file, 1)
-        export_file.write_export(connection.connection, Zone.objects.all(), out, format=format, mtime=1)
+        export_file.write_export(connection.connection, Zone.objects.all(), out, export_format=format, mtime=1)
         out.close()
     return path
 

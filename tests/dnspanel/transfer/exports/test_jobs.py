@@ -40,7 +40,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def make_export(author: User | None, format: str = "json", selection: Selection = EVERYTHING) -> ExportJob:
-    return export_jobs.create_export(selection=selection, format=format, author=author, now=NOW)
+    return export_jobs.create_export(selection=selection, export_format=format, author=author, now=NOW)
 
 
 def written(job: ExportJob) -> bytes:
@@ -112,7 +112,7 @@ def test_an_export_shows_one_moment(zones: None, make_zone: MakeZone) -> None:
         conn.execute("SELECT 1 FROM zones_zone LIMIT 1")
         make_zone("www 300 A 192.0.2.1", name="later.test.")
         out = io.BytesIO()
-        file.write_export(conn, Zone.objects.filter(deleted_at=None), out, format="bind", mtime=1)
+        file.write_export(conn, Zone.objects.filter(deleted_at=None), out, export_format="bind", mtime=1)
     assert b"later.test" not in out.getvalue()
 
 
@@ -251,7 +251,7 @@ class TestWithKeys:
     def make(self, author: Author, passphrase: str = PASSPHRASE, format: str = "json", **more: Any) -> ExportJob:
         return export_jobs.create_export(
             **({"selection": EVERYTHING} | more),
-            format=format,
+            export_format=format,
             author=author,
             now=NOW,
             keys_passphrase=passphrase,

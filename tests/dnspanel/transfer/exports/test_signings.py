@@ -31,7 +31,7 @@ def exported(sealer: Sealer | None = None) -> tuple[dict[str, Any], export_file.
     connection.ensure_connection()
     with connection.connection.transaction():
         tally = export_file.write_export(
-            connection.connection, Zone.objects.all(), out, format="json", mtime=0, sealer=sealer
+            connection.connection, Zone.objects.all(), out, export_format="json", mtime=0, sealer=sealer
         )
     objects = [json.loads(line) for line in out.getvalue().splitlines()]
     return {zone["zone"]: zone for zone in objects}, tally
@@ -129,4 +129,6 @@ def test_other_formats_do_not_ask(signed: list[Zone], monkeypatch: pytest.Monkey
     connection.ensure_connection()
     for format in ("bind", "csv", "queries"):
         with connection.connection.transaction():
-            export_file.write_export(connection.connection, Zone.objects.all(), io.BytesIO(), format=format, mtime=0)
+            export_file.write_export(
+                connection.connection, Zone.objects.all(), io.BytesIO(), export_format=format, mtime=0
+            )

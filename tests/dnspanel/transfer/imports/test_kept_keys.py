@@ -58,7 +58,7 @@ def zones(make_zone: MakeZone, acting: Acting) -> list[Zone]:
 def export(author: User | None, passphrase: str = PASSPHRASE) -> bytes:
     """The file, uncompressed."""
     job = export_jobs.create_export(
-        selection=EVERYTHING, format="json", author=author, now=NOW, keys_passphrase=passphrase
+        selection=EVERYTHING, export_format="json", author=author, now=NOW, keys_passphrase=passphrase
     )
     export_jobs.run_export(job.pk)
     job.refresh_from_db()

@@ -199,7 +199,7 @@ class TestJobs:
         assert list(zone["dnssec"]["keys"][0]) == ["flags", "algorithm", "active", "published", "dnskey"]
 
     def test_the_page_is_told_only_what_is_new(self, browser: Browser, alice: User) -> None:
-        job = jobs.create_export(selection=EVERYTHING, format="json", author=alice, now=NOW)
+        job = jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
         page = browser(alice).get(f"/exports/{job.pk}/").content.decode()
         again = re.search(r'id="export-progress" hx-get="([^"]+)"', page)
         assert again is not None
@@ -210,7 +210,7 @@ class TestJobs:
         assert "25 %" in fragment
 
     def test_somebody_elses_export_is_unknown(self, browser: Browser, alice: User, bob: User) -> None:
-        job = jobs.create_export(selection=EVERYTHING, format="json", author=bob, now=NOW)
+        job = jobs.create_export(selection=EVERYTHING, export_format="json", author=bob, now=NOW)
         jobs.run_export(job.pk)
         person = browser(alice)
         for path in (f"/exports/{job.pk}/", f"/exports/{job.pk}/file/"):
@@ -220,7 +220,7 @@ class TestJobs:
 
     def test_an_export_is_cancelled_and_has_no_file(self, browser: Browser, alice: User) -> None:
         person = browser(alice)
-        job = jobs.create_export(selection=EVERYTHING, format="json", author=alice, now=NOW)
+        job = jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
         page = person.post(f"/exports/{job.pk}/cancel/", follow=True).content.decode()
         assert "The export is cancelled." in page
         assert person.get(f"/exports/{job.pk}/file/").status_code == 404
@@ -228,7 +228,7 @@ class TestJobs:
 
     def test_a_file_that_was_forgotten_is_said_to_be(self, browser: Browser, alice: User) -> None:
         person = browser(alice)
-        job = jobs.create_export(selection=EVERYTHING, format="json", author=alice, now=NOW)
+        job = jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
         jobs.run_export(job.pk)
         ExportJob.objects.filter(pk=job.pk).update(forgotten_at=NOW)
         assert "was deleted after 24 hours" in person.get(f"/exports/{job.pk}/").content.decode()
@@ -236,7 +236,7 @@ class TestJobs:
 
     def test_a_fourth_export_has_to_wait(self, browser: Browser, alice: User) -> None:
         for _ in range(jobs.MOST_UNFINISHED):
-            jobs.create_export(selection=EVERYTHING, format="json", author=alice, now=NOW)
+            jobs.create_export(selection=EVERYTHING, export_format="json", author=alice, now=NOW)
         response = browser(alice).post("/exports/", {"format": "json"})
         assert response.status_code == 422
         assert "not finished yet" in response.content.decode()

@@ -13,7 +13,7 @@ def test_a_zone_of_any_name_is_exported_and_compared(name: str) -> None:
     file = resolve(reverse("zone-export-file", args=[name, "json"]))
     compared = resolve(reverse("import-cutover-zone", args=[7, name]))
     assert (display.func, display.kwargs) == (pages.zone_export, {"zone_name": name})
-    assert (file.func, file.kwargs) == (pages.zone_export_file, {"zone_name": name, "format": "json"})
+    assert (file.func, file.kwargs) == (pages.zone_export_file, {"zone_name": name, "file_format": "json"})
     assert (compared.func, compared.kwargs) == (cutovers.cutover_zone, {"check_id": 7, "zone_name": name})
 
 
