@@ -1,7 +1,10 @@
 """Asking again and again until something is so."""
 
+from types import SimpleNamespace
+
 import pytest
 
+from dnspanel import polling
 from dnspanel.polling import poll
 
 pytestmark = pytest.mark.django_db
@@ -47,3 +50,14 @@ def test_what_the_question_raises_ends_it() -> None:
     with pytest.raises(LookupError):
         poll(fail, 1.0, longest_pause=0.02, clock=clock, sleep=clock.sleep)
     assert clock.pauses == []
+
+
+def test_a_connection_is_held_in_short_pauses_and_not_in_long_ones(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A connection for each check took most of the time of a PATCH that waits."""
+    clock, closed_at = Clock(), []
+    connection = SimpleNamespace(in_atomic_block=False, close=lambda: closed_at.append(clock.now))
+    monkeypatch.setattr(polling, "connection", connection)
+    poll(lambda: False, 2.0, longest_pause=0.25, clock=clock, sleep=clock.sleep)
+    pause_behind = dict(zip(closed_at, clock.pauses[-len(closed_at) :], strict=True))
+    assert sum(clock.pauses[: -len(closed_at)]) > 0.4
+    assert min(list(pause_behind.values())[:-1]) == pytest.approx(0.25)
