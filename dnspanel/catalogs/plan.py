@@ -24,7 +24,7 @@ class Plan:
     """Names of members by what happens to them: they leave, may come, start again under another label, or change
     otherwise.
 
-    `keeps`: so many members would leave that a person must confirm the removal.
+    `keeps`: too many members would leave, so a person must confirm the removal.
     """
 
     leave: tuple[str, ...]

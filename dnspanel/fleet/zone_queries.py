@@ -3,11 +3,11 @@
 PowerDNS counts nothing by zone. It remembers its last 10,000 questions; the share of a zone among them, times what
 the node is asked per second, is an estimate whose error is that of a sample.
 
-zone-minute:<minute>        for an hour, a hash of what the nodes' longest lists said in a minute of unix time:
-`q:<zone>` sum of the estimates, `v:<zone>` of their variances; `nodes` how many reported zone-minute:<minute>:<node>
-that this node has reported this minute, for two watched:zones               a sorted set: zones whose page a person
-looks at, with until when that counts zone-top:<node>:<zone>      a `protocol.Top` of this zone alone, as JSON, for a
-minute
+    zone-minute:<minute>        for an hour, a hash of what the nodes' longest lists said in a minute of unix time:
+                                `q:<zone>` sum of the estimates, `v:<zone>` of their variances; `nodes` their number
+    zone-minute:<minute>:<node> that this node has reported this minute, for two
+    watched:zones               a sorted set: zones whose page a person looks at, with until when that counts
+    zone-top:<node>:<zone>      a `protocol.Top` of this zone alone, as JSON, for a minute
 
 Redis is the only place of these numbers; without it nothing is known. What is not known is None, never zero.
 """

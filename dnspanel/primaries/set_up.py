@@ -204,7 +204,7 @@ def take_over(
 ) -> Publication | None:
     """Make this panel the primary of a transferred zone. The zone is edited and served here, even if it had expired.
 
-    The terms are kept, so that `give_back` can return the zone to its primaries. The publication is None if nodes have
+    The terms are kept, so that `give_back` can return the zone to its primaries. Return None if nodes have
     the zone already. Raise Unknown, RightMissing, NotTransferred, TakeOverRefused if the zone was never transferred,
     and the refusals of rules, as `set_primaries` does.
     """

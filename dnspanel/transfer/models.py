@@ -258,7 +258,7 @@ class ExportJob(models.Model):
     """One export into a file, kept for a day. `export` writes it; its file is in `export.exports_directory`."""
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
-    # The token by which the author acted, if it was one.
+    # The token that the author acted with, if any.
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
     # From where it was requested, which the audit log's entry of exported keys is due to; see accounts.audit.
     address = models.GenericIPAddressField(null=True)
@@ -300,7 +300,7 @@ class CutoverCheck(models.Model):
     """One comparison of an old server's answers with those of our nodes. `cutover_check` writes it."""
 
     author = models.ForeignKey(settings.AUTH_USER_MODEL, null=True, on_delete=models.CASCADE, related_name="+")
-    # The token by which the author acted, if it was one.
+    # The token that the author acted with, if any.
     token = models.ForeignKey("accounts.Token", null=True, on_delete=models.SET_NULL, related_name="+")
     created_at = models.DateTimeField()
     # The import whose zones are compared; null: those of the selection.

@@ -1,0 +1,163 @@
+"""Counts of docstrings and page texts that must be read twice. Every count may only go down.
+
+A function's docstring begins with a verb. No docstring has one of the words that made them hard to read, such as "who"
+without a noun before it. The counts are a sign only: a docstring is good if it is true and understood at first reading.
+A change that lowers a count lowers the number here too.
+"""
+
+import ast
+import re
+import subprocess
+from collections import defaultdict
+from functools import cache
+from pathlib import Path
+
+import pytest
+
+from tests.syntax import nodes_of
+
+ROOT = Path(__file__).resolve().parent.parent
+
+MARKERS = re.compile(
+    r"\b(whom|whoever|of which|by which|for which|from which|is none|is to be|are to be|anew|no more\b(?! than)|"
+    r"but for|that there (is|are)|somebody|nobody|everybody|stands|lies|as it was|as they were|so many|besides|"
+    r"meanwhile|lately|told|mend(s|ed)?|for want of|by and by)\b|"
+    r"(^|[.;:,] |\b(of|by|for|to|from|with|and) )who\b",
+    re.IGNORECASE,
+)
+NOT_A_VERB = re.compile(
+    r"^(the|a|an|what|who|which|of|one|all|every|each|no|nobody|nothing|whether|that|how|where|when|it|its|in|on|at|by|"
+    r"for|as|same|those|these|this|names|zones?|some|with|from|if|true|is|not|only|up|up to|and|raises|until|after|"
+    r"before|two|several|many|most|more|other|others|own|so|than|then|there|they|their|them|to)\b",
+    re.IGNORECASE,
+)
+
+# By package: docstrings with a marker, and functions whose docstring does not begin with a verb. Else none of either.
+MOST: dict[str, tuple[int, int]] = {
+    "deploy/agent": (0, 1),
+    "dnspanel/accounts": (1, 0),
+    "dnspanel/api": (27, 0),
+    "dnspanel/cli": (3, 0),
+    "dnspanel/fleet": (2, 0),
+    "dnspanel/gateway": (1, 0),
+    "dnspanel/primaries": (1, 0),
+    "dnspanel/publish": (2, 0),
+    "dnspanel/transfer": (2, 0),
+    "dnspanel/zones": (17, 0),
+    "replication": (2, 0),
+    "replication/agent": (3, 0),
+    "replication/front": (2, 0),
+    "replication/store": (3, 0),
+    "replication/wire": (1, 0),
+    "tests": (34, 101),
+    "tests/benchmarks": (31, 102),
+    "tests/benchmarks/published": (25, 45),
+    "tests/clients": (6, 49),
+    "tests/deploy": (2, 20),
+    "tests/deploy/docker": (3, 19),
+    "tests/dnspanel": (10, 8),
+    "tests/dnspanel/accounts": (43, 47),
+    "tests/dnspanel/alerts": (7, 6),
+    "tests/dnspanel/api": (55, 95),
+    "tests/dnspanel/backup": (4, 9),
+    "tests/dnspanel/catalogs": (11, 18),
+    "tests/dnspanel/cli": (4, 19),
+    "tests/dnspanel/database": (5, 19),
+    "tests/dnspanel/demo": (3, 5),
+    "tests/dnspanel/evidence": (4, 6),
+    "tests/dnspanel/fleet": (24, 105),
+    "tests/dnspanel/gateway": (14, 25),
+    "tests/dnspanel/monitoring": (2, 5),
+    "tests/dnspanel/primaries": (5, 12),
+    "tests/dnspanel/processes": (1, 4),
+    "tests/dnspanel/publish": (10, 24),
+    "tests/dnspanel/secondaries": (9, 10),
+    "tests/dnspanel/transfer": (24, 83),
+    "tests/dnspanel/web": (43, 86),
+    "tests/dnspanel/webhooks": (11, 12),
+    "tests/dnspanel/zones": (42, 115),
+    "tests/docs": (9, 13),
+    "tests/faults": (29, 149),
+    "tests/faults/preload": (1, 1),
+    "tests/flow": (35, 73),
+    "tests/golden": (0, 3),
+    "tests/mutation": (2, 5),
+    "tests/oracle": (7, 73),
+    "tests/replication": (6, 22),
+    "tests/replication/agent": (11, 48),
+    "tests/replication/codec": (0, 1),
+    "tests/replication/compile": (4, 6),
+    "tests/replication/dns": (4, 6),
+    "tests/replication/front": (6, 24),
+    "tests/replication/store": (6, 15),
+    "tests/replication/wire": (0, 4),
+}
+
+# English texts of pages with a marker, of 25 characters or more.
+MOST_TEXTS = 421
+
+
+def package_of(path: str) -> str:
+    """Return the package that a file is counted in: two folders, of tests three."""
+    folders = path.split("/")[:-1]
+    return "/".join(folders[: 3 if folders[:1] == ["tests"] else 2])
+
+
+@cache
+def python_files() -> tuple[str, ...]:
+    """Return all Python files of the repository except migrations."""
+    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True).stdout
+    return tuple(path for path in listed.split() if "/migrations/" not in path and (ROOT / path).exists())
+
+
+def is_property(node: ast.AST) -> bool:
+    """Return True for a method with the decorator `property` or `cached_property`."""
+    decorators = getattr(node, "decorator_list", [])
+    return any(getattr(each, "id", getattr(each, "attr", "")) in {"property", "cached_property"} for each in decorators)
+
+
+@cache
+def found() -> dict[str, tuple[list[str], list[str]]]:
+    """Return by package the places of docstrings with a marker, and of functions' without a verb."""
+    places: dict[str, tuple[list[str], list[str]]] = defaultdict(lambda: ([], []))
+    for path in python_files():
+        for node in nodes_of(ROOT / path):
+            if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Module):
+                continue
+            if not (text := ast.get_docstring(node)):
+                continue
+            place = f"{path}:{getattr(node, 'lineno', 1)}: {text.splitlines()[0]}"
+            if MARKERS.search(text):
+                places[package_of(path)][0].append(place)
+            if isinstance(node, ast.FunctionDef) and not is_property(node) and NOT_A_VERB.match(text):
+                places[package_of(path)][1].append(place)
+    return places
+
+
+PACKAGES = sorted({package_of(path) for path in python_files()})
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_docstrings_have_no_more_markers_than_before(package: str):
+    places = found().get(package, ([], []))[0]
+    most = MOST.get(package, (0, 0))[0]
+    assert len(places) <= most, "\n".join(
+        [f"{package}: {len(places)} docstrings with a marker, {most} before", *places]
+    )
+
+
+@pytest.mark.parametrize("package", PACKAGES)
+def test_docstrings_of_functions_begin_with_a_verb(package: str):
+    places = found().get(package, ([], []))[1]
+    most = MOST.get(package, (0, 0))[1]
+    assert len(places) <= most, "\n".join([f"{package}: {len(places)} without a verb, {most} before", *places])
+
+
+def test_packages_with_a_limit_exist():
+    assert MOST.keys() <= set(PACKAGES)
+
+
+def test_texts_of_pages_have_no_more_markers_than_before():
+    catalog = (ROOT / "locale/de/LC_MESSAGES/django.po").read_text()
+    odd = [text for text in re.findall(r'^msgid "(.{25,})"$', catalog, re.MULTILINE) if MARKERS.search(text)]
+    assert len(odd) <= MOST_TEXTS, f"{len(odd)} texts of pages have a marker, {MOST_TEXTS} before"
