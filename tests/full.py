@@ -1,10 +1,12 @@
-"""What a run without `--full` leaves out: tests marked `full`, and all but a sample of those marked `sample`.
+"""What a run without `--full` leaves out: tests marked `full`, all but a sample of those marked `sample`, and what has
+its turn on another day.
 
 The sample is another one each day. The header of the run names its seed, and `--sample-seed` repeats it.
 """
 
 import math
 import random
+import zlib
 from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -31,14 +33,22 @@ FEATURES: dict[str, Sequence[str]] = {
     "alerts": ("dnspanel/alerts", "dnspanel/web/alerts"),
     "backups": ("dnspanel/backup",),
     "catalogs": ("dnspanel/catalogs",),
+    "changes of many zones": ("dnspanel/zones/runs",),
     "dashboards and metrics": ("dnspanel/monitoring", "dnspanel/web/dashboard"),
     "exports and cut-overs": (
         "dnspanel/transfer/cutover", "dnspanel/transfer/exports", "dnspanel/transfer/vanity", "dnspanel/web/exports",
     ),
     "files that are installed": ("deploy",),
+    "imports": (
+        "dnspanel/transfer/archives", "dnspanel/transfer/files", "dnspanel/transfer/imports", "dnspanel/web/imports",
+    ),
+    "lines and histories in the editor": ("dnspanel/web/editor/history", "dnspanel/web/editor/lines"),
+    "pages of nodes, of signing and of settings": (
+        "dnspanel/web/dnssec", "dnspanel/web/fleet", "dnspanel/web/settings",
+    ),
     "primaries and secondaries": ("dnspanel/primaries", "dnspanel/secondaries"),
     "searches, typed values and builders": (
-        "dnspanel/zones/builders", "dnspanel/zones/search", "dnspanel/zones/typed",
+        "dnspanel/web/editor/typed", "dnspanel/zones/builders", "dnspanel/zones/search", "dnspanel/zones/typed",
     ),
     "sources of imports": ("dnspanel/transfer/sources",),
     "webhooks": ("dnspanel/webhooks",),
@@ -70,6 +80,17 @@ TURNS: dict[str, tuple[int, Sequence[str]]] = {
             if path.endswith(("/test_integrity_scan.py", "/test_rebuild.py", "/test_snapshots.py", "/test_stale.py"))
         ],
     ),
+    "the editor as people operate it in Chromium": (
+        2,
+        [
+            f"tests/dnspanel/web/editor/test_{name}.py"
+            for name in ("builder_pages", "drafts_in_two_browsers", "drawer", "leaving", "typed_panel")
+        ],
+    ),
+    "dnsdist in front of nodes": (
+        2,
+        [f"tests/replication/front/test_{name}.py" for name in ("faults", "front", "quic", "releases", "xdp")],
+    ),
     "the start and the end of a demo": (
         1,
         [f"tests/dnspanel/demo/test_{name}.py" for name in ("fleet", "stack", "stores", "supervision")],
@@ -95,6 +116,7 @@ def pytest_configure(config: pytest.Config) -> None:
     _is_full = config.option.full
     config.addinivalue_line("markers", "full(reason): run only with --full")
     config.addinivalue_line("markers", "sample(count, reason): so many of the test's parameters; all with --full")
+    config.addinivalue_line("markers", "turn(days, reason): on one of so many days; on each with --full")
     # Before pytest-xdist hands the options to its processes.
     if config.option.sample_seed is None:
         config.option.sample_seed = datetime.now(UTC).toordinal()
@@ -124,12 +146,24 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def _not_today(items: Sequence[pytest.Item], *, seed: int) -> dict[pytest.Item, str]:
-    """The items of files whose turn it is not, each with what they are."""
+    """Return the items whose turn it is not, or their files', each with what they are."""
     resting = {
         path: name for name, (count, paths) in TURNS.items() for path in {*paths} - {*choose(paths, count, seed=seed)}
     }
     paths = {item: item.nodeid.partition("::")[0] for item in items}
-    return {item: resting[path] for item, path in paths.items() if path in resting}
+    of_files = {item: resting[path] for item, path in paths.items() if path in resting}
+    marked = {
+        item: str(mark.kwargs["reason"])
+        for item in items
+        for mark in item.iter_markers("turn")
+        if not _has_turn(item.nodeid, mark.args[0], seed=seed)
+    }
+    return marked | of_files
+
+
+def _has_turn(name: str, days: int, *, seed: int) -> bool:
+    """Return True on one of so many days, which depends on the name of the test."""
+    return (zlib.crc32(name.encode()) + seed) % days == 0
 
 
 def _sampled(items: Sequence[pytest.Item]) -> dict[tuple[str, int, str], list[pytest.Item]]:

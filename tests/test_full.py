@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from tests.full import FEATURES, NEVER_RESTS, TURNS, Sample, choose
+from tests.full import FEATURES, NEVER_RESTS, TURNS, Sample, _has_turn, choose
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -25,6 +25,11 @@ def test_turns_come_to_each_thing_once_within_as_many_days_as_it_takes() -> None
         turns = [Sample(full=False, seed=700_000 + day).turn(range(length), 30, reason="test") for day in range(days)]
         assert sorted(number for turn in turns for number in turn) == list(range(length))
         assert all(len(turn) <= 30 for turn in turns)
+
+
+def test_a_test_has_its_turn_on_one_of_so_many_days() -> None:
+    for name in ("tests/test_a.py::test_b", "tests/test_a.py::test_c[1]"):
+        assert sum(_has_turn(name, 3, seed=700_000 + day) for day in range(3)) == 1
 
 
 def test_every_file_that_takes_turns_exists_and_comes_on() -> None:

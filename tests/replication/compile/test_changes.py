@@ -53,7 +53,7 @@ class Compared:
 
 
 @pytest.mark.parametrize("mode", DENIALS)
-@settings(max_examples=examples(100, 1000), deadline=None)
+@settings(max_examples=examples(50, 1000), deadline=None)
 @given(content=CONTENT, edits=st.lists(EDITS, max_size=4), data=st.data())
 def test_compiling_changes_equals_the_difference_of_two_full_compiles(
     mode: str, content: dict[Key, int], edits: list[dict[Key, int | None]], data: st.DataObject
@@ -119,7 +119,7 @@ class Person:
 
 @pytest.mark.parametrize("mode", DENIALS)
 def test_rows_never_leave_the_full_compile_over_many_edits(mode: str, sample: Sample) -> None:
-    count = sample.few(60, 600, reason="long sequences of edits of a zone")
+    count = sample.few(40, 600, reason="long sequences of edits of a zone")
     for number in range(count):
         person = Person(sample.seed * 10_000 + number)
         zone = Compared(person.start(), DENIALS[mode])
@@ -228,8 +228,9 @@ def reads(mode: str, size: int) -> list[int]:
 
 @pytest.mark.parametrize("mode", DENIALS)
 def test_the_reads_of_one_change_do_not_grow_with_the_zone(mode: str) -> None:
-    assert reads(mode, 60) == reads(mode, 400)
-    assert max(reads(mode, 400)) < 16
+    few = reads(mode, 60)
+    assert few == reads(mode, 400)
+    assert max(few) < 16
 
 
 @pytest.mark.parametrize("mode", DENIALS)

@@ -14,6 +14,7 @@ from replication.dns import names, rdata, rdtypes, rrset
 from replication.dns.rdtypes import NS, A, type_to_text
 from replication.dns.rrset import RRset
 from replication.errors import BadRRset
+from tests.full import examples
 from tests.replication.compile.zones import CONTENT, ZONE, one, zone_of
 
 
@@ -163,7 +164,7 @@ def test_narrow_mode_needs_no_helper_rows() -> None:
     assert all(type != 50 for _, type, _ in compile_zone(ZONE, zone_of("www A"), nsec3=Nsec3(narrow=True)))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(100, 300), deadline=None)
 @given(content=CONTENT, order=st.randoms(use_true_random=False))
 def test_the_fast_way_and_the_general_way_compile_the_same(
     content: dict[tuple[str, int], int], order: random.Random

@@ -13,6 +13,7 @@ from hypothesis import strategies as st
 from dnspanel.transfer.archives.decompress import Damaged, Entry, EntryKind
 from dnspanel.transfer.archives.tar_reader import BLOCK, is_tar, tar_entries
 from dnspanel.transfer.errors import UploadRefused
+from tests.full import examples
 
 MOST = 1 << 20
 FORMATS = (tarfile.USTAR_FORMAT, tarfile.GNU_FORMAT, tarfile.PAX_FORMAT)
@@ -52,7 +53,7 @@ def read_by_tarfile(archive: bytes) -> list[Entry]:
         ]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(50, 150), deadline=None)
 @given(members=files, format=st.sampled_from(FORMATS), chunk=st.integers(1, 3000))
 def test_it_reads_what_tarfile_reads(members: list[tuple[str, bytes]], format: int, chunk: int) -> None:
     try:
@@ -198,14 +199,14 @@ def test_broken_attributes_are_damage(record: bytes) -> None:
         entries(out.getvalue())
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(50, 200), deadline=None)
 @given(st.binary(max_size=3000), st.integers(1, 700))
 def test_no_garbage_breaks_the_reader(garbage: bytes, chunk: int) -> None:
     with suppress(UploadRefused):
         entries(garbage, chunk)
 
 
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(50, 200), deadline=None)
 @given(st.data())
 def test_no_changed_byte_breaks_the_reader(data: st.DataObject) -> None:
     archive = bytearray(packed(("a" * 120, b"x" * 700), ("b", b"y")))

@@ -111,7 +111,7 @@ HEADS = (
 )
 
 
-@settings(max_examples=examples(300, 1_500), deadline=None)
+@settings(max_examples=examples(100, 1_500), deadline=None)
 @given(st.sampled_from(HEADS), st.lists(lines(), max_size=10))
 def test_the_quick_look_and_the_rules_agree(head: str, body: list[str]) -> None:
     quick, full = both(head + "\n".join(body) + "\n")

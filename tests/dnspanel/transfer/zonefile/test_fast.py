@@ -204,7 +204,7 @@ NAME = st.builds(
 )
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(150, 500))
 @given(NAME, st.sampled_from(("", ".sub", ".x.sub")))
 def test_names_are_what_names_parse_makes_of_them(written: str, suffix: str) -> None:
     reader = Plain()

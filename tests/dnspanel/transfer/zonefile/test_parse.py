@@ -20,6 +20,7 @@ from dnspanel.zones.rules.unreadable import Kind
 from dnspanel.zones.rules.violations import Severity
 from replication.codec.keys import relative_key
 from replication.dns import names, rdata, rdtypes, rrset
+from tests.full import examples
 from tests.oracle.zonefile_corpus import HEAD, corpus
 from tests.zonegen import estate
 
@@ -519,7 +520,7 @@ OPTIONS = st.builds(
 )
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(150, 600), deadline=None)
 @given(st.one_of(st.binary(), spoilt(), spoilt()), st.sampled_from(("", ZONE, ".")), OPTIONS, st.booleans())
 def test_whatever_the_bytes_are_it_answers(raw: bytes, zone: str, options: Options, lua: bool) -> None:
     found = read(raw, zone=zone, options=options, allow_lua=lua, files={"missing.zone": HEAD})
@@ -533,7 +534,7 @@ def test_whatever_the_bytes_are_it_answers(raw: bytes, zone: str, options: Optio
         assert made.key == relative_key(made.name, found.name)
 
 
-@settings(max_examples=600, deadline=None)
+@settings(max_examples=examples(150, 600), deadline=None)
 @given(spoilt(), st.sampled_from((ZONE, ".")))
 def test_the_fast_path_and_the_slow_path_say_the_same(raw: bytes, zone: str) -> None:
     fast = read(raw, zone=zone)
