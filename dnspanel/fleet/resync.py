@@ -1,7 +1,4 @@
-"""The requests of a person to one node: everything again, the snapshot of another schema, a check of every row.
-
-Verbs.
-"""
+"""Requests of a person to a node: everything again, the snapshot of another schema, a check of every row. Verbs."""
 
 from datetime import datetime
 

@@ -1,5 +1,4 @@
-"""ALIAS and LUA, whose answers PowerDNS computes: which node shall, bringing it there, and the nodes that cannot.
-Verbs.
+"""ALIAS and LUA, whose answers PowerDNS computes: set up on nodes, and the nodes that cannot. Verbs.
 
 A node that gets another resolver, or LUA, restarts its PowerDNS. That happens to one node after the other, ring 0
 first, and stops at the first whose PowerDNS does not come back.
