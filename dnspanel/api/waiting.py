@@ -1,14 +1,11 @@
-"""Waiting until the nodes answer with a publication, and secondaries if wanted, holding no connection during
-the wait.
-"""
+"""Waiting until the nodes answer with a publication, and secondaries if wanted."""
 
 import time
 from collections.abc import Callable
 from threading import BoundedSemaphore
 from typing import Any
 
-from django.db import connection
-
+from dnspanel.database.prepared_statements import prepared_cursor
 from dnspanel.fleet.models import NodeState
 from dnspanel.polling import poll
 from dnspanel.secondaries.arrival import secondaries_lacking
@@ -62,7 +59,7 @@ def wait_until(
 ) -> bool | None:
     """Ask again and again for at most `seconds` seconds; return whether it was so, None if too many wait already.
 
-    An answer of None ends the wait. This must not run within a transaction: no connection is held between two looks.
+    An answer of None ends the wait. This must not run within a transaction: no connection is held in long pauses.
     """
     if seconds <= 0:
         return ask() is True
@@ -101,7 +98,7 @@ def proofs_of(publication: Publication) -> list[bool]:
 
 def _state_and_proofs(publication: Publication) -> tuple[bool, list[bool]]:
     """Return whether the publication was taken back, and the proof of each node that takes pushes."""
-    with connection.cursor() as cursor:
+    with prepared_cursor() as cursor:
         parameters: dict[str, Any] = {"sequence": publication.sequence, "state": str(NodeState.ACTIVE)}
         cursor.execute(_PROOFS, parameters)
         rows = cursor.fetchall()
