@@ -19,19 +19,19 @@ Address = tuple[str, int]
 
 
 def query(name: str, *, edns: bool = False, do: bool = False) -> bytes:
-    """A query for A records with a random id; with EDNS, and with its DO bit, if wanted."""
+    """Return a query for A records with a random id; with EDNS, and with its DO bit, if wanted."""
     header = struct.pack(">HHHHHH", random.randrange(65536), 0, 1, 0, 0, 1 if edns else 0)
     opt = struct.pack(">BHHIH", 0, 41, 1232, 0x8000 if do else 0, 0) if edns else b""
     return header + names.to_wire(name) + struct.pack(">HH", 1, 1) + opt
 
 
 def addresses_in(reply: bytes) -> set[bytes]:
-    """The A records of a reply whose answer section holds nothing else but CNAMEs and As."""
+    """Return the A records of a reply whose answer section holds nothing else but CNAMEs and As."""
     return {rdata for _, rdata in _a_records(reply)}
 
 
 def _a_records(reply: bytes) -> Iterator[tuple[int, bytes]]:
-    """TTL and address of each A record."""
+    """Yield TTL and address of each A record."""
     _, _, questions, answers, _, _ = struct.unpack_from(">HHHHHH", reply)
     offset = 12
     for _ in range(questions):
@@ -56,12 +56,12 @@ def _skip_name(reply: bytes, offset: int) -> int:
 
 
 def ask(node: Address, wire: bytes, timeout: float = 2.0) -> set[bytes]:
-    """The A records that the node answers to this query."""
+    """Return the A records that the node answers to this query."""
     return addresses_in(_reply(node, wire, timeout))
 
 
 def ttls(node: Address, name: str) -> set[int]:
-    """The TTLs of the A records with which the node answers."""
+    """Return the TTLs of the A records that the node answers with."""
     return {ttl for ttl, _ in _a_records(_reply(node, query(name), 2.0))}
 
 
@@ -74,7 +74,7 @@ def _reply(node: Address, wire: bytes, timeout: float) -> bytes:
 
 
 def has_address(node: Address, name: str) -> bool:
-    """True if somebody answers there with an A record of the name."""
+    """Return True if a server answers there with an A record of the name."""
     try:
         return bool(ask(node, query(name)))
     except OSError:
@@ -84,9 +84,10 @@ def has_address(node: Address, name: str) -> bool:
 def wait_for(
     nodes: Sequence[Address], name: str, address: str, *, timeout: float = 10.0, every: float = POLL_SECONDS
 ) -> list[float]:
-    """Seconds of the monotonic clock at which each node first answered exactly `address`, asked `every` so many.
+    """Return the seconds of the monotonic clock at which each node first answered exactly `address`, asked every
+    `every` seconds.
 
-    Raises TimeoutError, naming the nodes that did not.
+    Raise TimeoutError, naming the nodes that did not.
     """
     wanted = {socket.inet_aton(address)}
     seen: dict[int, float] = {}
@@ -112,10 +113,10 @@ def wait_for(
 def wait_for_last(
     nodes: Sequence[Address], name: str, address: str, *, timeout: float = 10.0, every: float = POLL_SECONDS
 ) -> float:
-    """Seconds of the monotonic clock at which the last of the nodes was seen to answer exactly `address`.
+    """Return the seconds of the monotonic clock at which the last of the nodes was seen to answer exactly `address`.
 
-    They are waited for one after the other, so that as many nodes as share a machine are not kept busy by whoever
-    watches them; a node that answered before is seen a fraction of a millisecond later for each before it.
+    They are waited for one after the other, so that watching does not keep many nodes busy that share a machine; a
+    node that answered before is seen a fraction of a millisecond later for each before it.
     """
     return max(wait_for([node], name, address, timeout=timeout, every=every)[0] for node in nodes)
 

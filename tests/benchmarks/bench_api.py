@@ -98,7 +98,7 @@ class Api:
         return json.loads(reply) if reply else None
 
     def timed(self, kind: str, method: str, path: str, body: object = None) -> Any:
-        """The same, and remember how long it took."""
+        """Send the same, and remember how long it took."""
         began = time.monotonic()
         answer = self.ask(method, path, body)
         self.took.setdefault(kind, []).append((time.monotonic() - began) * 1000)
@@ -114,7 +114,7 @@ class Api:
 
 @contextlib.contextmanager
 def rival(stack: stacks.BenchStack, directory: Path) -> Iterator[Api]:
-    """A pdns_server with its PostgreSQL backend that holds the estate, on the panel's PostgreSQL server."""
+    """Start a pdns_server with its PostgreSQL backend that holds the estate, on the panel's PostgreSQL server."""
     server = stack.stack.stores.database_url.rpartition("/")[0]
     address = urlsplit(server)
     files = directory / "zones"
@@ -163,7 +163,7 @@ def _wait_until_up(api: Api) -> None:
 
 
 def panel(stack: stacks.BenchStack) -> Api:
-    """The panel's API with a token that may do everything."""
+    """Return the panel's API with a token that may do everything."""
     from dataclasses import replace
 
     from django.utils import timezone
@@ -188,19 +188,19 @@ def alternate(stack: stacks.BenchStack, apis: tuple[Api, Api], times: int, act: 
 
 
 def address_rrset(name: str, address: str) -> dict[str, object]:
-    """A PATCH's element that sets one A record."""
+    """Return a PATCH's element that sets one A record."""
     records = [{"content": address, "disabled": False}]
     return {"name": name, "type": "A", "ttl": 300, "changetype": "REPLACE", "records": records}
 
 
 def bulk(zone: str, number: int) -> dict[str, object]:
-    """A PATCH of BULK_RRSETS addresses, all different from those of the numbers before."""
+    """Return a PATCH of BULK_RRSETS addresses, all different from those of the numbers before."""
     address = f"10.{number >> 16 & 255}.{number >> 8 & 255}.{number & 255}"
     return {"rrsets": [address_rrset(f"h{host}.{zone}", address) for host in range(BULK_RRSETS)]}
 
 
 def make_bulk_zones(apis: tuple[Api, Api]) -> list[str]:
-    """Zones for the bulk PATCHes, with their RRsets there already."""
+    """Create zones for the bulk PATCHes, with their RRsets there already."""
     names = [f"bulk{number}.test." for number in range(BULK_ZONES)]
     for api in apis:
         for name in names:
@@ -213,7 +213,7 @@ def make_bulk_zones(apis: tuple[Api, Api]) -> list[str]:
 def compare(
     stack: stacks.BenchStack, apis: tuple[Api, Api], zones: list[str], *, rounds: int, say: Callable[[str], None]
 ) -> None:
-    """All five kinds of request, on both."""
+    """Compare all five kinds of request, on both."""
     chosen = random.Random(1).sample(zones, rounds)
     bulk_zones = make_bulk_zones(apis)
 
@@ -259,7 +259,7 @@ def compare(
 
 
 def sustained(stack: stacks.BenchStack, api: Api, *, seconds: float, say: Callable[[str], None]) -> float:
-    """Bulk PATCHes one after another, until every node answers with the last; returns record changes per second."""
+    """Send bulk PATCHes one after another, until every node answers with the last; return record changes per second."""
     zones = [f"bulk{number}.test." for number in range(BULK_ZONES)]
     changes, number = 0, 1000
     began = time.monotonic()

@@ -30,7 +30,7 @@ SEARCH = f"type:a ttl:{TTL} zone:bulk"
 
 
 def create_zones(zones: int) -> list[str]:
-    """Zones that have only the RRsets to change, besides what every zone has; their names."""
+    """Create zones that have only the RRsets to change and what every zone has; return their names."""
     from django.utils import timezone
 
     from dnspanel.zones.acting import Acting

@@ -46,7 +46,7 @@ AT_ONCE = 4
 
 @contextmanager
 def acme_zone(zone: str, service: Service, directory: Path) -> Iterator[Pebble]:
-    """A zone with a foreign value where challenges come, and an ACME server that looks there."""
+    """Create a zone with a foreign value where challenges come, and an ACME server that looks there."""
     create_zone(service, zone, rrset(f"_acme-challenge.{zone}", "TXT", FOREIGN))
     with pebble(directory, service) as running:
         yield running
@@ -56,7 +56,9 @@ def acme_zone(zone: str, service: Service, directory: Path) -> Iterator[Pebble]:
 
 
 def accept_lego(service: Service, directory: Path) -> None:
-    """Apex and wildcard are two values at one name; then names of one zone at once, as a host of many services does."""
+    """Accept lego: apex and wildcard are two values at one name; then names of one zone at once, as a host of
+    many services does.
+    """
     zone = "lego.test."
     with acme_zone(zone, service, directory) as acme:
         domains = ("lego.test", "*.lego.test")
@@ -80,7 +82,7 @@ def accept_lego(service: Service, directory: Path) -> None:
 
 
 def accept_certbot(plugin: certbot.Plugin) -> Callable[[Service, Path], None]:
-    """Apex and wildcard by this plugin."""
+    """Return a function that accepts certbot: apex and wildcard by this plugin."""
 
     def accept(service: Service, directory: Path) -> None:
         # Below a real top-level domain: lexicon, which both plugins use, cuts zone names by the public suffix list.
@@ -97,7 +99,9 @@ def accept_certbot(plugin: certbot.Plugin) -> Callable[[Service, Path], None]:
 
 
 def accept_external_dns(service: Service, directory: Path) -> None:
-    """It creates, finds nothing to do, changes, deletes its own, and leaves the records of others alone."""
+    """Accept external-dns: it creates, finds nothing to do, changes, deletes its own, and leaves the records
+    of others alone.
+    """
     zone, domain = "external.test.", "external.test"
     create_zone(service, zone, rrset(f"foreign.{zone}", "A", "192.0.2.99"))
     many = {(f"host{number}.{domain}", "A"): [f"192.0.2.{number}"] for number in range(1, 60)}
@@ -142,7 +146,7 @@ CLIENTS: dict[str, Callable[[Service, Path], None]] = {
 
 
 def install(clients: Sequence[str]) -> None:
-    """Everything that these clients need is below ~/.cache/dnspanel/clients. Raises NotInstalled."""
+    """Install everything that these clients need below ~/.cache/dnspanel/clients. Raise NotInstalled."""
     for name in ("clients", "clients-certbot1"):
         python_programs(name)
     for name in ("pebble", *(client for client in ("lego", "external-dns") if client in clients)):
@@ -154,7 +158,7 @@ def install(clients: Sequence[str]) -> None:
 
 
 def accepted(client: str, service: Service) -> bool:
-    """Whether the client does with the service what it is for; says why not."""
+    """Return True if the client does its work with the service; else say why not."""
     began = time.monotonic()
     with tempfile.TemporaryDirectory(prefix=f"{client}-") as directory:
         try:

@@ -73,7 +73,7 @@ class Comparison:
 
 
 def flat(found: Mapping[str, Any], prefix: str = "") -> Figures:
-    """Every number of a last line, under a name like `small.p50_ms`."""
+    """Return every number of a last line, under a name like `small.p50_ms`."""
     figures: Figures = {}
     for key, value in found.items():
         if isinstance(value, Mapping):
@@ -84,7 +84,7 @@ def flat(found: Mapping[str, Any], prefix: str = "") -> Figures:
 
 
 def compared(runs: Runs) -> dict[str, Comparison]:
-    """Every figure that all runs printed."""
+    """Compare every figure that all runs printed."""
     both = [*runs.before, *runs.again]
     names = [name for name in runs.ours[0] if all(name in one for one in (*both, *runs.ours))]
 
@@ -118,7 +118,7 @@ def write_down(document: Path, new_section: str) -> None:
 
 @contextmanager
 def checkout(commit: str) -> Iterator[Path]:
-    """A work tree of the commit, with packages of its own; our packages where both want the same."""
+    """Make a work tree of the commit, with packages of its own; our packages where both want the same."""
     shutil.rmtree(PLACE, ignore_errors=True)
     _git("worktree", "prune")
     _git("worktree", "add", "--detach", "--force", str(PLACE), commit)

@@ -72,7 +72,7 @@ def main() -> None:
 
 
 def edits_in_each_way(stack: stacks.BenchStack, *, records: int, edits: int) -> dict[str, dict[str, float]]:
-    """p50 and p99 in milliseconds, and bytes sent for each edit to the node that got most, by way of denial."""
+    """Return p50 and p99 in milliseconds, and bytes sent for each edit to the node that got most, by way of denial."""
     began = time.monotonic()
     zone_id = _create_large_zone(records)
     stack.wait_until_in_sync(timeout=SWITCH_SECONDS)
@@ -116,7 +116,7 @@ def _name(number: int) -> str:
 
 
 def _deny(zone_id: int, nsec3: Nsec3 | None) -> None:
-    """The zone is signed, with this way of denial."""
+    """Sign the zone, with this way of denial."""
     from django.utils import timezone
 
     from dnspanel.zones.acting import Acting
@@ -150,7 +150,7 @@ def _edit(stack: stacks.BenchStack, zone_id: int, *, records: int, edits: int, s
 
 
 def sign_by_a_job(stack: stacks.BenchStack, *, zones: int) -> float:
-    """Seconds from the start of the policy run until every node answers signed for every zone."""
+    """Return the seconds from the start of the policy run until every node answers signed for every zone."""
     from django.utils import timezone
 
     from dnspanel.zones.dnssec.policy import Terms
@@ -180,7 +180,7 @@ def sign_by_a_job(stack: stacks.BenchStack, *, zones: int) -> float:
 
 
 def _wait_for_run(run_id: int) -> None:
-    """The run is done. Raises RuntimeError where it failed, TimeoutError after `JOB_SECONDS`."""
+    """Wait until the run is done. Raise RuntimeError where it failed, TimeoutError after `JOB_SECONDS`."""
     from dnspanel.zones.models import UNFINISHED_STATES, PolicyRun, RunState
 
     deadline = time.monotonic() + JOB_SECONDS
@@ -193,7 +193,7 @@ def _wait_for_run(run_id: int) -> None:
 
 
 def _wait_until_signed(nodes: Sequence[Address], zones: Sequence[str], *, deadline: float) -> None:
-    """Each node has answered the SOA of each zone with a signature beside it. Raises TimeoutError."""
+    """Wait until each node has answered the SOA of each zone with a signature beside it. Raise TimeoutError."""
     for node in nodes:
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:
             sock.settimeout(2)
@@ -206,7 +206,7 @@ def _wait_until_signed(nodes: Sequence[Address], zones: Sequence[str], *, deadli
 
 
 def _is_signed(sock: socket.socket, zone: str) -> bool:
-    """Whether the answer section has the SOA and one more record: with the DO bit that is its signature."""
+    """Return True if the answer section has the SOA and one more record: with the DO bit that is its signature."""
     identifier = random.randrange(65536)
     header = struct.pack(">HHHHHH", identifier, 0, 1, 0, 0, 1)
     opt = struct.pack(">BHHIH", 0, 41, 1232, 0x8000, 0)

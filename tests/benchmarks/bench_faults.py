@@ -74,7 +74,7 @@ class Listener:
         return f"{row.number:>3} | {row.fault[:WIDTH]:<{WIDTH}} | {word:<7} | {seconds:>6.1f} | {row.checked}"
 
     def of_row(self, number: int) -> tuple[str, float, str]:
-        """What became of all tests of a row: word, seconds, and words where something is wrong."""
+        """Return what became of all tests of a row: word, seconds, and words where something is wrong."""
         found = [self.outcomes[test] for test in sorted(self.collected[number]) if test in self.outcomes]
         seconds = sum(outcome.seconds for outcome in found)
         for word in ("failed", "skipped"):
@@ -85,7 +85,7 @@ class Listener:
 
 
 def rows_of(item: Any) -> set[int]:
-    """The rows that a test says it automates, and those that name it as a test elsewhere."""
+    """Return the rows that a test says it automates, and those that name it as a test elsewhere."""
     marked = {int(mark.args[0]) for mark in item.iter_markers("row")}
     return marked | {row.number for row in ROWS for path in row.elsewhere if item.nodeid.startswith(path)}
 
@@ -113,7 +113,9 @@ def say(text: str) -> None:
 
 
 def prepare(options: argparse.Namespace) -> None:
-    """The environment: what the tests of this directory read, and settings that load; no test here uses them."""
+    """Prepare the environment: what the tests of this directory read, and settings that load; no test here
+    uses them.
+    """
     shutil.rmtree(DIRECTORY, ignore_errors=True)
     DIRECTORY.mkdir(parents=True)
     os.environ.update(

@@ -6,7 +6,7 @@
   machine, and each is the real agent with its own LMDB and its own pdns_server. With 1,000 zones, because 64 copies
   of the estate would measure the disk.
 
-Printed besides: processor time and bytes per change and node, and the largest resident memory of an agent.
+Also printed: processor time and bytes per change and node, and the largest resident memory of an agent.
 """
 
 import argparse
@@ -85,14 +85,16 @@ def _bootstrap(bench: stacks.BenchStack, more: MoreNodes, node: DemoNode) -> dic
 
 
 def _until_quiet(timeout: float = 180) -> None:
-    """The machine has done what followed from the import: merged segments, and nodes that read what they got."""
+    """Wait until the machine has done what followed from the import: merged segments, and nodes that read
+    what they got.
+    """
     deadline = time.monotonic() + timeout
     while psutil.cpu_percent(interval=3) > 25 and time.monotonic() < deadline:
         pass
 
 
 def _until_snapshot(timeout: float = 300) -> None:
-    """The panel has a snapshot of all these zones, as it has some minutes after any import."""
+    """Wait until the panel has a snapshot of all these zones, as it has some minutes after any import."""
     from dnspanel.publish.models import Segment, Snapshot
     from dnspanel.publish.tasks import make_snapshot
 
@@ -138,7 +140,7 @@ def _catch_up(bench: stacks.BenchStack, more: MoreNodes, node: DemoNode, changes
 
 
 def _change(changes: int) -> None:
-    """So many publications of one RRset each, by several writers at once."""
+    """Make `changes` publications of one RRset each, by several writers at once."""
     targets = estate.address_names(count=2_000, seed=5)
     failures: list[BaseException] = []
 
@@ -165,7 +167,7 @@ def _change(changes: int) -> None:
 
 
 def _until_merged(behind: int, timeout: float = 300) -> None:
-    """Everything is encoded, and what beat merges once a minute is merged."""
+    """Wait until everything is encoded, and what beat merges once a minute is merged."""
     from dnspanel.publish.models import Segment
     from dnspanel.zones.models import LogHead
 
@@ -182,7 +184,7 @@ def _until_merged(behind: int, timeout: float = 300) -> None:
 
 
 def _edits_at(bench: stacks.BenchStack, size: int, edits: int) -> tuple[float, float]:
-    """p50 and p99 in milliseconds of single edits to a fleet of so many nodes."""
+    """Return p50 and p99 in milliseconds of single edits to a fleet of `size` nodes."""
     with MoreNodes(bench) as more:
         extra = more.enroll(size - len(bench.stack.nodes)) if size > len(bench.stack.nodes) else []
         more.start(extra)
@@ -208,7 +210,7 @@ def _edits_at(bench: stacks.BenchStack, size: int, edits: int) -> tuple[float, f
 
 
 def _one_by_one(nodes: list[answers.Address], *, edits: int, seed: int) -> list[float]:
-    """Milliseconds from before each publication until the last node answered with it."""
+    """Return milliseconds from before each publication until the last node answered with it."""
     chosen = random.Random(seed)
     found = []
     for number, (zone_id, name) in enumerate(estate.address_names(count=edits, seed=seed)):

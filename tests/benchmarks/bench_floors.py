@@ -1,12 +1,12 @@
-"""Where the limit is: what this machine needs for the steps that nobody can leave out, beside what we need.
+"""Where the limit is: what this machine needs for the steps that cannot be left out, beside what we need.
 
-An edit waits for one thing after another: commits that a disk has to have, round trips on loopback, wake-ups by way of
-Redis, commits of LMDB. Each is measured by itself, in the files and stores of the running stack, and their sum is the
-floor of an edit; no floor is what programs compute in between.
+An edit waits for one thing after another: commits that a disk has to have, round trips on loopback, wake-ups by way
+of Redis, commits of LMDB. Each is measured by itself, in the files and stores of the running stack, and their sum
+is the floor of an edit; no floor is what programs compute in between.
 
-An import has to bring its rows into PostgreSQL and into the LMDB of the panel, of ring 0 and of three nodes. The very
-rows of an import are copied into an empty table like ours, and put into an empty LMDB in order: what the cores of this
-machine need for that alone is the floor of an import.
+An import has to bring its rows into PostgreSQL and into the LMDB of the panel, of ring 0 and of three nodes. The
+very rows of an import are copied into an empty table like ours, and put into an empty LMDB in order: what the cores
+of this machine need for that alone is the floor of an import.
 """
 
 import argparse
@@ -42,7 +42,7 @@ EDIT_STEPS = {
 
 
 def median_ms(act: Callable[[], object], times: int = REPEATED) -> float:
-    """Milliseconds that it takes once, in the middle of so many."""
+    """Return the median of milliseconds that a call takes."""
     found = []
     for _ in range(times):
         began = time.perf_counter()
@@ -52,7 +52,7 @@ def median_ms(act: Callable[[], object], times: int = REPEATED) -> float:
 
 
 def steps(stack: stacks.BenchStack, directory: Path) -> dict[str, float]:
-    """Milliseconds of each step by itself."""
+    """Return milliseconds of each step by itself."""
     from django.conf import settings
     from django.db import connection
     from redis import Redis
@@ -110,7 +110,9 @@ def lmdb_commit(path: Path) -> float:
 
 
 def copy_seconds(directory: Path) -> float:
-    """Seconds of `COPY` of all RRsets into an empty table with the same keys and checks, and without triggers."""
+    """Return seconds of `COPY` of all RRsets into an empty table with the same keys and checks, and without
+    triggers.
+    """
     from django.db import connection
 
     with connection.cursor() as cursor:
@@ -128,7 +130,7 @@ def copy_seconds(directory: Path) -> float:
 
 
 def lmdb_seconds(records: Path, directory: Path) -> float:
-    """Seconds to put all rows of a node's records into an empty LMDB, in order, in one synced transaction."""
+    """Return seconds to put all rows of a node's records into an empty LMDB, in order, in one synced transaction."""
     with lmdb.open(str(records), subdir=False, readonly=True, max_dbs=16) as source:
         with source.begin() as txn, txn.cursor() as cursor:
             name = next(key for key, _ in cursor if key.startswith(b"records"))

@@ -44,7 +44,7 @@ HERE = "127.0.0.1"
 
 @contextlib.contextmanager
 def fronted(directory: Path, ports: Sequence[int], first: str) -> Iterator[tuple[int, serving.Processes]]:
-    """The port of a front that looks, and its dnsdist; all backends answer. `first` is a name with an address."""
+    """Yield the port of a front that looks, and its dnsdist; all backends answer. `first` is a name with an address."""
     config = FrontConfig(
         state_dir=directory,
         listen=(Endpoint(HERE, free_port()),),
@@ -71,7 +71,7 @@ def fronted(directory: Path, ports: Sequence[int], first: str) -> Iterator[tuple
 
 
 def is_out(front: Front, name: str | None) -> bool:
-    """Whether this backend, and no other, is out of rotation; None: all are in it, and answer."""
+    """Return True if this backend, and no other, is out of rotation; None: all are in it, and answer."""
     with contextlib.suppress(NotServed):
         states = {server.name: server.state for server in front.numbers().servers}
         return all(state == ("DOWN" if server == name else "up") for server, state in states.items())
@@ -79,7 +79,7 @@ def is_out(front: Front, name: str | None) -> bool:
 
 
 def measure_cost(directory: Path, *, rounds: int, seconds: float) -> tuple[float, float]:
-    """Answers a second, and processor time per answer, through a front by direct ones."""
+    """Return answers a second, and processor time per answer, through a front by direct ones."""
     serving.write_lmdb(directory, ZONES).close()
     questions = directory / "questions"
     serving.write_questions(questions, zones=ZONES, seed=1)
@@ -116,7 +116,7 @@ class _Both(serving.Processes):
 def time_out_of_rotation(
     stack: stacks.BenchStack, front: Front, zone_id: int, *, times: int, first: int
 ) -> list[float]:
-    """Milliseconds, ascending, until a node whose agent stands still was out of rotation."""
+    """Return milliseconds, ascending, until a node whose agent hangs was out of rotation."""
     found = []
     late = stack.stack.node_names[-1]
     for update in range(first, first + times):

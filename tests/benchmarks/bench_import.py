@@ -1,13 +1,11 @@
 """A provider's whole estate, from a tar.gz of zone files to answered by the last of three nodes; beside edits.
 
-The clock starts when the upload is complete. Then come scan, dry run and
-apply, one after another without a pause, as if somebody pressed each button
-at once; it stops when all three real `pdns_server` nodes answer for the zone
-that was published last, for the last zone of the archive, and for 200 others.
-`dry_run_s` is the scan and the dry run, `saved_s` the time from there until
-everything is in PostgreSQL, `answered_s` the time from the start.
+The clock starts when the upload is complete. Then come scan, dry run and apply, one after another without a pause,
+as if a person pressed each button at once; it stops when all three real `pdns_server` nodes answer for the zone
+that was published last, for the last zone of the archive, and for 200 others. `dry_run_s` is the scan and the dry
+run, `saved_s` the time from there until everything is in PostgreSQL, `answered_s` the time from the start.
 
-Meanwhile somebody edits other zones, one record after another: `edit_p99_ms`
+At the same time a person edits other zones, one record after another: `edit_p99_ms`
 is from before the edit's transaction until the last node answers with it.
 
 Before that, on the same stack and without edits: a tenth of such an estate by
@@ -49,7 +47,7 @@ class Timing:
 
 
 class Editor(threading.Thread):
-    """Somebody who edits one record after another, and waits each time until all nodes answer with it."""
+    """A person that edits one record after another, and waits each time until all nodes answer with it."""
 
     def __init__(self, nodes: list[answers.Address], targets: list[tuple[int, str]]) -> None:
         super().__init__(daemon=True)
@@ -71,7 +69,7 @@ class Editor(threading.Thread):
             connection.close()
 
     def finish(self) -> list[timeline.Edit]:
-        """All edits that it made. Raises what stopped it, if it did not last until now."""
+        """Return all edits that it made. Raise what stopped it, if it did not last until now."""
         self._stop_soon.set()
         self.join()
         if self.failure is not None:
@@ -86,7 +84,7 @@ class Editor(threading.Thread):
 
 
 def make_edited_zones() -> list[tuple[int, str]]:
-    """Zone id and owner name of an address in each of some zones that the import does not touch."""
+    """Return zone id and owner name of an address in each of some zones that the import does not touch."""
     from django.utils import timezone
 
     from dnspanel.zones.acting import Acting
@@ -103,7 +101,7 @@ def make_edited_zones() -> list[tuple[int, str]]:
 
 
 def uploaded(archive: Path) -> Any:
-    """A job whose upload is complete."""
+    """Return a job whose upload is complete."""
     from django.conf import settings
     from django.utils import timezone
 
@@ -176,7 +174,7 @@ def _wait_for_state(job: Any, state: str) -> None:
 
 
 def compare_with_rivals(stack: stacks.BenchStack, directory: Path, *, zones: int, records: int) -> dict[str, float]:
-    """A small estate by us and by PowerDNS's own tools: seconds of each."""
+    """Import a small estate by us and by PowerDNS's own tools; return seconds of each."""
     archive = directory / "tenth.tar.gz"
     last = zonegen.write_archive(archive, zones, records, seed=2, prefix="tenth")
     ours = run_import(stack, uploaded(archive), zones=zones, last=last).answered
@@ -194,7 +192,7 @@ def compare_with_rivals(stack: stacks.BenchStack, directory: Path, *, zones: int
 
 
 def measure(stack: stacks.BenchStack, archive: Path, *, zones: int, records: int, last: str) -> dict[str, Any]:
-    """The whole estate beside edits; the figures that the issue names."""
+    """Import the whole estate beside edits; return the figures that the issue names."""
     job = uploaded(archive)
     targets = make_edited_zones()
     stack.wait_until_in_sync(timeout=STALLS_AFTER)
@@ -221,7 +219,7 @@ def measure(stack: stacks.BenchStack, archive: Path, *, zones: int, records: int
 
 
 def percentile(edits: list[timeline.Edit], share: float) -> float:
-    """Milliseconds that this share of the edits did not exceed."""
+    """Return the milliseconds that this share of the edits did not exceed."""
     return sorted(edit.milliseconds for edit in edits)[math.ceil(len(edits) * share) - 1]
 
 

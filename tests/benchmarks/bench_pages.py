@@ -4,10 +4,10 @@
     ./dev bench pages --zones 20000 --records 212000 --large 100000     a smaller estate
     ./dev bench pages --without-bulk                                    pages alone
 
-Server time: from the request to the last byte of the page, in this process, permissions and templates included, with
-PostgreSQL beside it and no network. Each request is made as somebody who may everything and as a member who sees one
-zone in 300; as htmx asks while somebody types where a page has such a part. For each: median and p95 in milliseconds,
-the largest answer in KB before it is compressed, and queries.
+Server time: from the request to the last byte of the page, in this process, permissions and templates included,
+with PostgreSQL beside it and no network. Each request is made as a person that may do everything and as a member
+that sees one zone in 300; as htmx asks while a person types where a page has such a part. For each: median and p95
+in milliseconds, the largest answer in KB before it is compressed, and queries.
 
 The texts that searches look into are written before, as a worker does within seconds.
 
@@ -130,7 +130,7 @@ def percentile(values: list[float], share: float) -> float:
 
 
 def requests_of_estate(zones: int) -> Iterator[Request]:
-    """Lists and searches, of what is everywhere, somewhere and nowhere."""
+    """Yield lists and searches, of what is everywhere, somewhere and nowhere."""
     middle = f"zone-{zones // 2:07d}"
     for query in ("", middle, "zone", "tag:customer", "sync:late", "changed:<1d", "dnssec:signed"):
         yield Request("zones_ms", "/zones/", {"q": query}, "zone-list" if query else "")
@@ -147,7 +147,7 @@ def requests_of_estate(zones: int) -> Iterator[Request]:
 
 
 def requests_of_large_zone(records: int) -> Iterator[Request]:
-    """The editor of a large zone, its filters and jumps."""
+    """Yield the editor of a large zone, its filters and jumps."""
     path = f"/zones/{LARGE}/"
     yield Request("editor_1m_ms", path, {})
     yield Request("editor_1m_ms", path, {"at": f"h{records // 2:07d}"})
@@ -160,7 +160,7 @@ def requests_of_large_zone(records: int) -> Iterator[Request]:
 
 
 def create_large_zone(records: int) -> None:
-    """A zone of so many RRsets, all different."""
+    """Create a zone of `records` RRsets, all different."""
     from django.utils import timezone
 
     from dnspanel.zones.acting import Acting
@@ -179,7 +179,9 @@ def create_large_zone(records: int) -> None:
 
 
 def people() -> dict[str, Any]:
-    """A client of somebody who may everything, and one of a member who sees one zone of NARROW and the large one."""
+    """Return a client of a person that may do everything, and one of a member that sees one zone of NARROW
+    and the large one.
+    """
     from django.test import Client
     from django.utils import timezone
 
@@ -227,7 +229,7 @@ def measure(clients: dict[str, Any], request: Request, rounds: int, figures: Fig
 
 
 def write_texts() -> None:
-    """Everything that searches look into is written, and PostgreSQL knows its tables."""
+    """Write everything that searches look into, and let PostgreSQL know its tables."""
     from django.db import connection
     from django.utils import timezone
 
@@ -245,7 +247,7 @@ def write_texts() -> None:
 
 
 def write_complaints() -> None:
-    """One zone in COMPLAINED has complaints about its aliases and its mail, and nothing waits to be looked at."""
+    """Give one zone in COMPLAINED complaints about its aliases and its mail, and leave nothing to be looked at."""
     from django.db import connection
     from django.utils import timezone
 
@@ -288,7 +290,9 @@ def main() -> None:
 
 
 def bulk_seconds() -> float:
-    """How long `bench_bulk` takes to change 10,000 RRsets: a process of its own, since its stack is another one."""
+    """Return how long `bench_bulk` takes to change 10,000 RRsets: a process of its own, since its stack is
+    another one.
+    """
     command = [sys.executable, "-m", "tests.benchmarks.bench_bulk"]
     lines = subprocess.run(command, check=True, capture_output=True, text=True, cwd=stacks.ROOT).stdout.splitlines()
     for line in lines[:-1]:
@@ -297,7 +301,7 @@ def bulk_seconds() -> float:
 
 
 def run(zones: int, records: int, large: int, rounds: int) -> Figures:
-    """Everything at both sizes, and in the large zone; what is counted is of the larger size."""
+    """Measure everything at both sizes, and in the large zone; what is counted is of the larger size."""
     from django.core.management import call_command
 
     call_command("migrate", verbosity=0)

@@ -72,7 +72,7 @@ def run(part: str, options: Options) -> Result:
 
 @contextlib.contextmanager
 def _empty(directory: Path) -> Iterator[None]:
-    """The directory exists and is empty; it is gone afterwards."""
+    """Make the directory, empty; remove it afterwards."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     try:

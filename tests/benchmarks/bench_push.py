@@ -8,7 +8,7 @@ zones. The two sizes run on the same stack, one after the other: `large` is
 first, is part of the way unless `--without-ring0` is given. Filling PostgreSQL, the first push of the estate
 and what searches need of it are not measured.
 
-Printed besides: bytes sent per node and edit (on the TCP connection: HTTP
+Also printed: bytes sent per node and edit (on the TCP connection: HTTP
 headers and TLS included), the largest resident memory of the three agents
 during the edits, the longest LMDB write transaction of any agent during
 the edits, the processor time of the whole stack for each edit, which says

@@ -1,7 +1,7 @@
 """How fast a node answers: on our LMDB against PowerDNS on PostgreSQL, with our pdns.conf against PowerDNS's
 defaults, and while changes arrive.
 
-10,000 zones, dnsperf on loopback, 40 % of the questions for names that nobody has. On two cores the generator
+10,000 zones, dnsperf on loopback, 40 % of the questions for names that do not exist. On two cores the generator
 is a bottleneck beside the server, so the server's processor time per answer counts more than answers per second.
 Every comparison takes turns in the same run; ratios are medians of those of its rounds.
 
@@ -113,7 +113,7 @@ class Bench:
 
     @contextlib.contextmanager
     def prepared(self) -> Iterator[None]:
-        """The zones are in LMDB and in PostgreSQL, the questions in files; all of it goes at the end."""
+        """Write the zones into LMDB and PostgreSQL, the questions into files; remove all of it at the end."""
         directory = ROOT / "var" / "bench" / "serve"
         shutil.rmtree(directory, ignore_errors=True)
         sockets = Path(tempfile.mkdtemp(prefix="dp-"))
@@ -138,7 +138,7 @@ class Bench:
     # Comparisons
 
     def backends(self) -> dict[str, Any]:
-        """LMDB against PostgreSQL, each with our caches and with none."""
+        """Compare LMDB and PostgreSQL, each with our caches and with none."""
         say("\nOur LMDB against PowerDNS on PostgreSQL (gpgsql) as its makers recommend it, same zones")
         ours_off, pgsql_off, ours, pgsql = self.in_turns(self.backend_servers(), warm=True).values()
         return {
@@ -148,7 +148,7 @@ class Bench:
         }
 
     def backend_servers(self) -> list[Server]:
-        """LMDB and PostgreSQL without caches, then with them."""
+        """Return LMDB and PostgreSQL without caches, then with them."""
         database = self.stores.supervisor.pid("postgres")
         pgsql_off, pgsql = (
             replace(self.server(f"PowerDNS on PostgreSQL, caches {state}", settings), databases=(database,))
@@ -162,7 +162,7 @@ class Bench:
         ]
 
     def configurations(self) -> dict[str, Any]:
-        """Our pdns.conf against the defaults of PowerDNS, on the same files, under each load."""
+        """Compare our pdns.conf with the defaults of PowerDNS, on the same files, under each load."""
         rate, own, shared = (self._configurations(load) for load in (SAME_RATE, OWN_CORE, SHARED))
         return {
             "config_vs_default_cpu": min(rate["cpu_warm"], rate["cpu_cold"]),
@@ -172,8 +172,10 @@ class Bench:
         }
 
     def _configurations(self, load: Load) -> dict[str, float]:
-        """The defaults' processor time per answer divided by ours, and our QPS divided by theirs, warm and cold: above
-        1 ours is better. The defaults run twice per round: what the second differs from the first is noise."""
+        """Return the defaults' processor time per answer divided by ours, and our QPS divided by theirs, warm and cold.
+
+        Above 1 ours is better. The defaults run twice per round: the difference between the two is noise.
+        """
         cores = 1 if load.apart else psutil.cpu_count() or 1
         servers = [
             self.server("ours", self.ours(**{"receiver-threads": str(cores)})),
@@ -190,7 +192,7 @@ class Bench:
         return found
 
     def lines(self) -> list[LineCost]:
-        """What an answer costs without each line that may matter, each taken in turns with all lines."""
+        """Measure what an answer costs without each line that may matter, each taken in turns with all lines."""
         ours = self.ours()
         everything = self.server("all lines", ours)
         say("\nEach line of our pdns.conf taken away (100 % = with all lines; above: the line saves processor time)")
@@ -206,7 +208,7 @@ class Bench:
         return LineCost(name, ours[name], cold=cold, warm=warm)
 
     def _cold_and_warm(self, server: Server, number: int) -> tuple[Figures, Figures]:
-        """From its start on, and then: most names were asked before."""
+        """Measure from its start on, and then: most names were asked before."""
         with server.running() as processes:
             files = self.questions[number], self.questions[-1]
             cold, warm = (
@@ -215,7 +217,9 @@ class Bench:
         return cold, warm
 
     def changes(self) -> dict[str, Any]:
-        """One real node: under changes, and while an import arrives, each beside a slice of the same length without."""
+        """Measure one real node: under changes, and while an import arrives, each beside a slice of the same
+        length without.
+        """
         say(
             "\nOne node with its agent: under changes and during an import, each against the idle node before and after"
         )
@@ -237,8 +241,10 @@ class Bench:
     def _beside_idle(
         self, node: "BenchNode", noun: str, works: Sequence[Callable[[], AbstractContextManager["Counted"]]]
     ) -> list[tuple[Figures, float, float]]:
-        """Each slice under work, with QPS and processor time per answer (µs) of the idle node: the means of the slices
-        just before and just after, since the machine's speed drifts."""
+        """Yield each slice under work, with QPS and processor time per answer (µs) of the idle node.
+
+        The latter are the means of the slices just before and just after, since the machine's speed drifts.
+        """
         slices = []
         idle = node.measure(self._fresh_questions(), self.seconds)
         for work in works:
@@ -254,7 +260,7 @@ class Bench:
         return slices
 
     def _fresh_questions(self) -> Path:
-        """Names that nobody has are new in each slice: the caches know those of the last one."""
+        """Write names that do not exist and are new in each slice: the caches know those of the last one."""
         self._next_seed += 1
         return self._questions(self._next_seed)
 
@@ -271,7 +277,7 @@ class Bench:
         return pdns_settings.recommended(backend, self.sockets) | changes
 
     def in_turns(self, servers: Sequence[Server], *, warm: bool, load: Load = SHARED) -> dict[str, list[Figures]]:
-        """Each server once per round, alone on the machine; the figures of each, round by round."""
+        """Run each server once per round, alone on the machine; return the figures of each, round by round."""
         competitors = {server.name: partial(self._measure, server, warm, load) for server in servers}
         found = serving.in_turns(self.rounds, competitors)
         serving.say_figures(found)
@@ -299,7 +305,7 @@ class Counted:
 
 
 class BenchNode:
-    """A pdns_server with our configuration and its agent, and somebody who pushes what a panel sealed."""
+    """A pdns_server with our configuration and its agent, and a pusher of what a panel sealed."""
 
     def __init__(self, panel: Panel, pdns: Pdns, client: NodeClient, zones: int, agent_pid: int) -> None:
         self.panel, self.pdns, self.client, self.zones, self.agent_pid = panel, pdns, client, zones, agent_pid
@@ -334,7 +340,7 @@ class BenchNode:
         return serving.dnsperf(Processes(self.pdns.pid), self.pdns.port, questions, seconds=seconds)
 
     def seal_changes(self, seconds: float) -> list[bytes]:
-        """Changes of single RRsets for so long, in segments such as a publisher under load seals.
+        """Seal changes of single RRsets for `seconds`, in segments such as a publisher under load seals.
 
         They are sealed before any slice: what the panel spends is spent on another machine, and a pause between two
         slices is a node whose caches are colder in the second; with nothing sent it gave 5 % fewer answers.
@@ -352,12 +358,12 @@ class BenchNode:
 
     @contextlib.contextmanager
     def changing(self, sealed: Sequence[bytes]) -> Iterator[Counted]:
-        """These changes arrive while inside."""
+        """Let these changes arrive inside the block."""
         with self._arriving(sealed, every=1 / SEGMENTS_PER_SECOND, each=CHANGES_EACH) as counted:
             yield counted
 
     def seal_import(self) -> list[bytes]:
-        """New zones, as many as an import of 100,000 records has, in pieces such as imports seal."""
+        """Seal new zones, as many as an import of 100,000 records has, in pieces such as imports seal."""
         sealed = []
         for _ in range(-(-IMPORT_ZONES // IMPORT_PIECE)):
             first = self._imported + 1
@@ -367,7 +373,7 @@ class BenchNode:
 
     @contextlib.contextmanager
     def importing(self, sealed: Sequence[bytes], seconds: float) -> Iterator[Counted]:
-        """These pieces arrive while inside.
+        """Let these pieces arrive inside the block.
 
         They are pushed as the panel pushes them: their proof may come later, and is waited for after the slice.
         """

@@ -1,11 +1,10 @@
 """Stale answers after "in sync": 10,000 changes under query load. The right number is zero.
 
-Again and again: ask every node for a record, so that its caches hold the old
-value; publish a change of that record; wait until the panel says that all
-nodes are in sync; ask every node again, in five ways: plain, with EDNS, with
-EDNS and DO, through a CNAME of the zone, and through one of another zone. Meanwhile one dnsperf per node asks for the
-same names, as fast as `--qps` allows, so that threads of the server are
-always between reading the LMDB and filling a cache.
+Again and again: ask every node for a record, so that its caches hold the old value; publish a change of that
+record; wait until the panel says that all nodes are in sync; ask every node again, in five ways: plain, with EDNS,
+with EDNS and DO, through a CNAME of the zone, and through one of another zone. During this, one dnsperf per node
+asks for the same names, as fast as `--qps` allows, so that threads of the server are always between reading the
+LMDB and filling a cache.
 
 An answer counts as stale when it is anything but the value just published.
 """
@@ -70,7 +69,7 @@ def address(update: int) -> str:
 
 
 def dnsperf(host: str, port: int, queries: Path, *, seconds: int, qps: int, options: list[str]) -> list[str]:
-    """The command; it ends by itself after `seconds`."""
+    """Return the command; it ends by itself after `seconds`."""
     target = ["-s", host, "-p", str(port), "-d", str(queries)]
     return ["dnsperf", *target, "-l", str(seconds), "-Q", str(qps), "-c", "4", "-q", "20", *options]
 
@@ -94,7 +93,7 @@ def ask_every_way(nodes: Sequence[answers.Address], update: int) -> list[Answer]
 
 @contextlib.contextmanager
 def load(nodes: Sequence[answers.Address], *, qps: int, seconds: int) -> Iterator[list[subprocess.Popen[str]]]:
-    """One dnsperf per node over the storm's names, with and without EDNS; stopped at the end."""
+    """Run one dnsperf per node over the storm's names, with and without EDNS; stop them at the end."""
     with tempfile.TemporaryDirectory() as folder:
         queries = Path(folder) / "queries"
         queries.write_text("".join(f"{owner(n)} A\n{alias(n)} A\n{far_alias(n)} A\n" for n in range(NAMES)))
@@ -117,7 +116,7 @@ def load(nodes: Sequence[answers.Address], *, qps: int, seconds: int) -> Iterato
 
 
 def queries_per_second(process: subprocess.Popen[str]) -> float:
-    """What an ended dnsperf printed as its rate."""
+    """Return what an ended dnsperf printed as its rate."""
     output = process.stdout.read() if process.stdout else ""
     found = re.search(r"Queries per second:\s+([\d.]+)", output)
     return float(found.group(1)) if found else 0.0

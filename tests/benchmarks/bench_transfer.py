@@ -110,7 +110,7 @@ class Bench:
         }
 
     def _one_change(self, key: dns.tsig.Key) -> tuple[float, int]:
-        """The median time of an IXFR of one changed record, and its bytes."""
+        """Return the median time of an IXFR of one changed record, and its bytes."""
         from dnspanel.zones.models import Zone
 
         times, size = [], 0
@@ -166,7 +166,7 @@ class Bench:
             process.wait(30)
 
     def _peak_of_gateway(self) -> float:
-        """The high-water mark of the gateway's process, in MiB."""
+        """Return the high-water mark of the gateway's process, in MiB."""
         pid = self._stack.stack.supervisor.pid("update")
         status = Path(f"/proc/{pid}/status").read_text()
         return int(status.partition("VmHWM:")[2].split()[0]) / 1024
@@ -230,7 +230,7 @@ class Bench:
     # Both
 
     def _publish(self, zone_name: str, name: str, address: str) -> int:
-        """The zone's serial after this one record was published."""
+        """Publish this one record; return the zone's serial."""
         from django.utils import timezone
 
         from dnspanel.zones.acting import Acting
@@ -247,7 +247,7 @@ class Bench:
     def _secondary(
         self, kind: str, port: int, *, zones: Sequence[str] = (), tag: str = "", name: str = ""
     ) -> tuple[list[str], dns.tsig.Key]:
-        """The configuration of a new one, and its key."""
+        """Create a secondary; return its configuration and its key."""
         from django.conf import settings
         from django.utils import timezone
 
@@ -263,7 +263,7 @@ class Bench:
 
 
 def transfer(port: int, zone: str, key: dns.tsig.Key | None, *, since: int | None = None) -> tuple[int, int]:
-    """How many records, and bytes, a transfer has; what it counts are the headers, so that the server is measured."""
+    """Return how many records, and bytes, a transfer has. Only headers are counted, so that the server is measured."""
     query = dns.message.make_query(zone, "AXFR" if since is None else "IXFR", flags=0)
     if since is not None:
         query.authority.append(dns.rrset.from_text(zone, 0, "IN", "SOA", f". . {since} 0 0 0 0"))
@@ -284,13 +284,13 @@ def transfer(port: int, zone: str, key: dns.tsig.Key | None, *, since: int | Non
 
 
 def _is_last(message: bytes, zone: str, count: int) -> bool:
-    """Whether the last record of the message is a SOA, and not the first of all."""
+    """Return True if the last record of the message is a SOA, and not the first of all."""
     soa = struct.pack(">HH", dns.rdatatype.SOA, 1)
     return count > 1 and soa in message[-300 - len(names.to_wire(zone)) :]
 
 
 def answered_after(server: Foreign, zone: str, serial: int, began: float) -> float:
-    """Seconds from `began` until it answers with this serial."""
+    """Return seconds from `began` until it answers with this serial."""
     wait_for(lambda: server.serial_of(zone) == serial, what=f"{server.kind} {serial}", every=0.001)
     return time.monotonic() - began
 

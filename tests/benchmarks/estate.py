@@ -38,7 +38,7 @@ def fill(*, first: int, zones: int, of: int, records: int, say: Callable[[str], 
 
 
 def address_names(*, count: int, seed: int) -> list[tuple[int, str]]:
-    """Zone id and owner name of `count` different A RRsets of random zones."""
+    """Return zone id and owner name of `count` different A RRsets of random zones."""
     from dnspanel.zones.models import RRset, Zone
 
     zone_ids = list(Zone.objects.filter(deleted_at=None).order_by("id").values_list("id", flat=True))
@@ -81,8 +81,10 @@ def fill_storm_zone(*, names: int) -> int:
 
 
 def storm_zones(names: int) -> list[tuple[str, list[RRset]]]:
-    """The zone that changes: `n<i>` with an address, and `c<i>` as a CNAME to it. A second one has CNAMEs `c<i>` to the
-    same names."""
+    """Return the zone that changes: `n<i>` with an address, and `c<i>` as a CNAME to it.
+
+    A second one has CNAMEs `c<i>` to the same names.
+    """
     return [
         (STORM_ZONE, list(_storm_rrsets(names))),
         (ALIAS_ZONE, [*_apex(ALIAS_ZONE), *_aliases(ALIAS_ZONE, names)]),

@@ -34,7 +34,7 @@ class MoreNodes:
         self.retire()
 
     def enroll(self, count: int) -> list[DemoNode]:
-        """So many more nodes are approved; their files are empty and nothing of them runs."""
+        """Approve `count` more nodes; their files are empty and nothing of them runs."""
         from dnspanel.demo.fleet import enroll_nodes
 
         new = [self._new_node() for _ in range(count)]
@@ -44,7 +44,7 @@ class MoreNodes:
         return new
 
     def start(self, nodes: Sequence[DemoNode]) -> None:
-        """These run: LMDB files, pdns_server, agent. Returns once each pdns_server answers and each agent listens."""
+        """Start these: LMDB files, pdns_server, agent. Return once each pdns_server answers and each agent listens."""
         for node in nodes:
             self._run([sys.executable, "-m", "replication.agent", "prepare", "--config", str(node.agent_toml)])
             pdns = self._spawn(

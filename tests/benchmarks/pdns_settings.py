@@ -24,7 +24,7 @@ MUST = {
 
 
 def ours(lmdb: Path, sockets: Path, *, cores: int = CORES, map_size: int = MAP_SIZE) -> dict[str, str]:
-    """What the agent writes for a node whose LMDB this is."""
+    """Return what the agent writes for a node whose LMDB this is."""
     settings = PdnsSettings(
         schema=4,
         lmdb_path=str(lmdb),
@@ -39,19 +39,21 @@ def ours(lmdb: Path, sockets: Path, *, cores: int = CORES, map_size: int = MAP_S
 
 
 def defaults(lmdb: Path, sockets: Path) -> dict[str, str]:
-    """PowerDNS's own, on the same LMDB."""
+    """Return PowerDNS's own settings, on the same LMDB."""
     return {"launch": "lmdb", "lmdb-shards": "1", "lmdb-filename": str(lmdb), "socket-dir": str(sockets), **MUST}
 
 
 def recommended(backend: dict[str, str], sockets: Path, *, cores: int = CORES) -> dict[str, str]:
-    """Another backend as https://doc.powerdns.com/authoritative/performance.html advises: with `reuseport` a receiver
-    per core. Caches are as by default, and so are the three distributors of each receiver, which pay where a backend
-    has to be waited for."""
+    """Return settings of another backend as https://doc.powerdns.com/authoritative/performance.html advises.
+
+    That is, with `reuseport` a receiver per core. Caches are as by default, and so are the three distributors of
+    each receiver, which pay where a backend has to be waited for.
+    """
     return {**backend, **MUST, "socket-dir": str(sockets), "receiver-threads": str(cores), "reuseport": "yes"}
 
 
 def gpgsql(url: str) -> dict[str, str]:
-    """The backend for a PostgreSQL database."""
+    """Return the backend for a PostgreSQL database."""
     place = conninfo_to_dict(url)
     words = {"host": "host", "port": "port", "dbname": "dbname", "user": "user", "password": "password"}
     return {"launch": "gpgsql", **{f"gpgsql-{ours}": str(place[theirs]) for ours, theirs in words.items()}}

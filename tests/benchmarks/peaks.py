@@ -60,7 +60,7 @@ class Peaks:
         self._look()
 
     def by_name(self) -> list[Row]:
-        """One row for each kind of process, the largest first."""
+        """Return one row for each kind of process, the largest first."""
         kinds: dict[str, list[Peak]] = defaultdict(list)
         for seen in self._seen.values():
             kinds[seen.name].append(seen)
@@ -93,7 +93,9 @@ class Peaks:
 
 
 def _name(words: list[str]) -> str:
-    """What a process is called in a table: the end of its program's path and what tells it from its siblings."""
+    """Return the name of a process in a table: the end of its program's path and what distinguishes it from
+    its siblings.
+    """
     line = " ".join(words)
     for pattern, name in (
         (r"celeryd: (\w+)@", r"worker \1, a child"),

@@ -34,10 +34,10 @@ class Tables:
         connection.execute(rival_schema().encode())
 
     def add(self, zones: Iterable[Zone]) -> None:
-        """These zones are there besides, rectified as `pdnsutil` would leave them.
+        """Add these zones, rectified as `pdnsutil` would leave them.
 
-        They are of the type MASTER, which means nothing to a server that is not told to be a primary, and nobody has
-        to be notified of them.
+        They are of the type MASTER, which means nothing to a server that is not set up as a primary, so no server
+        has to be notified of them.
         """
         numbered = list(enumerate(zones, self._zones + 1))
         self._zones += len(numbered)
@@ -51,23 +51,23 @@ class Tables:
                         copy.write_row(row)
 
     def finish(self) -> None:
-        """The planner knows what was added, and no vacuum is due soon."""
+        """Let the planner know what was added; no vacuum is due soon."""
         self._connection.execute("VACUUM ANALYZE")
 
     def change(self, *, zone: str, name: str, address: str) -> None:
-        """One address and the zone's serial are others: committed to disk."""
+        """Change one address and the zone's serial: committed to disk."""
         with self._connection.transaction():
             self._connection.execute(_SET_ADDRESS, [address, name.rstrip(".")])
             self._connection.execute(_NEXT_SERIAL.encode(), [zone.rstrip(".")])
 
     def wal_position(self) -> str:
-        """Who has replayed the WAL up to here has every change that was made."""
+        """Return a position of the WAL; a standby that has replayed it up to here has every change that was made."""
         row = self._connection.execute("SELECT pg_current_wal_lsn()::text").fetchone()
         assert row is not None
         return str(row[0])
 
     def wal_sent(self) -> float:
-        """Bytes of WAL that each standby was sent since the cluster was made, on average."""
+        """Return bytes of WAL that each standby was sent since the cluster was made, on average."""
         row = self._connection.execute(
             "SELECT avg(pg_wal_lsn_diff(sent_lsn, '0/0'))::float FROM pg_stat_replication"
         ).fetchone()
@@ -76,7 +76,9 @@ class Tables:
 
 @contextlib.contextmanager
 def running(directory: Path) -> Iterator[Tables]:
-    """Empty tables in a new PostgreSQL cluster with our stacks' configuration, durable; it ends with the context."""
+    """Make empty tables in a new PostgreSQL cluster with our stacks' configuration, durable; it ends with the
+    context.
+    """
     with Stack(directory, StackShape(sample_zones=False, traffic=False, stores_only=True)) as stack:
         url = stack.stores.database_url
         with psycopg.connect(url, autocommit=True) as connection:
@@ -84,7 +86,7 @@ def running(directory: Path) -> Iterator[Tables]:
 
 
 def write_sqlite(path: Path, zones: Iterable[Zone]) -> None:
-    """A new SQLite database with the tables and these zones."""
+    """Write a new SQLite database with the tables and these zones."""
     numbered = list(enumerate(zones, 1))
     domains = ((number, name.rstrip("."), "MASTER", _serial(rrsets)) for number, (name, rrsets) in numbered)
     records = (row for number, zone in numbered for row in _rows(number, *zone))
@@ -101,7 +103,7 @@ def _serial(rrsets: Sequence[RRset]) -> int:
 
 
 def _rows(number: int, zone: str, rrsets: Sequence[RRset]) -> Iterator[tuple[object, ...]]:
-    """Rows of `records`. PowerDNS keeps the preference of an MX in a column of its own."""
+    """Yield rows of `records`. PowerDNS keeps the preference of an MX in a column of its own."""
     for rrset in rrsets:
         owner = rrset.name.rstrip(".")
         ordername = owner.removesuffix(zone.rstrip(".")).rstrip(".")

@@ -60,7 +60,7 @@ def zone2mariadb_seconds(named_conf: Path, *, server: MariaDB, records: int) -> 
 
 
 def _zone2sql_seconds(named_conf: Path, backend: str, client: list[str]) -> float:
-    """One transaction for each zone, as the client reads them."""
+    """Return the seconds with one transaction for each zone, as the client reads them."""
     began = time.monotonic()
     zone2sql = subprocess.Popen(
         ["zone2sql", backend, "--transactions", f"--named-conf={named_conf}"],
@@ -93,5 +93,5 @@ def b2b_migrate_seconds(named_conf: Path, *, directory: Path, zones: int) -> flo
 
 
 def rival_schema(kind: str = "pgsql") -> str:
-    """PowerDNS's own tables for PostgreSQL, or for `mysql` or `sqlite3`."""
+    """Return PowerDNS's own tables for PostgreSQL, or for `mysql` or `sqlite3`."""
     return Path(f"/usr/share/pdns-backend-{kind}/schema/schema.{kind}.sql").read_text()

@@ -1,4 +1,4 @@
-"""What a benchmark prints: at once, whoever reads it."""
+"""The output of a benchmark: at once, to a terminal or a file."""
 
 import sys
 

@@ -69,7 +69,7 @@ def zone_rrsets(number: int) -> list[RRset]:
 
 
 def write_lmdb(directory: Path, zones: int) -> Panel:
-    """The zones, as our publisher writes them, in `directory`/panel.lmdb; the panel is still open."""
+    """Write the zones, as our publisher writes them, into `directory`/panel.lmdb; the panel is still open."""
     panel = Panel(directory)
     for first in range(1, zones + 1, 1000):
         panel.create_packed(*(zone_rrsets(number) for number in range(first, min(first + 1000, zones + 1))))
@@ -77,7 +77,7 @@ def write_lmdb(directory: Path, zones: int) -> Panel:
 
 
 def write_postgresql(url: str, zones: int) -> None:
-    """The same zones in PowerDNS's own tables."""
+    """Write the same zones into PowerDNS's own tables."""
     with psycopg.connect(url, autocommit=True) as connection:
         tables = Tables(connection, url)
         tables.add((zone_name(number), zone_rrsets(number)) for number in range(1, zones + 1))
@@ -85,7 +85,7 @@ def write_postgresql(url: str, zones: int) -> None:
 
 
 def write_questions(path: Path, *, zones: int, seed: int, count: int = QUESTIONS) -> None:
-    """A file for dnsperf: random zones; existing names, and RANDOM_SHARE names that nobody has."""
+    """Write a file for dnsperf: random zones; existing names, and RANDOM_SHARE names that do not exist."""
     chance = random.Random(seed)
     with path.open("w") as file:
         for number in range(count):
@@ -96,7 +96,7 @@ def write_questions(path: Path, *, zones: int, seed: int, count: int = QUESTIONS
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """How servers are asked: so many questions per second, or as fast as they answer; on shared cores or apart."""
+    """The load on servers: questions per second, or as fast as they answer; on shared cores or apart."""
 
     words: str
     rate: int = 0
@@ -118,7 +118,7 @@ class Processes:
         self._roots = [psutil.Process(pid) for pid in pids]
 
     def cpu_seconds(self) -> float:
-        """The processor time that they have spent."""
+        """Return the processor time that they have spent."""
         seconds = 0.0
         for process in self._all():
             with contextlib.suppress(psutil.NoSuchProcess):  # a database ends workers as it likes
@@ -126,11 +126,11 @@ class Processes:
         return seconds
 
     def memory_mb(self) -> float:
-        """Their memory in MiB, mapped files included; what several of them share counts once."""
+        """Return their memory in MiB, mapped files included; what several of them share counts once."""
         return sum(process.memory_full_info().pss for process in self._all()) / 2**20
 
     def stay_on(self, core: int) -> None:
-        """Every thread of them, and what they start from now on, runs on this core alone."""
+        """Keep every thread of them, and what they start from now on, on this core alone."""
         for thread in (thread for process in self._all() for thread in process.threads()):
             with contextlib.suppress(ProcessLookupError):
                 os.sched_setaffinity(thread.id, {core})
@@ -154,7 +154,10 @@ class Server:
 
     @contextlib.contextmanager
     def running(self, *, core: int | None = None) -> Iterator[Processes]:
-        """It answers; on this core alone, if one is named. Raises RuntimeError with the end of its log."""
+        """Start it, until it answers; on this core alone, if one is named.
+
+        Raise RuntimeError with the end of its log.
+        """
         log = self.directory / "log"
         with log.open("wb") as out:
             process = subprocess.Popen([*_on(core), *self.command], stdout=out, stderr=subprocess.STDOUT)
@@ -170,7 +173,7 @@ class Server:
 
 
 def pdns_server(name: str, directory: Path, settings: Mapping[str, str], *, port: int) -> Server:
-    """A pdns_server with these settings."""
+    """Return a pdns_server with these settings."""
     directory.mkdir(parents=True, exist_ok=True)
     conf = conf_text({**settings, "local-port": str(port)})
     (directory / "pdns.conf").write_text(conf)
@@ -178,7 +181,7 @@ def pdns_server(name: str, directory: Path, settings: Mapping[str, str], *, port
 
 
 def _end(process: subprocess.Popen[bytes]) -> None:
-    """It and all that it started are gone: some servers fork, and their children would stay."""
+    """End it and all that it started: some servers fork, and their children would stay."""
     children = psutil.Process(process.pid).children(recursive=True) if process.poll() is None else []
     process.kill()
     process.wait()
@@ -222,12 +225,12 @@ def _dnsperf(address: str, port: int, questions: Path, seconds: float, load: Loa
 
 
 def _on(core: int | None) -> list[str]:
-    """What to write before a command that has to stay on a core."""
+    """Return what to write before a command that has to stay on a core."""
     return [] if core is None else ["taskset", "--cpu-list", str(core)]
 
 
 def in_turns(rounds: int, competitors: Mapping[str, Callable[[int], T]]) -> dict[str, list[T]]:
-    """What each found, round by round: one after another, and in the next round the other way round."""
+    """Return what each found, round by round: one after another, and in the next round in the other order."""
     found: dict[str, list[T]] = {name: [] for name in competitors}
     for number in range(rounds):
         for name in competitors if number % 2 == 0 else reversed(competitors):
@@ -242,7 +245,7 @@ def say_figures(found: Mapping[str, Sequence[Figures]]) -> None:
 
 
 def ratio(of: Sequence[Figures], to: Sequence[Figures], name: str) -> float:
-    """The median over the rounds of one server's figure divided by the other's in the same round.
+    """Return the median over the rounds of one server's figure divided by the other's in the same round.
 
     The machine's speed drifts by a third within minutes; what was measured side by side still compares.
     """
@@ -250,7 +253,7 @@ def ratio(of: Sequence[Figures], to: Sequence[Figures], name: str) -> float:
 
 
 def figures_of(rounds: Sequence[Figures]) -> Figures:
-    """The median of each figure; all lost questions."""
+    """Return the median of each figure; all lost questions."""
     middle = len(rounds) // 2
     return Figures(
         qps=sorted(one.qps for one in rounds)[middle],
@@ -264,14 +267,16 @@ def conf_text(settings: Mapping[str, str]) -> str:
 
 
 def settings_in(text: str) -> dict[str, str]:
-    """The settings of a pdns.conf, without its comments."""
+    """Return the settings of a pdns.conf, without its comments."""
     lines = (line for line in text.splitlines() if line and not line.startswith("#"))
     return dict(line.split("=", 1) for line in lines)
 
 
 def cpu_seconds(process: psutil.Process) -> float:
-    """The processor time that a process has spent, to the nanosecond: a measurement lasts seconds, and what is shown
-    below /proc counts in hundredths. Raises psutil.NoSuchProcess."""
+    """Return the processor time that a process has spent, to the nanosecond. Raise psutil.NoSuchProcess.
+
+    A measurement lasts seconds, and the numbers below /proc count in hundredths.
+    """
     clock = (~process.pid << 3) | 2  # as clock_getcpuclockid makes it, of which Python has none
     try:
         return time.clock_gettime(clock)

@@ -1,8 +1,9 @@
 """Signed answers on loopback: our node in each way of denial beside the same zones unsigned, and beside Knot and BIND
 that serve the zones as our node signed them.
 
-Everybody is asked with the DO bit, in turns, for the names of `serving`: 40 % of them do not exist. *Cold* counts from
-the start of the server on, when no signature was made yet; *warm* comes after a slice in which most zones were asked.
+Every server is asked with the DO bit, in turns, for the names of `serving`: 40 % of them do not exist. *Cold*
+counts from the start of the server on, when no signature was made yet; *warm* comes after a slice in which most
+zones were asked.
 """
 
 import contextlib
@@ -53,7 +54,7 @@ class Compared:
     rounds: Mapping[str, Sequence[Measured]]
 
     def ratio(self, of: str, to: str, figure: str, state: str = "warm") -> float:
-        """The median over the rounds of one server's figure by the other's in the same round."""
+        """Return the median over the rounds of one server's figure by the other's in the same round."""
         ours, theirs = ([getattr(one, state) for one in self.rounds[name]] for name in (of, to))
         return serving.ratio(ours, theirs, figure)
 
@@ -64,7 +65,7 @@ class Compared:
 
 
 def compare(directory: Path, *, zones: int, rounds: int, seconds: float) -> Compared:
-    """Each server once per round, alone on the machine. The directory is made and removed."""
+    """Run each server once per round, alone on the machine. The directory is made and removed."""
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
     with contextlib.ExitStack() as stack:
@@ -112,7 +113,9 @@ def _ours(
     nsec3: Nsec3 | None = None,
     is_signed: bool = True,
 ) -> Server:
-    """A pdns_server with our configuration on files as our agent leaves them, a key of its own for every zone."""
+    """Return a pdns_server with our configuration on files as our agent leaves them, a key of its own for
+    every zone.
+    """
     compiled: dict[str, tuple[int, list[Row]]] = {}
     signing: list[KeyObject | MetadataObject] = []
     for number in range(1, zones + 1):
@@ -129,7 +132,7 @@ def _ours(
 
 
 def _presigned_files(server: Server, directory: Path, zones: int) -> dict[str, Path]:
-    """The zones as this server transfers them, with their signatures, as files in a new directory: by zone."""
+    """Write the zones as this server transfers them, with their signatures, as files in a new directory: by zone."""
     directory.mkdir()
     wanted = [serving.zone_name(number) for number in range(1, zones + 1)]
     batch = directory / "batch"
@@ -142,7 +145,7 @@ def _presigned_files(server: Server, directory: Path, zones: int) -> dict[str, P
 
 
 def _by_zone(transferred: str) -> Iterator[tuple[str, str]]:
-    """Each zone and its text; a zone begins with its SOA."""
+    """Yield each zone and its text; a zone begins with its SOA."""
     lines = [line for line in transferred.splitlines() if line and not line.startswith(";")]
     begins = [at for at, line in enumerate(lines) if line.split()[3] == "SOA"]
     for begin, end in pairwise([*begins, len(lines)]):
@@ -150,7 +153,7 @@ def _by_zone(transferred: str) -> Iterator[tuple[str, str]]:
 
 
 def signing_costs(compared: Compared) -> dict[str, float]:
-    """What the bench `dnssec` names. Of processor time per answer: below 1, ours is cheaper."""
+    """Return what the bench `dnssec` names. Of processor time per answer: below 1, ours is cheaper."""
     found = {
         "signed_qps_vs_unsigned": compared.ratio("ours, nsec", "ours, unsigned", "qps"),
         "signed_cpu_vs_knot": compared.ratio("ours, nsec", "Knot presigned", "cpu_us"),

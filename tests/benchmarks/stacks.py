@@ -42,7 +42,9 @@ class BenchStack:
             time.sleep(SYNC_POLL_SECONDS)
 
     def wait_until_searchable(self, *, timeout: float = 3600) -> None:
-        """Return when what searches look into, texts and complaints, has followed the log: filling costs no more."""
+        """Return when what searches look into, texts and complaints, has followed the log: filling costs
+        nothing from then on.
+        """
         from dnspanel.zones.models import ComplaintProgress, LogHead, SearchProgress
 
         wanted = LogHead.objects.get().sequence
@@ -51,22 +53,22 @@ class BenchStack:
         until(lambda: texts.exists() and complaints.exists(), seconds=timeout, what=f"searches follow to {wanted}")
 
     def agent_rss_mb(self) -> list[float]:
-        """Resident memory of each agent now, in MiB, mapped pages of the LMDB included."""
+        """Return resident memory of each agent now, in MiB, mapped pages of the LMDB included."""
         pids = [self.stack.supervisor.pid(f"{name}-agent") for name in self.stack.node_names]
         return [psutil.Process(pid).memory_info().rss / 2**20 for pid in pids if pid]
 
     def supervisor_pid(self) -> int:
-        """The process that started all others of the stack."""
+        """Return the process that started all others of the stack."""
         return psutil.Process(self.stack.supervisor.pid("redis")).ppid()
 
     def restart_agents(self) -> None:
-        """Every agent is a new process, so that what it reports as its largest belongs to what follows."""
+        """Restart every agent as a new process, so that what it reports as its largest belongs to what follows."""
         for name in self.stack.node_names:
             killed = self.stack.supervisor.kill(f"{name}-agent", signal.SIGTERM)
             self.stack.supervisor.wait_for_another(f"{name}-agent", than=killed)
 
     def status(self) -> list[Status]:
-        """What each agent says of itself now."""
+        """Return what each agent says of itself now."""
         from dnspanel.fleet.models import Authority, Node
         from dnspanel.fleet.nodes.authority import client_ssl_context
         from replication.node_client import NodeClient
@@ -80,7 +82,7 @@ class BenchStack:
         return found
 
     def bytes_pushed(self) -> list[int]:
-        """Bytes that the push worker sent to each agent over TCP on its open connections, TLS included."""
+        """Return bytes that the push worker sent to each agent over TCP on its open connections, TLS included."""
         pid = self.stack.supervisor.pid("push")
         return [self._bytes_sent(pid, node.agent_port) for node in self.stack.nodes]
 
@@ -95,7 +97,7 @@ class BenchStack:
 
 @contextlib.contextmanager
 def bench_stack(name: str, *, ring0: bool = True) -> Iterator[BenchStack]:
-    """A fresh stack under var/bench, with Django of this process set up in its environment."""
+    """Start a fresh stack under var/bench, with Django of this process set up in its environment."""
     directory = ROOT / "var" / "bench" / name
     shutil.rmtree(directory, ignore_errors=True)
     directory.mkdir(parents=True)
@@ -109,7 +111,7 @@ def bench_stack(name: str, *, ring0: bool = True) -> Iterator[BenchStack]:
 
 @contextlib.contextmanager
 def panel_of(stack: Stack) -> Iterator[BenchStack]:
-    """Django of this process is set up in the environment of the running stack."""
+    """Set up Django of this process in the environment of the running stack."""
     os.environ.update(stack.env)
     import django
 
@@ -123,7 +125,7 @@ def panel_of(stack: Stack) -> Iterator[BenchStack]:
 
 
 def answer_as_web() -> None:
-    """Django of this process answers test clients as a web process does: with all that it loads when it starts."""
+    """Make Django of this process answer test clients as a web process does: with all that it loads when it starts."""
     from django.conf import settings
     from django.urls import get_resolver
 

@@ -57,7 +57,7 @@ class Step:
 
 
 def time_line(edits: Iterable[Edit], logs: Path) -> list[Step]:
-    """The steps of an edit in the order in which they are mostly done. Steps that no log has are left out."""
+    """Return the steps of an edit in the order in which they are mostly done. Steps that no log has are left out."""
     times: dict[str, list[float]] = defaultdict(list)
     logged = _logged(logs)
     for edit in edits:
@@ -73,7 +73,7 @@ def time_line(edits: Iterable[Edit], logs: Path) -> list[Step]:
 
 
 def _over_nodes(found: Mapping[tuple[str, str], float]) -> dict[str, float]:
-    """Unix times of the steps of one sequence, those of several nodes as the first and the last of them."""
+    """Return unix times of the steps of one sequence, those of several nodes as the first and the last of them."""
     by_step: dict[str, list[float]] = defaultdict(list)
     steps = {}
     for (step, node), at in found.items():
@@ -87,7 +87,7 @@ def _over_nodes(found: Mapping[tuple[str, str], float]) -> dict[str, float]:
 
 
 def _logged(logs: Path) -> dict[int, dict[tuple[str, str], float]]:
-    """Of each sequence: unix times by step and node."""
+    """Return for each sequence unix times by step and node."""
     found: dict[int, dict[tuple[str, str], float]] = defaultdict(dict)
     for match in _matches(_ENCODED, logs / "publish.log"):
         found[int(match["to"])]["compiled", ""] = _at(match) - float(match["ms"]) / 1000

@@ -34,7 +34,9 @@ PLUGINS = {
 
 
 def obtain(plugin: Plugin, *domains: str, directory: Path, service: Service, key: str, pebble: Pebble) -> Path:
-    """The certificate that certbot obtained for these domains; AssertionError with what it said if it did not."""
+    """Return the certificate that certbot obtained for these domains; AssertionError with what it said if it
+    did not.
+    """
     directory.mkdir(parents=True, exist_ok=True)
     credentials = directory / "credentials.ini"
     credentials.touch(mode=0o600)

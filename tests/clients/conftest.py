@@ -24,7 +24,7 @@ def _panel(stack: Stack) -> Service:
 
 @pytest.fixture(params=["pdns_server", "panel"])
 def service(request: pytest.FixtureRequest) -> Service:
-    """Each service in turn: the real one shows that the test is right, ours that we are."""
+    """Return each service in turn: the real one shows that the test is right, ours that we are."""
     found: Service = request.getfixturevalue("_real_server" if request.param == "pdns_server" else "_panel")
     return found
 
@@ -40,7 +40,7 @@ def pytest_pyfunc_call() -> Generator[None, object, object]:
 
 
 def _skipped_where_unreachable() -> Generator[None, object, object]:
-    """Without a way to the Go module proxy there is no client to test, which is no fault of ours."""
+    """Skip a test without a way to the Go module proxy: there is no client to test, which is no fault of ours."""
     try:
         return (yield)
     except Unreachable as exc:

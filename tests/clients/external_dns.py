@@ -1,4 +1,4 @@
-"""external-dns with its provider `pdns`: it makes records what it is told, and remembers in TXT which are its own.
+"""external-dns with its provider `pdns`: it makes records what its source says, and remembers in TXT which are its own.
 
 In a cluster it learns of names from Kubernetes; here from its own source
 "connector", which reads them from a TCP server.
@@ -28,7 +28,7 @@ class Source:
     file: Path
 
     def wants(self, endpoints: Mapping[tuple[str, str], Sequence[str]]) -> None:
-        """From now on these names and types have these targets, and no others."""
+        """Set the targets of these names and types from now on, and no others."""
         entries: list[dict[str, Any]] = [
             {"dnsName": name, "recordType": rdtype, "targets": list(targets), "recordTTL": 60}
             for (name, rdtype), targets in endpoints.items()
@@ -38,7 +38,7 @@ class Source:
 
 @contextmanager
 def source(directory: Path) -> Iterator[Source]:
-    """A server for the source "connector". Raises NotInstalled."""
+    """Start a server for the source "connector". Raise NotInstalled."""
     port = free_port()
     made = Source(f"{LOOPBACK}:{port}", directory / "endpoints.json")
     made.wants({})
@@ -48,7 +48,7 @@ def source(directory: Path) -> Iterator[Source]:
 
 
 def synchronize(wanted: Source, *, zone: str, service: Service) -> str:
-    """What external-dns says after one round; AssertionError with it when it fails."""
+    """Return what external-dns says after one round; AssertionError with it when it fails."""
     command = [
         str(go_programs("external-dns") / "external-dns"),
         "--once",

@@ -10,7 +10,7 @@ from tests.clients.services import LOOPBACK, Service
 
 
 def obtain(*domains: str, directory: Path, service: Service, key: str, pebble: Pebble) -> Path:
-    """The certificate that lego obtained for these domains; AssertionError with what it said if it did not.
+    """Return the certificate that lego obtained for these domains; AssertionError with what it said if it did not.
 
     It waits until every name server of the service shows its challenge, and
     asks for a NOTIFY itself.

@@ -49,7 +49,10 @@ _NO_WAY = re.compile(
 
 
 def python_programs(name: str) -> Path:
-    """The directory of the programs that `requirements/NAME.txt` installs, `python` included. Raises NotInstalled."""
+    """Return the directory of the programs that `requirements/NAME.txt` installs, `python` included.
+
+    Raise NotInstalled.
+    """
     lock = ROOT / "requirements" / f"{name}.txt"
     directory = PLACE / name
     with _made_once(directory, [lock]) as missing:
@@ -61,7 +64,7 @@ def python_programs(name: str) -> Path:
 
 
 def go_programs(name: str) -> Path:
-    """The directory of the programs that the module `go/NAME` names as its tools, or is. Raises NotInstalled."""
+    """Return the directory of the programs that the module `go/NAME` names as its tools, or is. Raise NotInstalled."""
     module, directory = GO_MODULES / name, PLACE / f"go-{name}"
     python_programs(GO_LOCK)  # before the lock is taken: it takes the lock itself
     with _made_once(directory, sorted(path for path in module.iterdir() if path.is_file())) as missing:
@@ -79,7 +82,7 @@ def go_build(name: str, module: Path, directory: Path, *packages: str) -> None:
 
 
 def node_packages(name: str) -> Path:
-    """The directory with the `node_modules` that `node/NAME/package-lock.json` locks. Raises NotInstalled."""
+    """Return the directory with the `node_modules` that `node/NAME/package-lock.json` locks. Raise NotInstalled."""
     folder, directory = NODE_PACKAGES / name, PLACE / f"node-{name}"
     locks = [folder / "package.json", folder / "package-lock.json"]
     npm = python_programs(NODE_LOCK) / "npm"
@@ -93,7 +96,7 @@ def node_packages(name: str) -> Path:
 
 
 def node_command(name: str, program: str) -> list[str]:
-    """How a program of these packages is started; `node` itself by its own name. Raises NotInstalled."""
+    """Return how a program of these packages is started; `node` itself by its own name. Raise NotInstalled."""
     modules, node = node_packages(name) / "node_modules", python_programs(NODE_LOCK) / "node"
     return [str(node)] if program == "node" else [str(node), str(modules / ".bin" / program)]
 
@@ -110,20 +113,22 @@ def _go_environment() -> dict[str, str]:
 
 
 def client_environment(**more: str) -> dict[str, str]:
-    """What clients are started with: what lexicon keeps of the public suffix list stays out of the home directory."""
+    """Return the environment of clients: what lexicon keeps of the public suffix list stays out of the home
+    directory.
+    """
     suffixes = str(PLACE / "public-suffixes")
     return {**os.environ, "TLDEXTRACT_CACHE_PATH": suffixes, "LEXICON_TLDEXTRACT_CACHE": suffixes, **more}
 
 
 def forget_go_caches() -> None:
-    """Gigabytes that only another build would be quicker with are gone; the programs stay."""
+    """Delete gigabytes that only another build would be quicker with; the programs stay."""
     with _alone():
         shutil.rmtree(PLACE / "go", ignore_errors=True)
 
 
 @contextmanager
 def _made_once(directory: Path, sources: Iterable[Path]) -> Iterator[bool]:
-    """Yields whether the directory has to be made from the sources. After a failure it has to be made again."""
+    """Yield True if the directory has to be made from the sources. After a failure it has to be made again."""
     wanted = hashlib.sha256(b"".join(path.read_bytes() for path in sources)).hexdigest()
     stamp = directory / ".sha256"
     if _is(stamp, wanted):

@@ -33,7 +33,7 @@ class Pebble:
 
 @contextmanager
 def pebble(directory: Path, service: Service) -> Iterator[Pebble]:
-    """An ACME server that asks the last name server of the service. Raises NotInstalled."""
+    """Start an ACME server that asks the last name server of the service. Raise NotInstalled."""
     ports = free_port(), free_port()
     certificate, key = _certificate(directory)
     config = {
@@ -58,14 +58,14 @@ def _with(variables: Mapping[str, str], command: list[str | Path]) -> list[str |
 
 
 def names_in(certificate: Path) -> set[str]:
-    """The DNS names that a certificate of an ACME server is for."""
+    """Return the DNS names that a certificate of an ACME server is for."""
     found = x509.load_pem_x509_certificate(certificate.read_bytes())
     names = found.extensions.get_extension_for_class(x509.SubjectAlternativeName).value
     return set(names.get_values_for_type(x509.DNSName))
 
 
 def _certificate(directory: Path) -> tuple[Path, Path]:
-    """A certificate for the loopback address that signs itself, and its key."""
+    """Make a certificate for the loopback address that signs itself, and its key."""
     key = ec.generate_private_key(ec.SECP256R1())
     name = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, "pebble of a test")])
     now = datetime.now(UTC)

@@ -67,7 +67,7 @@ class TsigKey:
 
 
 class Service(Protocol):
-    """What a client is told: where the API is, and keys; and where its work is to be seen."""
+    """The settings of a client: where the API is, and keys; and where its work can be seen."""
 
     name: str
     url: str
@@ -76,10 +76,10 @@ class Service(Protocol):
     update_port: int  # takes DNS UPDATE and AXFR with TSIG
 
     def acme_key(self, zone: str, name: str) -> str:
-        """An API key that need not do more than prove one name of a zone to an ACME server."""
+        """Return an API key that need not do more than prove one name of a zone to an ACME server."""
 
     def tsig_key(self, zone: str) -> TsigKey:
-        """A key that may update and transfer the zone."""
+        """Return a key that may update and transfer the zone."""
 
 
 @dataclass(frozen=True)
@@ -107,7 +107,7 @@ class RealServer:
 
 @contextmanager
 def real_server(directory: Path) -> Iterator[RealServer]:
-    """A running `pdns_server` on an empty SQLite database, which alone of its local backends keeps comments."""
+    """Start a `pdns_server` on an empty SQLite database, which alone of its local backends keeps comments."""
     powerdns, port = sqlite_powerdns(directory), free_port()
     settings = {"api": "yes", "api-key": REAL_KEY, "webserver-address": LOOPBACK, "webserver-port": port}
     no_caches = dict.fromkeys(("cache-ttl", "query-cache-ttl", "negquery-cache-ttl"), 0)
@@ -146,7 +146,7 @@ class Panel:
 
 
 def panel_service(stack: Stack, *, owner: str) -> Panel:
-    """The stack as clients see it, with a token for everything of this account."""
+    """Return the stack as clients see it, with a token for everything of this account."""
     return Panel(stack, owner, _new_secret(stack, owner=owner, use="everything", zone=""))
 
 
@@ -162,7 +162,7 @@ def _new_secret(stack: Stack, **request: str) -> str:
 
 
 def call(service: Service, method: str, path: str, body: Mapping[str, Any] | None = None) -> Any:
-    """One request of the API, below /api/v1/servers/localhost; raises urllib.error.HTTPError."""
+    """Send one request of the API, below /api/v1/servers/localhost. Raise urllib.error.HTTPError."""
     request = urllib.request.Request(
         f"{service.url}/api/v1/servers/localhost/{path}",
         method=method,
@@ -175,22 +175,24 @@ def call(service: Service, method: str, path: str, body: Mapping[str, Any] | Non
 
 
 def create_zone(service: Service, name: str, *rrsets: Mapping[str, Any]) -> None:
-    """A zone with its name servers and these RRsets exists, and every name server answers for it.
+    """Create a zone with its name servers and these RRsets; wait until every name server answers for it.
 
-    Of the kind that lets clients ask for a NOTIFY.
+    It is of the kind that lets clients ask for a NOTIFY.
     """
     call(service, "POST", "zones", {"name": name, "kind": "Master", "nameservers": NAME_SERVERS, "rrsets": rrsets})
     expect_answers(service, name, "NS", *NAME_SERVERS)
 
 
 def rrset(name: str, rdtype: str, *contents: str, ttl: int = 300) -> dict[str, Any]:
-    """An RRset as the API takes it."""
+    """Return an RRset as the API takes it."""
     records = [{"content": content, "disabled": False} for content in contents]
     return {"name": name, "type": rdtype, "ttl": ttl, "changetype": "REPLACE", "records": records}
 
 
 def expect_answers(service: Service, name: str, rdtype: str, *rdata: str) -> None:
-    """Every name server soon answers exactly this, by `dig`; none at all means that it has no such record."""
+    """Expect that every name server soon answers exactly this, by `dig`; none at all means that it has no
+    such record.
+    """
     for port in service.dns_ports:
         deadline = time.monotonic() + SECONDS_TO_ANSWER
         while (found := dig(port, name, rdtype)) != sorted(rdata):
@@ -200,7 +202,7 @@ def expect_answers(service: Service, name: str, rdtype: str, *rdata: str) -> Non
 
 
 def dig(port: int, name: str, rdtype: str) -> list[str]:
-    """The rdata that the name server on this port of loopback answers."""
+    """Return the rdata that the name server on this port of loopback answers."""
     command = ["dig", "+short", "+norecurse", "+time=2", "+tries=2", f"@{LOOPBACK}", "-p", str(port), name, rdtype]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return sorted(done.stdout.splitlines())

@@ -1,4 +1,6 @@
-"""Ansible's module community.general.nsupdate, by `ansible-playbook`: it asks for what it wrote, and writes no more."""
+"""Ansible's module community.general.nsupdate, by `ansible-playbook`: it asks for what it wrote, and writes
+nothing else.
+"""
 
 import json
 import subprocess
@@ -26,7 +28,7 @@ def key(service: Service) -> Iterator[TsigKey]:
 
 
 def play(service: Service, key: TsigKey, directory: Path, *tasks: dict[str, Any]) -> list[bool]:
-    """Whether each task changed anything; a task that fails is an AssertionError with what it said."""
+    """Return True for each task that changed anything; a task that fails is an AssertionError with what it said."""
     common = {
         "server": LOOPBACK,
         "port": service.update_port,

@@ -15,7 +15,7 @@ PROGRAM = Path(__file__).with_name("with_bravado.py")
 
 
 def step(service: Service, name: str) -> None:
-    """One step of the program, which ends well only if it saw what it has to see."""
+    """Run one step of the program, which ends well only if it saw what it has to see."""
     # bravado of today does not take the real server's own description; the collection's users get an older one.
     description = "invalid" if service.name == "pdns_server" else "valid"
     command = [str(python_programs("clients") / "python"), str(PROGRAM)]

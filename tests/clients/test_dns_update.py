@@ -15,14 +15,14 @@ WWW = f"www.{ZONE}"
 
 @pytest.fixture
 def key(service: Service) -> Iterator[TsigKey]:
-    """A key that may update and transfer the zone, which exists."""
+    """Return a key that may update and transfer the zone, which exists."""
     create_zone(service, ZONE, rrset(WWW, "A", "192.0.2.1"))
     yield service.tsig_key(ZONE)
     call(service, "DELETE", f"zones/{ZONE}")
 
 
 def nsupdate(service: Service, key: TsigKey, *lines: str, tcp: bool = False) -> tuple[bool, str]:
-    """Whether nsupdate's one message was taken, and what it said."""
+    """Return True if nsupdate's one message was taken, and what it said."""
     script = [f"server {LOOPBACK} {service.update_port}", f"zone {ZONE}", *lines, "send", ""]
     command = ["nsupdate", *(["-v"] if tcp else []), "-t", "10", "-y", str(key)]
     done = subprocess.run(

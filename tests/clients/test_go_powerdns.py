@@ -14,7 +14,7 @@ ZONE = "terraform.test."
 
 
 def go_powerdns(service: Service, step: str) -> None:
-    """One step of the program, which ends well only if it saw what it has to see."""
+    """Run one step of the program, which ends well only if it saw what it has to see."""
     program = str(go_programs("go-powerdns") / "go-powerdns")
     done = subprocess.run([program, service.url, service.key, ZONE, step], capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr

@@ -28,7 +28,7 @@ def zone(service: Service) -> Iterator[None]:
 
 
 def lexicon(service: Service, key: str, method: str, **arguments: str) -> Any:
-    """What lexicon's client answers to one call."""
+    """Return what lexicon's client answers to one call."""
     command = [str(python_programs("clients") / "python"), str(PROGRAM), service.url, key, ZONE.rstrip(".")]
     command += [method, json.dumps(arguments)]
     done = subprocess.run(command, env=client_environment(), capture_output=True, text=True, timeout=60)

@@ -78,12 +78,12 @@ class OctoDns:
         (directory / "config.yaml").write_text(yaml.safe_dump(config))
 
     def sync(self) -> str:
-        """What octodns-sync says after it made the service equal to the records."""
+        """Return what octodns-sync says after it made the service equal to the records."""
         (self.directory / "zones" / "octodns.test.yaml").write_text(yaml.safe_dump(self.records))
         return self._run("octodns-sync", "--doit")
 
     def dump(self) -> dict[str, Any]:
-        """The zone as octodns-dump writes it from what the service has."""
+        """Return the zone as octodns-dump writes it from what the service has."""
         self._run(
             "octodns-dump", "--lenient", "--output-dir", str(self.directory / "dump"), "octodns.test.", "powerdns"
         )

@@ -25,7 +25,7 @@ def created(service: Service) -> Iterator[Any]:
 
 
 def step(service: Service, name: str) -> Any:
-    """What the library's user saw in this step."""
+    """Return what the library's user saw in this step."""
     command = [str(python_programs("clients") / "python"), str(PROGRAM), service.url, service.key, ZONE, name]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert done.returncode == 0, done.stderr[-2000:]

@@ -1,6 +1,7 @@
-"""Terraform's own comparison of plans, with a resource like that of the PowerDNS provider (whose module nobody serves).
+"""Terraform's own comparison of plans, with a resource like that of the PowerDNS provider (whose module no registry
+serves).
 
-What is planned again after it was applied is deleted and written anew at every apply, for ever.
+What is planned again after it was applied is deleted and written again at every apply, for ever.
 """
 
 import json
@@ -47,7 +48,7 @@ def test_what_was_applied_is_not_planned_again(service: Service, zone: str) -> N
 
 
 def planned_again(service: Service, zone: str, type: str) -> str:
-    """What the second plan would change; empty if nothing."""
+    """Return what the second plan would change; empty if nothing."""
     wanted = {"name": f"{type.lower()}.{zone}", "type": type, "ttl": 300, "records": VALUES[type]}
     command = [str(go_programs("terraform-record") / "terraform-record"), service.url, service.key, zone]
     done = subprocess.run(command, input=json.dumps(wanted), capture_output=True, text=True, timeout=60)

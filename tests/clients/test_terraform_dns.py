@@ -51,7 +51,7 @@ class Terraform:
         (directory / "terraformrc").write_text(overrides)
 
     def write(self, records: dict[str, dict[str, Any]]) -> None:
-        """Describe what is to be there."""
+        """Describe the records that should exist."""
         resources = {type_: {"it": {"zone": ZONE, **record}} for type_, record in records.items()}
         configuration = {"provider": self._provider, "resource": resources}
         (self._directory / "main.tf.json").write_text(json.dumps(configuration))
@@ -71,7 +71,7 @@ class Terraform:
         return done.stdout
 
     def apply(self) -> None:
-        """Plan that there are changes, make them, and plan that there are none any more."""
+        """Plan changes, make them, and check that a second plan has none."""
         self.run("plan", "-detailed-exitcode", ends=CHANGES)
         self.run("apply", "-auto-approve")
         self.run("plan", "-detailed-exitcode", ends=NO_CHANGES)

@@ -125,7 +125,7 @@ def main(url: str, token: str, zone: str) -> None:
 
 
 def download(client: AuthenticatedClient, zone: str) -> None:
-    """A file comes as bytes, by a method like any other: the media type is one that generators know."""
+    """Download a file as bytes, by a method like any other: the media type is one that generators know."""
     export = good(
         create_export.sync_detailed(client=client, body=ExportRequest(format_=ExportFormat.BIND, zones=[zone]))
     )
@@ -142,7 +142,7 @@ def check(holds: object, seen: object) -> None:
 
 
 def good(answer: Response[T | Problem], *statuses: int) -> Any:
-    """The parsed answer of a call that has to succeed."""
+    """Return the parsed answer of a call that has to succeed."""
     assert answer.status_code in (statuses or (200, 201, 202)), answer
     assert not isinstance(answer.parsed, Problem), answer.parsed
     return answer.parsed

@@ -22,7 +22,7 @@ def main() -> None:
 
 
 def create(server: Any, zone: str) -> Any:
-    """A zone with records, one of them disabled, and a comment."""
+    """Create a zone with records, one of them disabled, and a comment."""
     servers = {"sid": server.sid, "daemon": server.daemon_type, "config": len(server.config)}
     before = server.get_zone(zone)
     www = powerdns.RRSet("www", "A", ["192.0.2.1", ("192.0.2.2", True)], ttl=60)
@@ -39,7 +39,7 @@ def create(server: Any, zone: str) -> Any:
 
 
 def look(server: Any, zone: str) -> Any:
-    """What is there, by name and by search."""
+    """Return what is there, by name and by search."""
     there = server.get_zone(zone)
     return {
         "details": {key: value for key, value in there.details.items() if key != "rrsets"},
@@ -51,7 +51,7 @@ def look(server: Any, zone: str) -> Any:
 
 
 def change(server: Any, zone: str) -> Any:
-    """One RRset changes, one goes."""
+    """Change one RRset, and remove one."""
     there = server.get_zone(zone)
     there.create_records([powerdns.RRSet("www", "A", ["192.0.2.3"], ttl=30)])
     there.delete_records([powerdns.RRSet("alias", "CNAME", [])])
@@ -82,7 +82,7 @@ def restore(server: Any, zone: str) -> Any:
 
 
 def refused(server: Any, zone: str) -> Any:
-    """What the library says of a PATCH with one good and one bad RRset."""
+    """Return what the library says of a PATCH with one good and one bad RRset."""
     there = server.get_zone(zone)
     good, bad = powerdns.RRSet("good", "A", ["192.0.2.4"]), powerdns.RRSet("bad", "A", ["not an address"])
     try:

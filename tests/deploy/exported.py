@@ -20,7 +20,7 @@ def rule_expressions() -> list[str]:
 
 
 def dashboard_expressions(path: Path) -> list[str]:
-    """Of the panels and of the variables."""
+    """Return the expressions of the panels and of the variables."""
     board: dict[str, Any] = json.loads(path.read_text())
     panels = [target["expr"] for panel in board["panels"] for target in panel.get("targets", ())]
     variables = [variable["query"] for variable in board["templating"]["list"] if variable["type"] == "query"]
@@ -28,10 +28,10 @@ def dashboard_expressions(path: Path) -> list[str]:
 
 
 def named(expressions: list[str]) -> set[str]:
-    """The names of metrics in these expressions."""
+    """Return the names of metrics in these expressions."""
     return {name for expression in expressions for name in re.findall(r"\bdnspanel_\w+", expression)} - _OWN
 
 
 def exported(exposition: str) -> set[str]:
-    """The names of an exposition's metrics, also of those that have no sample just now."""
+    """Return the names of an exposition's metrics, also of those that have no sample just now."""
     return set(re.findall(r"^# TYPE (\S+) ", exposition, re.MULTILINE))

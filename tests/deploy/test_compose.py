@@ -1,4 +1,4 @@
-"""`docker-compose.yml`: what it names is there, and nobody has more than they need."""
+"""`docker-compose.yml`: what it names is there, and no service has more than it needs."""
 
 import ipaddress
 import os
@@ -43,7 +43,7 @@ TO_BECOME_ANOTHER_USER = {"CHOWN", "DAC_OVERRIDE", "FOWNER", "SETGID", "SETUID"}
 
 
 def mounts(service: dict[str, Any]) -> list[tuple[str, str, bool]]:
-    """Volume or path, where, and whether it can be written."""
+    """Return volume or path, where, and whether it can be written."""
     found = (entry.split(":") for entry in service.get("volumes", ()))
     return [(source, target, "ro" not in rest) for source, target, *rest in found]
 
@@ -72,7 +72,7 @@ PANEL_SERVICES = {
 
 @pytest.fixture(scope="module")
 def containers() -> Iterator[Containers]:
-    """The images' files and the volumes, after the first service has made the secrets."""
+    """Return the images' files and the volumes, after the first service has made the secrets."""
     if os.geteuid() != 0:
         pytest.skip("only root can give a process mounts of its own")
     # Not below `tmp_path`, which only root can enter.
@@ -223,7 +223,7 @@ def test_a_service_sees_its_own_secrets_and_no_others(name: str) -> None:
 
 
 def test_no_secret_stands_in_the_file() -> None:
-    """Only names of files: whoever has the repository, and whoever lists the containers, learns none."""
+    """Read only names of files: a reader of the repository, or of the list of containers, learns no secret."""
     named = {key: str(value) for each in SERVICES.values() for key, value in (each.get("environment") or {}).items()}
     for key, value in named.items():
         if re.search("KEY|PASSWORD|SECRET|DATABASE|REDIS", key):

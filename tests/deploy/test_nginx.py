@@ -105,7 +105,7 @@ class Running:
 
 @pytest.fixture(params=[stack_conf, container_conf, site_conf])
 def nginx(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Running]:
-    """nginx with each configuration; the socket of the web processes is not there."""
+    """Start nginx with each configuration; the socket of the web processes is not there."""
     tls = request.param is site_conf
     ports = {"80": free_port(), "443": free_port(), "8000": free_port()}
     # Several of these could run on one machine at once: only on loopback, at ports of their own.
@@ -249,7 +249,7 @@ def test_the_pages_of_nginx_are_not_pages_of_the_panel(nginx: Running) -> None:
 
 
 def _paths_with_secrets(resolver: URLResolver, before: str = "") -> Iterator[str]:
-    """The web's paths that let their reader in: those with a text that is a secret."""
+    """Yield the web's paths that let their reader in: those with a text that is a secret."""
     for pattern in resolver.url_patterns:
         route = before + str(pattern.pattern)
         if isinstance(pattern, URLResolver):

@@ -30,7 +30,7 @@ SERVICE["environment"]["NODE_ADDRESS"] = "127.0.0.1"
 
 @pytest.fixture
 def containers() -> Iterator[Containers]:
-    """The image's files, and a volume with the identity of a node that has joined."""
+    """Return the image's files, and a volume with the identity of a node that has joined."""
     directory = Path(tempfile.mkdtemp(prefix="dnspanel-node-", dir="/tmp"))
     directory.chmod(0o755)
     copy_files(STAGES["node"], directory / "images" / "node")
@@ -55,7 +55,7 @@ def containers() -> Iterator[Containers]:
 
 @contextmanager
 def started(containers: Containers) -> Iterator[Path]:
-    """The service as its image starts it; killed with all its processes at the end. Gives what it printed."""
+    """Start the service as its image starts it; kill it with all its processes at the end. Yield what it printed."""
     printed = containers.volumes.parent / "printed"
     printed.touch()
     os.chown(printed, *owner_of(STAGES["node"]))

@@ -18,7 +18,7 @@ PIP_SECONDS = 300
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A repository of its own with what the wheel is built from."""
+    """Make a repository of its own with what the wheel is built from."""
     path = tmp_path / "checkout"
     for name in ("replication", "deploy/agent"):
         shutil.copytree(ROOT / name, path / name, ignore=shutil.ignore_patterns("__pycache__"))
@@ -30,7 +30,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def built(checkout: Path, directory: Path, *, umask: int = 0o022) -> Path:
-    """The wheel that the published command makes."""
+    """Return the wheel that the published command makes."""
     command = [sys.executable, str(checkout / "deploy" / "agent" / "build.py"), str(directory)]
     done = subprocess.run(command, check=True, capture_output=True, text=True, timeout=PIP_SECONDS, umask=umask)
     return Path(done.stdout.split()[-1])

@@ -59,7 +59,7 @@ Values = dict[str, str | None]
 
 
 def create_zone(name: str, values: Values | None = None) -> dict[str, Any]:
-    """A zone with these RRsets (keys as in `change`); returns its id and the sequence."""
+    """Create a zone with these RRsets (keys as in `change`); return its id and the sequence."""
     publication = edit.create_zone(
         zone=edit.NewZone(name),
         acting=Acting(None, Channel.SYSTEM, timezone.now()),
@@ -72,7 +72,7 @@ def create_zone(name: str, values: Values | None = None) -> dict[str, Any]:
 
 
 def sign_zone(name: str, private_key: str | None = None) -> dict[str, Any]:
-    """The zone is signed by a new key, or by that of this private-key text; returns its DNSKEY and its text."""
+    """Sign the zone by a new key, or by that of this private-key text; return its DNSKEY and its text."""
     zone, acting = _zone(name), Acting(None, Channel.SYSTEM, timezone.now())
     key = sign.add_key(zone=zone, acting=acting, texts=sign.KeyTexts(private_key))
     assert key.private_encrypted is not None
@@ -81,13 +81,13 @@ def sign_zone(name: str, private_key: str | None = None) -> dict[str, Any]:
 
 
 def delete_zone(name: str) -> dict[str, Any]:
-    """The zone is in the trash."""
+    """Move the zone into the trash."""
     publication = edit.delete_zone(zone=_zone(name), author=None, channel=Channel.SYSTEM, now=timezone.now())
     return {"sequence": publication.sequence}
 
 
 def change(zone: str, values: Values) -> dict[str, Any]:
-    """One publication: `"www.example.test. AAAA"` → one rdata, or null for an RRset that goes."""
+    """Publish once: `"www.example.test. AAAA"` → one rdata, or null for an RRset that goes."""
     changes = {}
     for key, rdata in values.items():
         text, _, type_text = key.partition(" ")
@@ -100,12 +100,12 @@ def change(zone: str, values: Values) -> dict[str, Any]:
 
 
 def change_many(zone: str, values: list[Values]) -> int:
-    """As many publications, one after the other; the last one's sequence."""
+    """Publish as many times, one after the other; return the last one's sequence."""
     return [change(zone, each)["sequence"] for each in values][-1]
 
 
 def create_many(prefix: str, count: int, owners: int) -> int:
-    """One publication that creates `count` zones `<prefix><n>.test.` with `owners` addresses each; its sequence."""
+    """Create `count` zones `<prefix><n>.test.` with `owners` addresses each in one publication; return its sequence."""
     zones = []
     for number in range(count):
         name = f"{prefix}{number}.test."
@@ -122,7 +122,7 @@ def _zone(name: str) -> Zone:
 
 
 def positions() -> dict[str, Any]:
-    """The head, and what the panel shows of each node: epoch, position, word and sentence."""
+    """Return the head, and what the panel shows of each node: epoch, position, word and sentence."""
     head = LogHead.objects.get()
     statuses = node_statuses(now=timezone.now())
     return {
@@ -135,7 +135,9 @@ def positions() -> dict[str, Any]:
 
 
 def published(after: int) -> list[list[Any]]:
-    """What each publication after this sequence did to each RRset: [sequence, zone, kind, name, type, first rdata]."""
+    """Return what each publication after this sequence did to each RRset: [sequence, zone, kind, name, type,
+    first rdata].
+    """
     return rows(
         """
         SELECT v.publication_id, z.name, v.kind, coalesce(c.name, ''), coalesce(c.type, 0), c.after -> 'rdata' ->> 0
@@ -146,7 +148,7 @@ def published(after: int) -> list[list[Any]]:
 
 
 def rows(sql: str, parameters: list[Any] | None = None) -> list[list[Any]]:
-    """What a query of the test's own finds; other things than texts, numbers and null come as text."""
+    """Return what a query of the test's own finds; other things than texts, numbers and null come as text."""
     with connection.cursor() as cursor:
         cursor.execute(sql, parameters)
         found = cursor.fetchall() if cursor.description else []
@@ -160,7 +162,7 @@ def _plain(value: Any) -> Any:
 
 
 def manage(command: str, *arguments: str) -> str:
-    """What a management command prints."""
+    """Return what a management command prints."""
     out = io.StringIO()
     with contextlib.redirect_stdout(out):
         call_command(command, *arguments, stdout=out)
@@ -168,7 +170,7 @@ def manage(command: str, *arguments: str) -> str:
 
 
 def audit() -> str:
-    """`manage.py audit`: PostgreSQL, the panel's LMDB and every node are equal. Raises CommandError if not."""
+    """Run `manage.py audit`: PostgreSQL, the panel's LMDB and every node are equal. Raise CommandError if not."""
     return manage("audit")
 
 
@@ -176,7 +178,7 @@ def audit() -> str:
 
 
 def create_node(name: str, dns_address: str, dns_port: int, agent_host: str, agent_port: int, schema: int) -> str:
-    """A node that waits for its agent; returns the one-time code."""
+    """Create a node that waits for its agent; return the one-time code."""
     node = enroll.create_node(
         enroll.NodeDescription(
             name=name,
@@ -193,7 +195,7 @@ def create_node(name: str, dns_address: str, dns_port: int, agent_host: str, age
 
 
 def approve_request(name: str) -> bool:
-    """True once the node's request was there and is approved."""
+    """Return True once the node's request was there and is approved."""
     node = enroll.node_by_name(name)
     if enroll.request_of(node) is None:
         return False
@@ -202,7 +204,7 @@ def approve_request(name: str) -> bool:
 
 
 def retire(name: str) -> None:
-    """The node has left the fleet."""
+    """Retire the node from the fleet."""
     enroll.retire(node=enroll.node_by_name(name), now=timezone.now(), by=None)
 
 
@@ -217,13 +219,13 @@ def wake_publisher() -> None:
 
 
 def node(name: str) -> dict[str, Any]:
-    """The node's row, as plain values."""
+    """Return the node's row, as plain values."""
     found = Node.objects.filter(name=name).values().get()
     return {key: value if isinstance(value, dict | list) else _plain(value) for key, value in found.items()}
 
 
 def make_token() -> str:
-    """The secret of an API token that may do everything."""
+    """Return the secret of an API token that may do everything."""
     owner = User.objects.filter(username="faults").first() or invite.accept_invitation(
         secret=invite.make_invitation(role="administrator", by=None, now=timezone.now()),
         username="faults",
@@ -236,13 +238,13 @@ def make_token() -> str:
 
 
 def encode_here() -> str | None:
-    """One step of a publisher of its own; None when there is nothing to do, or another publishes."""
+    """Run one step of a publisher of its own; return None when there is nothing to do, or another publishes."""
     reached = encode_step(now=timezone.now())
     return str(reached) if reached else None
 
 
 def change_slowly(zone: str, stamp: str, seconds: float) -> dict[str, Any]:
-    """An edit whose transaction stays open for some seconds before it takes its sequence."""
+    """Make an edit whose transaction stays open for some seconds before it takes its sequence."""
     found = _zone(zone)
     name = f"slow.{zone}"
     patch = zone_patches.patch_of_steps(
@@ -263,7 +265,7 @@ def change_slowly(zone: str, stamp: str, seconds: float) -> dict[str, Any]:
 
 
 def drain(name: str) -> None:
-    """The node gets nothing until `resume`."""
+    """Drain the node: it gets nothing until `resume`."""
     enroll.drain(node=enroll.node_by_name(name), now=timezone.now(), by=None, reason="a fault test")
 
 
@@ -272,37 +274,39 @@ def resume(name: str) -> None:
 
 
 def revoke(name: str) -> None:
-    """The node's certificate counts no more."""
+    """Revoke the node's certificate."""
     enroll.revoke(node=enroll.node_by_name(name), now=timezone.now(), by=None)
 
 
 def maintain() -> None:
-    """What beat has done every minute and every few seconds: snapshots, merging, pruning, and waking for them."""
+    """Do what beat has done every minute and every few seconds: snapshots, merging, pruning, and waking for them."""
     maintain_log(now=timezone.now())
     bootstrap_waiting_nodes.apply_async(retry=False)
 
 
 def forget_the_log() -> None:
-    """As if every node had stayed away for longer than the log is kept: a snapshot, and no segment before it."""
+    """Prune the log as if every node had stayed away for longer than it is kept: a snapshot, and no segment
+    before it.
+    """
     for schema in schemas_in_use():
         make_snapshot(schema=schema, now=timezone.now())
     prune_log(needed={}, now=timezone.now())
 
 
 def sealed_keys() -> str:
-    """The list of signing keys as nodes are given it just now, in hex."""
+    """Return the list of signing keys as nodes are given it just now, in hex."""
     sealed = signing.sealed_keyring(signing.public_keys())
     assert sealed is not None
     return sealed.hex()
 
 
 def make_newer_keys() -> None:
-    """Rotate the signing key, so that there is a newer list."""
+    """Rotate the signing key, to make a newer list."""
     keys.rotate(now=timezone.now(), by=None)
 
 
 def send_keys(name: str) -> None:
-    """The node has the newest list."""
+    """Give the node the newest list."""
     with _client(name) as client:
         keys.send_keys(client)
 
@@ -324,12 +328,12 @@ def _client(name: str) -> NodeClient:
 
 
 def check_now(name: str) -> None:
-    """The node reads every row of its files, as the button on its page asks."""
+    """Have the node read every row of its files, as the button on its page does."""
     resync.check_now(node=enroll.node_by_name(name), now=timezone.now(), by=None)
 
 
 def divergences(name: str) -> list[list[Any]]:
-    """What was found different on a node: zone, words, whether it was mended, and what went wrong."""
+    """Return what was found different on a node: zone, words, whether it was repaired, and what went wrong."""
     return rows(
         """
         SELECT d.zone_name, d.words, d.repaired_at IS NOT NULL, d.error FROM fleet_divergence d
@@ -339,7 +343,7 @@ def divergences(name: str) -> list[list[Any]]:
 
 
 def events(name: str) -> list[str]:
-    """What the node's page tells of it."""
+    """Return what the node's page tells of it."""
     found = rows(
         "SELECT e.sentence FROM fleet_nodeevent e JOIN fleet_node n ON n.id = e.node_id "
         "WHERE n.name = %s ORDER BY e.id",
@@ -349,24 +353,24 @@ def events(name: str) -> list[str]:
 
 
 def move_to_team(zone: str) -> None:
-    """The zone belongs to another team: another account."""
+    """Move the zone to another team: another account."""
     by = User.objects.get(username="faults") if User.objects.filter(username="faults").exists() else None
     team = Team.objects.filter(name="faults").first() or teams.create_team(name="faults", by=by, now=timezone.now())
     change_settings(zone=_zone(zone), tags=[], team=team, author=by, now=timezone.now())
 
 
 def keep_first_machine(name: str) -> None:
-    """A person says that the machine which was known first is the node."""
+    """Keep the machine which was known first as the node, as a person does."""
     machines.keep_first(node=enroll.node_by_name(name), now=timezone.now(), by=None)
 
 
 def expire_certificate(name: str) -> str:
-    """A certificate for the node's own key that ended a minute ago; the panel takes it for the node's."""
+    """Return a certificate for the node's own key that ended a minute ago; the panel takes it for the node's."""
     return _certify(name, timezone.now() - NODE_LIFETIME - timedelta(minutes=1))
 
 
 def renew_certificate(name: str) -> str:
-    """A certificate for the node's own key that counts from now on."""
+    """Return a certificate for the node's own key that counts from now on."""
     return _certify(name, timezone.now())
 
 
@@ -392,12 +396,12 @@ def _certify(name: str, now: datetime) -> str:
 
 
 def use_newest_key() -> None:
-    """Segments are signed with the newest key, although not every node may know it yet."""
+    """Sign segments with the newest key, although not every node may know it yet."""
     keys.force(now=timezone.now(), by=None)
 
 
 def public_keys() -> list[str]:
-    """The keys that nodes should accept, in hex."""
+    """Return the keys that nodes should accept, in hex."""
     return [key.hex() for key in signing.public_keys()]
 
 
@@ -405,13 +409,13 @@ def public_keys() -> list[str]:
 
 
 def hold_reason() -> str:
-    """Why nothing may be published; empty in normal work."""
+    """Return why nothing may be published; empty in normal work."""
     found = current_hold()
     return found.reason if found else ""
 
 
 def known_to_nodes_only() -> list[str]:
-    """The zones in which nodes and panel differ, once every node was asked."""
+    """Return the zones in which nodes and panel differ, once every node was asked."""
     report = unknown_history.newest_report()
     if report is None or report.ended_at is None:
         return []
@@ -419,7 +423,7 @@ def known_to_nodes_only() -> list[str]:
 
 
 def decide(choice: str) -> None:
-    """A person's decision: `take_over` or `keep`."""
+    """Record a person's decision: `take_over` or `keep`."""
     make_token()  # there is somebody who may
     report = unknown_history.newest_report()
     assert report is not None

@@ -60,7 +60,7 @@ class Panels:
 
 
 def servers_of(stack: Stack) -> list[Server]:
-    """The stack's own three nodes."""
+    """Return the stack's own three nodes."""
     return [Server(node.name, "127.0.0.1", node.dns_port) for node in stack.nodes]
 
 
@@ -105,7 +105,7 @@ class Checker:
     # While the fault lasts
 
     def made(self) -> int:
-        """How many edits were acknowledged so far."""
+        """Return how many edits were acknowledged so far."""
         return sum(edit.sequence is not None for edit in self.edits)
 
     def until_made(self, number: int, *, seconds: float = 60) -> None:
@@ -124,7 +124,7 @@ class Checker:
         return self._zones[0]
 
     def wait_until_everywhere(self, sequence: int, *, names: Sequence[str], seconds: float = 60) -> None:
-        """The panel shows these nodes at this sequence, or beyond it."""
+        """Wait until the panel shows these nodes at this sequence, or beyond it."""
 
         def there() -> bool:
             nodes = self.panels.test.do(acts.positions)["nodes"]
@@ -139,13 +139,13 @@ class Checker:
         self._start(self._ask, server)
 
     def stop_edits(self) -> None:
-        """No more edits; questions go on."""
+        """Stop edits; questions go on."""
         self._stop_edits.set()
         if self._author is not None:
             self._author.join(30)
 
     def stop(self) -> None:
-        """Nothing goes on any more."""
+        """Stop everything."""
         self.stop_edits()
         self._stop.set()
         for thread in self._threads:
@@ -154,7 +154,7 @@ class Checker:
     # In the end
 
     def judge(self, *, seconds: float = QUIET_SECONDS, audit: bool = True, without: str = "") -> None:
-        """Every promise held; raises AssertionError with those that did not."""
+        """Raise AssertionError with the promises that did not hold."""
         try:
             self.stop_edits()
             head = self._quiet(seconds)
@@ -177,7 +177,7 @@ class Checker:
         assert any(self.made() and seen.values for seen in self.seen), "nothing was asked"
 
     def _quiet(self, seconds: float) -> int:
-        """Every active node is at the head of the log; return its sequence."""
+        """Wait until every active node is at the head of the log; return its sequence."""
         found: dict[str, Any] = {}
 
         def at_head() -> bool:
@@ -204,7 +204,7 @@ class Checker:
         return log
 
     def _gaps(self) -> list[str]:
-        """(a) The log has no gap, and its segments neither."""
+        """Return (a): gaps of the log or its segments."""
         found = self.panels.test.do(
             acts.rows,
             sql="SELECT sequence FROM zones_publication WHERE sequence > %s ORDER BY 1",
@@ -247,7 +247,7 @@ class Checker:
         return self._author is None or not self._author.is_alive()
 
     def _write(self) -> None:
-        """Edit at random until told to stop; a refusal or a dead panel is noted, and the next edit tried."""
+        """Edit at random until stopped; a refusal or a dead panel is noted, and the next edit tried."""
         while not self._stop_edits.wait(self._pause):
             zone = self._chance.choice(self._zones)
             kind = self._chance.choices(("put", "delete", "recreate"), weights=(12, 4, 1))[0]
@@ -278,19 +278,19 @@ class Checker:
         self.edits.append(Edit(len(self.edits) + 1, becomes, begun, time.monotonic(), sequence, refusal))
 
     def _watch(self) -> None:
-        """What the panel shows, again and again; without PostgreSQL it shows nothing new."""
+        """Record what the panel shows, again and again; without PostgreSQL it shows nothing new."""
         while not self._stop.wait(WATCH_SECONDS):
             with contextlib.suppress(ActFailed, PanelGone):
                 self.positions = self.panels.watch.do(acts.positions)
 
     def _floor(self, node: str) -> int:
-        """Where the panel shows the node to be, in the present epoch."""
+        """Return where the panel shows the node to be, in the present epoch."""
         positions = self.positions
         found = positions.get("nodes", {}).get(node) if positions else None
         return int(found[1]) if found and found[0] == positions["epoch"] else 0
 
     def _ask(self, server: Server) -> None:
-        """Ask one server this and that until told to stop."""
+        """Ask one server this and that until stopped."""
         chance = random.Random(server.name)
         answered = time.monotonic()
         while not self._stop.wait(0.01):
@@ -317,7 +317,9 @@ class Checker:
 
 
 def _ask(server: Server, name: str, type_text: str, zone: str, *, floor: int, seconds: float = ASK_SECONDS) -> Seen:
-    """One question about a zone of the checker; ANY, which PowerDNS takes over TCP only, shows both types at once."""
+    """Ask one question about a zone of the checker; ANY, which PowerDNS takes over TCP only, shows both types
+    at once.
+    """
     sent = time.monotonic()
     query = dns.message.make_query(name, type_text)
     over = dns.query.tcp if type_text == "ANY" else dns.query.udp
@@ -342,18 +344,20 @@ def _ask_position(server: Server, floor: int) -> Seen:
 
 
 def is_at_head(found: dict[str, Any], name: str) -> bool:
-    """Whether `acts.positions` shows the node at the head."""
+    """Return True if `acts.positions` shows the node at the head."""
     return has_acked(found, name, found["head"])
 
 
 def has_acked(found: dict[str, Any], name: str, sequence: int) -> bool:
-    """Whether `acts.positions` shows the node with all of the log up to here; at the very beginning that is nothing."""
+    """Return True if `acts.positions` shows the node with all of the log up to here; at the very beginning
+    that is nothing.
+    """
     node = found["nodes"].get(name)
     return bool(node) and sequence <= node[1] <= found["head"] and (node[0] == found["epoch"] or found["head"] == 0)
 
 
 def answers_at_all(servers: Iterable[Server], *, seconds: float = 0.2) -> bool:
-    """True if each of these servers answers just now."""
+    """Return True if each of these servers answers just now."""
     for server in servers:
         try:
             query = dns.message.make_query(POSITION_ZONE, "TXT")

@@ -16,12 +16,12 @@ class NoFakeClock(Exception):
 
 
 def shifted(seconds: int) -> dict[str, str]:
-    """The environment of a process whose clock is this much ahead (or behind). Raises NoFakeClock."""
+    """Return the environment of a process whose clock is this much ahead (or behind). Raise NoFakeClock."""
     return {**_loaded(), "FAKETIME": f"{seconds:+d}s"}
 
 
 def settable(path: Path) -> dict[str, str]:
-    """As `shifted`, by what the file says from moment to moment: see `set_clock`."""
+    """Return the environment of `shifted`, by what the file says from moment to moment: see `set_clock`."""
     return {**_loaded(), "FAKETIME_TIMESTAMP_FILE": str(path), "FAKETIME_CACHE_DURATION": "1"}
 
 

@@ -27,7 +27,7 @@ class Run:
     seed: int
 
     def few(self, shortened: int, complete: int) -> int:
-        """One number for `./dev test`, another for `./dev bench faults`."""
+        """Return one number for `./dev test`, another for `./dev bench faults`."""
         return complete if self.complete else shortened
 
 
@@ -63,7 +63,7 @@ def run() -> Run:
 
 
 def durable_stack(name: str) -> Stack:
-    """A stack without zones whose PostgreSQL waits for the disk: what it acknowledged is there after a kill."""
+    """Start a stack without zones whose PostgreSQL waits for the disk: what it acknowledged is there after a kill."""
     return new_stack(name, sample_zones=False, traffic=False, durable=True)
 
 
@@ -82,13 +82,13 @@ def panels(shared_stack: Stack) -> Iterator[Panels]:
 
 @pytest.fixture
 def panel(panels: Panels) -> Panel:
-    """For the test's own acts."""
+    """Return a panel for the test's own acts."""
     return panels.test
 
 
 @pytest.fixture
 def faulty(shared_stack: Stack, panels: Panels) -> Stack:
-    """The stack for faults, in order at the start of the test."""
+    """Return the stack for faults, in order at the start of the test."""
     for name in panels.test.do(acts.positions)["nodes"]:
         if name not in shared_stack.server_names:  # of a test that could not take it back
             panels.test.do(acts.retire, name=name)
@@ -97,7 +97,7 @@ def faulty(shared_stack: Stack, panels: Panels) -> Stack:
 
 
 def wait_until_in_sync(panel: Panel, *, seconds: float = 120) -> None:
-    """Every node that has not left the fleet is at the head. Raises TimeoutError."""
+    """Wait until every node that has not left the fleet is at the head. Raise TimeoutError."""
 
     def in_sync() -> bool:
         found = panel.do(acts.positions)
@@ -108,7 +108,7 @@ def wait_until_in_sync(panel: Panel, *, seconds: float = 120) -> None:
 
 @pytest.fixture(scope="session")
 def seeds(run: Run) -> Iterator[int]:
-    """Another seed for each checker of a run, so that their zones do not meet."""
+    """Yield another seed for each checker of a run, so that their zones do not meet."""
     return iter(range(run.seed * 1_000, (run.seed + 1) * 1_000))
 
 
@@ -131,7 +131,7 @@ def new_checker(faulty: Stack, panels: Panels, seeds: Iterator[int]) -> Iterator
 
 @pytest.fixture
 def host() -> Iterator[Host]:
-    """A host in a network namespace."""
+    """Make a host in a network namespace."""
     _need_root()
     with Host() as made:
         yield made
@@ -139,7 +139,7 @@ def host() -> Iterator[Host]:
 
 @pytest.fixture
 def member(faulty: Stack, panel: Panel, seeds: Iterator[int]) -> Iterator[Member]:
-    """One more node, on this machine."""
+    """Make one more node, on this machine."""
     with Member(faulty, panel, f"m{next(seeds)}") as node:
         node.wait_until_in_sync()
         yield node
@@ -147,7 +147,7 @@ def member(faulty: Stack, panel: Panel, seeds: Iterator[int]) -> Iterator[Member
 
 @pytest.fixture
 def far_member(faulty: Stack, panel: Panel, host: Host, seeds: Iterator[int]) -> Iterator[Member]:
-    """One more node, on a host of its own."""
+    """Make one more node, on a host of its own."""
     with Member(faulty, panel, f"far{next(seeds)}", host=host) as node:
         node.wait_until_in_sync()
         yield node
@@ -160,7 +160,7 @@ def _need_root() -> None:
 
 @pytest.fixture
 def root() -> None:
-    """Only for tests that need root."""
+    """Skip tests that need root for other users."""
     _need_root()
 
 
@@ -172,7 +172,7 @@ def need_strace() -> None:
 
 @contextlib.contextmanager
 def stopped(stack: Stack, *names: str) -> Iterator[None]:
-    """While the block lasts, these processes of the stack do not run."""
+    """Stop these processes of the stack inside the block."""
     stack.supervisor.stop(names)
     try:
         yield

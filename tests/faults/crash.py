@@ -62,7 +62,7 @@ class Trace:
 
 @contextmanager
 def traced(pids: Sequence[int], kinds: Sequence[str], *options: str) -> Iterator[Trace]:
-    """Attached to these processes and all their threads while the block lasts."""
+    """Attach to these processes and all their threads inside the block."""
     with tempfile.TemporaryDirectory(prefix="strace-") as directory:
         output = Path(directory) / "calls"
         trace = Trace(output)
@@ -111,7 +111,7 @@ def _read(process: "subprocess.Popen[str]", attached: threading.Event, wanted: i
 
 
 def calls_during(pids: Sequence[int], kinds: Sequence[str], operation: Callable[[], object]) -> list[Call]:
-    """What these processes call while the operation runs."""
+    """Return what these processes call while the operation runs."""
     with traced(pids, kinds) as trace:
         operation()
         time.sleep(0.3)
@@ -119,15 +119,15 @@ def calls_during(pids: Sequence[int], kinds: Sequence[str], operation: Callable[
 
 
 def _calls_in(output: Path) -> list[Call]:
-    """The calls that were begun; one that the process was killed at is the last of its thread."""
+    """Return the calls that were begun; one that the process was killed at is the last of its thread."""
     found = (_LINE.match(line) for line in output.read_text(errors="replace").splitlines())
     return [Call(int(match[1]), match[2], match[3]) for match in found if match]
 
 
 def points_of(calls: Sequence[Call], *, thread: int | None = None) -> list[Point]:
-    """Every place to crash at in these calls, in the order in which they were made.
+    """Return every place to crash at in these calls, in the order in which they were made.
 
-    Of the busiest thread when none is named: the one that did the operation.
+    Without a thread these are the calls of the busiest one: the one that did the operation.
     """
     if thread is None:
         thread = Counter(call.thread for call in calls).most_common(1)[0][0]
@@ -141,7 +141,7 @@ def points_of(calls: Sequence[Call], *, thread: int | None = None) -> list[Point
 
 
 def thread_that(calls: Sequence[Call], name: str) -> int:
-    """The thread that made the first call of this name. Raises LookupError."""
+    """Return the thread that made the first call of this name. Raise LookupError."""
     for call in calls:
         if call.name == name:
             return call.thread
@@ -150,7 +150,7 @@ def thread_that(calls: Sequence[Call], name: str) -> int:
 
 @contextmanager
 def at_call(pids: Sequence[int], point: Point, *, sig: str = "SIGKILL") -> Iterator[Trace]:
-    """While the block lasts, the first of these processes to come to the point gets the signal instead.
+    """Send the signal to the first of these processes to come to the point inside the block.
 
     Yields the calls of that name.
     """
@@ -173,14 +173,14 @@ def kill_at(pid: int, point: Point, operation: Callable[[], object], *, seconds:
 
 @contextmanager
 def slowed(pids: Sequence[int], name: str, *, seconds: float) -> Iterator[None]:
-    """While the block lasts, every call of this name takes that much longer: a slow disk."""
+    """Slow every call of this name by that much inside the block: a slow disk."""
     inject = f"inject={name}:delay_enter={int(seconds * 1_000_000)}"
     with traced(pids, [name], "-e", inject):
         yield
 
 
 def is_stopped(trace: Trace) -> bool:
-    """Whether a process was stopped by a signal while it was traced.
+    """Return True if a process was stopped by a signal while it was traced.
 
     Its state in /proc does not tell: it is the same for a moment at every call that is traced.
     """
@@ -188,6 +188,6 @@ def is_stopped(trace: Trace) -> bool:
 
 
 def wake(pid: int) -> None:
-    """A stopped process goes on."""
+    """Let a stopped process go on."""
     with contextlib.suppress(ProcessLookupError):
         os.kill(pid, signal.SIGCONT)

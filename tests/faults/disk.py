@@ -44,7 +44,7 @@ class Disk:
         self.image.unlink(missing_ok=True)
 
     def lose_power(self) -> None:
-        """Everything that was not synced is gone; the rest is there again. Nobody may have files open here.
+        """Lose everything that was not synced; the rest is there again. No process may have files open here.
 
         What a program wrote and did not sync is in the page cache of the mounted file system, and has not reached
         the image: so a copy of the image is what a disk holds after the power failed. The journal is replayed when
@@ -67,7 +67,7 @@ class Disk:
                     file.write(bytes(size))
 
     def free(self) -> None:
-        """There is room again."""
+        """Free room again."""
         (self.path / "ballast").unlink(missing_ok=True)
 
     def _mount(self) -> None:
@@ -75,7 +75,7 @@ class Disk:
 
 
 def flip_bit(path: Path, offset: int, *, bit: int = 0) -> None:
-    """One bit of the file is another."""
+    """Flip one bit of the file."""
     with path.open("r+b") as file:
         file.seek(offset)
         byte = file.read(1)[0]
@@ -84,7 +84,7 @@ def flip_bit(path: Path, offset: int, *, bit: int = 0) -> None:
 
 
 def offsets_of(path: Path, needle: bytes) -> Iterator[int]:
-    """Where these bytes lie in the file."""
+    """Yield where these bytes are in the file."""
     content = path.read_bytes()
     at = content.find(needle)
     while at >= 0:
@@ -93,7 +93,7 @@ def offsets_of(path: Path, needle: bytes) -> Iterator[int]:
 
 
 def cut(path: Path, *, keep: float = 0.5) -> None:
-    """The file ends in the middle."""
+    """Cut the file in the middle."""
     os.truncate(path, int(path.stat().st_size * keep))
 
 

@@ -1,4 +1,4 @@
-"""Acts (see `panel`) of somebody who has the panel's channel, and sometimes its keys: segments that must be refused."""
+"""Acts (see `panel`) of an attacker with the panel's channel, and sometimes its keys: segments that must be refused."""
 
 import base64
 import hashlib
@@ -36,13 +36,13 @@ def push(name: str, body: str) -> dict[str, Any]:
 
 
 def status(name: str) -> dict[str, Any]:
-    """What the node's agent says of itself."""
+    """Return what the node's agent says of itself."""
     with client(Node.objects.get(name=name)) as connection:
         return connection.status().to_json()
 
 
 def stored_segments(after: int) -> list[dict[str, Any]]:
-    """The segments of schema 4 that end after this sequence, with their bytes in Base64."""
+    """Return the segments of schema 4 that end after this sequence, with their bytes in Base64."""
     rows = Segment.objects.filter(schema=4, epoch=LogHead.objects.get().epoch, last__gt=after).order_by("last")
     found = []
     for row in rows:
@@ -53,9 +53,9 @@ def stored_segments(after: int) -> list[dict[str, Any]]:
 
 
 def forged(name: str, fault: str) -> str:
-    """The next segment for this node, in Base64, perfect but for one fault.
+    """Return the next segment for this node, in Base64, perfect except for one fault.
 
-    `cluster`: of another panel. `key`: signed by somebody else. `version`, `kind`: of a future that we do not know.
+    `cluster`: of another panel. `key`: signed by another key. `version`, `kind`: of a future that we do not know.
     """
     node, head = Node.objects.get(name=name), LogHead.objects.get()
     digest = bytes(node.digest or bytes(32))

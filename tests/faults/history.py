@@ -32,7 +32,7 @@ PRESENT = "present"
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """One edit as its author saw it; without a sequence nobody told whether it was done."""
+    """One edit as its author saw it; without a sequence it is unknown if it was done."""
 
     number: int
     values: Mapping[Key, Value]
@@ -59,7 +59,7 @@ class Seen:
 class Log:
     """What every key was at every sequence: built from the publications in order.
 
-    `begun` tells of a sequence when its author began; nobody can have answered with it before.
+    `begun` tells of a sequence when its author began; no node can have answered with it before.
     """
 
     begun: dict[int, float] = field(default_factory=dict)
@@ -70,7 +70,7 @@ class Log:
         self._note(sequence, (zone, ""), PRESENT)
 
     def delete(self, sequence: int, zone: str) -> None:
-        """The zone and everything in it is gone."""
+        """Delete the zone and everything in it."""
         for key in self._keys_of_zone[zone]:
             if self._steps[key][-1][1] is not None:
                 self._note(sequence, key, None)
@@ -81,7 +81,7 @@ class Log:
         self._note(sequence, key, value)
 
     def at(self, key: Key, sequence: int) -> Value:
-        """What the key was at this sequence."""
+        """Return what the key was at this sequence."""
         steps = self._steps.get(key, [])
         index = bisect.bisect_right(steps, sequence, key=lambda step: step[0])
         return steps[index - 1][1] if index else None
@@ -90,7 +90,7 @@ class Log:
         return sorted(self._steps)
 
     def ranges(self, key: Key, value: Value) -> Ranges:
-        """The half-open ranges of sequences at which the key was this."""
+        """Return the half-open ranges of sequences at which the key was this."""
         found: Ranges = []
         steps = [(0, None), *self._steps.get(key, [])]
         ends = [sequence for sequence, _ in steps[1:]] + [END]
@@ -100,7 +100,9 @@ class Log:
         return found
 
     def fitting(self, values: Mapping[Key, Value], *, answered: float = math.inf) -> Ranges:
-        """The ranges of sequences at which all of this was so, without those that were not begun at that time."""
+        """Return the ranges of sequences at which all of this was so, without those that were not begun at
+        that time.
+        """
         found: Ranges = [(0, END)]
         for key, value in values.items():
             found = _intersection(found, self.ranges(key, value))
@@ -115,7 +117,7 @@ class Log:
 
 
 def _intersection(one: Ranges, other: Ranges) -> Ranges:
-    """What lies in both. Each is in order, and so is the result; a long history has thousands of ranges."""
+    """Return what both ranges have. Each is in order, and so is the result; a long history has thousands of ranges."""
     found: Ranges = []
     i = j = 0
     while i < len(one) and j < len(other):
@@ -130,7 +132,7 @@ def _intersection(one: Ranges, other: Ranges) -> Ranges:
 
 
 def lost_edits(log: Log, edits: Iterable[Edit]) -> Iterator[str]:
-    """(a) Acknowledged edits that the log does not hold at the sequence that their author was told."""
+    """Yield (a): acknowledged edits that the log does not hold at the sequence that their author got."""
     for edit in edits:
         if edit.sequence is None:
             continue
@@ -140,7 +142,7 @@ def lost_edits(log: Log, edits: Iterable[Edit]) -> Iterator[str]:
 
 
 def wrong_in_the_end(log: Log, head: int, answers: Iterable[Seen]) -> Iterator[str]:
-    """(a) Answers at quiescence that are not what the log holds at its head."""
+    """Yield (a): answers at quiescence that are not what the log holds at its head."""
     for seen in answers:
         if seen.rcode == "SERVFAIL":
             yield f"(g) {seen.node} answered SERVFAIL for {', '.join(map(_spoken, seen.values))} in the end"
@@ -151,7 +153,7 @@ def wrong_in_the_end(log: Log, head: int, answers: Iterable[Seen]) -> Iterator[s
 
 
 def broken(log: Log, seen: Sequence[Seen]) -> Iterator[str]:
-    """What (b), (c), (d), (e), (g) and (h) have to say about the answers, which are in the order of asking."""
+    """Yield what (b), (c), (d), (e), (g) and (h) have to say about the answers, which are in the order of asking."""
     observed: dict[tuple[str, Key], int] = defaultdict(int)
     counted: dict[tuple[str, str], int] = {}
     for answer in seen:
@@ -200,7 +202,7 @@ def _broken_answer(log: Log, answer: Seen, observed: dict[tuple[str, Key], int])
 
 
 def _letter_of_late(log: Log, answer: Seen) -> str:
-    """Which promise an answer breaks that is older than what the node had proved."""
+    """Return which promise an answer breaks that is older than what the node had proved."""
     for key, value in answer.values.items():
         now = log.at(key, answer.floor)
         if key[1] == "" and now == PRESENT and value is None:

@@ -61,7 +61,7 @@ class Host:
     def spoil(
         self, *, loss: float = 0.0, delay: float = 0.0, bytes_per_second: float = 0.0, lost_ports: tuple[int, ...] = ()
     ) -> None:
-        """From now on the link is like this, both ways: a share of packets lost, seconds of delay, a rate (0: any).
+        """Make the link like this from now on, both ways: a share of packets lost, seconds of delay, a rate (0: any).
 
         TCP packets that come from one of `lost_ports` of the host are all lost: what it says there never arrives.
         """
@@ -74,11 +74,11 @@ class Host:
         self._relay.stdout.readline()  # it says that it has understood
 
     def cut(self) -> None:
-        """No packet passes any more."""
+        """Cut the link: no packet passes any more."""
         self.spoil(loss=1.0)
 
     def heal(self) -> None:
-        """The link is a good one again."""
+        """Make the link a good one again."""
         self.spoil()
 
     def _start_relay(self) -> None:
@@ -108,13 +108,13 @@ class Host:
 
 
 def _free_numbers() -> Iterator[int]:
-    """Numbers of links whose addresses nobody on this machine has."""
+    """Yield numbers of links whose addresses are free on this machine."""
     taken = _run("ip", "-4", "-o", "addr")
     return (number for number in range(1, 63) if f" {NETWORK}.{4 * number + 1}/" not in taken)
 
 
 def _remove_leftovers() -> None:
-    """Namespaces of test runs that are gone."""
+    """Remove namespaces of test runs that are gone."""
     for line in _run("ip", "netns", "list").splitlines():
         found = _NAME.match(line)
         if found and not Path(f"/proc/{found.group(1)}").exists():
@@ -131,7 +131,7 @@ def wait_until_gone(pid: int, *, seconds: float) -> None:
 
 
 def is_alive(pid: int) -> bool:
-    """Whether the process runs, or is stopped; not one that ended and waits for its parent to hear of it."""
+    """Return True if the process runs, or is stopped; not one that ended and waits for its parent to hear of it."""
     try:
         return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
     except (FileNotFoundError, ProcessLookupError):

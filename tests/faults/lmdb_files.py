@@ -1,4 +1,4 @@
-"""What lies in a node's LMDB files, read in one transaction each, beside whoever else has them open."""
+"""The content of a node's LMDB files, read in one transaction each, beside other processes that have them open."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -21,7 +21,7 @@ ROW_KEY = b"position"
 
 @contextmanager
 def _reading(path: Path, name: bytes) -> Iterator[Any]:
-    """A read transaction on one table; None if there is no such table."""
+    """Open a read transaction on one table; None without such a table."""
     with lmdb.open(str(path), subdir=False, readonly=True, max_dbs=MAX_DBS, create=False) as env:
         try:
             table = env.open_db(name, create=False)
@@ -33,7 +33,7 @@ def _reading(path: Path, name: bytes) -> Iterator[Any]:
 
 
 def position(main: Path) -> Position | None:
-    """Up to where both files are complete, as the agent works it out at its start."""
+    """Return up to where both files are complete, as the agent computes it at its start."""
     rows = []
     for path in (main, records_of(main)):
         with _reading(path, OWN_DBI) as txn:
@@ -42,16 +42,16 @@ def position(main: Path) -> Position | None:
 
 
 def sequence(main: Path) -> int:
-    """The sequence of `position`; 0 before there is one."""
+    """Return the sequence of `position`; 0 before there is one."""
     found = position(main)
     return found.sequence if found else 0
 
 
 def zones_without_records(main: Path, schema: int) -> list[str]:
-    """Zones that PowerDNS would find in the main file, and for which it would find no SOA.
+    """Return zones that PowerDNS would find in the main file without finding a SOA for them.
 
-    The agent may be writing. It takes a zone out of the main file before its records, and puts it there after
-    them: only a zone that the main file has before and after they were looked for is without them.
+    The agent may be writing. It takes a zone out of the main file before its records, and puts it there after them:
+    only a zone that the main file has before and after they were looked for is without them.
     """
     kind = schema_for(schema)
     before = _zones(main, kind)
@@ -62,14 +62,14 @@ def zones_without_records(main: Path, schema: int) -> list[str]:
 
 
 def _zones(main: Path, kind: Schema) -> dict[int, str]:
-    """The names in the main file by their IDs, which are never given twice."""
+    """Return the names in the main file by their IDs, which are never given twice."""
     with _reading(main, kind.dbi(Dbi.DOMAINS).name) as txn:
         zones = [decode_domain(kind.unwrap(value)) for _, value in txn.cursor()] if txn else []
     return {zone.id: zone.name for zone in zones}
 
 
 def dead_readers(main: Path) -> list[int]:
-    """Processes that are gone and still hold a place in a table of readers."""
+    """Return processes that are gone and still hold a place in a table of readers."""
     found = []
     for path in (main, records_of(main)):
         with lmdb.open(str(path), subdir=False, readonly=True, max_dbs=MAX_DBS, create=False) as env:
@@ -79,5 +79,5 @@ def dead_readers(main: Path) -> list[int]:
 
 
 def records_of(main: Path) -> Path:
-    """The records file that belongs to a main file."""
+    """Return the records file that belongs to a main file."""
     return main.with_name(main.name + "-0")

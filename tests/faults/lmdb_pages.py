@@ -10,7 +10,7 @@ _BRANCH, _META_PAGES = 0x01, 2
 
 
 def branch_pages(path: Path) -> list[int]:
-    """The numbers of all pages that are, or once were, branches; without the two meta pages."""
+    """Return the numbers of all pages that are, or once were, branches; without the two meta pages."""
     content = path.read_bytes()
     found = []
     for number in range(_META_PAGES, len(content) // PAGE):
@@ -21,7 +21,7 @@ def branch_pages(path: Path) -> list[int]:
 
 
 def tear(path: Path, number: int) -> None:
-    """The page is half written: its header stands, and behind it is nothing that makes sense."""
+    """Tear the page as if half written: its header is there, and behind it is nothing that makes sense."""
     with path.open("r+b") as file:
         file.seek(number * PAGE + _HEADER.size)
         file.write(bytes(range(256)) * ((PAGE - _HEADER.size) // 256))

@@ -135,12 +135,12 @@ class Member:
     # Its processes
 
     def start_pdns(self, *, env: Mapping[str, str] | None = None) -> None:
-        """PowerDNS runs and answers."""
+        """Start PowerDNS, until it answers."""
         self.pdns = self._start("pdns", ["pdns_server", f"--config-dir={self.files.conf}"], env)
         until(lambda: answers_at_all([self.server], seconds=1), seconds=START_SECONDS, what=f"{self.name} to answer")
 
     def start_agent(self, *, env: Mapping[str, str] | None = None, wait: bool = True) -> None:
-        """The agent runs and takes connections."""
+        """Start the agent, until it takes connections."""
         command = [sys.executable, "-m", "replication.agent", "run", "--config", str(self.files.toml)]
         self.agent = self._start("agent", command, env)
         if wait:
@@ -153,20 +153,20 @@ class Member:
         _end(self.pdns, sig)
 
     def keep_running(self) -> None:
-        """Start again what ended, as whoever supervises it would."""
+        """Start again what ended, as a supervisor would."""
         if self.pdns is not None and self.pdns.poll() is not None:
             self.pdns = self._start("pdns", ["pdns_server", f"--config-dir={self.files.conf}"], None)
         if self.agent is not None and self.agent.poll() is not None:
             self.start_agent(wait=False)
 
     def rcode(self, name: str, rdtype: str) -> str:
-        """The code of its answer over DNS."""
+        """Return the code of its answer over DNS."""
         query = dns.message.make_query(name, rdtype)
         reply = dns.query.udp(query, self.address, port=self.dns_port, timeout=5)
         return dns.rcode.to_text(reply.rcode())
 
     def wait_until_in_sync(self, *, seconds: float = 60, meanwhile: Callable[[], object] = lambda: None) -> None:
-        """The panel shows it at the head, or at what was the head when it was asked, where somebody goes on publishing.
+        """Wait until the panel shows it at the head, or at what was the head at the call, where publishing goes on.
 
         `meanwhile` is called before each look. Raises TimeoutError with what the panel shows instead.
         """
@@ -184,12 +184,12 @@ class Member:
             raise TimeoutError(f"{exc}; the panel shows {found}; its agent said: {self.output()}") from exc
 
     def output(self, process: str = "agent") -> str:
-        """The end of what a process of it printed."""
+        """Return the end of what a process of it printed."""
         path = self.files.base / f"{process}.log"
         return path.read_text()[-2_000:] if path.exists() else ""
 
     def client(self, context: ssl.SSLContext, *, seconds: float = 15) -> NodeClient:
-        """A connection as the panel's own."""
+        """Return a connection as the panel's own."""
         return NodeClient(self.address, self.agent_port, context, answer_seconds=seconds)
 
     # How it comes to be
@@ -245,7 +245,7 @@ class Member:
         self.configure()
 
     def prepare(self) -> None:
-        """The LMDB files exist."""
+        """Make the LMDB files."""
         self.stack.run([sys.executable, "-m", "replication.agent", "prepare", "--config", str(self.files.toml)])
 
     def _enroll(self) -> None:

@@ -106,7 +106,7 @@ class Panel:
 
 
 class PanelGone(Exception):
-    """The process was killed in the middle of an act: nobody knows whether the act was done."""
+    """The process was killed in the middle of an act: it is unknown if the act was done."""
 
     def __init__(self, status: int) -> None:
         super().__init__(f"the process ended with status {status}")

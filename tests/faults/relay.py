@@ -72,7 +72,7 @@ class Direction:
 
 
 def tcp_source_port(packet: bytes) -> int | None:
-    """The port that an IPv4 packet's TCP segment comes from, or None if it is something else."""
+    """Return the port that an IPv4 packet's TCP segment comes from, or None if it is something else."""
     header = (packet[0] & 15) * 4
     if packet[0] >> 4 != 4 or packet[9] != _TCP or len(packet) < header + 2:
         return None
@@ -80,14 +80,14 @@ def tcp_source_port(packet: bytes) -> int | None:
 
 
 def open_tun(name: str) -> int:
-    """A TUN device of this name in the network namespace of this thread."""
+    """Open a TUN device of this name in the network namespace of this thread."""
     descriptor = os.open("/dev/net/tun", os.O_RDWR | os.O_NONBLOCK | os.O_CLOEXEC)
     fcntl.ioctl(descriptor, _TUNSETIFF, struct.pack("16sH22x", name.encode(), _IFF_TUN | _IFF_NO_PI))
     return descriptor
 
 
 def enter_namespace(path: str) -> None:
-    """This process is in that network namespace. Raises OSError."""
+    """Move this process into that network namespace. Raise OSError."""
     libc = ctypes.CDLL(None, use_errno=True)
     descriptor = os.open(path, os.O_RDONLY)
     try:

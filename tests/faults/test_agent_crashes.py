@@ -27,7 +27,7 @@ _numbers = itertools.count(time.time_ns())
 
 
 def new_zone(panel: Panel) -> None:
-    """An edit with commits in both files: records, main, records."""
+    """Make an edit with commits in both files: records, main, records."""
     name = f"life-{next(_numbers)}.test."
     panel.do(acts.create_zone, name=name, values={f"www.{name} AAAA": "2001:db8::1"})
 
@@ -40,7 +40,7 @@ def zone_gone(panel: Panel) -> None:
 
 
 def points_of(node: Member, panel: Panel, operation: Callable[[Panel], None], kinds: tuple[str, ...]) -> list[Point]:
-    """Every call of these kinds that the agent makes for one operation, in the thread that commits."""
+    """Return every call of these kinds that the agent makes for one operation, in the thread that commits."""
     assert node.agent is not None
 
     def operate_and_wait() -> None:
@@ -52,7 +52,7 @@ def points_of(node: Member, panel: Panel, operation: Callable[[Panel], None], ki
 
 
 def kill_agent_at(node: Member, panel: Panel, operation: Callable[[Panel], None], point: Point) -> bool:
-    """The operation, while the agent is bound to die at the point; what it left behind is in order."""
+    """Run the operation, while the agent is bound to die at the point; check that what it left behind is in order."""
     assert node.agent is not None
     died = crash.kill_at(node.agent.pid, point, lambda: operation(panel), seconds=5)
     assert lmdb_files.zones_without_records(node.files.lmdb, node.schema) == []
@@ -113,7 +113,7 @@ def test_powerdns_killed_during_an_apply_serves_what_was_committed(
 
 
 def acked(member: Member) -> int:
-    """The newest position that the panel knows the node to serve."""
+    """Return the newest position that the panel knows the node to serve."""
     position: int = member.panel.do(acts.node, name=member.name)["acked"]
     return position
 

@@ -51,7 +51,7 @@ def test_a_node_beyond_the_log_gets_a_snapshot_and_nothing_rises_from_the_dead(
 
 @contextlib.contextmanager
 def many_authors(faulty: Stack, number: int) -> Iterator[None]:
-    """So many processes publish as fast as they can, each into a zone of its own."""
+    """Let `number` processes publish as fast as they can, each into a zone of its own."""
     stop = threading.Event()
 
     def author(panel: Panel, zone: str) -> None:

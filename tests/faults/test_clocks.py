@@ -31,7 +31,7 @@ def _fake_clocks() -> None:
 
 @contextlib.contextmanager
 def under(stack: Stack, env: Mapping[str, str], *names: str) -> Iterator[None]:
-    """While the block lasts, these processes of the panel run with this environment besides."""
+    """Run these processes of the panel with more environment inside the block."""
     with stopped(stack, *names), contextlib.ExitStack() as running:
         for name in names:
             out = running.enter_context((stack.supervisor.logs / f"{name}-clock.log").open("ab"))

@@ -24,7 +24,7 @@ _numbers = itertools.count(time.time_ns())
 
 
 def bulk(panel: Panel, *, zones: int = 4_000) -> int:
-    """One publication with some megabytes of rows: more than what LMDB has free in its file."""
+    """Publish some megabytes of rows at once: more than what LMDB has free in its file."""
     return panel.do(acts.create_many, prefix=f"full-{next(_numbers)}-", count=zones, owners=20)
 
 
@@ -122,7 +122,7 @@ def test_a_full_disk_at_the_panel_refuses_edits_and_keeps_no_half_of_them() -> N
 
 
 def move_wal(stack: Stack, disk: Disk) -> None:
-    """PostgreSQL writes its log, without which it commits nothing, to this disk."""
+    """Have PostgreSQL write its log, without which it commits nothing, to this disk."""
     wal = stack.directory / "postgres" / "pg_wal"
     stack.supervisor.stop(["postgres"])
     subprocess.run(["cp", "-a", str(wal), str(disk.path / "pg_wal")], check=True)
@@ -133,7 +133,7 @@ def move_wal(stack: Stack, disk: Disk) -> None:
 
 
 def edit_until_refused(panel: Panel, *, most: int = 20_000) -> tuple[set[int], list[str]]:
-    """Sequences of edits that were taken before the first was refused, and what the refusals said."""
+    """Return sequences of edits that were taken before the first was refused, and what the refusals said."""
     taken: set[int] = set()
     long = " ".join([f'"{"x" * 250}"'] * 14)
     for number in range(most):
@@ -146,7 +146,7 @@ def edit_until_refused(panel: Panel, *, most: int = 20_000) -> tuple[set[int], l
 
 
 def edited(panel: Panel, stamp: str) -> bool:
-    """Whether the edit was taken; the zone is made by the first."""
+    """Return True if the edit was taken; the zone is made by the first."""
     try:
         if not panel.do(acts.rows, sql="SELECT 1 FROM zones_zone WHERE name = %s", parameters=[FULL]):
             panel.do(acts.create_zone, name=FULL)

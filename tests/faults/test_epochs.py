@@ -48,7 +48,7 @@ class Serials:
         self._thread.join(30)
 
     def fallen(self) -> list[str]:
-        """Serials that went down."""
+        """Return serials that went down."""
         return [
             f"{node} {zone}: {seen}"
             for (node, zone), seen in self.seen.items()
@@ -75,7 +75,7 @@ class Serials:
 
 @pytest.fixture
 def forked() -> Iterator[tuple[Stack, Panel]]:
-    """A stack of its own with two zones."""
+    """Start a stack of its own with two zones."""
     with durable_stack("faults-epochs") as stack, Panel(stack) as panel:
         for zone in (KEPT, CHANGED):
             panel.do(acts.create_zone, name=zone, values={f"www.{zone} TXT": '"before"'})
@@ -92,7 +92,7 @@ def wait_until_everywhere(panel: Panel, *, seconds: float = 120) -> None:
 
 
 def work_that_is_lost(panel: Panel) -> None:
-    """What nodes have proved and PostgreSQL will not know."""
+    """Make work that nodes have proved and PostgreSQL will not know."""
     for stamp in ('"one"', '"two"'):
         panel.do(acts.change, zone=CHANGED, values={f"www.{CHANGED} TXT": stamp})
     panel.do(acts.create_zone, name=NEW, values={f"www.{NEW} TXT": '"new"'})
@@ -114,7 +114,7 @@ def texts(stack: Stack, zone: str) -> set[tuple[str, ...]]:
 
 
 def wait_until_on_hold(stack: Stack, panel: Panel) -> None:
-    """Nothing can be published, nodes go on with what they have, and what only they know is listed."""
+    """Wait until nothing can be published, nodes go on with what they have, and what only they know is listed."""
     until(lambda: bool(panel.do(acts.hold_reason)), seconds=HOLD_SECONDS, what="publishing held")
     with pytest.raises(ActFailed, match="PublishingOnHold"):
         panel.do(acts.change, zone=KEPT, values={f"www.{KEPT} TXT": '"no"'})

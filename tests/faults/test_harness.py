@@ -95,7 +95,7 @@ def test_a_cut_link_carries_nothing_and_a_bad_one_is_slow() -> None:
 
 
 def seconds_of_an_echo(host: Host) -> float | None:
-    """How long a packet of ours takes to the host and back; None if it does not come back."""
+    """Return how long a packet of ours takes to the host and back; None if it does not come back."""
     done = subprocess.run(
         [*host.prefix, sys.executable, "-c", ECHO],
         stdin=subprocess.DEVNULL,

@@ -14,7 +14,9 @@ EXISTENCE: Key = (ZONE, "")
 
 @pytest.fixture
 def log() -> Log:
-    """The zone comes at 1; www is a at 2, b at 3 together with mail, gone at 4, c at 5; the zone goes at 8."""
+    """Return the log: the zone comes at 1; www is a at 2, b at 3 together with mail, gone at 4, c at 5; the
+    zone goes at 8.
+    """
     log = Log(begun={sequence: float(sequence) for sequence in range(1, 9)})
     log.create(1, ZONE)
     log.change(2, ZONE, WWW, "a")

@@ -99,7 +99,7 @@ def test_an_expired_certificate_concerns_its_own_node_and_is_told_in_words(
 
 
 def told(panel: Panel, node: Member) -> str:
-    """All that the panel says about a node just now."""
+    """Return all that the panel says about a node just now."""
     return f"{panel.do(acts.positions)['nodes'][node.name]} {panel.do(acts.events, name=node.name)}".lower()
 
 

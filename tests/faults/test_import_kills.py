@@ -55,7 +55,7 @@ print(job.state, LogHead.objects.get().sequence, ImportPiece.objects.count(), Re
 
 
 def write_archive(path: Path, *, zones: int, records: int) -> None:
-    """A tar.gz of zone files of a seeded estate."""
+    """Write a tar.gz of zone files of a seeded estate."""
     with tarfile.open(path, "w:gz", compresslevel=1) as archive:
         for name, rrsets in zonegen.estate(zones, records):
             lines = [f"{r.name} {r.ttl} IN {type_to_text(r.type)} {text}\n" for r in rrsets for text in r.rdata]
@@ -91,7 +91,7 @@ class Import:
 
 
 def workers(stack: Stack) -> list[psutil.Process]:
-    """The bulk worker, its children, who do the work, and who reads the source."""
+    """Return the bulk worker, its children, which do the work, and the process that reads the source."""
     found = []
     for pid in map(stack.supervisor.pid, ("bulk", "sources")):
         with contextlib.suppress(psutil.NoSuchProcess):
@@ -137,7 +137,7 @@ def imported(name: str, archive: Path, *, kills: int, seed: int) -> tuple[list[s
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """A directory that the stack's user can read, unlike pytest's own."""
+    """Make a directory that the stack's user can read, unlike pytest's own."""
     path = FOLDER / "import-kills"
     unprivileged.make_directory(path)
     yield path

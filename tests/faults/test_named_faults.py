@@ -125,7 +125,7 @@ def watched() -> Iterator[Watched]:
 
 
 def move_var(stack: Stack, disk: Disk) -> None:
-    """The panel's files are on this disk."""
+    """Move the panel's files to this disk."""
     var = stack.directory / "panel"
     subprocess.run(["cp", "-a", str(var), str(disk.path / "panel")], check=True)
     shutil.rmtree(var)
@@ -134,7 +134,7 @@ def move_var(stack: Stack, disk: Disk) -> None:
 
 @contextlib.contextmanager
 def paused(stack: Stack, name: str) -> Iterator[None]:
-    """The process and its children are stopped by a signal; those that are left go on afterwards."""
+    """Stop the process and its children by a signal; those that are left go on afterwards."""
     pid = stack.supervisor.pid(name)
     assert pid is not None
     together = [psutil.Process(pid), *psutil.Process(pid).children(recursive=True)]
@@ -150,7 +150,7 @@ def paused(stack: Stack, name: str) -> Iterator[None]:
 
 
 def kill_for_good(stack: Stack, name: str) -> None:
-    """The process is killed, without a goodbye, and its supervisor does not start it again."""
+    """Kill the process without a goodbye; its supervisor does not start it again."""
     pid = stack.supervisor.kill(name, signal.SIGSTOP)  # so that it does not see the supervisor's signal
     killing = threading.Timer(1, os.kill, (pid, signal.SIGKILL))
     killing.start()
@@ -159,7 +159,10 @@ def kill_for_good(stack: Stack, name: str) -> None:
 
 
 def of_process(watched: Watched, name: str, *, is_gone: bool) -> tuple[Places, dict[str, str]]:
-    """Where it is named that no process of this name is at work. Without the web server no page is left to do so."""
+    """Return where it is named that no process of this name is at work.
+
+    Without the web server no page is left to do so.
+    """
     operator = watched.operator
     places = places_of(operator, name)
     words = {
@@ -293,7 +296,9 @@ Step = Callable[[], None]
 
 
 def steps(watched: Watched) -> Iterator[tuple[str, Step]]:
-    """Every fault, one after the other; one that does not end well does not keep the others from being measured."""
+    """Yield every fault, one after the other; one that does not end well does not keep the others from being
+    measured.
+    """
     for names in TOGETHER:
         yield f"stop {', '.join(names)}", partial(stop_processes, watched, names)
     for names in TOGETHER:

@@ -22,7 +22,7 @@ START_SECONDS = 20.0
 
 @contextlib.contextmanager
 def without_control_socket(node: Member) -> Iterator[None]:
-    """PowerDNS goes on, and nobody can tell it anything."""
+    """Take away the control socket: PowerDNS goes on, and gets no commands."""
     away = node.control_socket.with_suffix(".away")
     node.control_socket.rename(away)
     try:
@@ -76,7 +76,7 @@ def test_after_the_power_of_the_whole_site_nodes_answer_before_the_panel_is_back
 
 
 def faulty_at_once(stack: Stack) -> None:
-    """Every process is killed, and the supervisor starts none of them again."""
+    """Kill every process, and let the supervisor start none of them again."""
     for name in stack.supervisor.commands:
         with contextlib.suppress(ProcessLookupError):
             stack.supervisor.kill(name)

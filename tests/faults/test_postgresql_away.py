@@ -55,7 +55,7 @@ def ask(stack: Stack, path: str, *, method: str = "GET", body: str | None = None
 
 
 def server_processes(stack: Stack) -> list[psutil.Process]:
-    """Every process of the stack's PostgreSQL, the one that starts the others first."""
+    """Return every process of the stack's PostgreSQL, the one that starts the others first."""
     pid = stack.supervisor.pid("postgres")
     assert pid is not None
     first = psutil.Process(pid)
@@ -64,7 +64,7 @@ def server_processes(stack: Stack) -> list[psutil.Process]:
 
 @contextlib.contextmanager
 def postgresql_stopped(stack: Stack) -> Iterator[None]:
-    """PostgreSQL takes connections and bytes, and says nothing."""
+    """Stop PostgreSQL: it takes connections and bytes, and says nothing."""
     stopped = server_processes(stack)
     for process in stopped:
         process.send_signal(signal.SIGSTOP)
@@ -91,14 +91,14 @@ def edit(stack: Stack, token: str, number: int) -> Answer:
 
 
 def names_in_zone(stack: Stack, token: str) -> set[str]:
-    """The names of the zone, by API v1, which lists all of them."""
+    """Return the names of the zone, by API v1, which lists all of them."""
     answer = ask(stack, f"/api/v1/servers/localhost/zones/{ZONE}", X_API_Key=token)
     assert answer.status == 200, answer
     return {rrset["name"].removesuffix(f".{ZONE}") for rrset in json.loads(answer.body)["rrsets"]}
 
 
 def judge(stack: Stack, token: str, edits: Mapping[int, Answer]) -> None:
-    """No acknowledged edit is lost, and a refused one is there only if it was said to be in doubt."""
+    """Check that no acknowledged edit is lost, and a refused one is there only if it was said to be in doubt."""
     present = names_in_zone(stack, token)
     for number, answer in edits.items():
         if answer.status < 300:
@@ -108,7 +108,7 @@ def judge(stack: Stack, token: str, edits: Mapping[int, Answer]) -> None:
 
 
 def dns_update(stack: Stack) -> dns.rcode.Rcode:
-    """What the gateway says to an update that is signed by some key. It cannot sign that, without PostgreSQL."""
+    """Return what the gateway says to an update that is signed by some key. It cannot sign that, without PostgreSQL."""
     keyring = dns.tsigkeyring.from_text({"somebody.": "c2VjcmV0IG9mIHNvbWVib2R5IHRoYXQgaXMgbG9uZw=="})
     update = dns.update.UpdateMessage(ZONE, keyring=keyring)
     update.add("www", 300, "A", "192.0.2.1")
@@ -130,7 +130,7 @@ FACES: dict[str, tuple[str, dict[str, str]]] = {
 
 
 def refused_by(face: str, answer: Answer) -> None:
-    """503 with Retry-After, in the face's own form."""
+    """Check for 503 with Retry-After, in the face's own form."""
     assert (answer.status, int(answer.headers["Retry-After"]) > 0) == (503, True), (face, answer)
     assert answer.seconds < ANSWER_SECONDS, (face, answer)
     kind, text = answer.headers["Content-Type"].partition(";")[0], answer.body.decode()

@@ -37,7 +37,9 @@ def edit(panel: Panel) -> int:
 
 
 def assert_chain_is_complete(panel: Panel) -> None:
-    """No gap and no fork: the publications are 1 to the head, and so are the segments of each schema, end to end."""
+    """Check for no gap and no fork: the publications are 1 to the head, and so are the segments of each
+    schema, end to end.
+    """
     sequences = panel.do(acts.rows, sql="SELECT sequence FROM zones_publication ORDER BY 1")
     assert [row[0] for row in sequences] == list(range(1, len(sequences) + 1))
     rows = panel.do(
@@ -65,7 +67,7 @@ def publisher_pid(stack: Stack) -> int:
 
 
 def points_of_a_step(stack: Stack, panel: Panel, kinds: Sequence[str]) -> list[Point]:
-    """Every call of these kinds that the publish worker makes for one edit."""
+    """Return every call of these kinds that the publish worker makes for one edit."""
 
     def operation() -> None:
         wait_until_encoded(panel, edit(panel))
@@ -75,7 +77,7 @@ def points_of_a_step(stack: Stack, panel: Panel, kinds: Sequence[str]) -> list[P
 
 
 def kill_publisher_at(stack: Stack, panel: Panel, point: Point) -> bool:
-    """One edit while the publisher is bound to die at the point; whether it did. It is back in the end."""
+    """Make one edit while the publisher is bound to die at the point; return whether it did. It is back in the end."""
     pid = publisher_pid(stack)
     sequence = 0
 
@@ -91,7 +93,7 @@ def kill_publisher_at(stack: Stack, panel: Panel, point: Point) -> bool:
 
 
 def kill_author_at(panels: Panels, point: Point) -> bool:
-    """One edit by a process that is bound to die at the point, inside its publishing transaction or around it."""
+    """Make one edit by a process that is bound to die at the point, inside its publishing transaction or around it."""
     try:
         with crash.at_call([panels.test.pid], point):
             edit(panels.test)

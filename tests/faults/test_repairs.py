@@ -35,7 +35,7 @@ def zone(panel: Panel, faulty: Stack, member: Member) -> Iterator[str]:
 
 
 def wait_until_mended(panel: Panel, node: Member, zone: str, *, seconds: float = FOUND_SECONDS) -> None:
-    """The zone was found different and repaired, and nothing else was."""
+    """Wait until the zone was found different and repaired, and nothing else was."""
 
     def mended() -> bool:
         return [row[:1] + row[2:] for row in panel.do(acts.divergences, name=node.name)] == [[zone, True, ""]]

@@ -38,7 +38,7 @@ def edit(panel: Panel, zone: str, *, times: int = 1) -> int:
 
 
 def segments_of(panel: Panel, after: int, up_to: int) -> list[dict[str, object]]:
-    """The stored segments after a sequence, once they reach the other."""
+    """Return the stored segments after a sequence, once they reach the other."""
     until(
         lambda: panel.do(acts.rows, sql="SELECT coalesce(max(last), 0) FROM publish_segment")[0][0] >= up_to,
         seconds=60,
@@ -48,7 +48,7 @@ def segments_of(panel: Panel, after: int, up_to: int) -> list[dict[str, object]]
 
 
 def refusal(panel: Panel, node: Member, body: str) -> ActFailed:
-    """What the node refuses these bytes with; nothing of them is applied. Nobody may be editing."""
+    """Return what the node refuses these bytes with; nothing of them is applied. No edit may be under way."""
     node.wait_until_in_sync()
     before = lmdb_files.sequence(node.files.lmdb), panel.do(forgery.status, name=node.name)["digest_records"]
     with pytest.raises(ActFailed) as refused:
@@ -72,7 +72,7 @@ def flipped(sealed: str) -> str:
 def lie_to(
     faulty: Stack, panel: Panel, node: Member, zone: str, damage: Callable[[Path], None], new_checker: NewChecker
 ) -> None:
-    """Segments that a node needs are damaged where they are stored; it is brought to the head another way."""
+    """Damage segments that a node needs where they are stored; it is brought to the head another way."""
     with new_checker(edits_per_second=5) as checker:
         checker.add(node.server)
         panel.do(acts.drain, name=node.name)
@@ -89,7 +89,7 @@ def lie_to(
 
 
 def cure(panel: Panel, node: Member) -> None:
-    """The panel finds the damage, makes a snapshot, as beat has it do every minute, and gives it to the node."""
+    """Have the panel find the damage, make a snapshot, as beat has it do every minute, and give it to the node."""
     node.wait_until_in_sync(seconds=CURED_SECONDS, meanwhile=lambda: panel.do(acts.maintain))
 
 
@@ -227,7 +227,7 @@ def refusal_of_gap(panel: Panel, node: Member, body: str) -> bool:
 
 
 def _separately(panel: Panel, zone: str, head: int) -> int:
-    """One more edit, in a segment of its own."""
+    """Make one more edit, in a segment of its own."""
     segments_of(panel, head - 1, head)
     later = edit(panel, zone)
     segments_of(panel, head, later)

@@ -12,7 +12,7 @@ HERE = Path(__file__).resolve().parent
 
 
 def marked_tests() -> Iterator[tuple[int, str]]:
-    """Each mark `row(number)` of a test function in this directory."""
+    """Yield each mark `row(number)` of a test function in this directory."""
     for path in sorted(HERE.glob("test_*.py")):
         for node in ast.parse(path.read_text()).body:
             if isinstance(node, ast.FunctionDef):

@@ -1,4 +1,4 @@
-"""Rows 1 and 2: the web process is killed on both sides of the commit of somebody's edit."""
+"""Rows 1 and 2: the web process is killed on both sides of the commit of a person's edit."""
 
 import contextlib
 import http
@@ -31,13 +31,15 @@ _numbers = count(time.time_ns())
 
 @dataclass(frozen=True, slots=True)
 class Person:
-    """Somebody who edits over API v2."""
+    """A person that edits over API v2."""
 
     stack: Stack
     token: str
 
     def put(self, address: str, reason: str) -> int | None:
-        """The status of the answer; None if there was none, which is what the proxy says when `web` breaks off."""
+        """Return the status of the answer; None without an answer, which is what the proxy says when `web`
+        breaks off.
+        """
         connection = http.client.HTTPConnection(urlsplit(self.stack.url).netloc, timeout=30)
         path = f"/api/v2/zones/{ZONE}/rrsets/www/A?reason={reason}"
         body = json.dumps({"ttl": 300, "rdata": [address]})
@@ -65,13 +67,13 @@ def edit(person: Person) -> tuple[int | None, str, str]:
 
 
 def warm(person: Person) -> None:
-    """Both workers have their connection to PostgreSQL: from here on every edit sends as many messages."""
+    """Give both workers their connection to PostgreSQL: from here on every edit sends as many messages."""
     for _ in range(8):
         edit(person)
 
 
 def workers(stack: Stack) -> list[int]:
-    """The web processes that answer requests; not the one that starts them."""
+    """Return the web processes that answer requests; not the one that starts them."""
     master = stack.supervisor.pid("web")
     return [child.pid for child in psutil.Process(master).children()] if master else []
 
@@ -82,12 +84,14 @@ def publications(panel: Panel, reason: str) -> int:
 
 
 def appending_in(calls: Sequence[Call], reason: str) -> Call | None:
-    """The first call that names the reason of the publication: the one that appends it to the log."""
+    """Return the first call that names the reason of the publication: the one that appends it to the log."""
     return next((call for call in calls if reason in call.arguments), None)
 
 
 def is_committed(calls: Sequence[Call], reason: str) -> bool:
-    """Whether the commit of the publication was sent: a call at which the process died is the last of its thread."""
+    """Return True if the commit of the publication was sent: a call at which the process died is the last of
+    its thread.
+    """
     appending = appending_in(calls, reason)
     if appending is None:
         return False
@@ -97,7 +101,9 @@ def is_committed(calls: Sequence[Call], reason: str) -> bool:
 
 
 def messages_of_one_edit(stack: Stack, person: Person) -> tuple[int, int]:
-    """How many messages an edit sends, and up to which of them it is not committed; a few more or less next time."""
+    """Return how many messages an edit sends, and up to which of them it is not committed; a few more or less
+    next time.
+    """
     warm(person)
     reasons: list[str] = []
     calls = crash.calls_during(workers(stack), ["sendto"], lambda: reasons.append(edit(person)[2]))

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.flow, pytest.mark.browser]
 
 
 def me(stack: Stack, secret: str) -> dict[str, object]:
-    """What API v2 says to this token about itself."""
+    """Return what API v2 says to this token about itself."""
     request = urllib.request.Request(f"{stack.url}/api/v2/me", headers={"Authorization": f"Bearer {secret}"})
     with urllib.request.urlopen(request, timeout=10) as answer:
         found = json.load(answer)

@@ -27,7 +27,7 @@ def mail_server() -> Iterator[MailServer]:
 
 @pytest.fixture
 def told_stack(mail_server: MailServer, monkeypatch: pytest.MonkeyPatch) -> Iterator[Stack]:
-    """A stack whose panel knows that mail server."""
+    """Start a stack whose panel knows that mail server."""
     monkeypatch.setenv("PANEL_MAIL_HOST", "127.0.0.1")
     monkeypatch.setenv("PANEL_MAIL_PORT", str(mail_server.port))
     monkeypatch.setenv("PANEL_MAIL_TLS", "no")

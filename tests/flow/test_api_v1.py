@@ -33,7 +33,7 @@ Call = Callable[..., tuple[int, Any]]
 
 @pytest.fixture(scope="module")
 def call(stack: Stack) -> Call:
-    """Call the API as somebody who may do everything."""
+    """Call the API as a person that may do everything."""
     make_person(stack, "vera")
     key = run_script(stack, MAKE_TOKEN, "vera").strip()
 
@@ -50,7 +50,7 @@ def call(stack: Stack) -> Call:
 
 
 def served(stack: Stack, name: str, rdtype: str) -> list[set[str]]:
-    """What each name server answers."""
+    """Return what each name server answers."""
     return [set(answer.rdata) for answer in ask_all(stack, name, rdtype)]
 
 

@@ -68,7 +68,7 @@ def python(stack: Stack, script: str, *args: str) -> str:
 
 
 def answer(node: DemoNode, name: str) -> str:
-    """The address, or the code where there is none; nothing while it does not answer."""
+    """Return the address, or the code of an answer without one; nothing while it does not answer."""
     try:
         found = ask(node, name, timeout=1.0)
     except (dns.exception.Timeout, OSError):

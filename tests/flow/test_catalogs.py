@@ -223,7 +223,7 @@ def cata(stack: Stack) -> None:
 
 
 def made(bind: Foreign, zone: str) -> int:
-    """How often a catalog had it make the zone that moves: without coo, the second one could not."""
+    """Return how often a catalog had it make the zone that moves: without coo, the second one could not."""
     return bind.log.read_text().count(f"adding zone '{zone.removesuffix('.')}' from catalog")
 
 
@@ -286,13 +286,13 @@ def test_who_follows_two_of_our_catalogs_goes_on_with_a_zone_that_moves(
 
 
 def log_without_reads(one: Foreign) -> str:
-    """The end of its log, but for what the test itself looks at."""
+    """Return the end of its log, without what the test itself looks at."""
     lines = [line for line in one.log.read_text().splitlines() if "zone-read" not in line and "AXFR-out" not in line]
     return "\n".join(lines[-40:])
 
 
 def both_of_bind(gold: list[str], silver: list[str]) -> list[str]:
-    """The configuration of one BIND by those that two secondaries' pages give to copy."""
+    """Return the configuration of one BIND by those that two secondaries' pages give to copy."""
     keys = re.findall(r'allow-notify \{ (key "[^"]+";) \};', gold[0] + silver[0])
     zones = re.findall(r'    zone "[^"]+"\n.*?;\n', gold[0] + silver[0], re.DOTALL)
     assert (len(keys), len(zones)) == (2, 2)
@@ -301,12 +301,14 @@ def both_of_bind(gold: list[str], silver: list[str]) -> list[str]:
 
 
 def both_of_knot(gold: list[str], silver: list[str]) -> list[str]:
-    """The same of one Knot DNS."""
+    """Return the same of one Knot DNS."""
     return [gold[0] + silver[0].replace(": dnspanel", ": silver")]
 
 
 def told_by_anybody(part: str) -> str:
-    """What a secondary's configuration says of NOTIFY, for one that is not signed: that to an address of a zone."""
+    """Return what a secondary's configuration says of NOTIFY, for one that is not signed: that to an address
+    of a zone.
+    """
     part = re.sub(r"(allow-notify \{) key [^}]*\}", r"\1 127.0.0.1; }", part)
     part = re.sub(r"(id: dnspanel-notify\n    )key: \S+", r"\1address: 127.0.0.1", part)
     return re.sub(r"(allow-notify: 0\.0\.0\.0/0) \S+", r"\1 NOKEY", part)
@@ -346,14 +348,14 @@ def test_bind_knot_and_nsd_read_a_catalog_of_ours_by_a_key_and_begin_anew_what_w
 
 
 def of_both(part: str, one: str, two: str) -> str:
-    """A configuration by which one catalog is followed, and another one besides."""
+    """Return a configuration that follows one catalog, and also another one."""
     block = rf'^( *)(?:zone "{one}"|- domain: {one}\.)(?: \{{)?\n(?:\1 {{2,}}.*\n)+(?:\1\}};\n)?'
     return re.sub(block, lambda found: found[0] + found[0].replace(one, two), part, flags=re.MULTILINE)
 
 
 @contextmanager
 def queried(foreign: list[Foreign], name: str) -> Iterator[dict[str, list[float]]]:
-    """Each server is asked for the address of a name again and again: when, by kind, it had none."""
+    """Ask each server for the address of a name again and again: when, by kind, it had none."""
     without: dict[str, list[float]] = {one.kind: [] for one in foreign}
     is_over = threading.Event()
 
@@ -374,7 +376,7 @@ def queried(foreign: list[Foreign], name: str) -> Iterator[dict[str, list[float]
 
 
 def outages(times: list[float]) -> list[float]:
-    """How many seconds each time lasted that there was no answer."""
+    """Return how many seconds each time lasted without an answer."""
     found: list[list[float]] = []
     for each in times:
         if not found or each - found[-1][1] > 1:
@@ -442,7 +444,7 @@ def test_who_reads_two_catalogs_of_ours_goes_on_with_a_zone_that_goes_from_one_i
 
 
 def ttl_in(one: Foreign, catalog: str) -> int:
-    """The TTL of the record of a catalog's one member."""
+    """Return the TTL of the record of a catalog's one member."""
     [ttl] = [ttl for _, ttl, type_, _ in one.records_of(catalog) if type_ == "PTR"]
     return ttl
 
@@ -453,13 +455,13 @@ def transferred(zone: str, port: int) -> str:
 
 
 def has_read(bind: Foreign, catalog: str) -> bool:
-    """Whether it has done what the version of the catalog says that it has; it waits a second for more of it."""
+    """Return True if it has done what the version of the catalog says that it has; wait a second for more of it."""
     said = f"updating catalog zone '{catalog.removesuffix('.')}' with serial {bind.serial_of(catalog)}\n"
     return said in bind.log.read_text()
 
 
 def lists(one: Foreign, catalog: str) -> dict[str, str]:
-    """The zones that a catalog names, as a server has it, and where each went."""
+    """Return the zones that a catalog names, as a server has it, and where each went."""
     pointers = {name: rdata for name, _, type_, rdata in one.records_of(catalog) if type_ == "PTR"}
     members = {name: zone for name, zone in pointers.items() if not name.startswith("coo.")}
     return {zone: pointers.get(f"coo.{name}", "") for name, zone in members.items()}

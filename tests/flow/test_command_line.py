@@ -34,7 +34,7 @@ Run = Callable[..., Ran]
 
 @pytest.fixture(scope="module")
 def run(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Run:
-    """Run the command as somebody who administers the stack."""
+    """Run the command as a person that administers the stack."""
     make_person(stack, "clio")
     secret = run_script(stack, MAKE_TOKEN, "clio").strip()
     home = tmp_path_factory.mktemp("home")

@@ -25,7 +25,7 @@ Clue = tuple[str, str]
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """What somebody wants, how they find out, and what they type."""
+    """The wish of a person, how they find out, and what they type."""
 
     goal: str
     clues: Sequence[Clue]

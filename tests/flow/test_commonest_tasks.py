@@ -1,6 +1,6 @@
 """The ten commonest tasks at a real Chromium, counted: with the mouse, with the keyboard alone, and at 360 px.
 
-How many acts each takes stands in the table of docs/develop/interface.md, which has to be what is counted here.
+How many acts each takes is in the table of docs/develop/interface.md, which has to be what is counted here.
 """
 
 import re
@@ -28,14 +28,14 @@ HOSTS = [f"host{number} 3600 A 192.0.2.{10 + number}" for number in range(10)]
 
 @pytest.fixture(autouse=True)
 def patience() -> Iterator[None]:
-    """A scan or a publication takes as long as the machine is busy; what is counted is no time."""
+    """Wait as long as a busy machine takes for a scan or a publication; what is counted is no time."""
     expect.set_options(timeout=PATIENCE)
     yield
     expect.set_options(timeout=USUAL_PATIENCE)
 
 
 class Pointer:
-    """Somebody who points and clicks. An act is a click, or Enter; what is typed is none, however long it is."""
+    """A person that points and clicks. An act is a click, or Enter; what is typed is none, however long it is."""
 
     def __init__(self, page: Page) -> None:
         self.page, self.acts = page, 0
@@ -62,7 +62,7 @@ class Pointer:
         self.presses(row.locator(cell), keys)
 
     def publishes(self) -> None:
-        """From the records or from the review to the progress, which says in the end that all nodes answer."""
+        """Go from the records or from the review to the progress, which says in the end that all nodes answer."""
         review, publish = self.page.locator("#draft-bar [data-ctrl-enter]"), self.page.locator("button.publish")
         if not publish.count():
             self.presses(review, "Control+Enter")
@@ -72,7 +72,7 @@ class Pointer:
 
 
 class Typist(Pointer):
-    """Somebody without a pointer: an act is a key that is pressed, but for Tab and what is typed."""
+    """A person without a pointer: an act is a key that is pressed, except Tab and what is typed."""
 
     def reaches(self, target: Locator) -> None:
         expect(target).to_be_visible()
@@ -163,7 +163,7 @@ def delete_a_record(hands: Pointer, zone: str) -> None:
 
 
 def undo_a_publication(hands: Pointer, zone: str) -> None:
-    """The one whose progress is there: the deletion."""
+    """Undo the one whose progress is there: the deletion."""
     hands.presses(hands.page.get_by_role("button", name="Undo this…"))
     expect(hands.page.locator("#publish-form")).to_be_visible()
     hands.publishes()
@@ -214,14 +214,14 @@ TASKS: dict[str, tuple[str, Callable[[Pointer, str], None]]] = {
 
 
 def expected(kind: str) -> Mapping[str, int]:
-    """The column of the table in the note."""
+    """Return the column of the table in the note."""
     rows = [re.split(r"\s*\|\s*", line.strip("| \n")) for line in NOTE.read_text().splitlines() if line.startswith("|")]
     head = next(row for row in rows if row[0] == "Task")
     return {row[0]: int(row[head.index(kind.capitalize())]) for row in rows if row[0] in TASKS}
 
 
 def deletes(someone: Person, zone: str) -> None:
-    """A zone goes to the trash; this is not counted."""
+    """Move a zone to the trash; this is not counted."""
     someone.goes_to(f"/zones/{zone}/delete/")
     someone.page.get_by_label("Type the zone's name to delete it").fill(zone)
     someone.page.get_by_role("button", name=re.compile("^Delete")).click()

@@ -31,7 +31,7 @@ def stopped(stack: Stack) -> Iterator[None]:
 
 @contextmanager
 def hanging(stack: Stack) -> Iterator[None]:
-    """Redis has every connection open and says nothing."""
+    """Let Redis have every connection open and say nothing."""
     stack.supervisor.kill("redis", signal.SIGSTOP)
     try:
         yield

@@ -61,7 +61,7 @@ class Zone:
         return f"hmac-sha512:acme.key:{self.secrets['acme']}"
 
     def nsupdate(self, *lines: str, options: tuple[str, ...] = (), key: str = "", names_zone: bool = True) -> str:
-        """What nsupdate says: nothing when all went well, else the rcode and more."""
+        """Return what nsupdate says: nothing when all went well, else the rcode and more."""
         start = [f"server 127.0.0.1 {self.stack.update_port}", *([f"zone {ZONE}"] if names_zone else [])]
         signing = ("-y", key or self.key)
         if key == "none":
@@ -72,7 +72,7 @@ class Zone:
         return run(["dig", "@127.0.0.1", "-p", str(self.stack.update_port), *words])
 
     def answers(self, name: str, type_: str = "A", *, rdata: tuple[str, ...], rcode: str = "NOERROR") -> None:
-        """Every node answers this."""
+        """Check that every node answers this."""
         wanted = [(rcode, rdata)] * len(self.stack.nodes)
         until(
             lambda: [(a.rcode, a.rdata) for a in ask_all(self.stack, f"{name}.{ZONE}", type_)] == wanted,
@@ -82,7 +82,7 @@ class Zone:
 
 
 def run(command: list[str], *, input: str = "") -> str:
-    """What the program prints, on both of its outputs."""
+    """Return what the program prints, on both of its outputs."""
     done = subprocess.run(command, input=input, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, timeout=30)
     return done.stdout.strip()
 
@@ -182,7 +182,7 @@ def test_updates_by_several_at_once_lose_nothing(zone: Zone) -> None:
 
 
 def ddclient(zone: Zone, directory: Path, address: str) -> str:
-    """One run of ddclient with this address."""
+    """Run ddclient once with this address."""
     config = directory / "ddclient.conf"
     host = zone.stack.url.removeprefix("http://")
     config.write_text(
@@ -197,7 +197,7 @@ def ddclient(zone: Zone, directory: Path, address: str) -> str:
 
 
 def inadyn(zone: Zone, directory: Path, address: str) -> str:
-    """One run of inadyn, which UniFi and OpenWrt have, with this address."""
+    """Run inadyn, which UniFi and OpenWrt have, once with this address."""
     config = directory / "inadyn.conf"
     config.write_text(
         "iterations = 1\nfake-address = false\nallow-ipv6 = false\n"

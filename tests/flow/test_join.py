@@ -32,7 +32,7 @@ PIP_SECONDS = 300
 
 
 def installed_agent(directory: Path) -> Path:
-    """The program `dnspanel-agent`, from the wheel, in an environment that has nothing of the panel."""
+    """Return the program `dnspanel-agent`, from the wheel, in an environment that has nothing of the panel."""
     built = subprocess.run(
         [sys.executable, str(ROOT / "deploy" / "agent" / "build.py"), str(directory / "wheel")],
         check=True,
@@ -51,7 +51,7 @@ def installed_agent(directory: Path) -> Path:
 
 @contextlib.contextmanager
 def started(unit: Path, log: Path) -> Iterator[None]:
-    """The unit's last ExecStart, run as the stack's user, and again when it ends; systemd does it with more walls."""
+    """Run the unit's last ExecStart as the stack's user, and again when it ends; systemd does it with more walls."""
     command = re.findall(r"^ExecStart=(.+)$", unit.read_text(), re.MULTILINE)[-1]
     loop = f"while :; do {' '.join(unprivileged.prefix())} {command}; sleep 0.2; done"
     with log.open("wb") as out:
@@ -67,7 +67,7 @@ def started(unit: Path, log: Path) -> Iterator[None]:
 
 @pytest.fixture
 def place() -> Iterator[Path]:
-    """Where the server's files are: not below the checkout, which may lie where the node's user may not enter."""
+    """Return where the server's files are: not below the checkout, which the node's user may not be able to enter."""
     with short_directory() as path:
         unprivileged.make_directory(path)
         yield path
@@ -121,7 +121,7 @@ print(json.dumps(found))
 
 
 def assert_refused(stack: Stack, command: list[str], message: str) -> None:
-    """The command ended without a person's approval, and said why; nothing was configured."""
+    """Check that the command ended without a person's approval, and said why; nothing was configured."""
     account = unprivileged.account()
     assert account is not None
     command = [*command, "--panel", stack.url, "--user", account.pw_name, "--no-start"]
@@ -132,7 +132,7 @@ def assert_refused(stack: Stack, command: list[str], message: str) -> None:
 
 
 def a_front_joins(stack: Stack, place: Path, program: Path, running: contextlib.ExitStack) -> int:
-    """Another server is a front before the node that joined, by one command as well; where it answers."""
+    """Join another server as a front before the node that joined, by one command as well; return where it answers."""
     dns_port, panel_port = free_port(), free_port()
     ports = ["--dns-port", str(dns_port), "--agent-port", str(panel_port)]
     code = stack.manage("create_node", "fronted", *ports, "--front").strip()
@@ -151,7 +151,7 @@ def a_front_joins(stack: Stack, place: Path, program: Path, running: contextlib.
 
 
 def join(stack: Stack, name: str, *words: list[str]) -> None:
-    """The command was run on the server, and a person approved it by the fingerprint that it printed."""
+    """Run the command on the server; a person approves it by the fingerprint that it printed."""
     account = unprivileged.account()
     assert account is not None
     command = [word for part in words for word in part]

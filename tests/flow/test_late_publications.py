@@ -42,7 +42,7 @@ Node.objects.update(acked_at=F("acked_at") - before)
 
 @pytest.fixture(scope="module")
 def canary_stack() -> Iterator[Stack]:
-    """A canary, three nodes and one zone."""
+    """Start a canary, three nodes and one zone."""
     with new_stack("late", sample_zones=False, traffic=False) as stack:
         panel(stack, "create(args[0])", ZONE)
         wait_until_in_sync(stack, seconds=60)
@@ -53,7 +53,7 @@ def canary_stack() -> Iterator[Stack]:
 
 @contextmanager
 def hanging(stack: Stack, process: str) -> Iterator[None]:
-    """The process does nothing meanwhile; in the end everything arrives."""
+    """Stop the process inside the block; in the end everything arrives."""
     pid = stack.supervisor.kill(process, signal.SIGSTOP)
     try:
         yield

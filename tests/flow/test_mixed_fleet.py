@@ -102,7 +102,7 @@ class Server:
         self.start("agent")
 
     def install(self, powerdns: PowerDNS) -> None:
-        """The program on disk is this release from now on; what runs goes on until it is restarted."""
+        """Put this release of the program on disk from now on; what runs goes on until it is restarted."""
         self.powerdns = powerdns
         command = " ".join(powerdns.command("pdns_server"))
         self.program.write_text(f'#!/bin/sh\nexec {command} "$@"\n')
@@ -149,7 +149,7 @@ class Server:
 
 @contextlib.contextmanager
 def visible_in(powerdns: PowerDNS, *directories: Path) -> Iterator[None]:
-    """These directories have the same paths inside the root of this PowerDNS."""
+    """Make these directories visible by the same paths inside the root of this PowerDNS."""
     with contextlib.ExitStack() as mounted:
         for directory in directories if powerdns.root is not None else ():
             assert powerdns.root is not None
@@ -199,7 +199,7 @@ def test_three_releases_answer_the_same_and_one_is_upgraded_in_place(
 
 
 def upgrade(stack: Stack, server: Server, powerdns: PowerDNS) -> None:
-    """Install another release over the one that runs; the page explains, one button mends it."""
+    """Install another release over the one that runs; the page explains, and one button corrects it."""
     server.stop("pdns")
     server.install(powerdns)
     shutil.copy(server.node.lmdb, server.node.directory / "before.lmdb")

@@ -96,7 +96,7 @@ class Operator:
 
     @contextlib.contextmanager
     def joining(self, line: str, code: str) -> Iterator[str]:
-        """`join` runs as the document has it, with this server's places; gives the fingerprint that it prints."""
+        """Run `join` as the document has it, with this server's places; yield the fingerprint that it prints."""
         program, *words = shlex.split(line.replace("CODE", code).replace("https://panel.example.net", self.stack.url))
         assert program == "/opt/dnspanel-agent/bin/dnspanel-agent"
         account = unprivileged.account()
@@ -119,12 +119,12 @@ class Operator:
         assert process.returncode == 0, output
 
     def shows(self, name: str, *words: str) -> bool:
-        """Whether `nodes show` has all of these words."""
+        """Return True if `nodes show` has all of these words."""
         displayed = self.run(f"dnspanel nodes show {name}")
         return all(re.search(rf"\b{re.escape(word)}\b", displayed) for word in words)
 
     def restart_agent(self, sig: int = signal.SIGTERM) -> None:
-        """What `systemctl restart dnspanel-agent` does; whoever supervises the agent starts it again."""
+        """Do what `systemctl restart dnspanel-agent` does; its supervisor starts it again."""
         for directory in Path("/proc").glob("[0-9]*"):
             with contextlib.suppress(OSError):
                 words = (directory / "cmdline").read_bytes().split(b"\0")
@@ -151,7 +151,7 @@ def test_a_node_is_removed_replaced_given_a_new_certificate_and_brought_to_the_h
 
 
 def remove(operator: Operator) -> str:
-    """By the runbook: ns2 leaves, and its name is free. Returns what the old one is called now."""
+    """Remove ns2 by the runbook, so that its name is free. Return what the old one is called now."""
     name = "remove-a-node"
     assert commands(name, "1. Let nobody ask it") == []
     retired = operator.run_all(commands(name, "2. Retire it"))
@@ -167,7 +167,7 @@ def remove(operator: Operator) -> str:
 
 
 def join_with_an_expired_certificate(operator: Operator, running: contextlib.ExitStack) -> None:
-    """A new server takes the name, and its certificate has ended when its agent begins."""
+    """Join a new server that takes the name, and whose certificate has ended when its agent begins."""
     node = operator.node
     ports = ["--dns-port", str(node.dns_port), "--agent-port", str(node.agent_port)]
     code = operator.stack.manage("create_node", "ns2", *ports).strip()
@@ -181,7 +181,7 @@ def join_with_an_expired_certificate(operator: Operator, running: contextlib.Exi
 
 
 def renew(operator: Operator) -> None:
-    """By the runbook: the node has a certificate again."""
+    """Renew by the runbook: the node has a certificate again."""
     name = "expired-certificate"
     assert commands(name, "1. Compare the clocks") == []
     revoking, making = commands(name, "2. Revoke the old certificate and make a code")
@@ -198,7 +198,7 @@ def renew(operator: Operator) -> None:
 
 
 def unstick(operator: Operator) -> None:
-    """By the runbook: a node that was paused, and one whose agent hangs, come to the head."""
+    """Bring by the runbook a node that was paused, and one whose agent hangs, to the head."""
     name = "node-stuck"
     [displaying] = commands(name, "1. Read why it waits")
     [resuming] = [span for span in code_spans(FOLDER / f"{name}.md") if "nodes resume" in span]

@@ -99,7 +99,9 @@ print(json.dumps([key.dnskey for key in queries.keys_of(zone)]))
 
 
 def other_provider(place: Place, ours: Sequence[str], zone: str = ZONE) -> str:
-    """It has the zone, signs it with a key of its own, and answers with ours too; return its DNSKEY."""
+    """Give another provider the zone, which it signs with a key of its own, and answers with ours too; return
+    its DNSKEY.
+    """
     lines = [f"{label}{zone} 2 IN {type} {text}\n" for label, type, text in RRSETS]
     place.load_zone(zone, "".join([*lines, *(f"{zone} 2 IN DNSKEY {each}\n" for each in ours)]))
     place.pdnsutil("secure-zone", zone.rstrip("."))
@@ -108,7 +110,7 @@ def other_provider(place: Place, ours: Sequence[str], zone: str = ZONE) -> str:
 
 
 def without_spaces(answer: Answer) -> set[str]:
-    """Keys, whose Base64 dnspython breaks into parts."""
+    """Return keys without the spaces into which dnspython breaks their Base64."""
     return {" ".join(text.split()[:3]) + " " + "".join(text.split()[3:]) for text in answer.rdata}
 
 

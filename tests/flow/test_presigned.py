@@ -1,4 +1,4 @@
-"""A zone that somebody else signed is imported with its signatures, and every node serves it as it is."""
+"""A zone that another operator signed is imported with its signatures, and every node serves it as it is."""
 
 import tempfile
 from collections.abc import Iterator
@@ -29,7 +29,7 @@ deep.empty A 192.0.2.7
 
 @pytest.fixture
 def open_folder() -> Iterator[Path]:
-    """A directory that the user of the stack can read."""
+    """Make a directory that the user of the stack can read."""
     with tempfile.TemporaryDirectory() as folder:
         Path(folder).chmod(0o755)
         yield Path(folder)

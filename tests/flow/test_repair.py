@@ -1,4 +1,4 @@
-"""Somebody alters what a live node serves: it is found, told in words, and put right, for that zone alone.
+"""What a live node serves is altered: it is found, described in words, and put right, for that zone alone.
 
 Real pdns_server, real pdnsutil, the whole panel. Each test damages ns1 in another way and waits until the panel's own
 record says that it is over; every row of every other zone has to be the very same bytes before and after.
@@ -71,7 +71,7 @@ def node(stack: Stack) -> DemoNode:
 
 @contextmanager
 def table(path: str, name: bytes) -> Iterator[tuple[Any, Any]]:
-    """A cursor over one table of a node's file, and its transaction."""
+    """Yield a cursor over one table of a node's file, and its transaction."""
     with lmdb.open(path, subdir=False, max_dbs=128, map_size=16_000 << 20, readonly=True) as env:
         handle = env.open_db(name, create=False)
         with env.begin() as txn, txn.cursor(db=handle) as cursor:
@@ -79,7 +79,7 @@ def table(path: str, name: bytes) -> Iterator[tuple[Any, Any]]:
 
 
 def records_of_others(node: DemoNode, zone_id: int) -> dict[bytes, bytes]:
-    """Every row of every other zone, as it lies in the file, but for what tells the node's position."""
+    """Return every row of every other zone, as it is in the file, except what tells the node's position."""
     ours = (zone_id.to_bytes(4, "big"), b"\x7f\xff\xff\xff")
     with table(f"{node.lmdb}-0", b"records") as (cursor, _):
         return {bytes(key): bytes(value) for key, value in cursor if not key.startswith(ours)}

@@ -150,7 +150,7 @@ class Watch:
 
 @pytest.fixture
 def yesterday(fresh_stack: Stack) -> tuple[Panel, Path]:
-    """A panel with three zones and a backup of them, and then a day's work that is only on the nodes any more."""
+    """Make a panel with three zones and a backup of them, and then a day's work that is only on the nodes any more."""
     panel = Panel(fresh_stack)
     for zone in (KEPT, CHANGED, DELETED):
         panel.creates(zone)
@@ -164,7 +164,7 @@ def yesterday(fresh_stack: Stack) -> tuple[Panel, Path]:
 
 
 def work_of_a_day(panel: Panel) -> None:
-    """What the backup does not know: two changes, a deletion, a new zone."""
+    """Do what the backup does not know: two changes, a deletion, a new zone."""
     for address in ("192.0.2.2", "192.0.2.3"):
         assert panel.publishes(CHANGED, address)[0] == 204
     assert panel.call("DELETE", f"{SERVER}/zones/{DELETED}?wait=all")[0] == 204
@@ -182,7 +182,7 @@ def restore(stack: Stack, archive: Path) -> None:
 
 
 def sees_the_hold(panel: Panel) -> None:
-    """Nothing can be published, by either API, and the nodes go on answering what they have."""
+    """Check that nothing can be published, by either API, and the nodes go on answering what they have."""
     state = panel.state()
     assert "restored from the backup" in state["held"]
     status, reply = panel.publishes(KEPT, "192.0.2.66", wait="")
@@ -196,7 +196,7 @@ def sees_the_hold(panel: Panel) -> None:
 
 
 def decides(browser: Browser, panel: Panel, *, card: str, typed: str, button: str) -> None:
-    """A person looks at the page and decides."""
+    """Decide as a person that looks at the page."""
     with person(browser, panel.stack) as rita:
         rita.signs_in("rita", "correct horse battery staple")
         expect(rita.page.locator("#held")).to_contain_text("Publishing is held")

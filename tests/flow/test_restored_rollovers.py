@@ -1,4 +1,4 @@
-"""A panel that is restored in the middle of rollovers breaks no zone, but for those that a person accepted to break."""
+"""A panel that is restored in the middle of rollovers breaks no zone, except those that a person accepted to break."""
 
 import json
 import sys
@@ -71,7 +71,7 @@ print(json.dumps({"breaks": breaks, "refused": refused}))
 
 
 def keeps(browser: Browser, panel: Panel, broken: str) -> None:
-    """A person reads which zone would not validate, keeps the panel's content all the same, and says so."""
+    """Read as a person which zone would not validate, keep the panel's content all the same, and say so."""
     with person(browser, panel.stack) as rita:
         rita.signs_in("rita", "correct horse battery staple")
         rita.page.get_by_role("link", name="Look and decide").click()

@@ -227,7 +227,7 @@ print(json.dumps({"looks": looks, "said": said, "seen": seen, "waited": waited, 
 class Watch:
     """Asks Unbound for names of the zone from `with` on; `replies` counts by code and by whether they were secure.
 
-    The DS of the apex, which only a parent zone answers, is asked where Unbound was told of one.
+    The DS of the apex, which only a parent zone answers, is asked where Unbound has a parent's address.
     """
 
     def __init__(self, resolver: Unbound, zone: str, *, has_parent: bool) -> None:
@@ -270,9 +270,11 @@ class Killed:
 
 @contextmanager
 def killed_at_each_step(stack: Stack, folder: Path, count: int) -> Iterator[Killed]:
-    """While inside, each step that `ROLL` reports in the folder is met by kills before it goes on: of so many, in
-    turns, of the publisher, an agent, the worker that pushes, and another node's server; the agent of a third node is
-    stopped meanwhile."""
+    """Kill at each step that `ROLL` reports in the folder before it goes on, inside the block.
+
+    Killed are, of `count` programs in turns, the publisher, an agent, the worker that pushes, and another node's
+    server; the agent of a third node is stopped at that time.
+    """
     found, ends = Killed(), threading.Event()
 
     def run() -> None:
@@ -293,7 +295,7 @@ def killed_at_each_step(stack: Stack, folder: Path, count: int) -> Iterator[Kill
 
 
 def kill_programs(stack: Stack, turn: int, count: int) -> dict[str, tuple[int, int]]:
-    """So many programs were killed, and run as other processes: by name, what they were and are."""
+    """Kill `count` programs, until they run as other processes; return by name what they were and are."""
     supervisor, names = stack.supervisor, stack.node_names
     one, other, cut_off = (names[(turn + n) % len(names)] for n in range(3))
     stopped = supervisor.kill(f"{cut_off}-agent", signal.SIGSTOP)  # cut off: its server answers with what it had
@@ -309,7 +311,7 @@ def kill_programs(stack: Stack, turn: int, count: int) -> dict[str, tuple[int, i
 def roll(
     stack: Stack, zone: str, kind: str, algorithm: int | None, folder: Path, *, cancelled_at: str = ""
 ) -> dict[str, Any]:
-    """What became of the rollover, which was begun and driven to its end; it reports each step in the folder.
+    """Return what became of the rollover, which was begun and driven to its end; it reports each step in the folder.
 
     It is cancelled at a step, if one is named.
     """
@@ -322,7 +324,7 @@ def roll(
 def resolved(
     stack: Stack, zone: str, split: str, algorithm: int, *, denial: str = "nsec"
 ) -> Iterator[tuple[Unbound, Watch]]:
-    """The zone is there, signed, with its DS at the parent, and somebody watches it through Unbound."""
+    """Create the zone, signed, with its DS at the parent, and watch it through Unbound."""
     anchors: Sequence[str] = json.loads(run_script(stack, BEGIN, PARENT, zone, split, str(algorithm), str(TTL), denial))
     wait_until_in_sync(stack)
     ports = [node.dns_port for node in stack.nodes]
@@ -423,7 +425,7 @@ def denial_of(name: str) -> str:
 
 
 def all_were_killed(killed: Killed, found: dict[str, Any], count: int) -> None:
-    """At each step of the rollover so many programs became other processes, and whoever drove it died there."""
+    """Check that at each step of the rollover `count` programs became other processes, and its driver died there."""
     assert killed.steps == found["steps"]
     assert all(len(pids) == count and all(was != is_now for was, is_now in pids.values()) for pids in killed.programs)
     assert found["killed_drivers"] == [[step, signal.SIGKILL] for step in found["steps"]]

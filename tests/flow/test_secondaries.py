@@ -1,7 +1,7 @@
 """BIND, Knot and NSD as secondaries of a whole panel, configured by nothing but what its page gives to copy.
 
-Some hundred random edits over a few zones: each is told of by NOTIFY and fetched, mostly by IXFR, and in the end every
-one of the three has record for record what is published. Members come and go by the catalog zone.
+Some hundred random edits over a few zones: each is announced by NOTIFY and fetched, mostly by IXFR, and in the end
+every one of the three has record for record what is published. Members come and go by the catalog zone.
 """
 
 import json
@@ -246,7 +246,7 @@ class Estate:
         }
 
     def are_equal(self, zones: list[str], *, seconds: float) -> dict[str, set[Record]]:
-        """Every secondary answers with the published serial of each zone within so many seconds."""
+        """Check that every secondary answers with the published serial of each zone within `seconds` seconds."""
         published = self.published(zones)
         serials = {
             zone: int(next(text for _, _, kind, text in records if kind == "SOA").split()[2])
@@ -342,7 +342,7 @@ def test_a_zone_that_goes_and_one_that_comes_go_and_come_by_the_catalog(estate: 
 
 
 def validates(one: Foreign, zone: str, dnskey: str) -> None:
-    """What the secondary answers validates from this key, names that are not there included."""
+    """Check that what the secondary answers validates from this key, names that are not there included."""
     with unbound({zone: [one.port]}, [f"{zone} DNSKEY {dnskey}"]) as resolver:
         for name, type_ in ((f"www.{zone}", "A"), (zone, "SOA"), (f"www.{zone}", "MX"), (f"nothing.{zone}", "A")):
             assert resolver.ask(name, type_).is_secure, (one.kind, name, type_, resolver.bogus)

@@ -63,7 +63,7 @@ print(json.dumps(list(Member.objects.filter(until=None, secondary__name__endswit
 
 @pytest.fixture(scope="module")
 def made(stack: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Estate, dict[str, Any], Path]]:
-    """The estate, what each secondary's page said once, and the directory of their certificate."""
+    """Return the estate, what each secondary's page said once, and the directory of their certificate."""
     make_person(stack, "secundus")
     kinds = [*KINDS, *newer_kinds()]
     ports, tls_ports = ({kind: free_port() for kind in kinds} for _ in range(2))

@@ -1,4 +1,4 @@
-"""A signed zone moves from a PowerDNS of somebody else to our nodes, with its keys: validators notice nothing."""
+"""A signed zone moves from a PowerDNS of another operator to our nodes, with its keys: validators notice nothing."""
 
 import shutil
 import tempfile

@@ -39,7 +39,7 @@ for network in ("127.0.0.1", "192.0.2.1"):
 
 @contextlib.contextmanager
 def slow_clients(stack: Stack, beginning: bytes) -> Iterator[None]:
-    """So many connections that sent this, and neither send nor read anything more."""
+    """Open many connections that sent this, and neither send nor read anything more."""
     with contextlib.ExitStack() as clients:
         for _ in range(SLOW):
             sock = clients.enter_context(socket.socket())

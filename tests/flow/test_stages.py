@@ -73,13 +73,13 @@ def change(stack: Stack, zone: str, label: str, type: str = "A", *values: str) -
 
 
 def acked(stack: Stack) -> dict[str, int]:
-    """What each node has acked, ring 0 included."""
+    """Return what each node has acked, ring 0 included."""
     found: dict[str, int] = panel(stack, 'result = dict(Node.objects.values_list("name", "acked"))')
     return found
 
 
 def delivery(stack: Stack) -> dict[str, Any]:
-    """What is set; nothing is before anything ever was."""
+    """Return what is set; nothing is before anything ever was."""
     script = 'result = Delivery.objects.values("stopped_reason", "pinned", "stopped_whole").first()'
     found: dict[str, Any] | None = panel(stack, script)
     return found or {"stopped_reason": "", "pinned": None, "stopped_whole": False}
@@ -91,7 +91,7 @@ def answers_with(node: DemoNode, name: str, value: str) -> bool:
 
 @pytest.fixture(scope="module")
 def staged() -> Iterator[Stack]:
-    """Ring 0, then ns1 alone, then ns2 and ns3; three zones."""
+    """Start ring 0, then ns1 alone, then ns2 and ns3; three zones."""
     with new_stack("staged", sample_zones=False, traffic=False) as stack:
         panel(
             stack,
@@ -111,7 +111,7 @@ Node.objects.filter(name__in=("ns2", "ns3")).update(group=rest)
 
 @pytest.fixture(autouse=True)
 def fleet_in_sync(staged: Stack) -> Iterator[None]:
-    """Each test begins with a fleet in which nothing is on its way, and ends with nothing stopped or pinned."""
+    """Begin each test with a fleet in which nothing is on its way, and end it with nothing stopped or pinned."""
     wait_until_in_sync(staged, seconds=60)
     yield
     panel(
@@ -251,7 +251,7 @@ def test_a_stopped_fleet_gets_nothing_not_even_ring_0(staged: Stack) -> None:
 
 
 def _watch_for_failures(stack: Stack, names: list[str], over: threading.Event, seen: list[str]) -> threading.Thread:
-    """Ask every public node for these names all the time; keep what nobody may ever see."""
+    """Ask every public node for these names all the time; keep what no client may ever see."""
 
     def watch() -> None:
         while not over.is_set():
@@ -501,7 +501,7 @@ result = sorted(UnprovenZone.objects.values_list("node__name", "zone__name"))
 
 @contextmanager
 def faulty(stack: Stack, nodes: Sequence[DemoNode], zone: str) -> Iterator[None]:
-    """While inside, these servers have no keys of the zone, whoever asks."""
+    """Let these servers have no keys of the zone inside the block, for every client."""
     for node in nodes:
         unprivileged.write(node.pdns / "faulty.lua", FAULTY % zone)
         conf = (node.pdns / "pdns.conf").read_text()
@@ -527,7 +527,7 @@ def started_again(stack: Stack, nodes: Sequence[DemoNode]) -> None:
 
 
 def lose_files(stack: Stack, node: DemoNode) -> None:
-    """The node's LMDB is gone, and its agent and PowerDNS begin anew."""
+    """Delete the node's LMDB, and restart its agent and PowerDNS."""
     parts = [f"{node.name}-agent", f"{node.name}-pdns"]
     stack.supervisor.stop(parts)
     for path in node.pdns.glob("pdns.lmdb*"):

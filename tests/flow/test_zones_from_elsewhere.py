@@ -69,7 +69,7 @@ else:
 
 @contextmanager
 def primary(stack: Stack, directory: Path, *zones: str) -> Iterator[int]:
-    """BIND with these zones, which takes DNS UPDATE from everybody and notifies the gateway."""
+    """Start BIND with these zones, which takes DNS UPDATE from every client and notifies the gateway."""
     options = f"allow-update {{ any; }}; notify explicit; also-notify {{ 127.0.0.1 port {stack.update_port}; }};"
     texts = {zone: TEXT.replace(ZONE, zone) for zone in zones}
     with named(directory, texts, dict.fromkeys(zones, options)) as port:

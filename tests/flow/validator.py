@@ -1,4 +1,4 @@
-"""Somebody who validates all the time: asks every node in turn, with a trust anchor, by dnspython."""
+"""A client that validates all the time: asks every node in turn, with a trust anchor, by dnspython."""
 
 import base64
 import random
@@ -59,7 +59,7 @@ class Validator:
                 self.questions += 1
 
     def check(self, node: DemoNode, name: str, type: str) -> str:
-        """Why what a node answers does not validate; empty if it does."""
+        """Return why what a node answers does not validate; empty if it does."""
         query = dns.message.make_query(name, type, want_dnssec=True)
         try:
             answer = dns.query.udp_with_fallback(query, "127.0.0.1", port=node.dns_port, timeout=5)[0]
@@ -89,7 +89,7 @@ class Validator:
         return self._denial_fault(answer, name, type)
 
     def _denial_fault(self, answer: dns.message.Message, name: dns.name.Name, type: int) -> str:
-        """A negative answer has to bring the proof that the name, or the type at it, is not there."""
+        """Return what a negative answer lacks of the proof that the name, or the type at it, is not there."""
         if answer.answer:
             return ""
         referral = next((r for r in answer.authority if r.rdtype == dns.rdatatype.NS and r.name != self._apex), None)
@@ -111,7 +111,9 @@ class Validator:
         return self._nsec3_fault(nsec3, name, is_missing=is_missing)
 
     def _nsec3_fault(self, nsec3: Sequence[dns.rrset.RRset], name: dns.name.Name, *, is_missing: bool) -> str:
-        """RFC 5155 section 8: the closest encloser is there, and what is next closer is covered."""
+        """Return what lacks by RFC 5155 section 8: the closest encloser is there, and what is next closer is
+        covered.
+        """
         one = nsec3[0][0]
 
         def hashed(each: dns.name.Name) -> str:

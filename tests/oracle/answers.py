@@ -36,7 +36,7 @@ class Answer:
 
 
 def questions(zone: str, rrsets: Iterable[RRset]) -> list[Question]:
-    """Every name with its own types and the usual ones, what is above them, and names that are not there."""
+    """Return every name with its own types and the usual ones, what is above them, and names that are not there."""
     types: dict[str, set[int]] = {zone: set()}
     for rrset in rrsets:
         types.setdefault(rrset.name, set()).add(rrset.type)
@@ -53,7 +53,7 @@ def questions(zone: str, rrsets: Iterable[RRset]) -> list[Question]:
 
 
 def _absent_below(name: str, prefixes: Iterable[str]) -> Iterator[str]:
-    """NXDOMAIN, or what a wildcard or a delegation makes of it."""
+    """Yield names of NXDOMAIN, or what a wildcard or a delegation makes of it."""
     for prefix in prefixes:
         below = f"{prefix}.{name}" if name != names.ROOT else f"{prefix}."
         if len(names.to_wire(below)) <= names.MAX_WIRE:
@@ -76,7 +76,7 @@ class Asker:
         self._udp.close()
 
     def ask(self, question: Question, number: int) -> bytes:
-        """The bytes of the answer to a query with the given id."""
+        """Return the bytes of the answer to a query with the given id."""
         name, type = question
         query = struct.pack(">6H", number, 0, 1, 0, 0, 0) + names.to_wire(name) + struct.pack(">2H", type, 1)
         self._udp.send(query)
@@ -95,7 +95,7 @@ _TC = 0x02  # in the third byte of a message
 
 
 def ask_both(theirs: Asker, ours: Asker, question: Question) -> tuple[Answer, Answer]:
-    """Their answer and ours. Equal bytes, the usual case, are parsed once."""
+    """Return their answer and ours. Equal bytes, the usual case, are parsed once."""
     number = random.getrandbits(16)
     one, other = theirs.ask(question, number), ours.ask(question, number)
     their_answer = parse(one)
@@ -103,12 +103,12 @@ def ask_both(theirs: Asker, ours: Asker, question: Question) -> tuple[Answer, An
 
 
 def parse(wire: bytes) -> Answer:
-    """What matters of an answer's bytes."""
+    """Return what matters of an answer's bytes."""
     return answer_of(dns.message.from_wire(wire))
 
 
 def answer_of(response: dns.message.Message) -> Answer:
-    """What matters of an answer."""
+    """Return what matters of an answer."""
     return Answer(
         int(response.rcode()),
         bool(response.flags & dns.flags.AA),

@@ -13,13 +13,13 @@ ACCEPTS = ("application/json", "text/html", "text/plain", "*/*", "", "text/html,
 
 
 def rrset(name: str, type: str, *contents: Any, changetype: str = "REPLACE", ttl: Any = 300, **more: Any) -> Any:
-    """A member of a PATCH."""
+    """Return a member of a PATCH."""
     records = [{"content": content, "disabled": False} for content in contents]
     return {"name": name, "type": type, "changetype": changetype, "ttl": ttl, "records": records, **more}
 
 
 def new(name: str, **more: Any) -> Any:
-    """The body that creates a zone."""
+    """Return the body that creates a zone."""
     return {"name": name, "kind": "Native", "nameservers": ["ns1.x.test.", "ns2.x.test."], **more}
 
 
@@ -28,7 +28,7 @@ def patch(zone: str, *rrsets: Any) -> Call:
 
 
 def corpus() -> Iterator[Call]:
-    """All of it."""
+    """Yield all of it."""
     for part in (
         discovery,
         creation,
@@ -133,7 +133,7 @@ def bad_creation() -> Iterator[Call]:
 
 
 def contents() -> Iterator[Call]:
-    """Every type: written, read, written otherwise, deleted."""
+    """Yield calls for every type: written, read, written otherwise, deleted."""
     yield Call("POST", ZONES, new("t.test."))
     for type_, texts in GOOD.items():
         for number, text in enumerate(texts):
@@ -249,7 +249,7 @@ _OF_RAW_SLASHES = "before a further part of the path theirs takes %2F alone"
 
 
 def ids() -> Iterator[Call]:
-    """Zone ids as they come in URLs, on every kind of call."""
+    """Yield zone ids as they come in URLs, on every kind of call."""
     for id in (
         "absent.test.",
         "absent.test",
@@ -505,7 +505,7 @@ def search() -> Iterator[Call]:
 
 
 def frame() -> Iterator[Call]:
-    """What every call shares: keys, and errors in the form that is accepted."""
+    """Yield what every call shares: keys, and errors in the form that is accepted."""
     for accept in ACCEPTS:
         for key in ("", "wrong"):
             for path in ("/api", "/api/v1", "/api/docs", "", ZONES, f"{ZONES}/own.test."):
@@ -549,7 +549,7 @@ _WEEKS = "weeks are added to a serial that is not the one served; here both are 
 
 
 def otherwise() -> Iterator[Call]:
-    """What the two do not answer alike, and why. What is not written here, and in zones of its own, they do."""
+    """Yield what the two do not answer alike, and why. What is not written here, and in zones of its own, they do."""
     yield Call("POST", ZONES, new("d.test."))
 
     def differing(differs: str, *rrsets: Any) -> Call:

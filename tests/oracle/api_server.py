@@ -85,7 +85,7 @@ class TheirApi:
 
 @contextmanager
 def their_api(**settings: object) -> Iterator[TheirApi]:
-    """A pdns_server without zones; raises Unavailable where there is none."""
+    """Start a pdns_server without zones. Raise Unavailable without one."""
     schema = next((path for path in SCHEMAS if path.exists()), None)
     if schema is None:
         raise Unavailable("the SQLite backend of pdns-server is not installed on this machine")

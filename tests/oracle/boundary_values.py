@@ -26,7 +26,7 @@ def _numbers(size: int, *more: int) -> Field:
 
 
 def _bytes(*sizes: int) -> Field:
-    """Bytes to the end of the rdata."""
+    """Return bytes to the end of the rdata."""
     return tuple(bytes(range(256)) * (size // 256) + bytes(range(size % 256)) for size in sizes)
 
 
@@ -297,7 +297,7 @@ MOST_OF_A_TYPE = 4000
 
 
 def wires_of(type: int) -> list[bytes]:
-    """Boundary values of a type: one field at its edges, then two."""
+    """Return boundary values of a type: one field at its edges, then two."""
     layout = LAYOUTS[type]
     plain = [field[0] for field in layout]
     found: dict[bytes, None] = {b"".join(plain): None}
@@ -314,7 +314,7 @@ def wires_of(type: int) -> list[bytes]:
 
 
 def values_of(type: int) -> Iterator[str]:
-    """Those of them that are values of the type, as the texts that the panel keeps."""
+    """Yield those of them that are values of the type, as the texts that the panel keeps."""
     if rdtypes.refusal(type) is not None:
         return
     for wire in wires_of(type):

@@ -84,7 +84,7 @@ class Contents:
 
 
 def read(path: Path, schema_number: int) -> Contents:
-    """Zones, with the ids of their keys, and record bodies."""
+    """Return zones, with the ids of their keys, and record bodies."""
     schema = schema_for(schema_number)
     zones: dict[str, ZoneObject] = {}
     for key, body in _bodies(path, schema, Dbi.DOMAINS):
@@ -105,7 +105,7 @@ def _bodies(path: Path, schema: Schema, dbi: Dbi) -> Iterable[tuple[bytes, bytes
 
 
 def bodies(path: Path, schema_number: int) -> dict[tuple[Dbi, bytes], bytes]:
-    """Every row of every table of both files, without the header, which states when it was written."""
+    """Return every row of every table of both files, without the header, which states when it was written."""
     schema = schema_for(schema_number)
     return {
         (dbi, key): body for dbi in schema.all_dbis for key, body in _bodies(_file_of(path, schema, dbi), schema, dbi)
@@ -113,7 +113,7 @@ def bodies(path: Path, schema_number: int) -> dict[tuple[Dbi, bytes], bytes]:
 
 
 def settings(path: Path, schema_number: int) -> list[tuple[bytes, bytes]]:
-    """The rows of PowerDNS's own settings."""
+    """Return the rows of PowerDNS's own settings."""
     schema = schema_for(schema_number)
     with open_environment(path, readonly=True) as env, env.begin() as txn:
         table = env.open_db(SETTINGS_DBI, txn=txn, create=False)
@@ -125,12 +125,12 @@ def _file_of(path: Path, schema: Schema, dbi: Dbi) -> Path:
 
 
 def shard_of(path: Path) -> Path:
-    """The records file beside a main file."""
+    """Return the records file beside a main file."""
     return path.with_name(path.name + "-0")
 
 
 def canonical_body(body: bytes, rel: bytes, type: int, zone: str) -> bytes:
-    """A row as we would write it: names in full, records sorted by wire form."""
+    """Return a row as we would write it: names in full, records sorted by wire form."""
     owner = keys.name_from_relative_key(rel, zone)
     records = values.decode_records(body)
     return values.encode_records(
@@ -151,5 +151,5 @@ def canonical_body(body: bytes, rel: bytes, type: int, zone: str) -> bytes:
 
 
 def key_text(zone: str, rel: bytes, type: int) -> str:
-    """A row's key for the reader of a failed test."""
+    """Return a row's key for the reader of a failed test."""
     return f"{names.relative_text(keys.name_from_relative_key(rel, zone), zone)} TYPE{type}"

@@ -54,7 +54,7 @@ class PowerDNS:
 
     @contextmanager
     def place(self, name: str) -> Iterator["Place"]:
-        """An empty directory that this installation sees, with a configuration; removed afterwards."""
+        """Make an empty directory that this installation sees, with a configuration; remove it afterwards."""
         parent = "/tmp" if self.root is None else self.root / "tmp"
         directory = Path(tempfile.mkdtemp(prefix=f"{name}-", dir=parent))
         try:
@@ -63,7 +63,7 @@ class PowerDNS:
             shutil.rmtree(directory)
 
     def command(self, *arguments: str) -> list[str]:
-        """The command line that runs a program of this installation."""
+        """Return the command line that runs a program of this installation."""
         return list(arguments) if self.root is None else ["chroot", str(self.root), *arguments]
 
 
@@ -84,7 +84,7 @@ class Place:
         return self.directory / "pdns.lmdb-0"
 
     def seen(self, path: Path) -> str:
-        """What the installation calls this path of ours."""
+        """Return what the installation calls this path of ours."""
         root = self.powerdns.root
         return str(path) if root is None else "/" + str(path.relative_to(root))
 
@@ -94,11 +94,11 @@ class Place:
         (self.directory / "pdns.conf").write_text("\n".join(lines) + "\n")
 
     def check_zone(self, zone: str) -> str:
-        """What check-zone says; its exit code states whether it found errors or warnings."""
+        """Return what check-zone says; its exit code states whether it found errors or warnings."""
         return self.pdnsutil("check-zone", zone, allowed=(0, 1, 2))
 
     def pdnsutil(self, *arguments: str, allowed: tuple[int, ...] = (0,)) -> str:
-        """Output of pdnsutil, both streams; AssertionError for an exit code that is not allowed."""
+        """Return output of pdnsutil, both streams; AssertionError for an exit code that is not allowed."""
         self._write_config()
         command = self.powerdns.command("pdnsutil", f"--config-dir={self.seen(self.directory)}", *arguments)
         done = subprocess.run(
@@ -118,9 +118,9 @@ class Place:
     def server(
         self, environment: Mapping[str, str] | None = None, prefix: Sequence[str] = (), **settings: object
     ) -> Iterator[int]:
-        """A running pdns_server, with these variables and settings besides; yields its port on 127.0.0.1.
+        """Start a pdns_server, with these variables and settings added; yield its port on 127.0.0.1.
 
-        With words before its command it runs elsewhere, and whether it answers yet is the caller's to find out.
+        With words before its command it runs elsewhere, and the caller has to find out if it answers yet.
         """
         port = free_port()
         self._write_config(
@@ -173,14 +173,17 @@ def _wait_for_port(port: int, process: "subprocess.Popen[bytes]", log: Path) -> 
 
 
 def native() -> PowerDNS:
-    """The machine's own PowerDNS; raises Unavailable."""
+    """Return the machine's own PowerDNS. Raise Unavailable."""
     if shutil.which("pdns_server") is None or shutil.which("pdnsutil") is None:
         raise Unavailable("pdns-server is not installed on this machine")
     return PowerDNS(_version(PowerDNS("0", None)), None)
 
 
 def of_suite(suite: str) -> PowerDNS:
-    """PowerDNS of a Debian suite in a root below `~/.cache/dnspanel/roots`, made on first use; raises Unavailable."""
+    """Return PowerDNS of a Debian suite in a root below `~/.cache/dnspanel/roots`, made on first use.
+
+    Raise Unavailable.
+    """
     if os.geteuid() != 0:
         raise Unavailable("only root may run a program in another root directory")
     root = ROOTS / suite
@@ -200,9 +203,9 @@ def of_suite(suite: str) -> PowerDNS:
 
 
 def program_of_suite(suite: str, path: str, directory: Path) -> Path:
-    """A program in this directory that is one of a Debian suite, of this path, and sees what we see.
+    """Make a program in this directory that is one of a Debian suite, of this path, and sees what we see.
 
-    Raises Unavailable.
+    Raise Unavailable.
     """
     root = of_suite(suite).root
     assert root is not None
@@ -234,9 +237,9 @@ def _make_root(suite: str, root: Path) -> None:
 
 
 def _add_packages(root: Path) -> None:
-    """The root has all packages, and none of them is started.
+    """Install all packages into the root, and start none of them.
 
-    By apt, as debootstrap does not know that a package may stand for others, such as libre2-11 for
+    By apt, as debootstrap does not know that a package may replace others, such as libre2-11 for
     libre2-11-absl20240722, which dnsdist needs.
     """
     policy = root / "usr/sbin/policy-rc.d"
@@ -275,7 +278,7 @@ def debootstrap(suite: str, directory: Path, mirror: str) -> None:
 
 
 def debian_mirror() -> str:
-    """Where this machine gets its Debian packages from."""
+    """Return where this machine gets its Debian packages from."""
     etc = Path("/etc/apt")
     for path in [etc / "sources.list", *sorted((etc / "sources.list.d").glob("*"))]:
         text = path.read_text() if path.is_file() else ""

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.sample(1, reason="releases of PowerDNS whose answers to
 
 @pytest.fixture(scope="module")
 def answers(pair: Pair) -> dict[Question, tuple[Answer, Answer]]:
-    """What both servers say to every question: theirs, ours."""
+    """Return what both servers say to every question: theirs, ours."""
     with (
         pair.theirs.server() as their_port,
         pair.ours.server() as our_port,

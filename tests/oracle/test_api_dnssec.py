@@ -56,7 +56,7 @@ class Pair:
     keys: list[tuple[int, int]]
 
     def __call__(self, method: str, path: str, body: Any = None, *, key: int | None = None) -> tuple[Any, Any]:
-        """What both answer, which is alike but for what is of each one's own; `key` is an index in `keys`."""
+        """Return what both answer, which is alike except for what is of each one's own; `key` is an index in `keys`."""
         found = []
         for side, ask in enumerate((self.theirs, self.ours)):
             answer = ask(Call(method, path if key is None else f"{path}/{self.keys[key][side]}", body))
@@ -68,13 +68,13 @@ class Pair:
         return their_value, our_value
 
     def add(self, body: Mapping[str, Any], zone: str = ZONE) -> tuple[Any, Any]:
-        """The same, for a key that both make."""
+        """Return the same, for a key that both make."""
         theirs, ours = self("POST", f"{ZONES}/{zone}/cryptokeys", body)
         self.keys.append((theirs["id"], ours["id"]))
         return theirs, ours
 
     def look(self, zone: str = ZONE) -> None:
-        """All that both show of the zone's signing."""
+        """Look at all that both show of the zone's signing."""
         self("GET", f"{ZONES}/{zone}?rrsets=false")
         self("GET", f"{ZONES}?zone={zone}")
         self("GET", f"{ZONES}?zone={zone}&dnssec=false")
@@ -85,7 +85,7 @@ class Pair:
 
 
 def shape(value: Any, status: int) -> Any:
-    """A value of JSON with the names of what is each server's own; errors of 422 are worded by each release."""
+    """Return a value of JSON with the names of what is each server's own; errors of 422 are worded by each release."""
     if status == 422:
         return sorted(value)
     if isinstance(value, list):
@@ -97,7 +97,7 @@ def shape(value: Any, status: int) -> Any:
 
 
 def size(value: Any) -> Any:
-    """How much there is of what must differ: DS records by algorithm and digest, the length of a public key."""
+    """Return how much there is of what must differ: DS records by algorithm and digest, the length of a public key."""
     if isinstance(value, list):
         return [(text.split()[1:3], len(text.split()[3])) for text in value]
     if isinstance(value, str) and value.startswith("25"):

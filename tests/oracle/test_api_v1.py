@@ -56,7 +56,7 @@ def theirs() -> Iterator[TheirApi]:
 
 @pytest.fixture
 def answers(theirs: TheirApi, bob: User, settings: Any) -> Answers:
-    """Every call with their answer and ours."""
+    """Return every call with their answer and ours."""
     settings.API_REQUESTS_PER_MINUTE = 1_000_000
     settings.DEFAULT_NAMESERVERS, settings.DEFAULT_HOSTMASTER = [NAMESERVER], HOSTMASTER
     key = caller(bob, permissions=[Permission.FLEET, Permission.SECRETS]).key
@@ -157,7 +157,9 @@ def test_producers_are_made_filled_shown_and_transferred_as_theirs(alice: User) 
 def sequence_of_producer(
     api: Callable[[Call], Answer], transferred: Callable[[str, dns.tsig.Key], list[dns.message.Message]]
 ) -> list[tuple[str, Any]]:
-    """What is answered while a catalog is made, filled, emptied and deleted, and which members a transfer of it has."""
+    """Return what is answered while a catalog is made, filled, emptied and deleted, and which members a
+    transfer of it has.
+    """
     catalog, secret = "producer.test.", b64encode(bytes(range(32))).decode()
     keyring = dns.tsig.Key("k1.keys.test.", secret, "hmac-sha256.")
     found: list[tuple[str, Any]] = []
@@ -203,7 +205,7 @@ def sequence_of_producer(
 
 
 def consumer_told(answer: Answer) -> tuple[int, list[Any]]:
-    """The status, and what an answer says of the kind of a zone and from where it comes."""
+    """Return the status, and what an answer says of the kind of a zone and from where it comes."""
     value = json.loads(answer.body) if answer.body and answer.status < 300 else {}
     one = value[0] if isinstance(value, list) else value
     return answer.status, [one.get(name) for name in ("name", "kind", "masters", "catalog", "account")]
@@ -236,7 +238,9 @@ def test_a_tsig_key_may_what_its_zones_say_and_no_more(bob: User) -> None:
 
 
 def sequence_of_keys(api: Callable[[Call], Answer], dns_server: AskDns) -> list[tuple[str, int | str]]:
-    """What is answered to a key of which a zone names none, another, and this one too; and when it is deleted."""
+    """Return what is answered to a key that a zone does not name, names with others, and names alone; and
+    when it is deleted.
+    """
     zone, secret = "keys.test.", b64encode(bytes(range(32))).decode()
     keyring = dns.tsig.Key("k1.keys.test.", secret, "hmac-sha256.")
     found: list[tuple[str, int | str]] = []
@@ -274,7 +278,7 @@ def sequence_of_keys(api: Callable[[Call], Answer], dns_server: AskDns) -> list[
 
 
 def ask_dns(port: int, wire: bytes, *, over_tcp: bool) -> bytes:
-    """The first message that a server of this machine answers."""
+    """Return the first message that a server of this machine answers."""
     with closing(socket.socket(type=socket.SOCK_STREAM if over_tcp else socket.SOCK_DGRAM)) as connection:
         connection.settimeout(20)
         connection.connect(("127.0.0.1", port))
@@ -307,7 +311,7 @@ def ours(call: Call, key: str) -> Answer:
 
 
 def told(call: Call, answer: Answer) -> tuple[int, str, Any]:
-    """What must be equal: status, media type, and the body without what each server has of its own."""
+    """Return what must be equal: status, media type, and the body without what each server has of its own."""
     media_type = answer.type.partition(";")[0] if answer.body else ""
     if media_type != "application/json":
         return answer.status, media_type, _text(answer.body.decode())
@@ -322,7 +326,7 @@ def told(call: Call, answer: Answer) -> tuple[int, str, Any]:
 
 
 def _rendered(value: Any) -> Any:
-    """A value of JSON without serials; RRsets and records in one order."""
+    """Return a value of JSON without serials; RRsets and records in one order."""
     if isinstance(value, list):
         return [_rendered(item) for item in value]
     if not isinstance(value, dict):
@@ -333,7 +337,7 @@ def _rendered(value: Any) -> Any:
 
 
 def _text(text: str) -> str:
-    """Without serials of SOA records; and with HTML that is none of today's."""
+    """Return a text without serials of SOA records; and without HTML of another day."""
     lines = []
     for line in text.replace("<!doctype html>", "<!html>").split("\n"):
         fields = line.split(" ")

@@ -32,7 +32,7 @@ Case = tuple[str, int, str]  # an owner of its own, type and value
 
 
 def cases() -> list[Case]:
-    """All boundary values that can be typed, a SOA aside, which is only at an apex."""
+    """Return all boundary values that can be typed, a SOA aside, which is only at an apex."""
     found = [(type, text) for type in LAYOUTS if type != rdtypes.SOA for text in dict.fromkeys(values_of(type))]
     return [(f"n{number}.{ZONE}", type, text) for number, (type, text) in enumerate(found)]
 
@@ -43,14 +43,14 @@ def release_of(powerdns: PowerDNS) -> tuple[int, int]:
 
 
 def is_refused(case: Case, release: tuple[int, int]) -> bool:
-    """Whether the panel refuses the value in a fleet of this release."""
+    """Return True if the panel refuses the value in a fleet of this release."""
     _, type, text = case
     unread = {kind: "not read" for kind, since in unreadable.READ_SINCE.items() if release < since}
     return bool(unreadable.reason_against(type, text, unread))
 
 
 def fault_of(asker: Asker, case: Case) -> str:
-    """What is wrong with what the server answers for a value; empty if nothing is."""
+    """Return what is wrong with what the server answers for a value; empty if nothing is."""
     name, type, text = case
     packet = asker.ask((name, type), 7)
     expected = {rdata.to_wire(type, text)}

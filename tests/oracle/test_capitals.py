@@ -46,7 +46,7 @@ IN_LOWER_CASE = {"SVCB", "HTTPS", "LP", "IPSECKEY"}
 
 
 def served_text(type: str, text: str) -> str:
-    """What nodes have of a value."""
+    """Return what nodes have of a value."""
     return folded(type_from_text(type), text) if type in IN_LOWER_CASE else text
 
 

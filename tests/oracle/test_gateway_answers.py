@@ -83,7 +83,7 @@ def theirs() -> Iterator[Asker]:
 
 @pytest.fixture
 def key(make_key: MakeKey, alice: User) -> Key:
-    """A key for everything, and every zone of the corpus in PostgreSQL."""
+    """Return a key for everything, with every zone of the corpus in PostgreSQL."""
     for name, text in texts().items():
         rrsets = rrsets_of(name, text)
         apex = [rrset for rrset in rrsets if rrset.name == name and rrset.type in (rdtypes.SOA, rdtypes.NS)]
@@ -96,7 +96,9 @@ def key(make_key: MakeKey, alice: User) -> Key:
 
 
 def is_known_difference(question: Question, they: Answer, we: Answer) -> bool:
-    """Where the gateway does what the standard says, or cannot do as PowerDNS does; each with its reason."""
+    """Return True where the gateway does what the standard says, or cannot do as PowerDNS does; each with its
+    reason.
+    """
     name, type_ = question
     if we.rcode == dns.rcode.SERVFAIL and not we.authoritative:
         return name.split(".")[0] in COMPUTED  # ring 0 would answer, and there is none here

@@ -42,7 +42,7 @@ QUESTIONS = [each for each in ALL_QUESTIONS if each[0] not in ("lonely-ds", "bel
 
 
 def text_of(zone: str) -> str:
-    """The zone with every kind of delegation, without a DS beside no NS, which BIND does not sign.
+    """Return the zone with every kind of delegation, without a DS beside no NS, which BIND does not sign.
 
     With opt-out also without the addresses and texts at insecure delegations, which PowerDNS would hash.
     """
@@ -170,7 +170,7 @@ def test_while_the_denial_is_paused_no_answer_is_bogus(installation: PowerDNS, z
 
 
 def signed_by_ldns(zone: str, text: str, folder: Path) -> str:
-    """The zone file, signed with NSEC3 whose parameters have the TTL of the SOA's minimum."""
+    """Return the zone file, signed with NSEC3 whose parameters have the TTL of the SOA's minimum."""
     path, before = folder / "ldns.zone", set(folder.glob("K*.private"))
     path.write_text(text)
     run("ldns-keygen", "-a", "ECDSAP256SHA256", "-k", zone, cwd=folder)
@@ -180,7 +180,7 @@ def signed_by_ldns(zone: str, text: str, folder: Path) -> str:
 
 
 def signed_by_knot(zone: str, text: str, folder: Path) -> str:
-    """The zone file, signed with NSEC3 by Knot DNS."""
+    """Return the zone file, signed with NSEC3 by Knot DNS."""
     (folder / "knot").mkdir()
     (folder / "knot" / f"{zone}zone").write_text(text)
     conf = folder / "knot.conf"
@@ -248,6 +248,6 @@ near NS ns.other.test.
 
 
 def presented(record: Record) -> str:
-    """Type and rdata in the presentation format."""
+    """Return type and rdata in the presentation format."""
     content = dns.rdata.from_wire("IN", record.type, record.rdata, 0, len(record.rdata))
     return f"{dns.rdatatype.to_text(record.type)} {content.to_text()}"

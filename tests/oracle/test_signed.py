@@ -27,13 +27,13 @@ MODES: dict[str, tuple[str, Nsec3]] = {
 
 
 def text_for(zone: str) -> str:
-    """The zone with every kind of delegation under another name."""
+    """Return the zone with every kind of delegation under another name."""
     return zone_texts()["cuts.test."].replace("cuts.test.", zone)
 
 
 @pytest.fixture(scope="module")
 def signed(installation: PowerDNS) -> Iterator[Place]:
-    """The zone in all modes, signed and rectified by pdnsutil."""
+    """Make the zone in all modes, signed and rectified by pdnsutil."""
     with installation.place("signed") as place:
         for zone in (NSEC, *MODES):
             place.load_zone(zone, text_for(zone))
@@ -79,7 +79,7 @@ def test_nsec_rows_are_equal_but_for_what_5_x_no_longer_writes(contents: Content
 
 @pytest.fixture(scope="module")
 def switched(installation: PowerDNS) -> Iterator[Contents]:
-    """The zone signed with NSEC and then switched by `set-nsec3`; one of them back by `unset-nsec3`."""
+    """Sign the zone with NSEC and then switch it by `set-nsec3`; one of them back by `unset-nsec3`."""
     with installation.place("switched") as place:
         for zone in (BACK, *MODES):
             place.load_zone(zone, text_for(zone))
@@ -119,7 +119,7 @@ def _without_flag(body: bytes, installation: PowerDNS) -> bytes:
 
 
 def _unflagged(body: bytes) -> bytes:
-    """Without the flag by which PowerDNS knows the names of an NSEC3 chain."""
+    """Return the body without the flag that marks names of an NSEC3 chain for PowerDNS."""
     records = values.decode_records(body)
     return values.encode_records(StoredRecord(r.content, r.ttl, r.auth, r.disabled, False) for r in records)
 

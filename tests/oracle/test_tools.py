@@ -7,7 +7,7 @@ from tests.oracle.conftest import Pair
 
 
 def _check_all(place_output: str) -> dict[str, tuple[str, str]]:
-    """Errors and warnings by zone."""
+    """Return errors and warnings by zone."""
     found = re.findall(r"Checked \d+ records of '(.*?)', (\d+) errors, (\d+) warnings", place_output)
     return {zone: (errors, warnings) for zone, errors, warnings in found}
 

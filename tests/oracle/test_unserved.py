@@ -35,7 +35,7 @@ def without_soa(zone: str) -> list[Row]:
 
 
 def with_soa(zone: str, *, content: bytes | None = None, disabled: bool = False) -> list[Row]:
-    """The zone with its SOA replaced or disabled."""
+    """Return the zone with its SOA replaced or disabled."""
 
     def other(body: bytes) -> bytes:
         return values.encode_records(

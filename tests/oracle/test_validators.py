@@ -121,14 +121,17 @@ class Served:
     dnskeys: dict[str, str]
 
     def transfer(self, zone: str) -> str:
-        """The zone as it is transferred, as a zone file."""
+        """Return the zone as it is transferred, as a zone file."""
         command = ["dig", "@127.0.0.1", "-p", str(self.port), zone, "AXFR", "+noall", "+answer", "+onesoa"]
         return subprocess.run(command, capture_output=True, text=True, timeout=30, check=True).stdout
 
 
 def text_for(zone: str) -> str:
-    """The zone with every kind of delegation, without a wildcard one, which BIND refuses to load, and a DS and a
-    delegation below another one, which PowerDNS signs or denies as if they were not occluded (`test_signed`)."""
+    """Return the zone with every kind of delegation, except a wildcard one, which BIND refuses to load.
+
+    A DS and a delegation below another one are left out too: PowerDNS signs or denies them as if they were not
+    occluded (`test_signed`).
+    """
     lines = zone_texts()["cuts.test."].replace("cuts.test.", zone).splitlines(keepends=True)
     return "".join(line for line in lines if not line.startswith(("*.sub ", "only-ds.insecure ", "again.under.mixed ")))
 
@@ -138,12 +141,12 @@ def child_of(zone: str) -> str:
 
 
 def text_for_child(zone: str) -> str:
-    """The zone of aliases below that zone; some lead above."""
+    """Return the zone of aliases below that zone; some lead above."""
     return zone_texts()["alias.test."].replace("alias.test.", child_of(zone)).replace("cuts.test.", zone)
 
 
 def delegation_of_child(zone: str, ds: str) -> str:
-    """What the zone above has: the delegation, and an alias into the child."""
+    """Return what the zone above has: the delegation, and an alias into the child."""
     lines = [f"alias 3600 IN NS ns1.{child_of(zone)}", "ns1.alias 3600 IN A 192.0.2.70"]
     lines += [f"alias 3600 IN DS {ds}", f"below 3600 IN CNAME one.{child_of(zone)}"]
     return "\n".join(lines) + "\n"
@@ -162,7 +165,7 @@ def served(installation: PowerDNS) -> Iterator[Served]:
 def serve(
     installation: PowerDNS, environment: Mapping[str, str] | None = None, *, ds_fits: bool = True
 ) -> Iterator[Served]:
-    """A pdns_server with files that our encoder wrote; with these variables besides, if it has its own clock."""
+    """Start a pdns_server with files that our encoder wrote; with these variables added, if it has its own clock."""
     pairs = {name: key_material.generate(13) for zone in MODES for name in (zone, child_of(zone))}
     texts = {OUTSIDE: "\n".join([*APEX, "ns1 3600 IN A 192.0.2.80"])}
     for zone in MODES:
@@ -185,7 +188,7 @@ def serve(
 
 
 def verified(tool: str, zone: str, text: str, folder: Path) -> tuple[bool, str]:
-    """Whether the tool finds the signed zone right, and what it says."""
+    """Return True if the tool finds the signed zone right, and what it says."""
     path = folder / "zone"
     path.write_text(text)
     command = [*TOOLS[tool], *([zone] if tool == "dnssec-verify" else []), str(path)]
@@ -194,7 +197,7 @@ def verified(tool: str, zone: str, text: str, folder: Path) -> tuple[bool, str]:
 
 
 def delved(served: Served, zone: str, name: str, kind: str, dnskey: str, folder: Path) -> list[str]:
-    """What delv says of the parts of the answer, with this key as its trust anchor; nothing if it is bogus."""
+    """Return what delv says of the parts of the answer, with this key as its trust anchor; nothing if it is bogus."""
     flags, protocol, algorithm, key = dnskey.split()
     anchor = folder / "anchor"
     anchor.write_text(f'trust-anchors {{ "{zone}" static-key {flags} {protocol} {algorithm} "{key}"; }};\n')
@@ -259,7 +262,7 @@ class Diagnosis:
 
 
 def probed(served: Served, folder: Path) -> dict[str, Path]:
-    """DNSViz has asked for the apex of each zone, and for a name and types that are not there; in these files.
+    """Return files in which DNSViz has asked for the apex of each zone, and for a name and types that are not there.
 
     All at once: of each zone it waits half a minute for the addresses of name servers that are not there.
     """
@@ -274,7 +277,7 @@ def probed(served: Served, folder: Path) -> dict[str, Path]:
 
 
 def diagnosed(answers: Path, zone: str, dnskey: str) -> Diagnosis:
-    """DNSViz judges from this trust anchor."""
+    """Return what DNSViz judges from this trust anchor."""
     anchor = answers.with_name("anchor")
     anchor.write_text(f"{zone} 3600 IN DNSKEY {dnskey}\n")
     grok = ["/usr/bin/python3", "-c", GROK, "-r", str(answers), "-t", str(anchor), "-l", "info", zone.rstrip(".")]

@@ -217,7 +217,7 @@ ORIGIN = dns.name.from_text(ZONE)
 
 
 def hosts(chance: random.Random) -> str:
-    """A name as people write it: absolute or relative, inside the zone or not, in any letter case."""
+    """Return a name as people write it: absolute or relative, inside the zone or not, in any letter case."""
     label = "".join(chance.choices("abcdefghijklmnopqrstuvwxyz0123456789-_", k=chance.randrange(1, 12)))
     ending = chance.choice(("", "", ".example.test.", ".EXAMPLE.test.", ".other.test.", ".example.test", ".sub"))
     name = chance.choice((label, label.upper(), f"{label}.{label[::-1]}", f"*.{label}")) + ending

@@ -21,7 +21,7 @@ BYTES = {
 
 
 def corpus() -> dict[str, bytes]:
-    """Every case of zonefiles.txt by its title."""
+    """Return every case of zonefiles.txt by its title."""
     found: dict[str, bytes] = {}
     text = Path(__file__).with_name("zonefiles.txt").read_text()
     for case in re.split(r"^=== ", text, flags=re.MULTILINE)[1:]:

@@ -26,7 +26,7 @@ _STYLE = Style(
 
 
 def write_svg(directory: Path, chart: Chart) -> Path:
-    """The chart's file, the same for the same figures; bars that begin with "ours" have our colour."""
+    """Write the chart's file, the same for the same figures; bars that begin with "ours" have our colour."""
     drawing = pygal.HorizontalBar(
         js=[],
         css=["file://style.css", "file://graph.css", "inline:.text-overlay text.value{text-anchor:start}"],
@@ -53,12 +53,12 @@ def write_svg(directory: Path, chart: Chart) -> Path:
 
 
 def figure(value: float) -> str:
-    """A number with as many digits as say something."""
+    """Format a number with as many digits as say something."""
     return f"{value:,.0f}" if value >= 100 else f"{value:,.3g}"
 
 
 def _without_script(root: Element) -> Element:
-    """What pygal would tell its own script, which is not there."""
+    """Remove what pygal would pass to its own script, which is not there."""
     for definitions in root.findall("defs"):
         for script in definitions.findall("script"):
             definitions.remove(script)

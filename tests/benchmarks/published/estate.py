@@ -76,7 +76,7 @@ class Loads:
     memory_after_mb: Mapping[str, float]
 
     def seconds(self) -> dict[str, float]:
-        """By server."""
+        """Return seconds by server."""
         from_files = {one.server.name: one.seconds for one in self.started}
         return from_files | {OURS: self.imported.seconds, MARIADB: self.zone2sql_seconds}
 
@@ -145,7 +145,9 @@ class Estate:
         return pdns_settings.recommended(backend, self._place(MARIADB))
 
     def _bind_backend(self) -> dict[str, str]:
-        """With one distributor there are no threads between receiver and backend, which is for data in memory."""
+        """Return settings with one distributor: without threads between receiver and backend, which is for
+        data in memory.
+        """
         backend = {"launch": "bind", "bind-config": str(self._named_conf), "distributor-threads": "1"}
         return pdns_settings.recommended(backend, self._place(BIND_BACKEND))
 
@@ -153,7 +155,7 @@ class Estate:
         return serving.pdns_server(name, self._place(name), settings, port=free_port())
 
     def _place(self, name: str) -> Path:
-        """A folder with a path that is short enough for a socket."""
+        """Return a folder with a path that is short enough for a socket."""
         place = self._sockets / name.replace(" ", "-").replace(",", "")
         place.mkdir(exist_ok=True)
         return place
@@ -173,7 +175,10 @@ class Estate:
     # Questions
 
     def measure(self, started: Sequence[Started], load: Load) -> Shapes:
-        """What each server does with each kind of questions. All run at once, and those that are not asked are idle."""
+        """Measure what each server does with each kind of questions.
+
+        All run at once, and those that are not asked are idle.
+        """
         if load.apart:
             for one in started:
                 one.processes.stay_on(serving.SERVER_CORE)
@@ -186,7 +191,7 @@ class Estate:
         return found
 
     def _measure(self, one: Started, load: Load, shape: str, number: int) -> Figures:
-        """With caches empty at first."""
+        """Measure with caches empty at first."""
         if (one.server.directory / "pdns.conf").exists():
             purge = ["pdns_control", f"--config-dir={one.server.directory}", "purge"]
             subprocess.run(purge, check=True, stdout=subprocess.DEVNULL)
@@ -205,7 +210,7 @@ class Estate:
 
 
 def half_of_them_twice(names: Sequence[str]) -> Iterator[str]:
-    """Every name, and each second one again when AGAIN_AFTER others were asked."""
+    """Yield every name, and each second one again when AGAIN_AFTER others were asked."""
     for number, name in enumerate(names):
         yield name
         earlier = number - AGAIN_AFTER

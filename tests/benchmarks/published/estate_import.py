@@ -24,7 +24,7 @@ class Imported:
 
 
 def import_estate(directory: Path, *, zones: int, records: int) -> Imported:
-    """The estate is imported into a stack of its own, of which only a node's LMDB is left, in the directory."""
+    """Import the estate into a stack of its own; only a node's LMDB is left of it, in the directory."""
     archive = directory / "estate.tar.gz"
     last = zonegen.write_archive(archive, zones, records)
     with stacks.bench_stack("published-estate") as stack:
@@ -37,7 +37,7 @@ def import_estate(directory: Path, *, zones: int, records: int) -> Imported:
 
 
 def copy_lmdb(main: Path, directory: Path) -> None:
-    """Both files of a node, as of one moment each, under their own names; nobody writes meanwhile."""
+    """Copy both files of a node, as of one moment each, under their own names; no process may write during the copy."""
     for path in (main, main.with_name(f"{main.name}-0")):
         with lmdb.open(str(path), subdir=False, readonly=True, lock=False, max_dbs=16) as files:
             files.copy(str(directory / path.name))

@@ -67,7 +67,7 @@ class Moved:
         return every[math.ceil(len(every) * 0.99) - 1]
 
     def row(self) -> tuple[object, ...]:
-        """Its cells in a table under HEAD."""
+        """Return its cells in a table under HEAD."""
         lock = "" if self.lock_ms is None else self.lock_ms
         return (
             *(self.label, self.edits, round(self.p50_ms, 1), round(self.p99_ms, 1)),
@@ -79,7 +79,7 @@ HEAD = ("", "Changes", "p50 ms", "p99 ms", "Bytes per node and change", "Longest
 
 
 def all_of(parts: Sequence[Moved]) -> Moved:
-    """What was measured of one fleet at one size at different times, as one."""
+    """Return what was measured of one fleet at one size at different times, as one."""
     locks = [one.lock_ms for one in parts if one.lock_ms is not None]
     edits = sum(one.edits for one in parts)
     return Moved(
@@ -115,7 +115,7 @@ def follow(fleets: Sequence[Fleet], zones: Sequence[str], *, of: int, rounds: in
 
 
 def _turn(fleet: Fleet, zones: Iterator[str], chance: random.Random, number: int, *, seconds: float) -> _Turn:
-    """One fleet's turn: FEWEST changes at least, if there are so many zones left."""
+    """Run one fleet's turn: FEWEST changes at least, if enough zones are left."""
     milliseconds: list[float] = []
     before = fleet.bytes_sent()
     with _lock_watched(fleet.lmdb) as lock_ms:
@@ -137,7 +137,7 @@ def _moved(label: str, of: int, turns: Sequence[_Turn]) -> Moved:
 
 
 def _changed(fleet: Fleet, zone: str) -> float:
-    """Milliseconds from before the change to the last node's answer."""
+    """Return milliseconds from before the change to the last node's answer."""
     name, address = f"www.{zone}", _new_address()
     for node in fleet.nodes:
         answers.ask(node, answers.query(name), timeout=PATIENCE)
@@ -147,14 +147,14 @@ def _changed(fleet: Fleet, zone: str) -> float:
 
 
 def _new_address() -> str:
-    """One that no zone ever had: fleets start from what others changed before."""
+    """Return an address that no zone ever had: fleets start from what others changed before."""
     number = next(_NUMBERS)
     return f"198.18.{number >> 8 & 255}.{number & 255}"
 
 
 @contextlib.contextmanager
 def _lock_watched(lmdb: Path | None) -> Iterator[Callable[[], float | None]]:
-    """Afterwards the function knows how long somebody held the file's write lock, at the longest: `lock_probe`."""
+    """Yield a function that returns afterwards how long the file's write lock was held at the longest: `lock_probe`."""
     if lmdb is None:
         yield lambda: None
         return
@@ -171,7 +171,7 @@ def _lock_watched(lmdb: Path | None) -> Iterator[Callable[[], float | None]]:
 
 
 def notify(zone: str, nodes: Sequence[Address]) -> None:
-    """Every node is sent a NOTIFY for the zone, from loopback. Nobody waits for their replies."""
+    """Send every node a NOTIFY for the zone, from loopback. Their replies are not waited for."""
     header = struct.pack(">HHHHHH", random.randrange(65536), _NOTIFY, 1, 0, 0, 0)
     wire = header + names.to_wire(zone) + struct.pack(">HH", _SOA, _IN)
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sock:

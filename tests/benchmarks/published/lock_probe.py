@@ -1,6 +1,6 @@
 """How long others hold the write lock of an LMDB file, seen from outside: `python -m ... FILE` until its input ends.
 
-A write transaction begins and is given up, again and again. Beginning one waits for whoever writes, so the longest wait
+A write transaction begins and is given up, again and again. Beginning one waits for every writer, so the longest wait
 is about the longest transaction of the others; it is printed in milliseconds. The first line says that it has begun.
 """
 
@@ -15,7 +15,7 @@ EVERY_SECONDS = 0.001
 
 
 def longest_ms(path: str) -> float:
-    """The longest wait until somebody closes our standard input."""
+    """Return the longest wait until our standard input is closed."""
     longest = 0.0
     with lmdb.open(path, subdir=False, max_dbs=128, map_size=MAP_SIZE, create=False) as env:
         print("begun", flush=True)

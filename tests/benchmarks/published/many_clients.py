@@ -66,7 +66,9 @@ def run(options: Options) -> Result:
 
 
 def servers(bench: Bench, directory: Path) -> list[Server]:
-    """Ours without and with a log, BIND without one, with one in a file, and with dnstap: with a thread per core."""
+    """Return ours without and with a log, BIND without one, with one in a file, and with dnstap: with a
+    thread per core.
+    """
     zones = name_servers.zone_list(
         name_servers.BIND_ZONE, name_servers.write_zone_files(directory / "zones", bench.zones)
     )
@@ -92,7 +94,7 @@ class _Clients:
         self._options = options
 
     def measure(self, server: Server, number: int) -> dict[Load, Figures]:
-        """Under each load, one after another, with caches warm."""
+        """Measure under each load, one after another, with caches warm."""
         with server.running() as processes:
             found = {}
             serving.dnsperf(processes, server.port, *self._questions(-1), seconds=WARM_SECONDS)
@@ -104,7 +106,7 @@ class _Clients:
         return found
 
     def _questions_by_load(self, number: int) -> Iterator[list[Path]]:
-        """Names that nobody has come once in the life of a server."""
+        """Yield questions. Names that do not exist come once in the life of a server."""
         return (self._questions(number * len(LOADS) + load) for load in range(len(LOADS)))
 
     def _questions(self, number: int) -> list[Path]:

@@ -49,7 +49,7 @@ def write_page(document: Path, recorded: Sequence[Recorded]) -> None:
 
 
 def _short(recorded: Sequence[Recorded]) -> Iterator[str]:
-    """The figures of all tests, of which benchmarks.md says what they are."""
+    """Yield the figures of all tests that benchmarks.md explains."""
     yield from (
         "## In short",
         "",
@@ -112,7 +112,7 @@ def _configurations(one: Recorded) -> str:
 
 
 def _wrapped(text: str) -> list[str]:
-    """Lines of a table or a list as they are, everything else no longer than a document's lines."""
+    """Return lines of a table or a list as they are, everything else no longer than a document's lines."""
     return [
         line
         for paragraph in text.splitlines()
@@ -121,7 +121,7 @@ def _wrapped(text: str) -> list[str]:
 
 
 def _lines(configuration: str) -> list[str]:
-    """The lines of a configuration without this machine's folders and passwords, which differ at each run."""
+    """Return the lines of a configuration without this machine's folders and passwords, which differ at each run."""
     public = re.sub(r"(/[\w.~-]+)*/(dp-\w+|mariadb-\w+|bench)(?=[/\"\s;]|$)", "/srv/bench", configuration)
     public = re.sub(r"(password|api-key)=.*", r"\1=(made for the run)", public)
     return [

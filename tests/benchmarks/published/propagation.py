@@ -2,7 +2,7 @@
 
 The clock starts before the change is committed and stops when the last of three nodes gave the new address to a poll
 over UDP; single changes, one after another, at 1,000 zones and at the estate. Ours runs all the time, in its default
-configuration with ring 0, and takes turns with each rival. Everybody's nodes and primaries share this machine.
+configuration with ring 0, and takes turns with each rival. All nodes and primaries share this machine.
 
 Bytes are those that one node was sent for one change: ours on the TCP connection with TLS, native replication's WAL,
 of transfers what the primary answered over TCP and UDP, and the snapshots that a Lightning Stream has read. Locks are
@@ -57,7 +57,7 @@ WHAT_IS_COMPARED = (
 
 
 def run(options: Options) -> Result:
-    """All at the small size, then all at the large one."""
+    """Run all at the small size, then all at the large one."""
     result = Result("From a change to its answer at three nodes")
     groups = [group for size in _Part(options, result).sizes() for group in size]
     for zones in (options.small_zones, options.zones):
@@ -71,7 +71,7 @@ def run(options: Options) -> Result:
 
 
 class _Part:
-    """A run of this part: ours and the estate in all its forms, and who is measured beside it."""
+    """A run of this part: ours and the estate in all its forms, and the rivals beside it."""
 
     def __init__(self, options: Options, result: Result) -> None:
         self._options, self._result = options, result
@@ -84,7 +84,7 @@ class _Part:
             result.text.append(self._lightning.description)
 
     def sizes(self) -> Iterator[list[list[Moved]]]:
-        """Size by size: groups of fleets that were measured in turns. Where ours is among them it is the first."""
+        """Yield size by size groups of fleets that were measured in turns. Where ours is among them it is the first."""
         options = self._options
         schemas = (SCHEMA, propagation_lightning.SCHEMA) if self._lightning else (SCHEMA,)
         with contextlib.ExitStack() as stack:
@@ -130,7 +130,10 @@ class _Part:
                 yield self._a_few(estate, fleet)
 
     def _is_small(self, estate: Estate) -> bool:
-        """What waits for a cache's time to live takes long, and nothing of it depends on the size."""
+        """Return True for the small size.
+
+        What waits for a cache's time to live takes long, and does not depend on the size.
+        """
         return len(estate.zones) == self._options.small_zones
 
     def _in_turns(self, estate: Estate, all_fleets: Sequence[Fleet]) -> list[Moved]:
@@ -148,13 +151,13 @@ def _sample(estate: Estate, count: int) -> Sequence[str]:
 
 
 def _rows(groups: Sequence[Sequence[Moved]]) -> list[Moved]:
-    """One row for each fleet, ours first, which was measured in many groups."""
+    """Return one row for each fleet, ours first, which was measured in many groups."""
     every = [one for group in groups for one in group]
     return [all_of([one for one in every if one.label == label]) for label in dict.fromkeys(one.label for one in every)]
 
 
 def _winners(moved: Sequence[Moved]) -> str:
-    """Who is faster than we are, in a sentence."""
+    """Return the rivals that are faster than we are, in a sentence."""
     own = next(one for one in moved if one.label == OURS)
     faster = [f"{one.label} ({one.p50_ms:,.1f} ms)" for one in moved if one.p50_ms < own.p50_ms]
     if not faster:
@@ -173,7 +176,9 @@ def _chart(moved: Sequence[Moved], zones: int) -> Chart:
 
 
 def ratios(groups: Sequence[Sequence[Moved]]) -> dict[str, float | None]:
-    """Each rival's p50 by that of ours in the same turns, of its fleets the fastest; None for who was not measured."""
+    """Return each rival's p50 by that of ours in the same turns, of its fleets the fastest; None for one that
+    was not measured.
+    """
     by_label = {
         rival.label: rival.p50_ms / group[0].p50_ms for group in groups if group[0].label == OURS for rival in group[1:]
     }

@@ -1,9 +1,9 @@
 """NOTIFY and zone transfers from a PowerDNS primary to three secondaries: PowerDNS, Knot, NSD, BIND.
 
 The primary (https://doc.powerdns.com/authoritative/modes-of-operation.html#primary-operation) has the zones in
-PostgreSQL. A change is a transaction there; then its caches are purged of the zone and it is told to send a NOTIFY.
-PowerDNS looks after its queue of notifications once a second, so each fleet is measured twice: as documented, by
-`pdns_control notify`, and with the NOTIFY packets sent at once, by ourselves.
+PostgreSQL. A change is a transaction there; then its caches are purged of the zone and a command makes it send a
+NOTIFY. PowerDNS looks after its queue of notifications once a second, so each fleet is measured twice: as
+documented, by `pdns_control notify`, and with the NOTIFY packets sent at once, by ourselves.
 """
 
 import contextlib
@@ -85,7 +85,9 @@ class Secondaries:
 
     @contextlib.contextmanager
     def fleets(self, kind: str) -> Iterator[list[Fleet]]:
-        """The three run beside a primary, and have nothing to do: once with `pdns_control notify`, once without."""
+        """Run the three beside a primary, until they have nothing to do: once with `pdns_control notify`,
+        once without.
+        """
         with contextlib.ExitStack() as stack:
             stack.callback(shutil.rmtree, self._nodes, ignore_errors=True)
             servers = [self._server(self.kinds[kind], number) for number in range(1, NODES + 1)]
@@ -99,8 +101,11 @@ class Secondaries:
             yield self._fleets(kind, primary, servers)
 
     def _refreshed(self, stack: contextlib.ExitStack, servers: Sequence[Server]) -> list[Processes]:
-        """The servers run, and have asked for every zone once, as some do when they start: another primary, which has
-        the same zones and needs a fraction of PowerDNS's time for that, was there before it, at the same port."""
+        """Start the servers, and let them ask for every zone once, as some do when they start.
+
+        Another primary, which has the same zones and needs a fraction of PowerDNS's time for that, was there before
+        it, at the same port.
+        """
         with self._first_primary().running() as primary:
             processes = [stack.enter_context(server.running()) for server in servers]
             fleets.settle(primary, *processes)
@@ -166,7 +171,7 @@ class Secondaries:
         return name_servers.nsd(directory, port=port, zones=zones, cores=1, options=NSD_OPTIONS)
 
     def _bind(self, directory: Path, port: int) -> Server:
-        """BIND writes a zone's file anew after a transfer, so that each has links of its own."""
+        """Return BIND, which writes a zone's file again after a transfer, so that each has links of its own."""
         files = self._files(directory)
         for zone in self._estate.zones:
             os.link(self._estate.files / f"{zone}zone", files / f"{zone}zone")
@@ -174,7 +179,7 @@ class Secondaries:
         return name_servers.bind(directory, port=port, zones=zones, cores=1, options=BIND_OPTIONS)
 
     def _files(self, directory: Path) -> Path:
-        """Where a node has files of its own: beside the estate's, so that links to those can be made."""
+        """Return where a node has files of its own: beside the estate's, so that links to those can be made."""
         files = self._nodes / directory.name
         files.mkdir(parents=True)
         return files
@@ -184,5 +189,5 @@ class Secondaries:
 
 
 def bytes_answered(control: ControlSocket) -> int:
-    """Bytes of DNS that the primary has answered, transfers included."""
+    """Return bytes of DNS that the primary has answered, transfers included."""
     return sum(int(control.send(f"show {protocol}-answers-bytes")) for protocol in ("tcp", "udp"))

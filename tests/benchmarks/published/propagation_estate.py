@@ -50,7 +50,7 @@ class Estate:
         return self.directory / f"lmdb{schema}" / "panel.lmdb"
 
     def grow(self, zones: int) -> None:
-        """So many zones are in each form."""
+        """Put `zones` zones into each form."""
         while batch := list(islice(self._coming, min(BATCH, zones - len(self.zones)))):
             self._add(batch)
         self.tables.finish()
@@ -66,7 +66,7 @@ class Estate:
             panel.segments.clear()
 
     def lmdb_for_sharing(self, path: Path, schema: int) -> None:
-        """PowerDNS's files, with its own tables and nothing besides."""
+        """Make PowerDNS's files, with its own tables and nothing else."""
         self._copy(path, schema)
         for suffix in ("", "-0"):
             with (
@@ -82,7 +82,7 @@ class Estate:
             shutil.copyfile(f"{self._lmdb(schema)}{suffix}", f"{path}{suffix}")
 
     def secondary_lmdb(self, path: Path) -> None:
-        """PowerDNS's files, with every zone a secondary that was checked just now."""
+        """Make PowerDNS's files, with every zone a secondary that was checked just now."""
         self._copy(path, SCHEMA)
         now, primary = int(time.time()), Primary("127.0.0.1", self.primary_port)
         spec = schema_for(SCHEMA).dbi(Dbi.DOMAINS)

@@ -1,12 +1,12 @@
 """PowerDNS Lightning Stream: snapshots of LMDB files in a storage that all nodes read.
 
-Three nodes as in its makers' demonstration: two write snapshots and read those of others, the third only reads. Each is
-a `pdns_server` with an LMDB of its own beside a `lightningstream`. A change is a PATCH to the API of the first; it is
-answered by three when the other two have merged its snapshot. The storage is a directory of this machine, which no
-object storage over a network is faster than.
+Three nodes as in its makers' demonstration: two write snapshots and read those of others, the third only reads.
+Each is a `pdns_server` with an LMDB of its own beside a `lightningstream`. A change is a PATCH to the API of the
+first; it is answered by three when the other two have merged its snapshot. The storage is a directory of this
+machine, which no object storage over a network is faster than.
 
 PowerDNS writes what Lightning Stream needs since 4.8: it runs in a root of a newer Debian, as those of our tests do.
-The program `lightningstream` is nothing of ours and is not fetched or built here: who has none has no figure.
+The program `lightningstream` is nothing of ours and is not fetched or built here: without it there is no figure.
 """
 
 import contextlib
@@ -121,7 +121,7 @@ class LightningStream:
 
     @contextlib.contextmanager
     def fleet(self, variant: Variant, estate: Estate) -> Iterator[Fleet]:
-        """Three nodes with the estate, which have nothing to do."""
+        """Start three nodes with the estate, until they have nothing to do."""
         with self._powerdns.place("dp") as place, contextlib.ExitStack() as stack:
             directories = [place.directory / f"node{number}" for number in range(1, NODES + 1)]
             (place.directory / "storage").mkdir()
@@ -193,7 +193,7 @@ def _log(directory: Path) -> Path:
 
 
 def _patch(port: int, zone: str, address: str) -> None:
-    """One address and the zone's serial are others."""
+    """Change one address and the zone's serial."""
     soa = f"ns1.provider.test. hostmaster.provider.test. {next(_SERIALS)} 10800 3600 604800 3600"
     changes = [
         {

@@ -52,10 +52,10 @@ class Native:
 
     @contextlib.contextmanager
     def fleet(self, label: str, caches: Mapping[str, str], *, is_purged: bool = False) -> Iterator[Fleet]:
-        """A pdns_server on each standby, with these settings of its caches.
+        """Start a pdns_server on each standby, with these settings of its caches.
 
-        Nobody tells them of a change, unless `is_purged`: then each is told to forget the name as soon as its standby
-        has replayed the change.
+        They learn of a change only by `is_purged`: then each forgets the name as soon as its standby has replayed
+        the change.
         """
         servers = [self._server(f"native{next(self._numbers)}", url, caches) for url in self._urls]
         self.configuration[label] = servers[0].configuration
@@ -82,7 +82,7 @@ class Native:
         self._estate.tables.change(zone=zone, name=f"www.{zone}", address=address)
 
     def _purge_when_replayed(self, name: str, nodes: Sequence[tuple[psycopg.Connection, ControlSocket]]) -> None:
-        """Each is asked again and again, and purged at once, whether the others are late or not."""
+        """Ask each again and again, and purge it at once, whether the others are late or not."""
         wanted = self._estate.tables.wal_position()
         late = list(nodes)
         while late:
@@ -105,7 +105,7 @@ def _control_socket(server: Server) -> ControlSocket:
 
 @contextlib.contextmanager
 def standby(tables: Tables, cluster: Path) -> Iterator[str]:
-    """A copy of the cluster that follows it; yields its URL."""
+    """Copy the cluster to one that follows it; yield its URL."""
     program, url = postgres_programs(), make_conninfo(tables.url, port=free_port())
     copy = ["--pgdata", str(cluster), "--write-recovery-conf", "--wal-method", "stream", "--checkpoint", "fast"]
     subprocess.run(

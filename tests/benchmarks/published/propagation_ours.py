@@ -33,7 +33,7 @@ class Ours:
             yield cls(stack, largest=largest)
 
     def grow(self, zones: int) -> None:
-        """So many zones of the estate are at every node, and some were edited."""
+        """Bring `zones` zones of the estate to every node, and edit some."""
         from dnspanel.zones.models import Zone
 
         first, records = len(self._zone_ids), zonegen.provider_records(self._largest)

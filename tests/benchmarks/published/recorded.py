@@ -21,7 +21,7 @@ class Recorded:
 
 
 def keep(directory: Path, part: str, options: Options, result: Result) -> None:
-    """The result replaces the one that this test had there."""
+    """Replace the result that this test had there."""
     directory.mkdir(parents=True, exist_ok=True)
     sizes = {name: value for name, value in asdict(options).items() if isinstance(value, int | float)}
     words = ", ".join(f"{name.replace('_', ' ')} {value:,}" for name, value in sizes.items())
@@ -31,7 +31,7 @@ def keep(directory: Path, part: str, options: Options, result: Result) -> None:
 
 
 def kept(directory: Path, parts: Iterable[str]) -> list[Recorded]:
-    """Those of these tests that ran, in this order."""
+    """Return those of these tests that ran, in this order."""
     files = [directory / f"{part}.json" for part in parts]
     return [_recorded(file.stem, json.loads(file.read_text())) for file in files if file.exists()]
 

@@ -1,10 +1,11 @@
-"""Changes under query load, each asked for as soon as the caches were told of it: does anybody get an old answer?
+"""Changes under query load, each asked for as soon as the caches were purged of it: is any answer old?
 
 As published: the change is committed, the caches are purged of its name, and the name is asked for at once. Ours is
 `bench_storm`, where the panel says when all nodes are in sync. The rival is what PowerDNS documents for a database
-that others write to (https://doc.powerdns.com/authoritative/performance.html#caches-memory-allocations): three servers
-with default caches, each told with `pdns_control purge NAME$` (https://doc.powerdns.com/authoritative/manpages/pdns_control.1.html)
-after the commit. Both are asked the same five ways, under the same load of dnsperf.
+that others write to (https://doc.powerdns.com/authoritative/performance.html#caches-memory-allocations): three
+servers with default caches, each purged with `pdns_control purge NAME$`
+(https://doc.powerdns.com/authoritative/manpages/pdns_control.1.html) after the commit. Both are asked the same five
+ways, under the same load of dnsperf.
 """
 
 import contextlib
@@ -31,7 +32,7 @@ RIVAL = "PowerDNS, SQL and pdns_control purge"
 
 
 def run(options: Options) -> Result:
-    """Both one after the other, with the same number of changes."""
+    """Run both one after the other, with the same number of changes."""
     result = Result("Stale answers after a change")
     say(f"ours: {options.updates:,} changes")
     ours = last_line("storm", "--updates", str(options.updates), "--qps", str(QPS))
@@ -56,7 +57,7 @@ def run(options: Options) -> Result:
 
 @contextlib.contextmanager
 def rival(directory: Path) -> Iterator[tuple[Tables, list[Server]]]:
-    """Servers on one PostgreSQL that has the storm's zones."""
+    """Start servers on one PostgreSQL that has the storm's zones."""
     with contextlib.ExitStack() as stack:
         tables = stack.enter_context(powerdns_tables.running(directory / "stores"))
         tables.add(estate.storm_zones(bench_storm.NAMES))
@@ -75,7 +76,7 @@ def _server(directory: Path, url: str) -> Server:
 
 
 def storm(tables: Tables, servers: Sequence[Server], *, updates: int) -> Storm:
-    """Commit, purge everywhere, ask: so many times."""
+    """Commit, purge everywhere, ask: `updates` times."""
 
     def publish(name: str, address: str) -> None:
         tables.change(zone=estate.STORM_ZONE, name=name, address=address)
@@ -86,7 +87,7 @@ def storm(tables: Tables, servers: Sequence[Server], *, updates: int) -> Storm:
 
 
 def purge(servers: Sequence[Server], name: str) -> None:
-    """Every server says that it forgot the name and all below it. Raises RuntimeError."""
+    """Purge every server of the name and all below it. Raise RuntimeError."""
     telling = [
         subprocess.Popen(
             ["pdns_control", f"--socket-dir={server.directory}", "purge", f"{name}$"],

@@ -61,7 +61,7 @@ def create_zone(token: str, zone: str) -> None:
 
 
 def edit(token: str, zone: str, name: str, text: str, *, wait: int | None = None) -> requests.Response:
-    """Write one TXT record over API v2, and wait so many seconds for all nodes if that is asked for."""
+    """Write one TXT record over API v2, and wait `wait` seconds for all nodes if that is asked for."""
     return requests.put(
         f"{URL}/api/v2/zones/{zone}/rrsets/{name}/TXT",
         params={} if wait is None else {"wait": str(wait), "wait_for": "all"},
@@ -72,7 +72,7 @@ def edit(token: str, zone: str, name: str, text: str, *, wait: int | None = None
 
 
 def ask(node: str, name: str, rdtype: str = "TXT") -> tuple[str, ...] | None:
-    """What a node answers, as texts; None where it does not answer."""
+    """Return what a node answers, as texts; None where it does not answer."""
     question = dns.message.make_query(name, rdtype)
     try:
         reply = dns.query.udp(question, "127.0.0.1", port=NODE_PORTS[node], timeout=2)
@@ -130,7 +130,7 @@ class Edits:
         return done
 
     def lost(self) -> list[str]:
-        """What a node answers that is not the last that was acknowledged, or what was sent after that."""
+        """Return what a node answers that is not the last that was acknowledged, or what was sent after that."""
         return self.engine.inside(self._lost)
 
     def _lost(self) -> list[str]:

@@ -1,8 +1,8 @@
 """A Docker engine of a test: Debian's docker.io in namespaces of its own, with its own socket and data folder.
 
 The engine is not the machine's: it has its own process ids, mounts and network, so that its bridges, its iptables
-rules, its published ports and its containers exist inside only. Whoever kills its first process kills everything in
-it at once, which is what a power cut does to a host. What the kernel has in memory for the disk survives that.
+rules, its published ports and its containers exist inside only. To kill its first process kills everything in it at
+once, which is what a power cut does to a host. What the kernel has in memory for the disk survives that.
 """
 
 import contextlib
@@ -167,7 +167,7 @@ class Engine:
         return self.log.read_text(errors="replace")[-3000:]
 
     def _first_process(self) -> int:
-        """The process id, as the machine counts, of the first process inside."""
+        """Return the process id, as the machine counts, of the first process inside."""
         assert self._process is not None
         [child] = Path(f"/proc/{self._process.pid}/task/{self._process.pid}/children").read_text().split()
         return int(child)
@@ -195,7 +195,7 @@ def _enter_network(process: int) -> None:
 
 @contextlib.contextmanager
 def running_engine(place: Path, data: Path, *, has_network: bool = True) -> Iterator[Engine]:
-    """An engine that runs while it is entered. Raise Missing."""
+    """Start an engine that runs while it is entered. Raise Missing."""
     place.mkdir(parents=True, exist_ok=True)
     (place / "client").mkdir(exist_ok=True)
     data.mkdir(parents=True, exist_ok=True)

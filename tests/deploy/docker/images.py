@@ -51,7 +51,7 @@ def make_images_of_others(engine: Engine) -> None:
 
 
 def image_sizes(engine: Engine) -> dict[str, int]:
-    """Bytes of each image, those of its base included."""
+    """Return bytes of each image, those of its base included."""
     names = [BASE, *OF_OTHERS, *OURS]
     sizes = engine.docker("image", "inspect", "--format={{.Size}}", *names).split()
     return dict(zip(names, map(int, sizes), strict=True))
@@ -67,13 +67,13 @@ def write_build_settings(path: Path) -> Path:
 
 
 def compose_programs(folder: Path) -> dict[str, list[str]]:
-    """The command lines of docker-compose, by major version: Debian 12's, and Debian 13's. Raise Unavailable."""
+    """Return the command lines of docker-compose, by major version: Debian 12's, and Debian 13's. Raise Unavailable."""
     second = program_of_suite("trixie", "usr/libexec/docker/cli-plugins/docker-compose", folder)
     return {"v1": ["/usr/bin/docker-compose"], "v2": [str(second)]}
 
 
 def _recipe() -> str:
-    """A digest of everything that the base image is made from, the state of the mirror excepted."""
+    """Return a digest of everything that the base image is made from, the state of the mirror excepted."""
     digest = hashlib.sha256(inspect.getsource(_import_base).encode())
     for path, text in sorted(_settings_of_machine().items()):
         digest.update(f"{path}\0{text}\0".encode())
@@ -105,7 +105,7 @@ def _import_base(engine: Engine) -> None:
 
 
 def _settings_of_machine() -> dict[str, str]:
-    """Files of the base image, by path, that let a build get packages where this machine gets them."""
+    """Return files of the base image, by path, that let a build get packages where this machine gets them."""
     excluded = "".join(f"path-exclude /usr/share/{name}/*\n" for name in _NOT_IN_SLIM)
     files = {
         "etc/apt/sources.list": f"deb {debian_mirror()} {SUITE} main\n",
@@ -119,7 +119,9 @@ def _settings_of_machine() -> dict[str, str]:
 
 
 def _apt_settings() -> str:
-    """What apt is configured with for fetching; archives are removed after each install, as in official images."""
+    """Return what apt is configured with for fetching; archives are removed after each install, as in
+    official images.
+    """
     dumped = subprocess.run(["apt-config", "dump"], check=True, capture_output=True, text=True).stdout
     lines = re.findall(r"^Acquire::(?:http|https|Check|Retries)\b.*$", dumped, re.MULTILINE)
     return "\n".join([*lines, 'DPkg::Post-Invoke { "rm -f /var/cache/apt/archives/*.deb"; };', ""])
@@ -133,6 +135,6 @@ def _pip_settings() -> str:
 
 
 def _proxies() -> dict[str, str]:
-    """The proxies in the environment: build arguments that every Dockerfile takes."""
+    """Return the proxies in the environment: build arguments that every Dockerfile takes."""
     names = [spelling for name in _PROXIES for spelling in (name, name.upper())]
     return {name: os.environ[name] for name in names if name in os.environ}

@@ -43,17 +43,17 @@ class Installation:
         self.run("down", *(["--volumes"] if with_volumes else []))
 
     def link(self) -> str | None:
-        """The one-time link that `ready` has printed, None if it has not yet."""
+        """Return the one-time link that `ready` has printed, None if it has not yet."""
         found = _LINK.findall(self.log_of("ready"))
         return found[-1] if found else None
 
     def log_of(self, service: str, *, lines: int = 200) -> str:
-        """The end of what a service wrote; empty if it has no container."""
+        """Return the end of what a service wrote; empty if it has no container."""
         container = self._containers().get(service)
         return self.engine.docker("logs", f"--tail={lines}", container["Id"]) if container else ""
 
     def container(self, service: str) -> str:
-        """The id of a service's container."""
+        """Return the id of a service's container."""
         return str(self._containers()[service]["Id"])
 
     def crash(self, service: str) -> None:
@@ -61,7 +61,7 @@ class Installation:
         self.engine.kill_process(int(self._containers()[service]["State"]["Pid"]))
 
     def faults(self) -> list[str]:
-        """Which lasting services do not run, or are not healthy; empty when all is well."""
+        """Return which lasting services do not run, or are not healthy; empty when all is well."""
         try:
             containers = self._containers()
         except CommandFailed as exc:
@@ -75,11 +75,11 @@ class Installation:
         return found
 
     def starts(self, service: str) -> str:
-        """Since when a service's container runs: another text after each start."""
+        """Return since when a service's container runs: another text after each start."""
         return str(self._containers()[service]["State"]["StartedAt"])
 
     def _containers(self) -> dict[str, dict[str, Any]]:
-        """What the engine knows of each container of the project, by the name of its service."""
+        """Return what the engine knows of each container of the project, by the name of its service."""
         project = f"label=com.docker.compose.project={self.project}"
         ids = self.engine.docker("ps", "--all", "--quiet", "--no-trunc", "--filter", project).split()
         known = json.loads(self.engine.docker("inspect", *ids)) if ids else []

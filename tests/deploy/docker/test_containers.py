@@ -53,7 +53,7 @@ class Site:
 
 @pytest.fixture(scope="module")
 def engine() -> Iterator[Engine]:
-    """An engine of its own that has all images. They are kept for the next run, in ~/.cache/dnspanel/docker."""
+    """Start an engine of its own that has all images. They are kept for the next run, in ~/.cache/dnspanel/docker."""
     CACHED.mkdir(parents=True, exist_ok=True)
     place = Path(tempfile.mkdtemp(prefix="dnspanel-docker-"))
     try:
@@ -75,7 +75,7 @@ def engine() -> Iterator[Engine]:
 
 @pytest.fixture(scope="module")
 def site(engine: Engine) -> Iterator[Site]:
-    """The panel was installed by `up` on a busy machine, the first administrator signed in, and a zone is served."""
+    """Install the panel by `up` on a busy machine, sign in the first administrator, and serve a zone."""
     programs = images.compose_programs(engine.place)
     installation = Installation(engine, programs["v2"])
     with _logs_of_failures(installation):
@@ -193,7 +193,7 @@ def _install(installation: Installation) -> str:
 
 
 def _wait_for_edits(site: Site) -> None:
-    """Wait until some more edits were acknowledged, so that there is something to lose."""
+    """Wait until some more edits were acknowledged, so that some can be lost."""
     wanted = site.edits.acknowledged + EDITS_BEFORE
     until(lambda: site.edits.acknowledged >= wanted, seconds=RETURN_SECONDS, what=f"{EDITS_BEFORE} more edits")
 
@@ -228,7 +228,7 @@ def _wait_until_well(site: Site, *, what: str) -> None:
 
 
 def _expect_nothing_lost(site: Site) -> None:
-    """Every node answers with the last edit of each name that was acknowledged."""
+    """Expect that every node answers with the last edit of each name that was acknowledged."""
     edits = site.edits
     assert edits.acknowledged > 0
     until(lambda: not edits.lost(), seconds=60, what=lambda: "; ".join(edits.lost()[:5]))
@@ -237,7 +237,7 @@ def _expect_nothing_lost(site: Site) -> None:
 
 @contextlib.contextmanager
 def _busy_machine() -> Iterator[None]:
-    """Processes that compute take most of the processors' time."""
+    """Let processes that compute take most of the processors' time."""
     hogs = [
         subprocess.Popen(["timeout", str(HOG_SECONDS), sys.executable, "-c", "while True: pass"]) for _ in range(HOGS)
     ]
@@ -252,7 +252,7 @@ def _busy_machine() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _logs_of_failures(installation: Installation) -> Iterator[None]:
-    """What all services wrote is in var/test when something fails."""
+    """Write what all services wrote into var/test when something fails."""
     try:
         yield
     except BaseException:

@@ -1,7 +1,7 @@
 """Read by Python at its start where `clocks` put this directory first: `time.sleep` as libfaketime can bear it.
 
-Python sleeps until a moment of the monotonic clock, and libfaketime 0.9.10 refuses that call when it is told to
-leave that clock alone. A wait for what never comes takes the same time by another call.
+Python sleeps until a moment of the monotonic clock, and libfaketime 0.9.10 refuses that call when it must leave
+that clock alone. A wait for what never comes takes the same time by another call.
 """
 
 import threading
@@ -9,7 +9,7 @@ import time
 
 
 def sleep(seconds: float) -> None:
-    """As `time.sleep`."""
+    """Sleep as `time.sleep` does."""
     threading.Event().wait(max(0.0, seconds))
 
 
