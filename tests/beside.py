@@ -21,14 +21,17 @@ PLUGIN = "beside-check"
 COMMAND = ["./dev", "check"]
 # Tests that compute have 5. With 19, the check would have nearly nothing done when the tests are.
 NICE = 10
+# A command that runs for so many seconds after the last test hangs: nothing else needs the processors then.
+LONGEST_WAIT = 600.0
 
 
 class Beside:
     """The command that runs beside the tests of a session."""
 
-    def __init__(self, command: list[str], *, log: Path) -> None:
+    def __init__(self, command: list[str], *, log: Path, longest_wait: float = LONGEST_WAIT) -> None:
         self.command = command
         self.log = log
+        self.longest_wait = longest_wait
         self.process: subprocess.Popen[bytes] | None = None
         self.cpu = 0.0
         self._started = 0.0
@@ -51,15 +54,32 @@ class Beside:
     @pytest.hookimpl(wrapper=True)
     def pytest_runtestloop(self, session: pytest.Session) -> Generator[None, object, object]:
         result = yield
-        assert self.process is not None
-        _, ended, usage = os.wait4(self.process.pid, 0)
-        status = self.process.returncode = os.waitstatus_to_exitcode(ended)
-        self.cpu = usage.ru_utime + usage.ru_stime
+        has_ended = self._wait()
         seconds = time.monotonic() - self._started
-        output = self.log.read_text(errors="replace").strip()
-        complaint = f"{output}\n{' '.join(self.command)} ended with status {status}" if status else ""
-        report_result(session, " ".join(self.command), complaint=complaint, seconds=seconds)
+        name, output = " ".join(self.command), self.log.read_text(errors="replace").strip()
+        complaint = ""
+        if not has_ended:
+            complaint = f"{output}\n{name} still ran {self.longest_wait:g} s after the last test, and was killed"
+        elif self.process is not None and self.process.returncode:
+            complaint = f"{output}\n{name} ended with status {self.process.returncode}"
+        report_result(session, name, complaint=complaint, seconds=seconds)
         return result
+
+    def _wait(self) -> bool:
+        """Wait until the command ends. Return False if it had to be killed, because it took too long."""
+        assert self.process is not None
+        until, pid = time.monotonic() + self.longest_wait, 0
+        while not pid and time.monotonic() < until:
+            pid, ended, usage = os.wait4(self.process.pid, os.WNOHANG)
+            if not pid:
+                time.sleep(0.05)
+        has_ended = bool(pid)
+        if not has_ended:
+            os.killpg(self.process.pid, signal.SIGKILL)
+            _, ended, usage = os.wait4(self.process.pid, 0)
+        self.process.returncode = os.waitstatus_to_exitcode(ended)
+        self.cpu = usage.ru_utime + usage.ru_stime
+        return has_ended
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionfinish(self) -> None:

@@ -14,15 +14,17 @@ from tests.beside import Beside
 
 def pytest_configure(config):
     if not hasattr(config, "workerinput"):
-        command = ["sh", "-c", {script!r}]
-        config.pluginmanager.register(Beside(command, log=Path(__file__).with_name("log")), "beside-check")
+        command, log = ["sh", "-c", {script!r}], Path(__file__).with_name("log")
+        config.pluginmanager.register(Beside(command, log=log, longest_wait={longest_wait}), "beside-check")
 """
 
 
-def run_with(folder: Path, script: str, *arguments: str, test: str = "pass") -> tuple[int, str]:
+def run_with(
+    folder: Path, script: str, *arguments: str, test: str = "pass", longest_wait: float = 60.0
+) -> tuple[int, str]:
     """Run one test in a pytest of its own, and the script beside it."""
     (folder / "pytest.ini").write_text("[pytest]\n")
-    (folder / "conftest.py").write_text(CONFTEST.format(script=script))
+    (folder / "conftest.py").write_text(CONFTEST.format(script=script, longest_wait=longest_wait))
     (folder / "test_one.py").write_text(f"def test_one():\n    {test}\n")
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTEST_")}
     environment |= {"PYTHONPATH": str(ROOT), "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1"}
@@ -50,6 +52,16 @@ def test_a_complaint_fails_the_run_and_is_printed_before_the_last_line(
     assert "1 failed, 1 passed" in last
     assert "a line is too long" in before
     assert any(line.startswith("FAILED sh -c") for line in before)
+
+
+def test_what_does_not_end_is_killed_and_fails_the_run_with_its_output(tmp_path: Path) -> None:
+    status, out = run_with(tmp_path, f"echo $$ >{tmp_path}/pid; echo looks at all; exec sleep 600", longest_wait=0.5)
+    *before, last = out.splitlines()
+    assert status == 1
+    assert "1 failed, 1 passed" in last
+    assert "looks at all" in before
+    assert any(line.endswith("still ran 0.5 s after the last test, and was killed") for line in before)
+    assert not Path(f"/proc/{(tmp_path / 'pid').read_text().strip()}").exists()
 
 
 def test_a_run_that_is_interrupted_ends_it(tmp_path: Path) -> None:
