@@ -1,5 +1,6 @@
 """`dnspanel` as a program: help, completion, exit codes."""
 
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -11,7 +12,7 @@ from click.testing import CliRunner
 
 from dnspanel import __version__
 from dnspanel.cli.commands import dnspanel
-from tests.dnspanel.cli.in_process import run_command, run_process
+from tests.dnspanel.cli.in_process import ROOT, run_command, run_process
 
 NOWHERE = {"DNSPANEL_URL": "http://127.0.0.1:1", "DNSPANEL_TOKEN": "dnsp_secret"}
 
@@ -87,6 +88,15 @@ def test_shells_complete_commands(tmp_path: Path) -> None:
     assert run_process(environment=told, home=tmp_path).out == "plain,zones\n"
     script = run_command(environment={"_DNSPANEL_COMPLETE": "zsh_source"}, home=tmp_path)
     assert "#compdef dnspanel" in script.out
+
+
+def test_who_reads_no_further_is_not_told_of_an_error() -> None:
+    reading, writing = os.pipe()
+    os.close(reading)
+    command = [sys.executable, "-W", "error", "-m", "dnspanel.cli", "--help"]
+    done = subprocess.run(command, stdout=writing, stderr=subprocess.PIPE, cwd=ROOT, check=False)
+    os.close(writing)
+    assert (done.returncode, done.stderr) == (1, b"")
 
 
 def test_it_loads_nothing_of_the_panel() -> None:
