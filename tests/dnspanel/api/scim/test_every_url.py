@@ -8,8 +8,9 @@ from django.urls import get_resolver, reverse
 
 from dnspanel.api.scim import urls
 from tests.dnspanel.api.callers import Caller, MakeApi
-from tests.dnspanel.api.scim.conftest import GROUP, PATCH, USER, MakeDirectory
+from tests.dnspanel.api.scim.conftest import GROUP, PATCH, USER, AtDirectory, MakeDirectory
 from tests.dnspanel.api.test_every_url import api_urls
+from tests.walks import walk
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 PATCHES = {
@@ -53,25 +54,50 @@ def test_every_url_stands_in_the_table() -> None:
     assert not {"config", "users"} & set(api_urls(get_resolver()))
 
 
-@pytest.mark.parametrize("name", sorted(ENDPOINTS))
-def test_who_gets_how_far(name: str, directory: MakeDirectory, api: MakeApi) -> None:
-    okta, other = directory(), directory("Other")
-    ada = okta.made("maude")
-    group = okta.group("web", ada)
+Urls = dict[str, str]
+
+
+@pytest.fixture
+def okta(directory: MakeDirectory) -> AtDirectory:
+    """The directory that knows the person and the group of the URLs."""
+    return directory()
+
+
+@pytest.fixture
+def urls_of(okta: AtDirectory) -> Urls:
+    """Return the URL of each name."""
+    person = okta.made("maude")
     args = {
-        "user": [ada["id"]],
-        "group": [group["id"]],
+        "user": [person["id"]],
+        "group": [okta.group("web", person)["id"]],
         "schema": [USER],
         "resource-type": ["User"],
     }
-    url = (
-        "/scim/v2/nothing"
-        if name == "nothing"
-        else reverse(f"api:scim:{name}", args=args.get(name.removesuffix("-slash")))
-    )
-    for method in METHODS:
-        for caller in Caller:  # those with a token of an API as well
-            assert api(caller).send(method, url, body_of(name, method, "x")).status_code == 401, (method, caller)
-        own, others = ENDPOINTS[name].get(method, (405, 405))
-        assert other.send(method, url, body_of(name, method, "other")).status_code == others, method
-        assert okta.send(method, url, body_of(name, method, "okta")).status_code == own, method
+    named = {
+        name: reverse(f"api:scim:{name}", args=args.get(name.removesuffix("-slash")))
+        for name in ENDPOINTS
+        if name != "nothing"
+    }
+    return {**named, "nothing": "/scim/v2/nothing"}
+
+
+def test_nobody_else_gets_in(urls_of: Urls, api: MakeApi) -> None:
+    """Those with a token of an API do not get in either."""
+    callers = {caller: api(caller) for caller in Caller}
+    with walk() as step:
+        for name, url in urls_of.items():
+            for method in METHODS:
+                with step(method, name):
+                    for caller, client in callers.items():
+                        assert client.send(method, url, body_of(name, method, "x")).status_code == 401, caller
+
+
+def test_who_gets_how_far(urls_of: Urls, okta: AtDirectory, directory: MakeDirectory) -> None:
+    other = directory("Other")
+    with walk() as step:
+        for name, url in urls_of.items():
+            for method in METHODS:
+                own, others = ENDPOINTS[name].get(method, (405, 405))
+                with step(method, name):
+                    assert other.send(method, url, body_of(name, method, "other")).status_code == others
+                    assert okta.send(method, url, body_of(name, method, "okta")).status_code == own
