@@ -1,6 +1,5 @@
 """A front of a whole stack: enrolled and approved as a person does it, with a dnsdist that a supervisor starts."""
 
-import json
 import subprocess
 import sys
 from collections.abc import Iterator, Mapping
@@ -14,26 +13,10 @@ from replication.front.config import FrontConfig, read_config
 from replication.wire.front import FrontReport
 from tests.ports import free_port
 from tests.replication.front.servers import SupervisedDnsdist
-from tests.stack import run_script, until
+from tests.stack import run_inside, until
 
 ROOT = Path(__file__).parents[1]
 _FRONT = (sys.executable, "-m", "replication.front")
-
-SET_TERMS = """
-import json, sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.fleet.nodes import enroll, fronts
-terms = fronts.Terms(**json.loads(sys.argv[2]))
-fronts.set_terms(node=enroll.node_by_name(sys.argv[1]), terms=terms, now=timezone.now(), by=None)
-"""
-
-_REPORT = """
-import json, sys, django
-django.setup()
-from dnspanel.fleet.nodes import enroll
-print(json.dumps(enroll.node_by_name(sys.argv[1]).report.get("front")))
-"""
 
 
 @dataclass
@@ -51,11 +34,11 @@ class JoinedFront:
         return self.config.listen[0].port
 
     def set_terms(self, **terms: Any) -> None:
-        run_script(self.stack, SET_TERMS, self.name, json.dumps(terms))
+        run_inside(self.stack, "fronts.set_terms", self.name, terms)
 
     def report(self) -> FrontReport | None:
         """What the panel has of it."""
-        found = json.loads(run_script(self.stack, _REPORT, self.name))
+        found = run_inside(self.stack, "fronts.report", self.name)
         return FrontReport.from_json(found) if found else None
 
     def rotation(self) -> list[str]:

@@ -1,12 +1,13 @@
-"""A process with the panel's environment that runs scripts: Django starts once, and each script has a fork of its own.
+"""A process with the panel's environment that runs functions: Django starts once, and each call has a fork of its own.
 
     python -m tests.interpreter
 
-reads one request per line, `{"script": ..., "args": [...]}`, and answers one line,
-`{"status": 0, "out": ..., "err": ...}`.
+reads one request per line, `{"name": "catalogs.follow", "args": [...]}`, runs that function of `tests.inside`, and
+answers one line, `{"status": 0, "result": ..., "out": ..., "err": ...}`.
 """
 
 import contextlib
+import importlib
 import json
 import os
 import subprocess
@@ -16,22 +17,23 @@ import threading
 import traceback
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO
+from typing import IO, Any
 
 from dnspanel.demo import unprivileged
 
 
 @dataclass(frozen=True, slots=True)
 class Ended:
-    """How a script ended: its exit status, or less the number of the signal that killed it; and what it printed."""
+    """How a call ended: its exit status, or less the number of the signal that killed it; its result and output."""
 
     status: int
+    result: Any
     out: str
     err: str
 
 
 class Interpreter:
-    """One such process, started by its first script. Threads may share it; they wait for each other."""
+    """One such process, started by its first call. Threads may share it; they wait for each other."""
 
     def __init__(self, env: Mapping[str, str], *, prefix: Sequence[str] = ()) -> None:
         self._env = dict(env)
@@ -39,13 +41,13 @@ class Interpreter:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[str] | None = None
 
-    def run(self, script: str, *args: str) -> Ended:
-        """Run the script; it sees `args` as those of `python -c`."""
+    def run(self, name: str, *args: Any) -> Ended:
+        """Run a function of `tests.inside`, named by its module and its own name."""
         with self._lock:
             process = self._process = self._process or self._started()
             assert process.stdin is not None
             assert process.stdout is not None
-            process.stdin.write(json.dumps({"script": script, "args": args}) + "\n")
+            process.stdin.write(json.dumps({"name": name, "args": args}) + "\n")
             process.stdin.flush()
             return Ended(**json.loads(process.stdout.readline()))
 
@@ -74,14 +76,16 @@ def serve() -> None:
     django.setup()
     for line in sys.stdin:
         request = json.loads(line)
-        with tempfile.TemporaryFile("w+") as out, tempfile.TemporaryFile("w+") as err:
-            status = _run(request["script"], request["args"], out, err)
-            answer = {"status": status, "out": _text(out), "err": _text(err)}
+        with contextlib.ExitStack() as files:
+            out, err, result = (files.enter_context(tempfile.TemporaryFile("w+")) for _ in range(3))
+            status = _run(request["name"], request["args"], out, err, result)
+            returned = json.loads(_text(result) or "null")
+            answer = {"status": status, "result": returned, "out": _text(out), "err": _text(err)}
         sys.stdout.write(json.dumps(answer) + "\n")
         sys.stdout.flush()
 
 
-def _run(script: str, args: Sequence[str], out: IO[str], err: IO[str]) -> int:
+def _run(name: str, args: Sequence[Any], out: IO[str], err: IO[str], result: IO[str]) -> int:
     pid = os.fork()
     if pid:
         return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
@@ -89,8 +93,10 @@ def _run(script: str, args: Sequence[str], out: IO[str], err: IO[str]) -> int:
     try:
         for file, number in ((out, 1), (err, 2)):
             os.dup2(file.fileno(), number)
-        sys.argv = ["-c", *args]
-        exec(compile(script, "<script>", "exec"), {"__name__": "__main__"})
+        module, _, function = name.partition(".")
+        returned = getattr(importlib.import_module(f"tests.inside.{module}"), function)(*args)
+        result.write(json.dumps(returned, default=str))
+        result.flush()
         status = 0
     except SystemExit as exc:
         status = exc.code if isinstance(exc.code, int) else int(exc.code is not None)

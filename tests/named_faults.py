@@ -12,24 +12,8 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dnspanel.demo.stack import Stack
 from dnspanel.fleet.processes.roles import COLLECTOR
-from tests.stack import make_person, run_script
+from tests.stack import make_person, run_inside
 
-SIGN_IN = """
-import django
-django.setup()
-from django.conf import settings
-from django.test import Client
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.accounts.actors.roles import Permission
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
-operator = User.objects.get(username="operator")
-client = Client()
-client.force_login(operator, backend=settings.AUTHENTICATION_BACKENDS[0])
-terms = TokenTerms("prometheus", permissions=frozenset({Permission.FLEET}))
-token = create_token(owner=operator, terms=terms, by=operator, now=timezone.now()).secret
-print(token, settings.SESSION_COOKIE_NAME, client.cookies[settings.SESSION_COOKIE_NAME].value)
-"""
 OPEN_ALERTS = "SELECT key FROM alerts_alert WHERE over_at IS NULL"
 
 
@@ -40,7 +24,7 @@ class Operator:
         make_person(stack, "operator")
         self._address = urlsplit(stack.url).netloc
         self._database = stack.stores.database_url
-        self._token, name, session = run_script(stack, SIGN_IN).split()
+        self._token, name, session = run_inside(stack, "named_faults.sign_in")
         self._cookie = f"{name}={session}"
 
     def page(self, path: str) -> str:

@@ -10,6 +10,7 @@ from contextlib import closing
 from dataclasses import dataclass
 from functools import cache, cached_property
 from pathlib import Path
+from typing import Any
 
 import dns.message
 import dns.query
@@ -28,17 +29,6 @@ from tests.workers import FOLDER
 ROOT = Path(__file__).resolve().parent.parent
 
 PASSWORD = "correct horse battery staple"
-
-MAKE_PERSON = """
-import sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.people import invite
-username, role, password = sys.argv[1:]
-now = timezone.now()
-secret = invite.make_invitation(role=role, by=None, now=now)
-invite.accept_invitation(secret=secret, username=username, email=f"{username}@people.test", password=password, now=now)
-"""
 
 # The stacks of session fixtures, which run until no more tests want them.
 shared_stacks: list[Stack] = []
@@ -96,20 +86,22 @@ class PreparedStack(Stack):
         super().stop()
 
 
-def run_script(stack: Stack, script: str, *args: str) -> str:
-    """Run a Python script in the panel's environment; return what it printed. Raises StackError if it fails.
+def run_inside(stack: Stack, name: str, *args: Any) -> Any:
+    """Run a function of `tests.inside` in the panel's environment; return what it returned.
 
-    A prepared stack keeps an interpreter, which has started Django by then; others, those of benchmarks, start one.
+    `name` is module and function, such as `catalogs.follow`; arguments and the result travel as JSON. Raise StackError
+    if the function fails. A prepared stack keeps an interpreter, which has started Django by then; others, those of
+    benchmarks, start one.
     """
     if isinstance(stack, PreparedStack):
-        ended = stack.interpreter.run(script, *args)
+        ended = stack.interpreter.run(name, *args)
     else:
         with closing(Interpreter(stack.env, prefix=unprivileged.prefix())) as interpreter:
-            ended = interpreter.run(script, *args)
+            ended = interpreter.run(name, *args)
     if ended.status != 0:
         last = (ended.err or ended.out).strip().splitlines()[-12:]
-        raise StackError("\n".join([f"a script ended with status {ended.status}:", *last]))
-    return ended.out
+        raise StackError("\n".join([f"{name} ended with status {ended.status}:", *last]))
+    return ended.result
 
 
 def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = False) -> Stack:
@@ -197,7 +189,7 @@ def until(
 
 def make_person(stack: Stack, username: str, *, role: str = "administrator") -> str:
     """Make an account by the way of a real invitation; return its password."""
-    run_script(stack, MAKE_PERSON, username, role, PASSWORD)
+    run_inside(stack, "people.make_person", username, role, PASSWORD)
     return PASSWORD
 
 

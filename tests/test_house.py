@@ -1,9 +1,11 @@
 """The rules of the house that a program can check."""
 
 import ast
+import contextlib
 import hashlib
 import re
 import subprocess
+import textwrap
 from collections import Counter
 from collections.abc import Iterable
 from functools import cache
@@ -403,3 +405,73 @@ def long_sleeps(path: Path) -> list[str]:
 def test_no_test_sleeps_longer_than_a_second_without_a_reason() -> None:
     found = [place for path in sorted((ROOT / "tests").rglob("*.py")) for place in long_sleeps(path)]
     assert not found, "wait for what happens, or say in a comment why only time will do"
+
+
+# Texts that are Python and belong to a test: what readers of source files are asked about, and what starts a download
+# under any Python.
+PYTHON_IN_STRINGS = {
+    "dnspanel/cli_file.py",
+    "tests/test_changed.py",
+    "tests/test_regular_expressions.py",
+}
+LINES_OF_A_PROGRAM = 5
+STRING_OF_LINES = re.compile(r"(\"{3}|'{3})(.*?)\1", re.DOTALL)
+IMPORT = re.compile(r"^\s*(?:import|from) \w", re.MULTILINE)
+
+
+def _programs_in_strings(text: str) -> list[str]:
+    """Return the Python programs in strings of several lines that import something."""
+    found = []
+    for _, string in STRING_OF_LINES.findall(text):
+        if string.strip().count("\n") + 1 < LINES_OF_A_PROGRAM or not IMPORT.search(string):
+            continue
+        with contextlib.suppress(SyntaxError):
+            program = ast.parse(textwrap.dedent(string))
+            if any(isinstance(statement, ast.Import | ast.ImportFrom) for statement in program.body):
+                found.append(string.strip().partition("\n")[0])
+    return found
+
+
+def test_python_is_in_modules_and_not_in_strings() -> None:
+    """No tool reads a program in a string: `tests/inside` and `tests/alone` have those that tests start."""
+    paths = sorted(
+        path.relative_to(ROOT) for package in (*PACKAGES, "tests") for path in (ROOT / package).rglob("*.py")
+    )
+    found = [
+        f"{path}: {line}"
+        for path in paths
+        if str(path) not in PYTHON_IN_STRINGS
+        for line in _programs_in_strings((ROOT / path).read_text())
+    ]
+    assert found == []
+
+
+def test_functions_that_tests_run_inside_a_stack_exist() -> None:
+    """They are named by a string, `module.function`; a wrong one would be noticed only where a stack runs."""
+    functions = {
+        f"{path.stem}.{node.name}": node.args
+        for path in sorted((ROOT / "tests" / "inside").glob("*.py"))
+        for node in tree_of(path).body
+        if isinstance(node, ast.FunctionDef) and not node.name.startswith("_")
+    }
+    wrong, used = [], set()
+    for path in sorted((ROOT / "tests").rglob("*.py")):
+        text = path.read_text()
+        if "run_inside(" not in text and "interpreter.run(" not in text:
+            continue
+        for node in nodes_of(path):
+            if not isinstance(node, ast.Call) or ast.unparse(node.func) not in {"run_inside", "interpreter.run"}:
+                continue
+            values = node.args[1:] if ast.unparse(node.func) == "run_inside" else node.args
+            if not isinstance(values[0], ast.Constant):
+                continue
+            name, given = str(values[0].value), values[1:]
+            used.add(name)
+            args = functions.get(name)
+            most = len(args.args) if args else 0
+            least = most - len(args.defaults) if args else 0
+            fits = any(isinstance(each, ast.Starred) for each in given) or least <= len(given)
+            if not args or not fits or (len(given) > most and not args.vararg):
+                wrong.append(f"{path.relative_to(ROOT)}:{node.lineno} {name}")
+    assert wrong == []
+    assert functions.keys() - used == set()

@@ -28,31 +28,6 @@ ROOT = Path(__file__).resolve().parent.parent
 TRANSLATED = [code for code, _ in LANGUAGES if code != "en"]
 PLACEHOLDER = re.compile(r"%\(\w+\)s|\{\w*(?:![rsa])?(?::[^{}]*)?\}")
 ELEMENT = re.compile(r"<[^<>]+>")
-# Reads every module, and says which texts are asked for meanwhile.
-PROBE = """
-import importlib, pkgutil, traceback
-import django
-from django.urls import get_resolver
-import dnspanel, replication
-from dnspanel import texts
-from replication import texts as texts_of_nodes
-
-def caught(of):
-    def answer(*texts_of, **named):
-        stack = [frame for frame in traceback.extract_stack()[:-1] if "importlib" not in frame.filename]
-        print(f"{stack[-1].filename}:{stack[-1].lineno}: {texts_of[0]}")
-        return of(*texts_of, **named)
-    return answer
-
-for module in (texts, texts_of_nodes):
-    module.gettext, module.ngettext = caught(module.gettext), caught(module.ngettext)
-django.setup()
-get_resolver().url_patterns
-packages = (pkgutil.walk_packages(each.__path__, f"{each.__name__}.") for each in (dnspanel, replication))
-for module in (module for package in packages for module in package):
-    if not any(part in module.name for part in (".migrations", ".management", "__main__")):
-        importlib.import_module(module.name)
-"""
 
 
 def catalog(code: str) -> Path:
@@ -104,7 +79,9 @@ def test_no_text_is_made_within_another_string() -> None:
 
 def test_no_text_has_its_language_when_a_module_is_read() -> None:
     """What is made then is `gettext_lazy`: by `gettext` it would be English for everybody."""
-    done = subprocess.run([sys.executable, "-c", PROBE], cwd=ROOT, check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.alone.texts_at_import"], cwd=ROOT, check=True, capture_output=True, text=True
+    )
     assert done.stdout == ""
 
 

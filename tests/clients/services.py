@@ -17,7 +17,7 @@ from typing import Any, Protocol
 from dnspanel.demo.stack import Stack
 from tests.dnspanel.transfer.running import PowerDNS, sqlite_powerdns
 from tests.ports import free_port
-from tests.stack import run_script
+from tests.stack import run_inside
 
 LOOPBACK = "127.0.0.1"
 REAL_KEY = "of-the-real-server"
@@ -25,33 +25,6 @@ REAL_KEY = "of-the-real-server"
 # machine is.
 SECONDS_TO_ANSWER = 15.0
 NAME_SERVERS = ("ns1.clients.test.", "ns2.clients.test.")
-
-MAKE_TOKEN = """
-import json, sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.tokens import presets, tokens
-from dnspanel.accounts.actors.actors import actor_of
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
-from dnspanel.accounts.models import User
-from dnspanel.accounts.actors.roles import Permission
-from dnspanel.zones.models import Zone
-request, now = json.loads(sys.argv[1]), timezone.now()
-owner = User.objects.get(username=request["owner"])
-found = Zone.objects.filter(name=request["zone"], deleted_at=None).first()
-if request["use"] == "acme":
-    terms = presets.acme_terms(zone_id=found.pk, name=request["name"], now=now)
-elif request["use"] == "tsig":
-    terms = presets.ci_terms(zone_id=found.pk, zone_name=found.name, now=now)
-else:
-    scope, permissions = (Grant(EVERY_RIGHT, everywhere=True),), frozenset({Permission.FLEET})
-    terms = tokens.TokenTerms(purpose="automation", scope=scope, permissions=permissions)
-if request["use"] == "tsig":
-    new = tokens.create_tsig_key(owner=owner, name=request["name"], terms=terms, by=actor_of(owner), now=now)
-else:
-    new = tokens.create_token(owner=owner, terms=terms, by=actor_of(owner), now=now)
-print(new.secret)
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,7 +128,7 @@ def _new_key_name(zone: str) -> str:
 
 
 def _new_secret(stack: Stack, **request: str) -> str:
-    return run_script(stack, MAKE_TOKEN, json.dumps(request)).strip()
+    return run_inside(stack, "clients.make_token", request)
 
 
 # What tests do themselves

@@ -14,29 +14,22 @@ from dnspanel.api.v2.http.problem_types import PROBLEM_TYPES
 from dnspanel.api.v2.http.problems import ROOT_URL
 from tests.stack import ROOT, until
 
-APPLICATION = """
-import threading
-
-goes_on = threading.Event()
-
-def application(environ, start_response):
-    path = environ["PATH_INFO"]
-    if path == "/wait":
-        goes_on.wait(60)
-    elif path == "/go-on":
-        goes_on.set()
-    start_response("200 OK", [("Content-Length", str(len(path)))])
-    return [path.encode()]
-"""
-
 
 @pytest.fixture
 def port(tmp_path: Path) -> Iterator[int]:
-    (tmp_path / "held.py").write_text(APPLICATION)
     ready = tmp_path / "port"
     hook = f"def when_ready(server):\n    open({str(ready)!r}, 'w').write(str(server.LISTENERS[0].getsockname()[1]))\n"
     (tmp_path / "conf.py").write_text(hook)
-    command = [sys.executable, "-m", "gunicorn", "held:application", "--bind", "127.0.0.1:0", "--workers", "1"]
+    command = [
+        sys.executable,
+        "-m",
+        "gunicorn",
+        "tests.alone.waiting_application:application",
+        "--bind",
+        "127.0.0.1:0",
+        "--workers",
+        "1",
+    ]
     command += ["--worker-class", "dnspanel.gunicorn_worker.Worker", "--threads", "1", "--keep-alive", "75"]
     command += ["--config", str(tmp_path / "conf.py"), "--no-control-socket", "--graceful-timeout", "1"]
     process = subprocess.Popen([*command, "--chdir", str(tmp_path), "--pythonpath", str(ROOT)])

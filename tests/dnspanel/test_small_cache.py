@@ -66,18 +66,9 @@ def test_no_cache_of_texts_is_large() -> None:
             assert small_cache(**terms)(len).most_bytes <= MOST_BYTES, where
 
 
-MEASURED = """
-from dnspanel.publish.checks.expected_state import wire_of
-from replication.garbage import resident_bytes
-
-before = resident_bytes()
-for number in range(600):
-    wire_of(16, " ".join(['"' + f"{number:05}" + "x" * 250 + '"'] * 100))
-print(before, resident_bytes())
-"""
-
-
 def test_values_that_are_compared_once_are_not_kept() -> None:
-    done = subprocess.run([sys.executable, "-c", MEASURED], check=True, capture_output=True, text=True, cwd=ROOT)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.alone.compare_values"], check=True, capture_output=True, text=True, cwd=ROOT
+    )
     before, after = (int(word) >> 20 for word in done.stdout.split())
     assert after - before < 16  # 30, if they were kept

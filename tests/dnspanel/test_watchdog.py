@@ -106,14 +106,8 @@ def test_children_go_with_the_process_that_hangs(
 
 
 def test_the_supervisor_knows_the_process_itself_and_its_watcher_is_no_child_of_it(tmp_path: Path) -> None:
-    script = (
-        "import os, pathlib, time\n"
-        "from dnspanel import watchdog\n"
-        "watchdog.write_life_sign()\n"
-        "print(os.getpid(), pathlib.Path(f'/proc/{os.getpid()}/task/{os.getpid()}/children').read_text(), flush=True)\n"
-        "time.sleep(1000)"
-    )
-    command = [sys.executable, "-m", "dnspanel.watchdog", "push", "--", sys.executable, "-c", script]
+    python = [sys.executable, "-m"]
+    command = [*python, "dnspanel.watchdog", "push", "--", *python, "tests.alone.write_life_sign"]
     environment = {**os.environ, "PANEL_RUN": str(tmp_path)}
     process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True)
     try:

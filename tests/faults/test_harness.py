@@ -19,16 +19,6 @@ from tests.workers import FOLDER
 
 pytestmark = pytest.mark.faults
 
-WRITES = """
-import os, sys, time
-file = os.open(sys.argv[1], os.O_WRONLY | os.O_CREAT)
-while not os.path.exists(sys.argv[1] + ".go"):
-    time.sleep(0.01)
-for digit in b"123456789":
-    os.write(file, bytes((digit,)))
-time.sleep(60)
-"""
-
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
@@ -67,7 +57,7 @@ def test_a_process_dies_before_the_call_is_carried_out(directory: Path) -> None:
     path = directory / "digits"
     path.unlink(missing_ok=True)
     (go := directory / "digits.go").unlink(missing_ok=True)
-    process = subprocess.Popen([sys.executable, "-c", WRITES, str(path)])
+    process = subprocess.Popen([sys.executable, "-m", "tests.alone.write_digits", str(path)])
     try:
         until(path.exists, seconds=30, what="the process at work")
         assert crash.kill_at(process.pid, Point("write", 4), lambda: go.write_bytes(b""))
@@ -97,7 +87,7 @@ def test_a_cut_link_carries_nothing_and_a_bad_one_is_slow() -> None:
 def seconds_of_an_echo(host: Host) -> float | None:
     """Return how long a packet of ours takes to the host and back; None if it does not come back."""
     done = subprocess.run(
-        [*host.prefix, sys.executable, "-c", ECHO],
+        [*host.prefix, sys.executable, "-m", "tests.alone.echo"],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         text=True,
@@ -105,21 +95,6 @@ def seconds_of_an_echo(host: Host) -> float | None:
         timeout=30,
     )
     return float(done.stdout) if done.stdout.strip() else None
-
-
-# On the host: connect to a listener at our end; a refusal is an answer too, and it has made the way twice.
-ECHO = """
-import os, socket, sys, time
-sock = socket.socket()
-sock.settimeout(2)
-began = time.monotonic()
-try:
-    sock.connect((os.environ["OURS"], 9))
-except ConnectionRefusedError:
-    print(time.monotonic() - began)
-except OSError:
-    sys.exit(1)
-"""
 
 
 def test_a_relay_knows_whose_packets_to_lose() -> None:

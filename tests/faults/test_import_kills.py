@@ -22,36 +22,12 @@ from dnspanel.demo.stack import Stack
 from replication.dns.rdtypes import type_to_text
 from tests import zonegen
 from tests.full import Sample
-from tests.stack import new_stack, run_script, wait_until_in_sync
+from tests.stack import new_stack, run_inside, wait_until_in_sync
 from tests.workers import FOLDER
 
 pytestmark = pytest.mark.faults
 
 RECORDS_OF_A_ZONE = 10.6
-
-# One line per zone: its name and a digest of all it serves, in canonical order; the zone's id does not matter.
-CONTENT = """
-import django
-django.setup()
-from django.db import connection
-with connection.cursor() as cursor:
-    cursor.execute('''
-        SELECT z.name, z.serial, z.revision, md5(string_agg(
-            concat_ws('|', r.name, r.type, r.ttl, r.rdata, r.disabled, r.comment), E'\\n' ORDER BY r.owner_key, r.type))
-        FROM zones_zone z JOIN zones_rrset r ON r.zone_id = z.id WHERE z.deleted_at IS NULL
-        GROUP BY z.id ORDER BY z.name''')
-    for row in cursor.fetchall():
-        print(*row)
-"""
-
-COUNTS = """
-import django
-django.setup()
-from dnspanel.transfer.models import ImportJob, ImportPiece
-from dnspanel.zones.models import LogHead, Revision
-job = ImportJob.objects.get()
-print(job.state, LogHead.objects.get().sequence, ImportPiece.objects.count(), Revision.objects.count())
-"""
 
 
 def write_archive(path: Path, *, zones: int, records: int) -> None:
@@ -131,8 +107,8 @@ def imported(name: str, archive: Path, *, kills: int, seed: int) -> tuple[list[s
         assert len(done) == kills, f"the import was over after {len(done)} kills"
         wait_until_in_sync(stack, seconds=60)
         stack.run([sys.executable, "manage.py", "audit"])
-        content = run_script(stack, CONTENT).splitlines()
-        return content, run_script(stack, COUNTS)
+        content = run_inside(stack, "import_kills.content")
+        return content, run_inside(stack, "import_kills.counts")
 
 
 @pytest.fixture

@@ -25,7 +25,7 @@ from tests.faults.disk import Disk
 from tests.faults.test_brokers import no_memory
 from tests.mailserver import MailServer
 from tests.named_faults import Operator, key_of, places_of, wait_until_named, works
-from tests.stack import new_stack, run_script, until
+from tests.stack import new_stack, run_inside, until
 from tests.workers import FOLDER
 
 pytestmark = [
@@ -46,14 +46,6 @@ TOGETHER = (
     ("web",),
     ("proxy",),
 )
-MAKE_ROUTE = """
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.alerts.routes import RouteTerms, create_route
-create_route(terms=RouteTerms("ops", "mail", "ops@people.test"), by=None, now=timezone.now())
-"""
-
 Places = Mapping[str, Callable[[], bool]]
 
 
@@ -117,7 +109,7 @@ def watched() -> Iterator[Watched]:
         with Disk(stack.directory.with_name("named-faults-disk"), mib=256) as disk:
             move_var(stack, disk)
             with stack:
-                run_script(stack, MAKE_ROUTE)
+                run_inside(stack, "alerts.make_route")
                 made = Watched(stack, Operator(stack), mails, disk, table)
                 made.settle(NAMES)
                 yield made

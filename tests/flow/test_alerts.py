@@ -6,17 +6,9 @@ import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.mailserver import MailServer
-from tests.stack import new_stack, run_script, until
+from tests.stack import new_stack, run_inside, until
 
 pytestmark = pytest.mark.flow
-
-MAKE_ROUTE = """
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.alerts.routes import RouteTerms, create_route
-create_route(terms=RouteTerms("ops", "mail", "ops@people.test"), by=None, now=timezone.now())
-"""
 
 
 @pytest.fixture
@@ -32,7 +24,7 @@ def told_stack(mail_server: MailServer, monkeypatch: pytest.MonkeyPatch) -> Iter
     monkeypatch.setenv("PANEL_MAIL_PORT", str(mail_server.port))
     monkeypatch.setenv("PANEL_MAIL_TLS", "no")
     with new_stack("told-stack", sample_zones=False, traffic=False) as running:
-        run_script(running, MAKE_ROUTE)
+        run_inside(running, "alerts.make_route")
         yield running
 
 

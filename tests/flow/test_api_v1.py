@@ -10,21 +10,10 @@ import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.dnspanel.api.v1.conftest import SERVER, replace
-from tests.stack import ask_all, make_person, run_script
+from tests.stack import ask_all, make_person, run_inside
 
 pytestmark = pytest.mark.flow
 
-MAKE_TOKEN = """
-import sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
-from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
-owner = User.objects.get(username=sys.argv[1])
-terms = TokenTerms("flow", (Grant(EVERY_RIGHT, everywhere=True),))
-print(create_token(owner=owner, terms=terms, by=owner, now=timezone.now()).secret)
-"""
 ZONE = "v1-flow.test."
 NAME = f"_acme-challenge.{ZONE}"
 
@@ -35,7 +24,7 @@ Call = Callable[..., tuple[int, Any]]
 def call(stack: Stack) -> Call:
     """Call the API as a person that may do everything."""
     make_person(stack, "vera")
-    key = run_script(stack, MAKE_TOKEN, "vera").strip()
+    key = run_inside(stack, "tokens.make_token", "vera")
 
     def call(method: str, path: str, body: object = None) -> tuple[int, Any]:
         connection = http.client.HTTPConnection(urlsplit(stack.url).netloc, timeout=60)

@@ -5,7 +5,6 @@ Others of ours, which people fill, are read by BIND, PowerDNS and the newer Knot
 The SOAs' refresh is hours: only NOTIFY and the workers that it wakes can bring what changes.
 """
 
-import json
 import re
 import threading
 import time
@@ -26,7 +25,7 @@ from tests.dnspanel.transfer.running import PowerDNS, run, sqlite_powerdns
 from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
 from tests.foreign_servers import Foreign, newer_kinds, running
 from tests.ports import free_port
-from tests.stack import ask, ask_all, make_person, run_script, until
+from tests.stack import ask, ask_all, make_person, run_inside, until
 
 pytestmark = pytest.mark.flow
 
@@ -45,176 +44,12 @@ ns1 300 A 192.0.2.53
 www 2 A 192.0.2.1
 """
 
-FOLLOW = """
-import sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.catalogs import set_up
-from dnspanel.primaries.set_up import Terms
-name, address = sys.argv[1:]
-set_up.follow_catalog(
-    name=name, primaries_terms=Terms([address]), terms=set_up.CatalogTerms(),
-    author=User.objects.get(username="cata"), channel="web", now=timezone.now())
-"""
-
-SET_UP = """
-import json, sys, django
-django.setup()
-from django.conf import settings
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.secondaries import set_up
-from dnspanel.secondaries.configuration import parts_for
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import edit
-from dnspanel.zones.models import Zone
-owner, kind, port, name = User.objects.get(username="cata"), *sys.argv[1:]
-edit.create_zone(zone=edit.NewZone(name), acting=Acting(owner, "web", timezone.now()))
-Zone.objects.filter(name=name).update(tags=["gold"])
-found = []
-for tag in ("gold", "silver"):
-    terms = set_up.Terms(f"{kind}-{tag}", [f"127.0.0.1:{port}"], kind=kind, choice="tag", tag=tag)
-    made = set_up.create_secondary(terms=terms, by=owner, now=timezone.now())
-    parts = parts_for(made.secondary, gateways=settings.GATEWAY_ADDRESSES, secret=made.secret)
-    found.append([part.text for part in parts])
-print(json.dumps(found))
-"""
-
-MOVE = """
-import sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.secondaries import members
-from dnspanel.secondaries.models import Secondary
-from dnspanel.zones.models import Zone
-kind, name, tag = sys.argv[1:]
-Zone.objects.filter(name=name).update(tags=[tag])
-for pk in Secondary.objects.filter(name__startswith=f"{kind}-").values_list("pk", flat=True):
-    members.follow(secondary_id=pk, now=timezone.now())
-"""
-
-HOUR_PASSES = """
-import sys, django
-django.setup()
-from django.db.models import F
-from django.utils import timezone
-from dnspanel.secondaries import members
-from dnspanel.secondaries.models import Member, Secondary
-mine = Secondary.objects.filter(name__startswith=f"{sys.argv[1]}-")
-Member.objects.filter(secondary__in=mine).update(coo_since=F("coo_since") - members.SAYS_WHERE)
-for pk in mine.values_list("pk", flat=True):
-    members.follow(secondary_id=pk, now=timezone.now())
-"""
-
 OURS, STAYS, LEAVES, AGAIN = "ours.listed.test.", "stays.listed.test.", "leaves.listed.test.", "again.listed.test."
 KEYS = "keys.listed.test."
-
-PRODUCE = """
-import json, sys, django
-django.setup()
-from django.conf import settings
-from django.utils import timezone
-from dnspanel.accounts.actors.grants import Grant, Right
-from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens.tokens import TokenTerms
-from dnspanel.accounts.tokens.tsig_keys import create_tsig_key
-from dnspanel.catalogs import producer
-from dnspanel.secondaries import keyless
-from dnspanel.secondaries.catalog import catalog_name
-from dnspanel.secondaries.configuration import parts_for
-from dnspanel.secondaries.models import Secondary
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import edit
-from dnspanel.zones.models import Zone
-name, members, ports, keys = json.loads(sys.argv[1])
-owner, now = User.objects.get(username="cata"), timezone.now()
-made = producer.create_catalog(name=name, group_tags=["bronze"], author=owner, channel="web", now=now)
-for each in members:
-    edit.create_zone(zone=edit.NewZone(each), acting=Acting(owner, "web", now))
-Zone.objects.filter(name__in=members[:1]).update(tags=["bronze"])
-producer.put_in(catalog=made, chosen=producer.Chosen(members), author=owner, now=now)
-keyless.notify_also(zone=made, addresses=[f"127.0.0.1:{port}" for port in ports.values()], by=owner, now=now)
-found = {}
-for kind in ports:
-    terms = TokenTerms(kind, (Grant(frozenset({Right.READ}), everywhere=True),))
-    key = create_tsig_key(owner=owner, name=f"{kind}.{keys}", terms=terms, by=owner, now=now)
-    read = Secondary(pk=0, kind=kind.removeprefix("newer-"), tsig_name=key.token.tsig_name,
-        tsig_algorithm=key.token.tsig_algorithm)
-    parts = parts_for(read, gateways=settings.GATEWAY_ADDRESSES, secret=key.secret)
-    found[kind] = [part.text.replace(catalog_name(read)[:-1], name[:-1]) for part in parts]
-print(json.dumps(found))
-"""
 
 FIRST_OURS, SECOND_OURS, GOES = "first.listed.test.", "second.listed.test.", "goes.listed.test."
 
 CACHES = ("cache-ttl", "query-cache-ttl", "negquery-cache-ttl")
-
-ANOTHER = """
-import json, sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.catalogs import producer
-from dnspanel.secondaries import keyless
-name, ports = json.loads(sys.argv[1])
-owner, now = User.objects.get(username="cata"), timezone.now()
-made = producer.create_catalog(name=name, author=owner, channel="web", now=now)
-keyless.notify_also(zone=made, addresses=[f"127.0.0.1:{port}" for port in ports.values()], by=owner, now=now)
-"""
-
-PUT_IN = """
-import sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.catalogs import producer
-from dnspanel.zones.models import Zone
-name, zone = sys.argv[1:]
-producer.put_in(
-    catalog=Zone.objects.get(name=name), chosen=producer.Chosen([zone]), author=User.objects.get(username="cata"),
-    now=timezone.now())
-"""
-
-TIME_PASSES = """
-import sys, django
-django.setup()
-from django.db.models import F
-from dnspanel.catalogs import ownership_change
-from dnspanel.catalogs.models import Leaving
-from dnspanel.catalogs.tasks import follow_producers
-Leaving.objects.update(told_at=F("told_at") - getattr(ownership_change, sys.argv[1]))
-follow_producers()
-"""
-
-CHANGE_MEMBERS = """
-import sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.catalogs import producer
-from dnspanel.zones.models import Zone
-name, leaves, again = sys.argv[1:]
-how = {"catalog": Zone.objects.get(name=name), "author": User.objects.get(username="cata"), "now": timezone.now()}
-producer.take_out(zones=[leaves, again], **how)
-producer.put_in(chosen=producer.Chosen([again]), **how)
-"""
-
-EDIT = """
-import sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import zone_patches
-from dnspanel.zones.models import Zone
-from replication.dns.rrset import make
-name, address = sys.argv[1:]
-rrset = make(f"www.{name}", 1, 60, [address])
-patch = zone_patches.Patch(Zone.objects.get(name=name), lambda current: {(rrset.name, 1): rrset}, {rrset.name})
-acting = Acting(User.objects.get(username="cata"), "api", timezone.now())
-zone_patches.publish_patches(patches=[patch], acting=acting, confirmed=True)
-"""
 
 
 @pytest.fixture(scope="module", autouse=True)
@@ -243,7 +78,7 @@ def test_what_a_catalog_of_bind_names_comes_to_every_node_and_leaves_them(stack:
         return all(one.rdata == ("192.0.2.1",) for one in ask_all(stack, f"www.{zone}"))
 
     with named(tmp_path, texts, options) as port:
-        run_script(stack, FOLLOW, CATALOG, f"127.0.0.1:{port}")
+        run_inside(stack, "catalogs.follow", CATALOG, f"127.0.0.1:{port}")
         until(lambda: are_at_nodes(ONE), seconds=30, what=lambda: str(ask_all(stack, f"www.{ONE}")))
         update(port, ("add", ("two.zones", 0, "PTR", TWO)), ("delete", ("one.zones",)))
         until(lambda: are_at_nodes(TWO), seconds=30, what=lambda: str(ask_all(stack, f"www.{TWO}")))
@@ -261,7 +96,7 @@ def test_who_follows_two_of_our_catalogs_goes_on_with_a_zone_that_moves(
 ) -> None:
     """Knot knows no coo, and has it from the second once the first does not name it any more."""
     port, moves = free_port(), f"{kind}-{MOVES}"
-    (gold, silver) = json.loads(run_script(stack, SET_UP, kind, str(port), moves))
+    (gold, silver) = run_inside(stack, "catalogs.set_up_secondaries", kind, port, moves)
     first, second = (re.findall(r"catalog-\d+\.secondaries\.dnspanel", part[0])[0] + "." for part in (gold, silver))
     parts = {"bind": both_of_bind, "knot": both_of_knot}[kind](gold, silver)
     with running(tmp_path, {kind: port}, {kind: parts}, kinds=[kind]) as (one,):
@@ -273,15 +108,15 @@ def test_who_follows_two_of_our_catalogs_goes_on_with_a_zone_that_moves(
         def log() -> str:
             return log_without_reads(one)
 
-        run_script(stack, EDIT, moves, "192.0.2.1")
+        run_inside(stack, "catalogs.edit_www", moves, "192.0.2.1")
         until(lambda: answers("192.0.2.1"), seconds=60, what=log)
-        run_script(stack, MOVE, kind, moves, "silver")
+        run_inside(stack, "catalogs.move", kind, moves, "silver")
         until(lambda: moves in lists(one, second), seconds=60, what=log)
         if kind == "bind":
             until(lambda: made(one, moves) == 2, seconds=60, what=log)
-        run_script(stack, HOUR_PASSES, kind)
+        run_inside(stack, "catalogs.let_an_hour_pass", kind)
         until(lambda: moves not in lists(one, first), seconds=60, what=log)
-        run_script(stack, EDIT, moves, "192.0.2.2")
+        run_inside(stack, "catalogs.edit_www", moves, "192.0.2.2")
         until(lambda: answers("192.0.2.2"), seconds=60, what=log)
 
 
@@ -320,7 +155,7 @@ def test_bind_knot_and_nsd_read_a_catalog_of_ours_by_a_key_and_begin_anew_what_w
     """Configured as for a secondary, but for the catalog's name and their keys, which are people's."""
     kinds, members = ["bind", *newer_kinds()], [STAYS, LEAVES, AGAIN]
     ports = {kind: free_port() for kind in kinds}
-    made = json.loads(run_script(stack, PRODUCE, json.dumps([OURS, members, ports, KEYS])))
+    made = run_inside(stack, "catalogs.produce", OURS, members, ports, KEYS)
     parts = {kind: [told_by_anybody(part) for part in texts] for kind, texts in made.items()}
     if "newer-nsd" in parts:
         parts["newer-nsd"].append("")  # for an older one, which reads no catalog
@@ -342,7 +177,7 @@ def test_bind_knot_and_nsd_read_a_catalog_of_ours_by_a_key_and_begin_anew_what_w
             groups = [rdata for name, _, type_, rdata in one.records_of(OURS) if name.startswith("group.")]
             assert groups == ['"bronze"'], one.kind
         before = {kind: transfers(kind) for kind in kinds}
-        run_script(stack, CHANGE_MEMBERS, OURS, LEAVES, AGAIN)
+        run_inside(stack, "catalogs.change_members", OURS, LEAVES, AGAIN)
         until(lambda: have(STAYS, AGAIN), seconds=60, what=logs)
         until(lambda: all(transfers(kind) > before[kind] for kind in kinds), seconds=30, what=logs)
 
@@ -400,9 +235,9 @@ def test_who_reads_two_catalogs_of_ours_goes_on_with_a_zone_that_goes_from_one_i
     first, second = FIRST_OURS.removesuffix("."), SECOND_OURS.removesuffix(".")
     with powerdns.server(**settings) as port:
         ports = {kind: free_port() for kind in kinds} | {"powerdns": port}
-        made = json.loads(run_script(stack, PRODUCE, json.dumps([FIRST_OURS, [GOES], ports, f"more-{KEYS}"])))
-        run_script(stack, ANOTHER, json.dumps([SECOND_OURS, ports]))
-        run_script(stack, EDIT, GOES, "192.0.2.1")
+        made = run_inside(stack, "catalogs.produce", FIRST_OURS, [GOES], ports, f"more-{KEYS}")
+        run_inside(stack, "catalogs.create_another", SECOND_OURS, ports)
+        run_inside(stack, "catalogs.edit_www", GOES, "192.0.2.1")
         _, commands, timer = (
             part.replace("pdnsutil ", f"pdnsutil --config-dir={tmp_path} ") for part in made["powerdns"]
         )
@@ -426,14 +261,14 @@ def test_who_reads_two_catalogs_of_ours_goes_on_with_a_zone_that_goes_from_one_i
 
             until(all_answer, seconds=60, what=logs)
             with queried(foreign, f"www.{GOES}") as without:
-                run_script(stack, PUT_IN, SECOND_OURS, GOES)
+                run_inside(stack, "catalogs.put_in", SECOND_OURS, GOES)
                 until(lambda: name_it(FIRST_OURS, SECOND_OURS), seconds=60, what=logs)
-                run_script(stack, TIME_PASSES, "UNTIL_READ")
+                run_inside(stack, "catalogs.let_time_pass", "UNTIL_READ")
                 until(lambda: name_it(SECOND_OURS) and all_answer(), seconds=60, what=logs)
-                run_script(stack, TIME_PASSES, "SAYS_WHERE")
+                run_inside(stack, "catalogs.let_time_pass", "SAYS_WHERE")
                 until(lambda: not any(lists(one, FIRST_OURS) for one in foreign), seconds=60, what=logs)
                 until(lambda: has_read(bind, FIRST_OURS) and all_answer(), seconds=60, what=logs)
-                run_script(stack, TIME_PASSES, "UNTIL_READ")
+                run_inside(stack, "catalogs.let_time_pass", "UNTIL_READ")
                 until(lambda: all(ttl_in(one, SECOND_OURS) == 2 for one in foreign), seconds=60, what=logs)
                 until(lambda: has_read(bind, SECOND_OURS) and all_answer(), seconds=60, what=logs)
             assert all(len(outages(times)) <= 1 for times in without.values()), logs()
@@ -474,7 +309,7 @@ def test_a_powerdns_that_follows_our_catalog_is_given_the_key_of_its_members_by_
     powerdns = sqlite_powerdns(tmp_path)
     settings = {"secondary": "yes", "xfr-cycle-interval": 1, "cache-ttl": 0, "query-cache-ttl": 0}
     with powerdns.server(**settings) as port:
-        made = json.loads(run_script(stack, SET_UP, "powerdns", str(port), IN_ONE))
+        made = run_inside(stack, "catalogs.set_up_secondaries", "powerdns", port, IN_ONE)
         _, commands, timer = (part.replace("pdnsutil ", f"pdnsutil --config-dir={tmp_path} ") for part in made[0])
         run("sh", "-ec", commands)
 
@@ -482,7 +317,7 @@ def test_a_powerdns_that_follows_our_catalog_is_given_the_key_of_its_members_by_
             run("sh", "-ec", timer)
             return has_address(port, "192.0.2.1")
 
-        run_script(stack, EDIT, IN_ONE, "192.0.2.1")
+        run_inside(stack, "catalogs.edit_www", IN_ONE, "192.0.2.1")
         until(answers, seconds=60, what=lambda: log_of(powerdns))
 
 

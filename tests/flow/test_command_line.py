@@ -14,20 +14,9 @@ import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.dnspanel.cli.in_process import Ran, run_command
-from tests.stack import Answer, ask_all, make_person, run_script
+from tests.stack import Answer, ask_all, make_person, run_inside
 
 pytestmark = pytest.mark.flow
-
-MAKE_TOKEN = """
-import sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.accounts.tokens.tokens import create_token
-from tests.dnspanel.cli.conftest import EVERYTHING
-owner = User.objects.get(username=sys.argv[1])
-print(create_token(owner=owner, terms=EVERYTHING, by=owner, now=timezone.now()).secret)
-"""
 
 Run = Callable[..., Ran]
 
@@ -36,7 +25,7 @@ Run = Callable[..., Ran]
 def run(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Run:
     """Run the command as a person that administers the stack."""
     make_person(stack, "clio")
-    secret = run_script(stack, MAKE_TOKEN, "clio").strip()
+    secret = run_inside(stack, "command_line.make_token", "clio")
     home = tmp_path_factory.mktemp("home")
     told = {"DNSPANEL_URL": stack.url, "DNSPANEL_TOKEN": secret}
     return lambda *args, input=None: run_command(*args, environment=told, home=home, input=input)
@@ -45,7 +34,7 @@ def run(stack: Stack, tmp_path_factory: pytest.TempPathFactory) -> Run:
 def test_the_command_of_a_stack_asks_its_panel(stack: Stack, tmp_path: Path) -> None:
     """`./dev run` put `dnspanel` nowhere. This is its file, run with nothing but a token and Debian's Python."""
     make_person(stack, "cora")
-    token = run_script(stack, MAKE_TOKEN, "cora").strip()
+    token = run_inside(stack, "command_line.make_token", "cora")
     environ = {"PATH": f"{stack.command_line.parent}:/usr/bin:/bin", "HOME": str(tmp_path), "DNSPANEL_TOKEN": token}
     done = subprocess.run(
         ["dnspanel", "whoami"], env=environ, cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False

@@ -1,56 +1,18 @@
 """A zone is signed, edited, denied in other ways and unsigned, while every node's answers are validated by others."""
 
-import json
 import threading
 from collections import Counter
+from typing import Any
 
 import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.flow.validator import Validator
-from tests.stack import ask, run_script, until, wait_until_in_sync
+from tests.stack import ask, run_inside, until, wait_until_in_sync
 
 pytestmark = pytest.mark.flow
 
 ZONE = "signed.test."
-
-ACT = """
-import json, sys
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import edit, zone_patches
-from dnspanel.zones.dnssec import queries
-from dnspanel.zones.signing import sign
-from dnspanel.zones.models import Zone
-from replication.codec.dnssec import Nsec3
-from replication.dns import rdata
-from replication.dns.rrset import make
-act, name, *rest = sys.argv[1:]
-now = timezone.now()
-acting = Acting(author=None, channel="system", now=now)
-if act == "create":
-    rrsets = [make(owner, rdata.type_from_text(type), 60, [text]) for owner, type, text in json.loads(rest[0])]
-    edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", now))
-zone = Zone.objects.get(name=name, deleted_at=None)
-if act == "sign":
-    sign.sign(zones=[zone], acting=acting, split=rest[0] == "split", algorithm=int(rest[1]))
-elif act == "ask-deletion":
-    sign.set_cds(zone=zone, cds="0", cdnskey=True, acting=acting)
-elif act == "unsign":
-    sign.unsign(zones=[zone], acting=acting)
-elif act == "denial":
-    found = json.loads(rest[0])
-    nsec3 = None if found is None else Nsec3(found[0], bytes.fromhex(found[1]), found[2], found[3])
-    sign.set_denial(zone=zone, nsec3=nsec3, acting=acting)
-elif act == "edit":
-    owner, text = rest
-    step = zone_patches.replaced(make(owner, 1, 60, [text]))
-    patch = zone_patches.patch_of_steps(zone, [((owner, 1), step)])
-    zone_patches.publish_patches(patches=[patch], acting=Acting(None, "system", now))
-print(json.dumps([[key.dnskey, key.role, key.active] for key in queries.keys_of(zone)]))
-"""
 
 RRSETS = [
     (f"www.{ZONE}", "A", "192.0.2.1"),
@@ -66,13 +28,13 @@ DENIALS = [[0, "", False, False], [0, "", True, False], None, [0, "", False, Tru
 DENIALS += [[0, "", False, False], [1, "ab", False, False]]
 
 
-def act(stack: Stack, what: str, *rest: str) -> list[tuple[str, str, bool]]:
-    return [tuple(key) for key in json.loads(run_script(stack, ACT, what, ZONE, *rest))]
+def act(stack: Stack, what: str, *rest: Any) -> list[tuple[str, str, bool]]:
+    return [tuple(key) for key in run_inside(stack, "dnssec.act", what, ZONE, *rest)]
 
 
 @pytest.fixture(scope="module")
 def zone(stack: Stack) -> str:
-    act(stack, "create", json.dumps(RRSETS))
+    act(stack, "create", RRSETS)
     wait_until_in_sync(stack)
     return ZONE
 
@@ -87,7 +49,7 @@ def test_every_answer_validates_through_every_change(stack: Stack, zone: str, sp
     watcher = Validator(stack.nodes, ZONE, keys, watched)
     with watcher:
         for number, denial in enumerate(DENIALS):
-            act(stack, "denial", json.dumps(denial))
+            act(stack, "denial", denial)
             act(stack, "edit", f"n{number}.{ZONE}", f"192.0.2.{number + 10}")
             wait_until_in_sync(stack)
         questions = watcher.questions

@@ -6,25 +6,15 @@ from playwright.sync_api import Browser, expect
 from dnspanel.demo.stack import Stack
 from tests.browser import chromium as chromium
 from tests.browser import person
-from tests.stack import make_person, run_script
+from tests.stack import make_person, run_inside
 
 pytestmark = [pytest.mark.flow, pytest.mark.browser]
 
 ZONE, SHARED = "page.signed.test.", "shared.signed.test."
 
-CREATE = """
-import sys
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import edit
-edit.create_zone(zone=edit.NewZone(sys.argv[1]), acting=Acting(None, "system", timezone.now()))
-"""
-
 
 def test_a_zone_is_signed_in_one_click_and_unsigned(stack: Stack, chromium: Browser) -> None:
-    run_script(stack, CREATE, ZONE)
+    run_inside(stack, "dnssec.create", ZONE)
     password = make_person(stack, "dana", role="editor")
     with person(chromium, stack) as dana:
         dana.page.context.grant_permissions(["clipboard-read", "clipboard-write"])
@@ -47,7 +37,7 @@ def test_a_zone_is_signed_in_one_click_and_unsigned(stack: Stack, chromium: Brow
 
 def test_two_people_meet_at_a_rollover(stack: Stack, chromium: Browser) -> None:
     """What one has begun, the other sees, cannot undermine with a page from before, and can take back."""
-    run_script(stack, CREATE, SHARED)
+    run_inside(stack, "dnssec.create", SHARED)
     passwords = {name: make_person(stack, name, role="editor") for name in ("rollo", "kay")}
     with person(chromium, stack) as rollo, person(chromium, stack) as kay:
         for one, name in ((rollo, "rollo"), (kay, "kay")):

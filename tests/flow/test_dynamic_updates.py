@@ -1,7 +1,6 @@
 """DNS UPDATE, AXFR and dyndns2 by the programs that people use, until all three name servers answer."""
 
 import base64
-import json
 import shutil
 import subprocess
 from collections.abc import Callable
@@ -12,37 +11,12 @@ from urllib.request import Request, urlopen
 import pytest
 
 from dnspanel.demo.stack import Stack
-from tests.stack import ask_all, make_person, run_script, until
+from tests.stack import ask_all, make_person, run_inside, until
 
 pytestmark = pytest.mark.flow
 
 ZONE = "dynamic.test."
 SECONDS_TO_ANSWER = 10.0
-
-# A zone, a key for all of it, a key for one challenge, and a token for one host; the secrets go to the one who asks.
-PREPARE = f"""
-import json, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.tokens import presets, tokens
-from dnspanel.accounts.models import User
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import edit
-from dnspanel.zones.models import Zone
-now = timezone.now()
-owner = User.objects.get(username="dynamo")
-zone = edit.create_zone(zone=edit.NewZone("{ZONE}"), acting=Acting(owner, "web", now))
-zone = Zone.objects.get(name="{ZONE}", deleted_at=None)
-ci = presets.ci_terms(zone_id=zone.pk, zone_name=zone.name, now=now)
-acme = presets.acme_terms(zone_id=zone.pk, name="www.{ZONE}", now=now)
-host = presets.dyndns_terms(zone_id=zone.pk, name="home.{ZONE}", now=now)
-key = dict(owner=owner, by=owner, now=now)
-print(json.dumps({{
-    "whole": tokens.create_tsig_key(name="whole.key.", terms=ci, **key).secret,
-    "acme": tokens.create_tsig_key(name="acme.key.", terms=acme, algorithm="hmac-sha512", **key).secret,
-    "token": tokens.create_token(terms=host, **key).secret,
-}}))
-"""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,7 +64,7 @@ def run(command: list[str], *, input: str = "") -> str:
 @pytest.fixture(scope="module")
 def zone(stack: Stack) -> Zone:
     make_person(stack, "dynamo")
-    secrets = json.loads(run_script(stack, PREPARE).splitlines()[-1])
+    secrets = run_inside(stack, "dynamic_updates.prepare", ZONE)
     zone = Zone(stack, secrets)
     zone.nsupdate("update add @ 300 TXT ready")
     return zone

@@ -1,7 +1,6 @@
 """A server becomes a node, and another a front, by the published way: the wheel in an environment, and one command."""
 
 import contextlib
-import json
 import os
 import re
 import signal
@@ -18,10 +17,9 @@ from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from replication import verify
 from replication.errors import NotServed
-from tests.fronts import SET_TERMS
 from tests.ports import free_port
 from tests.replication.agent.servers import short_directory
-from tests.stack import ROOT, run_script, until, wait_until_in_sync
+from tests.stack import ROOT, run_inside, until, wait_until_in_sync
 
 pytestmark = [
     pytest.mark.flow,
@@ -100,24 +98,10 @@ def test_one_command_makes_a_server_a_node(fresh_stack: Stack, place: Path) -> N
         front_port = a_front_joins(fresh_stack, place, agent.with_name("dnspanel-front"), running)
         until(lambda: has_answer(front_port), seconds=60, what="the front before the new node to answer")
         wait_until_in_sync(fresh_stack, seconds=60)
-        assert json.loads(run_script(fresh_stack, SETUP, "joined", "fronted")) == {
+        assert run_inside(fresh_stack, "join.setup_of", "joined", "fronted") == {
             "joined": [f"127.0.0.1:{node.dns_port}", node.agent_port, "node", version, []],
             "fronted": [f"127.0.0.1:{front_port}", ANY, "front", version, []],
         }
-
-
-# What agents reported of how they are set up, and how that differs from what the panel has.
-SETUP = """
-import json, sys
-from dnspanel.fleet.nodes.enroll import node_by_name
-from dnspanel.fleet.nodes.reported_setup import setup_differences
-found = {}
-for node in map(node_by_name, sys.argv[1:]):
-    report = node.report
-    told = [*report["listen"], report["agent_port"], report["role"], report["versions"]["agent"]]
-    found[node.name] = [*told, setup_differences(node, is_rebuilding=False)]
-print(json.dumps(found))
-"""
 
 
 def assert_refused(stack: Stack, command: list[str], message: str) -> None:
@@ -146,7 +130,7 @@ def a_front_joins(stack: Stack, place: Path, program: Path, running: contextlib.
     )
     for unit in ("dnsdist.service.d/dnspanel.conf", "dnspanel-front.service"):
         running.enter_context(started(place / "units" / unit, place / f"{Path(unit).stem}-of-front.log"))
-    run_script(stack, SET_TERMS, "fronted", json.dumps({"backends": {"joined": 1}}))
+    run_inside(stack, "fronts.set_terms", "fronted", {"backends": {"joined": 1}})
     return dns_port
 
 

@@ -9,42 +9,20 @@ from typing import Any
 import pytest
 
 from dnspanel.demo.stack import Stack
-from tests.flow.test_stages import panel
-from tests.stack import new_stack, until, wait_until_in_sync
+from tests.stack import new_stack, run_inside, until, wait_until_in_sync
 
 pytestmark = pytest.mark.flow
 
 ZONE = "late.test."
 EDITS = 10
 LATE = {"panel.late", "panel.process:push", "panel.process:publish"}
-_LOOK = """
-from dnspanel.alerts.inputs import read
-from dnspanel.alerts.models import Alert
-from dnspanel.fleet.reads.summary import fleet_summary
-from dnspanel.monitoring.metrics import exposition
-waiting, pill = read(now).of(FleetInputs).waiting, fleet_summary(now=now)
-result = {
-    "place": (waiting.place, waiting.name, waiting.has_own_alert) if waiting else None,
-    "alerts": {a.key: str(a.sentence) for a in Alert.objects.filter(over_at=None)},
-    "pill": (pill.live, str(pill.message)),
-    "metrics": exposition(now).decode(),
-}
-"""
-# As if these publications had been made a while before: everything else is as it is.
-_AGE = """
-from datetime import timedelta
-from django.db.models import F
-before = timedelta(seconds=args[1])
-Publication.objects.filter(sequence__gte=args[0]).update(at=F("at") - before)
-Node.objects.update(acked_at=F("acked_at") - before)
-"""
 
 
 @pytest.fixture(scope="module")
 def canary_stack() -> Iterator[Stack]:
     """Start a canary, three nodes and one zone."""
     with new_stack("late", sample_zones=False, traffic=False) as stack:
-        panel(stack, "create(args[0])", ZONE)
+        run_inside(stack, "stages.create", ZONE)
         wait_until_in_sync(stack, seconds=60)
         # A stack begins as a copy of one that ran a while ago, and looks as if all had been away since.
         until(lambda: look(stack)["alerts"] == {}, seconds=240, what="no alert is left of the start")
@@ -64,14 +42,14 @@ def hanging(stack: Stack, process: str) -> Iterator[None]:
 
 
 def look(stack: Stack) -> dict[str, Any]:
-    found: dict[str, Any] = panel(stack, _LOOK)
+    found: dict[str, Any] = run_inside(stack, "late_publications.look")
     return found
 
 
 def edit(stack: Stack, name: str) -> int:
     """Publish some edits of this name; return the sequence of the first."""
-    made = "result = [change(args[0], args[1], 'A', f'192.0.2.{number}') for number in range(1, args[2] + 1)]"
-    return int(panel(stack, made, ZONE, f"{name}.{ZONE}", EDITS)[0])
+    made = run_inside(stack, "stages.change_many_times", ZONE, f"{name}.{ZONE}", EDITS)
+    return int(made[0])
 
 
 @pytest.mark.parametrize(
@@ -85,7 +63,7 @@ def test_a_worker_that_hangs_is_named_by_page_alert_and_metrics(
         first = edit(canary_stack, process)
         # Until the next roll call goes unanswered, the worker counts as one that works.
         until(lambda: look(canary_stack)["place"] == [place, "", False], seconds=60, what=f"{process} is the place")
-        panel(canary_stack, _AGE, first, 70)
+        run_inside(canary_stack, "late_publications.age", first, 70)
         until(lambda: any(words in each for each in look(canary_stack)["alerts"].values()), seconds=40, what="an alert")
         seen = look(canary_stack)
         assert sum(words in each for each in seen["alerts"].values()) == 1
@@ -106,7 +84,7 @@ def test_an_agent_that_hangs_is_named_and_is_one_alert(canary_stack: Stack, agen
         first = edit(canary_stack, agent)
         until(lambda: look(canary_stack)["place"] == [place, agent, True], seconds=40, what=f"{agent} is the place")
         until(lambda: f"node.standing:{agent}" in look(canary_stack)["alerts"], seconds=40, what="an alert")
-        panel(canary_stack, _AGE, first, 600)
+        run_inside(canary_stack, "late_publications.age", first, 600)
         seen = look(canary_stack)
         assert seen["alerts"][f"node.standing:{agent}"].startswith(f"{agent} is offline")
         assert f"{agent} offline" in seen["pill"][1]

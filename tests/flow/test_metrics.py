@@ -7,21 +7,9 @@ from prometheus_client.parser import text_string_to_metric_families
 
 from dnspanel.demo.stack import Stack
 from tests.deploy.exported import DASHBOARDS, dashboard_expressions, exported, named, rule_expressions
-from tests.stack import ask_all, make_person, run_script, until, wait_until_in_sync
+from tests.stack import ask_all, make_person, run_inside, until, wait_until_in_sync
 
 pytestmark = pytest.mark.flow
-
-MAKE_TOKEN = """
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.accounts.actors.roles import Permission
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
-owner = User.objects.get(username="scraper")
-terms = TokenTerms("prometheus", permissions=frozenset({Permission.FLEET}))
-print(create_token(owner=owner, terms=terms, by=owner, now=timezone.now()).secret)
-"""
 
 
 def fetch(url: str, token: str = "") -> str:
@@ -41,7 +29,7 @@ def samples(text: str) -> dict[tuple[str, ...], float]:
 @pytest.fixture(scope="module")
 def token(stack: Stack) -> str:
     make_person(stack, "scraper")
-    return run_script(stack, MAKE_TOKEN).strip()
+    return run_inside(stack, "tokens.make_token_for_metrics")
 
 
 def test_everything_that_rules_and_dashboards_name_is_exported(stack: Stack, token: str) -> None:

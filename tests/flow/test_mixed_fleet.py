@@ -1,7 +1,6 @@
 """PowerDNS 4.7, 4.9 and 5.1 in one fleet, and a node whose PowerDNS is upgraded in place."""
 
 import contextlib
-import json
 import os
 import shutil
 import signal
@@ -18,46 +17,12 @@ from dnspanel.demo.stack import Stack
 from replication.agent.config import read_config
 from tests.oracle.powerdns import PowerDNS, Unavailable, native, of_suite
 from tests.ports import free_port
-from tests.stack import ROOT, ask, make_person, run_script, until, wait_until_in_sync
+from tests.stack import ROOT, ask, make_person, run_inside, until, wait_until_in_sync
 
 pytestmark = [
     pytest.mark.flow,
     pytest.mark.skipif(os.geteuid() != 0, reason="other releases run in roots of their own, which takes root"),
 ]
-
-PUBLISH = """
-import sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import edit
-from replication.dns.rrset import RRset
-name, address = sys.argv[1:]
-rrsets = [RRset("www." + name, 1, 300, (address,)), RRset(name, 2, 300, ("ns1.example.net.",))]
-edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", timezone.now()))
-"""
-
-PAGE = """
-import sys, django
-django.setup()
-from django.conf import settings
-from django.test import Client
-from dnspanel.accounts.models import User
-settings.ALLOWED_HOSTS = ["*"]
-client = Client()
-client.force_login(User.objects.get(username="ana"), backend="django.contrib.auth.backends.ModelBackend")
-method, path, *data = sys.argv[1:]
-answer = client.get(path) if method == "GET" else client.post(path, dict(word.split("=", 1) for word in data))
-sys.stdout.write(answer.content.decode())
-"""
-
-STATE = """
-import json, sys, django
-django.setup()
-from dnspanel.fleet.models import Node
-node = Node.objects.get(name=sys.argv[1])
-print(json.dumps({"schema": node.schema, "report": node.report, "bootstrap": hasattr(node, "bootstrap")}))
-"""
 
 
 class Server:
@@ -133,7 +98,7 @@ class Server:
         return False
 
     def state(self) -> dict[str, object]:
-        return dict(json.loads(run_script(self.stack, STATE, self.node.name)))
+        return run_inside(self.stack, "mixed_fleet.state", self.node.name)
 
     def _command(self, *words: str) -> list[str]:
         return [sys.executable, "-m", "replication.agent", *words]
@@ -219,8 +184,8 @@ def upgrade(stack: Stack, server: Server, powerdns: PowerDNS) -> None:
 
 
 def publish(stack: Stack, zone: str, address: str) -> None:
-    run_script(stack, PUBLISH, zone, address)
+    run_inside(stack, "mixed_fleet.publish", zone, address)
 
 
 def page(stack: Stack, method: str, path: str, *fields: str) -> str:
-    return run_script(stack, PAGE, method, path, *fields)
+    return run_inside(stack, "mixed_fleet.page", method, path, *fields)

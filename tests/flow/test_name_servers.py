@@ -4,19 +4,11 @@ import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.flow.test_command_line import Run, run
-from tests.stack import Answer, ask_all, run_script, until
+from tests.stack import Answer, ask_all, run_inside, until
 
 __all__ = ["run"]
 
 pytestmark = pytest.mark.flow
-
-MAKE_TEAM = """
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.people.teams import create_team
-print(create_team(name="Customers", by=None, now=timezone.now()).pk)
-"""
 
 
 def answers(stack: Stack, name: str, rdtype: str, *rdata: str) -> bool:
@@ -26,7 +18,7 @@ def answers(stack: Stack, name: str, rdtype: str, *rdata: str) -> bool:
 def test_a_team_s_new_zone_is_answered_with_its_set_and_follows_it_and_vanity_names_lead_to_nodes(
     stack: Stack, run: Run
 ) -> None:
-    team = run_script(stack, MAKE_TEAM).strip()
+    team = run_inside(stack, "people.make_team")
     made = run("name-servers", "create", "Customers", "ns1.customer.test,node:ns1", "ns.house.test", "--team", team)
     assert made.code == 0, made
     assert run("name-servers", "change", "Customers", "--default").code == 0

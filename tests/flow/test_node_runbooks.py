@@ -24,7 +24,7 @@ from tests.docs.runbooks import FOLDER, command_lines_of
 from tests.flow.test_join import started
 from tests.ports import free_port
 from tests.replication.agent.servers import short_directory
-from tests.stack import MAKE_PERSON, PASSWORD, ROOT, run_script, until, wait_until_in_sync
+from tests.stack import ROOT, make_person, run_inside, until, wait_until_in_sync
 
 pytestmark = [
     pytest.mark.flow,
@@ -32,30 +32,6 @@ pytestmark = [
 ]
 
 NOT_HERE = ("systemctl ", "rm ", "date ", "dnspanel fronts set ")  # the last one needs a front of that name
-
-TOKEN = """
-from django.utils import timezone
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
-from dnspanel.accounts.models import User
-from dnspanel.accounts.actors.roles import Permission
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
-ada = User.objects.get(username="ada")
-permissions = frozenset({Permission.READ, Permission.FLEET, Permission.NODES})
-terms = TokenTerms(purpose="runbooks", scope=(Grant(EVERY_RIGHT, everywhere=True),), permissions=permissions)
-print(create_token(owner=ada, terms=terms, by=ada, now=timezone.now()).secret)
-"""
-# The certificate has the lifetime of every other one, and began so long ago that it has ended.
-APPROVE_LONG_AGO = """
-from datetime import timedelta
-from django.utils import timezone
-from dnspanel.fleet.nodes import enroll
-from dnspanel.fleet.nodes.authority import NODE_LIFETIME
-enroll.approve(node=enroll.node_by_name("ns2"), now=timezone.now() - NODE_LIFETIME - timedelta(days=1), by=None)
-"""
-HAS_REQUEST = """
-from dnspanel.fleet.nodes import enroll
-print(enroll.request_of(enroll.node_by_name("ns2")) is not None)
-"""
 
 
 def commands(name: str, step: str) -> list[str]:
@@ -70,8 +46,12 @@ class Operator:
 
     def __init__(self, stack: Stack, place: Path) -> None:
         self.stack, self.place = stack, place
-        run_script(stack, MAKE_PERSON, "ada", "administrator", PASSWORD)
-        home = {"DNSPANEL_URL": stack.url, "DNSPANEL_TOKEN": run_script(stack, TOKEN).strip(), "HOME": str(place)}
+        make_person(stack, "ada")
+        home = {
+            "DNSPANEL_URL": stack.url,
+            "DNSPANEL_TOKEN": run_inside(stack, "tokens.make_token_for_runbooks"),
+            "HOME": str(place),
+        }
         self._environment = os.environ | home | {"PYTHONPATH": str(ROOT)}
         sockets = stack.run_directory / "again"
         unprivileged.make_directory(sockets)
@@ -173,8 +153,8 @@ def join_with_an_expired_certificate(operator: Operator, running: contextlib.Exi
     code = operator.stack.manage("create_node", "ns2", *ports).strip()
     [line] = commands("expired-certificate", "3. Join again")
     with operator.joining(line, code):
-        until(lambda: "True" in run_script(operator.stack, HAS_REQUEST), seconds=30, what="the server to ask")
-        run_script(operator.stack, APPROVE_LONG_AGO)
+        until(lambda: run_inside(operator.stack, "join.has_request"), seconds=30, what="the server to ask")
+        run_inside(operator.stack, "join.approve_long_ago")
     for unit in ("pdns.service.d/dnspanel.conf", "dnspanel-agent.service"):
         running.enter_context(started(operator.place / "units" / unit, operator.place / f"{Path(unit).stem}.log"))
     until(lambda: operator.shows("ns2", "rejecting", "expired"), seconds=60, what="the symptom")

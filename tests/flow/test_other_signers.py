@@ -3,7 +3,6 @@
 The other one is a PowerDNS by itself, which knows nothing of the panel.
 """
 
-import json
 import sys
 import time
 from collections.abc import Sequence
@@ -13,7 +12,7 @@ import pytest
 from dnspanel.demo.stack import Stack
 from tests.flow.test_rollovers import Watch
 from tests.oracle.powerdns import Place, native
-from tests.stack import Answer, ask, run_script, wait_until_in_sync
+from tests.stack import Answer, ask, run_inside, wait_until_in_sync
 from tests.unbound import unbound
 
 pytestmark = pytest.mark.flow
@@ -29,73 +28,6 @@ RRSETS = [
     ("*.wild.", "TXT", '"wild"'),
     (SIGNAL, "CDS", f"1 13 2 {'ab' * 32}"),
 ]
-
-CREATE = """
-import json, sys, time
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import edit
-from dnspanel.zones.rules.computed_types import SET_UP, reasons_against
-from dnspanel.zones.dnssec import queries
-from dnspanel.zones.signing import sign
-from dnspanel.zones.models import Zone
-from replication.dns import rdata
-from replication.dns.rrset import make
-name, content = sys.argv[1:]
-while reasons_against(SET_UP - {65401, 65402}):  # until every node has said what it answers
-    time.sleep(0.1)
-now = timezone.now()
-acting = Acting(author=None, channel="system", now=now)
-rrsets = [make(label + name, rdata.type_from_text(type), 2, [text]) for label, type, text in json.loads(content)]
-edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", now))
-zone = Zone.objects.get(name=name, deleted_at=None)
-sign.sign(zones=[zone], acting=acting)
-sign.set_cds(zone=zone, cds="2", cdnskey=True, acting=acting)
-print(json.dumps([key.dnskey for key in queries.keys_of(zone)]))
-"""
-
-ADD = """
-import sys
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.signing import other_signers
-from dnspanel.zones.models import Zone
-name, dnskey = sys.argv[1:]
-zone = Zone.objects.get(name=name, deleted_at=None)
-acting = Acting(author=None, channel="system", now=timezone.now())
-other_signers.add_other_key(zone=zone, text=f"{name} IN DNSKEY {dnskey}", acting=acting)
-"""
-
-
-# A step of the rollover of our zone-signing key, by hand; afterwards ours are these.
-STEP = """
-import json, sys
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.dnssec import queries
-from dnspanel.zones.signing import sign
-from dnspanel.zones.models import Zone
-name, step = sys.argv[1:]
-zone = Zone.objects.get(name=name, deleted_at=None)
-acting = Acting(author=None, channel="system", now=timezone.now())
-zsks = sorted((key for key in queries.keys_of(zone) if key.flags == 256), key=lambda key: key.id)
-if step == "split":
-    sign.add_key(zone=zone, acting=acting, flags=256)
-elif step == "publish":
-    sign.add_key(zone=zone, acting=acting, flags=256, active=False)
-elif step == "sign":
-    sign.set_key(zone=zone, key_id=zsks[1].id, active=True, acting=acting)
-    sign.set_key(zone=zone, key_id=zsks[0].id, active=False, acting=acting)
-elif step == "remove":
-    sign.delete_key(zone=zone, key_id=zsks[0].id, acting=acting)
-print(json.dumps([key.dnskey for key in queries.keys_of(zone)]))
-"""
 
 
 def other_provider(place: Place, ours: Sequence[str], zone: str = ZONE) -> str:
@@ -115,10 +47,10 @@ def without_spaces(answer: Answer) -> set[str]:
 
 
 def test_what_two_signers_answer_validates_by_both(stack: Stack) -> None:
-    [ours] = json.loads(run_script(stack, CREATE, ZONE, json.dumps(RRSETS)))
+    [ours] = run_inside(stack, "other_signers.create", ZONE, RRSETS)
     with native().place("other-signer") as place:
         theirs = other_provider(place, [ours])
-        run_script(stack, ADD, ZONE, theirs)
+        run_inside(stack, "other_signers.add", ZONE, theirs)
         wait_until_in_sync(stack)
         with place.server(direct_dnskey="yes") as port:
             for node in stack.nodes:
@@ -139,11 +71,11 @@ def test_what_two_signers_answer_validates_by_both(stack: Stack) -> None:
 def test_our_zone_signing_key_rolls_beside_the_other_signer(stack: Stack) -> None:
     """By hand, as the documents say: what a validator sees of both, in turns and from its caches, never is bogus."""
     zone = "rolled.test."
-    run_script(stack, CREATE, zone, json.dumps(RRSETS))
-    ours: list[str] = json.loads(run_script(stack, STEP, zone, "split"))
+    run_inside(stack, "other_signers.create", zone, RRSETS)
+    ours: list[str] = run_inside(stack, "other_signers.step", zone, "split")
     with native().place("rolling-signer") as place:
         theirs = other_provider(place, ours, zone)
-        run_script(stack, ADD, zone, theirs)
+        run_inside(stack, "other_signers.add", zone, theirs)
         wait_until_in_sync(stack)
         with place.server(direct_dnskey="yes", cache_ttl=1, query_cache_ttl=1) as port:
             anchors = [f"{zone} DNSKEY {each}" for each in (*ours, theirs) if each.startswith("257 ")]
@@ -151,7 +83,7 @@ def test_our_zone_signing_key_rolls_beside_the_other_signer(stack: Stack) -> Non
             with unbound({zone: [*(node.dns_port for node in stack.nodes), port]}, anchors) as resolver:
                 with Watch(resolver, zone, has_parent=False) as watch:
                     for step in ("publish", "sign", "remove"):
-                        ours = json.loads(run_script(stack, STEP, zone, step))
+                        ours = run_inside(stack, "other_signers.step", zone, step)
                         wait_until_in_sync(stack)
                         # With their zone, for the other provider; it forgets nothing by itself.
                         place.pdnsutil("replace-rrset", zone.rstrip("."), "@", "DNSKEY", "2", *ours)

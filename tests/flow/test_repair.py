@@ -4,7 +4,6 @@ Real pdns_server, real pdnsutil, the whole panel. Each test damages ns1 in anoth
 record says that it is over; every row of every other zone has to be the very same bytes before and after.
 """
 
-import json
 import os
 import subprocess
 import sys
@@ -19,7 +18,7 @@ import pytest
 
 from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
-from tests.stack import ask, run_script, until, wait_until_in_sync
+from tests.stack import ask, run_inside, until, wait_until_in_sync
 
 pytestmark = pytest.mark.flow
 
@@ -27,40 +26,9 @@ ZONE = "test101.org."
 # What FAULTS.md asks for.
 SECONDS_TO_REPAIR = 60.0
 
-STATE = """
-import json, django
-django.setup()
-from django.db import connection
-from dnspanel.fleet.models import Bootstrap, Divergence, Node
-from dnspanel.zones.models import Zone
-node = Node.objects.get(name="ns1")
-rows = Divergence.objects.filter(node=node).order_by("pk")
-print(json.dumps({
-    "equal": node.digest_equal, "refusal": node.refusal, "snapshots": Bootstrap.objects.count(),
-    "zone_id": Zone.objects.get(name="test101.org.").pk,
-    "open": rows.filter(repaired_at=None).count(),
-    "found": [[row.zone_id, row.zone_name, row.words, row.error] for row in rows],
-    "events": list(node.events.order_by("pk").values_list("sentence", flat=True)),
-}))
-"""
-
-EDIT = """
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import zone_patches
-from dnspanel.zones.models import Channel, Zone
-from replication.dns import rdtypes, rrset
-zone = Zone.objects.get(name="test101.org.")
-met = rrset.make("met", rdtypes.A, 300, ["192.0.2.77"], origin=zone.name)
-patch = zone_patches.patch_of_steps(zone, [((met.name, met.type), zone_patches.replaced(met))])
-zone_patches.publish_patches(patches=[patch], acting=Acting(None, Channel.SYSTEM, timezone.now()))
-"""
-
 
 def state(stack: Stack) -> dict[str, Any]:
-    return dict(json.loads(run_script(stack, STATE)))
+    return run_inside(stack, "repair.state")
 
 
 @pytest.fixture
@@ -180,7 +148,7 @@ def test_a_flipped_bit_in_a_page(stack: Stack, node: DemoNode) -> None:
 def test_a_publication_that_meets_altered_rows_gets_through_by_itself(stack: Stack, node: DemoNode) -> None:
     """The segment is refused, the zone repaired at the node's own position, and the segment sent again."""
     pdnsutil(node, "replace-rrset", ZONE, "@", "SOA", "3600", "ns1.foreign.test. x.foreign.test. 1 2 3 4 5")
-    run_script(stack, EDIT)
+    run_inside(stack, "repair.edit")
     until(lambda: ask(node, f"met.{ZONE}").rdata == ("192.0.2.77",), seconds=SECONDS_TO_REPAIR, what="the edit on ns1")
     until(lambda: state(stack)["equal"] is True and not state(stack)["open"], seconds=SECONDS_TO_REPAIR, what="equal")
     assert state(stack)["refusal"] == ""

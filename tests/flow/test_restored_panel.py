@@ -25,8 +25,7 @@ from dnspanel.demo.stack import PANEL, Stack
 from replication.dns.rrset import Serial
 from tests.browser import chromium, person
 from tests.dnspanel.api.v1.conftest import SERVER, replace
-from tests.flow.test_api_v1 import MAKE_TOKEN
-from tests.stack import ask, ask_all, make_person, run_script, until
+from tests.stack import ask, ask_all, make_person, run_inside, until
 
 __all__ = ["chromium"]
 
@@ -35,34 +34,6 @@ pytestmark = [pytest.mark.flow, pytest.mark.browser]
 KEPT, CHANGED, DELETED, NEW = "kept.test.", "changed.test.", "deleted.test.", "new.test."
 OF_PANEL = [name for name in PANEL if name != "proxy"]
 
-STATE = """
-import json, django
-django.setup()
-from dnspanel.fleet.models import AheadReport, Node
-from dnspanel.zones.models import Epoch, LogHead, Zone
-head = LogHead.objects.get()
-report = AheadReport.objects.order_by("-pk").first()
-print(json.dumps({
-    "epoch": str(head.epoch), "head": head.sequence, "held": head.held_reason,
-    "nodes": {n.name: [str(n.epoch), n.acked] for n in Node.objects.filter(state="active")},
-    "asked": bool(report and report.ended_at), "error": report.error if report else "",
-    "epochs": Epoch.objects.count(),
-    "serials": dict(Zone.objects.filter(deleted_at=None).values_list("name", "serial")),
-}))
-"""
-
-SIGN = """
-import sys
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.signing import sign
-from dnspanel.zones.models import Zone
-acting = Acting(author=None, channel="system", now=timezone.now())
-sign.sign(zones=[Zone.objects.get(name=sys.argv[1], deleted_at=None)], acting=acting)
-"""
-
 
 class Panel:
     """The stack's panel as its API's clients see it."""
@@ -70,7 +41,7 @@ class Panel:
     def __init__(self, stack: Stack) -> None:
         self.stack = stack
         make_person(stack, "rita")
-        self.key = run_script(stack, MAKE_TOKEN, "rita").strip()
+        self.key = run_inside(stack, "tokens.make_token", "rita")
 
     def call(self, method: str, path: str, body: object = None) -> tuple[int, Any]:
         connection = http.client.HTTPConnection(urlsplit(self.stack.url).netloc, timeout=60)
@@ -91,7 +62,7 @@ class Panel:
         return self.call("PATCH", f"{SERVER}/zones/{zone}{wait}", body)
 
     def state(self) -> dict[str, Any]:
-        found: dict[str, Any] = json.loads(run_script(self.stack, STATE))
+        found: dict[str, Any] = run_inside(self.stack, "restored_panel.state")
         return found
 
     def is_in_sync(self) -> bool:
@@ -229,7 +200,7 @@ def test_a_restored_panel_takes_over_what_its_nodes_have(
     panel, archive = yesterday
     with Watch(fresh_stack, (KEPT, CHANGED)).looking() as watch:
         work_of_a_day(panel)
-        run_script(fresh_stack, SIGN, CHANGED)
+        run_inside(fresh_stack, "restored_panel.sign_zone", CHANGED)
         until(panel.is_in_sync, seconds=30, what="the signed zone on every node")
         [dnskeys] = {answer.rdata for answer in ask_all(fresh_stack, CHANGED, "DNSKEY")}
         before = panel.state()

@@ -1,6 +1,5 @@
 """A panel that is restored in the middle of rollovers breaks no zone, except those that a person accepted to break."""
 
-import json
 import sys
 import time
 
@@ -11,63 +10,13 @@ from dnspanel.demo import unprivileged
 from dnspanel.demo.stack import Stack
 from tests.browser import Person, chromium, person
 from tests.flow.test_restored_panel import Panel, in_sync_again, restore
-from tests.flow.test_rollovers import BEGIN, PARENT, SPEED, TTL, Watch
-from tests.stack import ask, ask_all, run_script, until
+from tests.flow.test_rollovers import PARENT, SPEED, TTL, Watch
+from tests.stack import ask, ask_all, run_inside, until
 from tests.unbound import unbound
 
 __all__ = ["chromium"]
 
 pytestmark = [pytest.mark.flow, pytest.mark.browser]
-
-# Rollovers whose clock runs `speed` times as fast as ours: of the zone, one begins, or all go on until their ends.
-ROLL = """
-import json, sys, time
-import django
-django.setup()
-from datetime import timedelta
-from django.utils import timezone
-from dnspanel.fleet.dnssec import drive
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.signing import rollovers
-from dnspanel.zones.dnssec.rollover import Kind
-from dnspanel.zones.models import Rollover, Zone
-act, name, speed, seconds = sys.argv[1:]
-began = timezone.now()
-clock = lambda: began + (timezone.now() - began) * int(speed)
-if act == "begin":
-    acting = Acting(author=None, channel="system", now=clock())
-    rollovers.begin(zone=Zone.objects.get(name=name, deleted_at=None), kind=Kind.CSK, acting=acting)
-else:
-    until = time.monotonic() + float(seconds)
-    while Rollover.objects.filter(ended_at=None).exists() and time.monotonic() < until:
-        drive.drive_rollovers(clock=clock, look_every=timedelta())
-        time.sleep(0.25)
-rows = Rollover.objects.order_by("pk")
-print(json.dumps([[row.zone.name, row.step, row.ended_at is not None, row.is_cancelled] for row in rows]))
-"""
-
-# What either decision breaks; which field refuses to keep the panel's content; then the nodes' is taken over.
-DECIDE = """
-import json
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.fleet.errors import WrongDecision
-from dnspanel.fleet.integrity import unknown_history
-from dnspanel.fleet.models import Choice
-report, refused = unknown_history.newest_report(), ""
-def decide(choice):
-    unknown_history.decide(report=report, choice=choice, typed=unknown_history.TYPED[choice], reason="a test",
-        by=User.objects.get(username="rita"), now=timezone.now())
-try:
-    decide(Choice.KEEP)
-except WrongDecision as exc:
-    refused = exc.field
-decide(Choice.TAKE_OVER)
-breaks = {zone.name: zone.breaks for zone in report.zones.all() if zone.breaks}
-print(json.dumps({"breaks": breaks, "refused": refused}))
-"""
 
 
 def keeps(browser: Browser, panel: Panel, broken: str) -> None:
@@ -112,8 +61,8 @@ def test_a_backup_restored_in_the_middle_of_rollovers_breaks_only_what_a_person_
     panel, ports = Panel(fresh_stack), [node.dns_port for node in fresh_stack.nodes]
     under_way, later = f"under-way.{PARENT}", f"later.{PARENT}"
     for zone in (under_way, later):
-        anchors = json.loads(run_script(fresh_stack, BEGIN, PARENT, zone, "csk", "13", str(TTL), "nsec"))
-    run_script(fresh_stack, ROLL, "begin", under_way, str(SPEED), "0")
+        anchors = run_inside(fresh_stack, "rollovers.begin", PARENT, zone, "csk", 13, TTL, "nsec")
+    run_inside(fresh_stack, "restored_rollovers.roll", "begin", under_way, SPEED, 0)
     until(panel.is_in_sync, seconds=30, what="the zones on every node")
     directory = fresh_stack.directory / "backups"
     unprivileged.make_directory(directory)
@@ -122,21 +71,21 @@ def test_a_backup_restored_in_the_middle_of_rollovers_breaks_only_what_a_person_
     with unbound(servers, [f"{PARENT} DNSKEY {anchor}" for anchor in anchors]) as resolver:
         watches = [Watch(resolver, zone, has_parent=True) for zone in (under_way, later)]
         with watches[0], watches[1]:
-            run_script(fresh_stack, ROLL, "begin", later, str(SPEED), "0")
-            ended = json.loads(run_script(fresh_stack, ROLL, "end", "", str(SPEED), "60"))
+            run_inside(fresh_stack, "restored_rollovers.roll", "begin", later, SPEED, 0)
+            ended = run_inside(fresh_stack, "restored_rollovers.roll", "end", "", SPEED, 60)
             assert [row[2:] for row in ended] == [[True, False], [True, False]], ended
             until(panel.is_in_sync, seconds=30, what="the new keys on every node")
             keys = {zone: ask(fresh_stack.nodes[0], zone, "DNSKEY").rdata for zone in (under_way, later)}
             before = panel.state()
             restore(fresh_stack, directory / "panel.tar")
             until(lambda: panel.state()["asked"], seconds=60, what="the nodes were asked")
-            decided = json.loads(run_script(fresh_stack, DECIDE))
+            decided = run_inside(fresh_stack, "restored_rollovers.decide")
             in_sync_again(panel, before)
             for zone in (under_way, later):
                 assert panel.publishes(zone, "192.0.2.77")[0] == 204
                 answers = {answer.rdata for answer in ask_all(fresh_stack, zone, "DNSKEY")}
                 assert answers == {keys[zone]}
-            assert json.loads(run_script(fresh_stack, ROLL, "look", "", "1", "0"))[0][2:] == [True, True]
+            assert run_inside(fresh_stack, "restored_rollovers.roll", "look", "", 1, 0)[0][2:] == [True, True]
             until(
                 lambda: all(resolver.ask(f"r{time.monotonic_ns()}.{zone}", "A").is_secure for zone in keys),
                 seconds=TTL + 5,
@@ -159,7 +108,7 @@ def test_a_backup_restored_in_the_middle_of_rollovers_breaks_only_what_a_person_
                 what="the accepted break is over",
             )
             bogus = resolver.bogus
-            ended = json.loads(run_script(fresh_stack, ROLL, "end", "", str(SPEED), "60"))
+            ended = run_inside(fresh_stack, "restored_rollovers.roll", "end", "", SPEED, 60)
             assert all(row[2:] == [True, False] for row in ended), ended
             until(panel.is_in_sync, seconds=30, what="the end of the rollover on every node")
             assert resolver.ask(f"r{time.monotonic_ns()}.{under_way}", "A").is_secure

@@ -6,7 +6,6 @@ The rollover's clock runs `SPEED` times as fast, so that the minute that each wa
 seconds; TTLs are so small that each wait still is longer than they really are.
 """
 
-import json
 import os
 import random
 import signal
@@ -26,7 +25,7 @@ import pytest
 from dnspanel.demo import unprivileged
 from dnspanel.demo.stack import Stack
 from tests.full import Sample
-from tests.stack import ask, run_script, until, wait_until_in_sync
+from tests.stack import ask, run_inside, until, wait_until_in_sync
 from tests.unbound import Unbound, unbound
 
 pytestmark = pytest.mark.flow
@@ -52,176 +51,6 @@ WAYS_BACK = [
     ("ksk", "split", "ds", ["withdraw", "undone"]),
     ("csk", "csk", "ds", ["withdraw", "undone"]),
 ]
-
-BEGIN = """
-import json, sys
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import edit, zone_patches
-from dnspanel.zones.dnssec import queries
-from dnspanel.zones.signing import sign
-from dnspanel.zones.models import Zone
-from replication.codec.dnssec import Nsec3
-from replication.dns import rdata
-from replication.dns.rrset import make
-parent, child, split, algorithm, ttl, denial = sys.argv[1:]
-now = timezone.now()
-acting = Acting(author=None, channel="system", now=now)
-
-def created(name, *more):
-    soa = f"ns.{parent} hostmaster.{parent} 1 10800 3600 604800 {ttl}"
-    rrsets = [("", "SOA", soa), ("", "NS", f"ns.{parent}"), *more]
-    rrsets = [make((label + name), rdata.type_from_text(type), int(ttl), [text]) for label, type, text in rrsets]
-    edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", now))
-    return Zone.objects.get(name=name, deleted_at=None)
-
-above = Zone.objects.filter(name=parent, deleted_at=None).first()
-if above is None:
-    above = created(parent, ("ns.", "A", "127.0.0.1"))
-    sign.sign(zones=[above], acting=acting)
-below = created(child, ("www.", "A", "192.0.2.1"), ("*.wild.", "TXT", '"wild"'), ("alias.", "CNAME", "www." + child))
-sign.sign(zones=[below], acting=acting, split=split == "split", algorithm=int(algorithm),
-    nsec3=Nsec3() if denial == "nsec3" else None)
-ds = [text for key in queries.keys_of(below) for text in key.ds[:1]]
-steps = [((child, type), zone_patches.replaced(make(child, type, int(ttl), texts)))
-    for type, texts in ((2, [f"ns.{parent}"]), (43, ds))]
-patch = zone_patches.patch_of_steps(above, steps)
-zone_patches.publish_patches(patches=[patch], acting=Acting(None, "system", now))
-print(json.dumps([key.dnskey for key in queries.keys_of(above)]))
-"""
-
-ROLL = """
-import json, os, random, signal, sys, time
-from pathlib import Path
-import django
-django.setup()
-from django.db import connection
-from django.utils import timezone
-from dnspanel.fleet.dnssec import drive
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import zone_patches
-from dnspanel.zones.dnssec import queries
-from dnspanel.zones.signing import rollovers
-from dnspanel.zones.dnssec.rollover import Kind
-from dnspanel.zones.models import Zone
-from datetime import timedelta
-from replication.dns.rrset import make
-name, kind, algorithm, speed, seconds, folder, cancelled_at = sys.argv[1:]
-chance, killed_drivers = random.Random(1), []
-
-def report(step):
-    # The step is told to the test, which kills; then a process that drives is killed somewhere in its looks at it.
-    number = len(killed_drivers)
-    new = Path(folder, f"new{number}")
-    new.write_text(step)
-    new.rename(Path(folder, f"step{number}"))
-    while not Path(folder, f"killed{number}").exists() and time.monotonic() < until:
-        time.sleep(0.02)
-    connection.close()  # or the two would speak over one
-    child = os.fork()
-    if not child:
-        while True:
-            drive.drive_rollovers(clock=clock, look_every=timedelta())
-    time.sleep(chance.uniform(0, 0.1))
-    os.kill(child, signal.SIGKILL)
-    killed_drivers.append([step, os.WTERMSIG(os.waitpid(child, 0)[1])])
-
-began = timezone.now()
-clock = lambda: began + (timezone.now() - began) * int(speed)
-zone = Zone.objects.get(name=name, deleted_at=None)
-acting = Acting(author=None, channel="system", now=clock())
-row = rollovers.begin(zone=zone, kind=Kind(kind), acting=acting, algorithm=int(algorithm) or None)
-steps, waited, until = [row.step], [], time.monotonic() + float(seconds)
-report(row.step)
-number = 0
-while row.ended_at is None and time.monotonic() < until:
-    number += 1
-    owner = f"n{number % 5}.{name}"
-    step = zone_patches.replaced(make(owner, 1, 2, [f"192.0.2.{number % 250 + 1}"]))
-    patch = zone_patches.patch_of_steps(zone, [((owner, 1), step)])
-    zone_patches.publish_patches(patches=[patch], acting=Acting(None, "system", timezone.now()))
-    drive.drive_rollovers(clock=clock, look_every=timedelta())
-    row.refresh_from_db()
-    if row.step == steps[-1] == cancelled_at:
-        rollovers.cancel(zone=zone, acting=Acting(author=None, channel="system", now=clock()), withdrawn=True)
-        row.refresh_from_db()
-    if steps[-1] != row.step:
-        steps.append(row.step)
-        report(row.step)
-    if not waited or waited[-1] != row.waits_for:
-        waited.append(row.waits_for)
-    time.sleep(0.25)
-print(json.dumps({"ended": row.ended_at is not None, "steps": steps, "waited": waited, "edits": number,
-    "cancelled": row.is_cancelled, "killed_drivers": killed_drivers,
-    "keys": [key.dnskey for key in queries.keys_of(zone)]}))
-"""
-
-
-# A person who may sign the zone and not change its parent begins a rollover; others put there what they like. Each look
-# has the clock, the step, what is waited for and the earliest time.
-OUTSIDE = """
-import json, sys, time
-import django
-django.setup()
-from datetime import timedelta
-from django.utils import timezone
-from dnspanel.accounts.rights import grant_edit
-from dnspanel.accounts.actors.grants import EVERY_RIGHT, Grant
-from dnspanel.accounts.models import User
-from dnspanel.fleet.dnssec import drive
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import zone_patches
-from dnspanel.zones.signing import rollovers
-from dnspanel.zones.dnssec.rollover import Kind
-from dnspanel.zones.models import Zone
-from replication.dns.rrset import make
-name, parent, speed, ttl, seconds = sys.argv[1:]
-began, until = timezone.now(), time.monotonic() + float(seconds)
-clock = lambda: began + (timezone.now() - began) * int(speed)
-zone, above = (Zone.objects.get(name=each, deleted_at=None) for each in (name, parent))
-owner = User.objects.create_user("childs-owner", role="member")
-grant_edit.give_grant(grant=Grant(EVERY_RIGHT, zones=frozenset({zone.pk})), to=owner, by=None, now=began)
-row = rollovers.begin(zone=zone, kind=Kind.CSK, acting=Acting(author=owner, channel="web", now=clock()))
-looks = []
-
-def look():
-    drive.drive_rollovers(clock=clock, look_every=timedelta())
-    row.refresh_from_db()
-    found = [clock().timestamp(), row.step, row.waits_for, row.earliest and row.earliest.timestamp(), row.is_stuck]
-    if not looks or looks[-1][1:] != found[1:]:
-        looks.append(found)
-    time.sleep(0.1)
-
-def look_until(holds):
-    while not holds():
-        assert time.monotonic() < until, looks[-3:]
-        look()
-
-def at_parent(ds):
-    step = zone_patches.replaced(make(name, 43, int(ttl), ds))
-    patch = zone_patches.patch_of_steps(above, [((name, 43), step)])
-    zone_patches.publish_patches(patches=[patch], acting=Acting(None, "api", timezone.now()))
-
-look_until(lambda: row.step == "ds" and row.add_ds)
-old, new = row.old_ds[:1], row.new_ds[:1]
-at_parent(new)
-look_until(lambda: row.step != "ds" or row.earliest)
-said = row.earliest.timestamp()
-at_parent(old)
-look_until(lambda: row.step != "ds" or not row.earliest)
-seen = [row.step, row.waits_for, row.is_stuck, row.add_ds, row.remove_ds]
-look_until(lambda: row.step != "ds" or clock().timestamp() > said + 120)
-waited = [row.step, row.waits_for]
-again = clock().timestamp()
-at_parent(new)
-look_until(lambda: row.step != "ds")
-left = clock().timestamp()
-look_until(lambda: row.ended_at)
-print(json.dumps({"looks": looks, "said": said, "seen": seen, "waited": waited, "again": again, "left": left,
-    "old": old, "new": new, "cancelled": row.is_cancelled}))
-"""
 
 
 class Watch:
@@ -315,8 +144,8 @@ def roll(
 
     It is cancelled at a step, if one is named.
     """
-    arguments = (zone, kind, str(algorithm or 0), str(SPEED), str(SECONDS), str(folder), cancelled_at)
-    found: dict[str, Any] = json.loads(run_script(stack, ROLL, *arguments))
+    arguments = (zone, kind, algorithm or 0, SPEED, SECONDS, str(folder), cancelled_at)
+    found: dict[str, Any] = run_inside(stack, "rollovers.roll", *arguments)
     return found
 
 
@@ -325,7 +154,7 @@ def resolved(
     stack: Stack, zone: str, split: str, algorithm: int, *, denial: str = "nsec"
 ) -> Iterator[tuple[Unbound, Watch]]:
     """Create the zone, signed, with its DS at the parent, and watch it through Unbound."""
-    anchors: Sequence[str] = json.loads(run_script(stack, BEGIN, PARENT, zone, split, str(algorithm), str(TTL), denial))
+    anchors: Sequence[str] = run_inside(stack, "rollovers.begin", PARENT, zone, split, algorithm, TTL, denial)
     wait_until_in_sync(stack)
     ports = [node.dns_port for node in stack.nodes]
     with unbound({zone: ports, PARENT: ports}, [f"{PARENT} DNSKEY {anchor}" for anchor in anchors]) as resolver:
@@ -394,7 +223,7 @@ def test_a_ds_changed_at_the_parent_from_outside_is_seen_told_and_waited_for_ane
     zone = f"outside.{PARENT}"
     with resolved(stack, zone, "csk", 13) as (resolver, watch):
         before = {str(each) for each in ask(stack.nodes[0], zone, "DNSKEY").rdata}
-        found = json.loads(run_script(stack, OUTSIDE, zone, PARENT, str(SPEED), str(TTL), str(SECONDS)))
+        found = run_inside(stack, "rollovers.roll_from_outside", zone, PARENT, SPEED, TTL, SECONDS)
         wait_until_in_sync(stack)
         time.sleep(TTL)  # the watcher sees the end too
         bogus = resolver.bogus

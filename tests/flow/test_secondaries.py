@@ -4,7 +4,6 @@ Some hundred random edits over a few zones: each is announced by NOTIFY and fetc
 every one of the three has record for record what is published. Members come and go by the catalog zone.
 """
 
-import json
 import re
 import shutil
 import subprocess
@@ -25,7 +24,7 @@ from dnspanel.demo.stack import Stack
 from tests.foreign_servers import HERE, MAKERS, Foreign, Record, in_canonical_form, running
 from tests.full import Sample
 from tests.ports import free_port
-from tests.stack import ask, make_person, run_script, until
+from tests.stack import ask, make_person, run_inside, until
 from tests.unbound import unbound
 
 pytestmark = pytest.mark.flow
@@ -41,191 +40,6 @@ OF_SIGNERS = {"RRSIG", "DNSKEY", "NSEC", "NSEC3", "NSEC3PARAM", "CDS", "CDNSKEY"
 EDITS = 120
 EDITS_OF_MANY = 2_000
 
-SET_UP = """
-import json, sys, django
-django.setup()
-from django.conf import settings
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.secondaries import set_up
-from dnspanel.secondaries.configuration import parts_for
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import edit
-from dnspanel.zones.models import Zone
-from replication.dns.rrset import make
-SOA, NS = 6, 2
-owner, ports, zones = User.objects.get(username="secunda"), json.loads(sys.argv[1]), json.loads(sys.argv[2])
-for name in zones:
-    short = [make(name, SOA, 2, [f"ns.test. hostmaster.test. 1 10800 3600 604800 2"]),
-        make(name, NS, 2, ["ns.test."])] if name.startswith("rolled") else None
-    edit.create_zone(zone=edit.NewZone(name, short), acting=Acting(owner, "web", timezone.now()))
-Zone.objects.filter(name__in=zones).update(tags=["foreign"])
-found = {}
-for kind, port in ports.items():
-    terms = set_up.Terms(kind, [f"127.0.0.1:{port}"], kind=kind, choice="tag", tag="foreign")
-    made = set_up.create_secondary(terms=terms, by=owner, now=timezone.now())
-    parts = parts_for(made.secondary, gateways=settings.GATEWAY_ADDRESSES, secret=made.secret, zones=zones)
-    found[kind] = [part.text for part in parts]
-print(json.dumps(found))
-"""
-
-EDIT = """
-import json, random, sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import zone_patches
-from dnspanel.zones.models import Zone
-from replication.dns import rdata
-from replication.dns.rrset import make
-username, seed, count, names = json.loads(sys.argv[1])
-owner = User.objects.get(username=username)
-chance = random.Random(seed)
-TEXTS = {
-    "A": lambda: f"192.0.2.{chance.randrange(1, 255)}",
-    "AAAA": lambda: f"2001:db8::{chance.randrange(1, 9999):x}",
-    "TXT": lambda: f'"{chance.random()}" "two words"',
-    "MX": lambda: f"{chance.randrange(99)} mail{chance.randrange(9)}.example.net.",
-}
-published = 0
-while published < count:
-    zone = Zone.objects.get(name=chance.choice(names), deleted_at=None)
-    changes = {}
-    for _ in range(chance.randrange(1, 4)):
-        name, type_ = f"h{chance.randrange(12)}.{zone.name}", chance.choice(list(TEXTS))
-        number = rdata.type_from_text(type_)
-        texts = {TEXTS[type_]() for _ in range(chance.randrange(0, 4))}
-        disabled = [text for text in texts if chance.random() < 0.1]
-        rrset = make(name, number, chance.choice([60, 300]), sorted(texts), disabled) if texts else None
-        changes[name, number] = rrset
-    patch = zone_patches.Patch(zone, lambda current: changes, {name for name, _ in changes})
-    outcome = zone_patches.publish_patches(patches=[patch], acting=Acting(owner, "api", timezone.now()), confirmed=True)
-    published += outcome.publication is not None
-"""
-
-PUBLISHED = """
-import json, sys, django
-django.setup()
-from dnspanel.zones.models import RRset, Zone
-from replication.dns import rdata
-print(json.dumps({
-    zone.name: [
-        [row.name, row.ttl, rdata.type_to_text(row.type), text]
-        for row in RRset.objects.filter(zone=zone) for text in row.rdata if text not in row.disabled
-    ] for zone in Zone.objects.filter(name__in=json.loads(sys.argv[1]), deleted_at=None)
-}))
-"""
-
-MEMBERS = """
-import json, django
-django.setup()
-from dnspanel.secondaries.models import Member
-print(json.dumps(list(Member.objects.filter(until=None).values(
-    "secondary__kind", "zone_name", "transferred_how", "behind_since", "notified_at", "notify_error", "served_serial",
-    "zone__serial", "question_error")), default=str))
-"""
-
-REPLACE_ZONE = """
-import sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import edit
-from dnspanel.zones.models import Zone
-owner = User.objects.get(username="secunda")
-gone, come = sys.argv[1:]
-zone = Zone.objects.get(name=gone, deleted_at=None)
-edit.delete_zone(zone=zone, author=owner, channel="web", now=timezone.now())
-edit.create_zone(zone=edit.NewZone(come), acting=Acting(owner, "web", timezone.now()))
-Zone.objects.filter(name=come, deleted_at=None).update(tags=["foreign"])
-"""
-
-
-SIGN = """
-import json, sys, django
-django.setup()
-from datetime import timedelta
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.secondaries import signed
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import zone_patches
-from dnspanel.zones.signing import rollovers, sign
-from dnspanel.zones.dnssec.rollover import Kind
-from dnspanel.zones.models import Zone
-from replication.codec.dnssec import Nsec3
-from replication.dns.rrset import make
-owner = User.objects.get(username="secunda")
-acting = Acting(owner, "api", timezone.now())
-step, names = sys.argv[1], json.loads(sys.argv[2])
-for name in names:
-    zone = Zone.objects.get(name=name, deleted_at=None)
-    if step in {"sign", "split"}:
-        rrset = make(f"www.{name}", 1, 2, ["192.0.2.1"])
-        patch = zone_patches.Patch(zone, lambda current: {(rrset.name, 1): rrset}, {rrset.name})
-        zone_patches.publish_patches(patches=[patch], acting=Acting(owner, "api", timezone.now()))
-        zone.refresh_from_db()
-        nsec3 = Nsec3(0, b"", False, False) if name.startswith("nsec3") else None
-        sign.sign(zones=[zone], nsec3=nsec3, acting=acting, split=step == "split")
-    elif step == "roll":
-        rollovers.begin(zone=zone, kind=Kind.CSK, acting=acting)
-if step == "week":
-    print(signed.publish_due_signatures(now=timezone.now() + timedelta(days=8)))
-"""
-
-# BIND may transfer from nowhere where it is while a zone-signing key is replaced, and then again. The rollover's clock
-# runs fifteen times as fast, so that the minute that each wait is longer than TTLs passes in four seconds.
-ROLL_PAST = """
-import json, sys, time, django
-django.setup()
-from dataclasses import replace
-from datetime import timedelta
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.fleet.dnssec import drive
-from dnspanel.secondaries import set_up
-from dnspanel.secondaries.models import Secondary
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.signing import rollovers
-from dnspanel.zones.dnssec.rollover import Kind
-from dnspanel.zones.models import Rollover, Zone
-step, name = sys.argv[1:]
-owner, zone = User.objects.get(username="secunda"), Zone.objects.get(name=name, deleted_at=None)
-bind = Secondary.objects.get(name="bind")
-began, until = timezone.now(), time.monotonic() + 90
-networks = ["192.0.2.0/24"] if step == "cut off" else []
-terms = replace(set_up.terms_of(bind), networks=networks)
-set_up.change_secondary(secondary=bind, terms=terms, by=owner, now=began)
-if step == "cut off":
-    Rollover.objects.exclude(zone=zone).delete()  # of other tests: their parents would be asked at each look
-    rollovers.begin(zone=zone, kind=Kind.ZSK, acting=Acting(owner, "api", began))
-else:
-    set_up.notify_now(secondary=bind, by=owner, now=began)
-row = Rollover.objects.select_related("zone").get(zone=zone)
-start = max(began, row.looked_at)
-clock = lambda: start + (timezone.now() - began) * 15
-looks = []
-def look():
-    drive.drive_rollovers(clock=clock, look_every=timedelta())
-    row.refresh_from_db()
-    if not looks or looks[-1] != [row.step, row.waits_for]:
-        looks.append([row.step, row.waits_for])
-    assert time.monotonic() < until, looks[-5:]
-    time.sleep(0.1)
-if step == "cut off":
-    while not (row.late_secondaries == ["bind"] and "answers serial" in row.waits_for):
-        look()
-    held = clock()
-    while clock() - held < timedelta(seconds=100):  # longer than what caches are waited for
-        look()
-else:
-    while row.ended_at is None:
-        look()
-print(json.dumps({"looks": looks, "late": row.late_secondaries, "cancelled": row.is_cancelled}))
-"""
-
 
 @dataclass(frozen=True, slots=True)
 class Estate:
@@ -235,11 +49,11 @@ class Estate:
     foreign: list[Foreign]
 
     def members(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = json.loads(run_script(self.stack, MEMBERS))
+        found: list[dict[str, Any]] = run_inside(self.stack, "secondaries.members")
         return found
 
     def published(self, zones: list[str]) -> dict[str, set[Record]]:
-        rows = json.loads(run_script(self.stack, PUBLISHED, json.dumps(zones)))
+        rows = run_inside(self.stack, "secondaries.published", zones)
         return {
             zone: in_canonical_form(zone, "\n".join(" ".join(map(str, (n, t, "IN", k, v))) for n, t, k, v in records))
             for zone, records in rows.items()
@@ -270,7 +84,7 @@ def estate(stack: Stack, tmp_path_factory: pytest.TempPathFactory, sample: Sampl
     make_person(stack, "secunda")
     ports = {kind: free_port() for kind in MAKERS}
     zones = [*ZONES, LEAVES, ROLLED, *SIGNED, *(MANY if sample.full else [])]
-    parts = json.loads(run_script(stack, SET_UP, json.dumps(ports), json.dumps(zones)))
+    parts = run_inside(stack, "secondaries.set_up_servers", ports, zones)
     with running(tmp_path_factory.mktemp("foreign"), ports, parts) as foreign:
         estate = Estate(stack, foreign)
         estate.are_equal(ZONES, seconds=60)
@@ -278,7 +92,7 @@ def estate(stack: Stack, tmp_path_factory: pytest.TempPathFactory, sample: Sampl
 
 
 def edit_at_random(estate: Estate, *, seed: int, count: int, zones: list[str], by: str = "secunda") -> None:
-    run_script(estate.stack, EDIT, json.dumps([by, seed, count, zones]))
+    run_inside(estate.stack, "secondaries.edit_at_random", by, seed, count, zones)
 
 
 def test_after_many_edits_each_has_record_for_record_what_is_published(estate: Estate) -> None:
@@ -327,7 +141,7 @@ def test_single_edits_come_as_differences_by_their_own_logs_and_ours(estate: Est
 
 def test_a_zone_that_goes_and_one_that_comes_go_and_come_by_the_catalog(estate: Estate) -> None:
     new = "new.abroad.test."
-    run_script(estate.stack, REPLACE_ZONE, LEAVES, new)
+    run_inside(estate.stack, "secondaries.replace_zone", LEAVES, new)
     readers = [one for one in estate.foreign if one.kind != "nsd"]  # Debian's reads no catalog zones
     for one in readers:  # a tag is followed within half a minute
         until(lambda one=one: one.serial_of(new) is not None, seconds=60, what=f"{new} at {one.kind}")  # type: ignore[misc]
@@ -349,7 +163,7 @@ def validates(one: Foreign, zone: str, dnskey: str) -> None:
 
 
 def test_signed_zones_are_served_signed_through_a_rollover_and_a_new_week(estate: Estate) -> None:
-    run_script(estate.stack, SIGN, "sign", json.dumps(SIGNED))
+    run_inside(estate.stack, "secondaries.sign_zones", "sign", SIGNED)
     published = estate.are_equal(SIGNED, seconds=60)
     anchors = {zone: " ".join(ask(estate.stack.nodes[0], zone, "DNSKEY").rdata[0].split()) for zone in SIGNED}
     for one in estate.foreign:
@@ -357,7 +171,7 @@ def test_signed_zones_are_served_signed_through_a_rollover_and_a_new_week(estate
             validates(one, zone, anchors[zone])
             content = {record for record in one.records_of(zone) if record[2] not in OF_SIGNERS}
             assert content == {record for record in published[zone] if record[2] not in OF_SIGNERS}
-    run_script(estate.stack, SIGN, "roll", json.dumps(SIGNED))
+    run_inside(estate.stack, "secondaries.sign_zones", "roll", SIGNED)
     estate.are_equal(SIGNED, seconds=60)
     for one in estate.foreign:
         for zone in SIGNED:
@@ -366,26 +180,26 @@ def test_signed_zones_are_served_signed_through_a_rollover_and_a_new_week(estate
             assert len(answer.answer[0]) == 2, "the new key stands beside the old one"
             validates(one, zone, anchors[zone])
     signed = [zone for zone in [*SIGNED, ROLLED] if ask(estate.stack.nodes[0], zone, "DNSKEY").rdata]
-    assert int(run_script(estate.stack, SIGN, "week", "[]")) == len(signed)
+    assert run_inside(estate.stack, "secondaries.sign_zones", "week", []) == len(signed)
     estate.are_equal(SIGNED, seconds=60)
 
 
 def test_a_rollover_waits_for_a_secondary_that_still_answers_with_the_old_keys(estate: Estate) -> None:
-    run_script(estate.stack, SIGN, "split", json.dumps([ROLLED]))
+    run_inside(estate.stack, "secondaries.sign_zones", "split", [ROLLED])
     estate.are_equal([ROLLED], seconds=60)
     [bind] = [one for one in estate.foreign if one.kind == "bind"]
     keys = [text for text in ask(estate.stack.nodes[0], ROLLED, "DNSKEY").rdata if text.startswith("257")]
     anchor = " ".join(keys[0].split())
     before = bind.serial_of(ROLLED)
     assert before is not None
-    waiting = json.loads(run_script(estate.stack, ROLL_PAST, "cut off", ROLLED))
+    waiting = run_inside(estate.stack, "secondaries.roll_past", "cut off", ROLLED)
     assert {step for step, _ in waiting["looks"]} == {"publish"}
     waits_for = waiting["looks"][-1][1]
     assert waits_for.startswith("Every secondary that has the zone has to answer with this step."), waiting
     assert f"bind (BIND) answers serial {before} in place of" in waits_for
     assert bind.serial_of(ROLLED) == before
     validates(bind, ROLLED, anchor)
-    released = json.loads(run_script(estate.stack, ROLL_PAST, "go on", ROLLED))
+    released = run_inside(estate.stack, "secondaries.roll_past", "go on", ROLLED)
     assert {step for step, _ in released["looks"]} == {"publish", "sign", "remove"}, released
     assert (released["late"], released["cancelled"]) == ([], False)
     for one in estate.foreign:
@@ -394,7 +208,7 @@ def test_a_rollover_waits_for_a_secondary_that_still_answers_with_the_old_keys(e
 
 @pytest.mark.full(reason="edits over two hundred zones that secondaries have, signed and not")
 def test_after_thousands_of_edits_over_hundreds_of_zones_each_has_every_record(estate: Estate) -> None:
-    run_script(estate.stack, SIGN, "sign", json.dumps(OF_MANY_SIGNED))
+    run_inside(estate.stack, "secondaries.sign_zones", "sign", OF_MANY_SIGNED)
     estate.are_equal(MANY, seconds=300)
     ours = estate.stack.directory / "log/update.log"
     before = len(ours.read_text())

@@ -4,7 +4,6 @@ Configured by nothing but what their pages give to copy. Knot is that of a newer
 no TLS, and so is a second NSD, which reads the catalog zone; kdig is another client.
 """
 
-import json
 import re
 import shutil
 import subprocess
@@ -18,47 +17,12 @@ from tests.flow.test_secondaries import Estate, edit_at_random
 from tests.foreign_servers import AUTHORITY, CERTIFICATE, HERE, KEY, newer_kinds, running
 from tests.own_certificates import own_certificate
 from tests.ports import free_port
-from tests.stack import make_person, run_script, until
+from tests.stack import make_person, run_inside, until
 
 pytestmark = pytest.mark.flow
 
 ZONES = ["one.private.test.", "two.private.test."]
 KINDS = ("bind", "nsd")  # and the newer ones, where a root of their suite can be made
-
-SET_UP = """
-import json, sys, django
-django.setup()
-from django.conf import settings
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.secondaries import set_up
-from dnspanel.secondaries.configuration import parts_for
-from dnspanel.secondaries.server_certificate import tls_endpoint
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import edit
-from dnspanel.zones.models import Zone
-owner, ports, tls_ports, zones, certificate = User.objects.get(username="secundus"), *json.loads(sys.argv[1])
-for name in zones:
-    edit.create_zone(zone=edit.NewZone(name), acting=Acting(owner, "web", timezone.now()))
-found = {}
-for kind, port in ports.items():
-    terms = set_up.Terms(f"{kind}-tls", [f"127.0.0.1:{port}"], kind=kind.removeprefix("newer-"), zones=zones,
-        choice="list", transport="certificate", certificate=certificate, tls_port=tls_ports[kind])
-    made = set_up.create_secondary(terms=terms, by=owner, now=timezone.now())
-    parts = parts_for(made.secondary, gateways=settings.GATEWAY_ADDRESSES, secret=made.secret, zones=zones,
-        tls=tls_endpoint(now=timezone.now()))
-    found[kind] = {"parts": [part.text for part in parts], "key": made.secondary.tsig_name, "secret": made.secret}
-print(json.dumps(found))
-"""
-
-MEMBERS = """
-import json, django
-django.setup()
-from dnspanel.secondaries.models import Member
-print(json.dumps(list(Member.objects.filter(until=None, secondary__name__endswith="-tls").values(
-    "secondary__name", "secondary__refusals", "secondary__refused_reason", "zone_name", "transferred_how",
-    "transferred_over_tls", "behind_since", "served_serial", "zone__serial", "question_error")), default=str))
-"""
 
 
 @pytest.fixture(scope="module")
@@ -70,7 +34,7 @@ def made(stack: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
     place, own = tmp_path_factory.mktemp("over-tls"), own_certificate()
     (place / CERTIFICATE).write_text(own.certificate)
     (place / KEY).write_text(own.key)
-    found = json.loads(run_script(stack, SET_UP, json.dumps([ports, tls_ports, ZONES, own.certificate])))
+    found = run_inside(stack, "secondaries_over_tls.set_up_servers", ports, tls_ports, ZONES, own.certificate)
     parts = {kind: each["parts"] for kind, each in found.items()}
     with running(place, ports, parts, kinds=kinds, tls_ports=tls_ports) as foreign:
         estate = Estate(stack, foreign)
@@ -79,7 +43,7 @@ def made(stack: Any, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple
 
 
 def members(estate: Estate) -> list[dict[str, Any]]:
-    found: list[dict[str, Any]] = json.loads(run_script(estate.stack, MEMBERS))
+    found: list[dict[str, Any]] = run_inside(estate.stack, "secondaries_over_tls.members")
     return found
 
 

@@ -9,7 +9,7 @@ from urllib.parse import urlsplit
 import pytest
 
 from dnspanel.demo.stack import Stack
-from tests.stack import make_person, run_script
+from tests.stack import make_person, run_inside
 
 pytestmark = pytest.mark.flow
 
@@ -22,19 +22,6 @@ BEGINNINGS = {
     "half a piece": b"POST /enroll/ HTTP/1.1\r\nHost: 127.0.0.1\r\nTransfer-Encoding: chunked\r\n\r\n3e8\r\n{",
     "an answer left unread": b"GET /static/vendor/htmx.min.js HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n" * 8,
 }
-
-MAKE_TOKENS = """
-import django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.accounts.actors.roles import Permission
-from dnspanel.accounts.tokens.tokens import TokenTerms, create_token
-owner = User.objects.get(username="bound")
-for network in ("127.0.0.1", "192.0.2.1"):
-    terms = TokenTerms(f"from {network}", networks=(network,), permissions=frozenset({Permission.FLEET}))
-    print(create_token(owner=owner, terms=terms, by=owner, now=timezone.now()).secret)
-"""
 
 
 @contextlib.contextmanager
@@ -64,7 +51,7 @@ def test_pages_answer_beside_two_hundred_slow_clients(stack: Stack, beginning: b
 
 def test_a_request_has_the_address_of_its_sender_whatever_it_says_itself(stack: Stack) -> None:
     make_person(stack, "bound")
-    here, elsewhere = run_script(stack, MAKE_TOKENS).split()
+    here, elsewhere = run_inside(stack, "tokens.make_bound_tokens")
     found = []
     for secret in (here, elsewhere):
         headers = {"Authorization": f"Bearer {secret}", "X-Forwarded-For": "192.0.2.1"}

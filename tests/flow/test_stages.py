@@ -1,6 +1,5 @@
 """Ring 0, a canary, the rest: on a real stack, with publications that PowerDNS 4.7 really cannot answer with."""
 
-import json
 import sys
 import threading
 import time
@@ -17,7 +16,7 @@ from dnspanel.demo.nodes import DemoNode
 from dnspanel.demo.stack import Stack
 from tests.flow.test_bootstrap import wait_for_port
 from tests.flow.validator import Validator
-from tests.stack import ask, new_stack, run_script, until, wait_until_in_sync
+from tests.stack import ask, new_stack, run_inside, until, wait_until_in_sync
 
 pytestmark = pytest.mark.flow
 
@@ -26,62 +25,21 @@ VERIFY_SECONDS = 3
 # Sound to the panel, as the registry of algorithms has it; PowerDNS 4.7 knows two of them and answers SERVFAIL.
 POISON = ("IPSECKEY", "10 1 3 192.0.2.38 AQIDBA==")
 
-_PRELUDE = """
-import json, sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.fleet import telemetry
-from dnspanel.fleet.rollout import deliver, groups
-from dnspanel.fleet.rollout.gates import read_gates
-from dnspanel.fleet.models import Ack, Delivery, Isolation, Node, NodeGroup
-from dnspanel.publish.models import Segment, Snapshot
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.publishing import bulk, edit
-from dnspanel.zones.models import LogHead, Publication, Zone
-from replication.dns import rdata, rrset
-now = timezone.now()
-def change(zone, name, type, *values):
-    there = bulk.existing_zones([zone])[zone]
-    number = rdata.type_from_text(type)
-    wanted = rrset.make(name, number, 60, values) if values else None
-    publication, _ = bulk.change_zones(
-        changes=[bulk.ZoneChange(there.id, there.revision, {(name, number): wanted})],
-        author=None, channel="system", now=timezone.now(),
-    )
-    return publication.sequence
-def create(zone, *more):
-    rrsets = [rrset.make(f"www.{zone}", 1, 60, ["192.0.2.1"]),
-              *[rrset.make(name, rdata.type_from_text(type), 60, [value]) for name, type, value in more]]
-    # Whoever creates many zones has checked their values before.
-    acting = Acting(None, "system", timezone.now())
-    return edit.create_zones(zones=[edit.NewZone(zone, tuple(rrsets))], acting=acting).sequence
-args = [json.loads(text) for text in sys.argv[1:]]
-"""
-
-
-def panel(stack: Stack, script: str, *args: Any) -> Any:
-    """Run a script as the panel; return what it leaves in `result`."""
-    program = f"{_PRELUDE}\nresult = None\n{script}\nprint('=' + json.dumps(result, default=str))"
-    output = run_script(stack, program, *[json.dumps(arg) for arg in args])
-    return json.loads(output.rsplit("\n=", 1)[-1].removeprefix("="))
-
 
 def change(stack: Stack, zone: str, label: str, type: str = "A", *values: str) -> int:
     name = f"{label}.{zone}" if label else zone
-    return int(panel(stack, "result = change(*args)", zone, name, type, *values))
+    return int(run_inside(stack, "stages.change", zone, name, type, *values))
 
 
 def acked(stack: Stack) -> dict[str, int]:
     """Return what each node has acked, ring 0 included."""
-    found: dict[str, int] = panel(stack, 'result = dict(Node.objects.values_list("name", "acked"))')
+    found: dict[str, int] = run_inside(stack, "stages.acked")
     return found
 
 
 def delivery(stack: Stack) -> dict[str, Any]:
     """Return what is set; nothing is before anything ever was."""
-    script = 'result = Delivery.objects.values("stopped_reason", "pinned", "stopped_whole").first()'
-    found: dict[str, Any] | None = panel(stack, script)
+    found: dict[str, Any] | None = run_inside(stack, "stages.delivery")
     return found or {"stopped_reason": "", "pinned": None, "stopped_whole": False}
 
 
@@ -93,18 +51,7 @@ def answers_with(node: DemoNode, name: str, value: str) -> bool:
 def staged() -> Iterator[Stack]:
     """Start ring 0, then ns1 alone, then ns2 and ns3; three zones."""
     with new_stack("staged", sample_zones=False, traffic=False) as stack:
-        panel(
-            stack,
-            """
-for number in (1, 2, 3):
-    create(f"stages{number}.test.")
-canary = groups.create_group(name="canary", verify_seconds=args[0], by=None, now=now)
-rest = groups.create_group(name="rest", verify_seconds=0, by=None, now=now)
-Node.objects.filter(name="ns1").update(group=canary)
-Node.objects.filter(name__in=("ns2", "ns3")).update(group=rest)
-""",
-            VERIFY_SECONDS,
-        )
+        run_inside(stack, "stages.set_up_groups", VERIFY_SECONDS)
         wait_until_in_sync(stack, seconds=60)
         yield stack
 
@@ -114,15 +61,7 @@ def fleet_in_sync(staged: Stack) -> Iterator[None]:
     """Begin each test with a fleet in which nothing is on its way, and end it with nothing stopped or pinned."""
     wait_until_in_sync(staged, seconds=60)
     yield
-    panel(
-        staged,
-        """
-if Delivery.objects.exclude(stopped_reason="").exists():
-    deliver.resume(by=None, now=now)
-if Delivery.objects.exclude(pinned=None).exists():
-    deliver.unpin(by=None, now=now)
-""",
-    )
+    run_inside(staged, "stages.release_delivery")
     wait_until_in_sync(staged, seconds=60)
 
 
@@ -133,33 +72,26 @@ def test_ring_0_is_first_then_the_canary_and_the_rest_once_the_canary_answered_w
             lambda node=node: answers_with(node, "first.stages1.test.", "192.0.2.10"), seconds=SECONDS, what=node.name
         )
     wait_until_in_sync(staged)
-    script = """
-acks = Ack.objects.filter(sequence__gte=args[0]).order_by("at")
-result = [(ack.node.name, ack.at.timestamp()) for ack in acks.select_related("node")]
-"""
-    acks = [tuple(ack) for ack in panel(staged, script, sequence)]
+    acks = [tuple(ack) for ack in run_inside(staged, "stages.acks_since", sequence)]
     at = dict(reversed(acks))
     assert [name for name, _ in acks][:2] == ["ring0", "ns1"]
     assert min(at["ns2"], at["ns3"]) - at["ns1"] >= VERIFY_SECONDS
 
 
 def test_while_the_rest_waits_its_nodes_say_for_whom(staged: Stack) -> None:
-    verify = 'groups.set_verify_seconds(group=NodeGroup.objects.get(name="canary"), seconds=args[0], by=None, now=now)'
-    panel(staged, verify, 20)
+    run_inside(staged, "stages.verify_canary_for", 20)
     change(staged, "stages1.test.", "words", "A", "192.0.2.11")
     until(lambda: answers_with(staged.nodes[0], "words.stages1.test.", "192.0.2.11"), seconds=SECONDS, what="ns1")
-    script = """
-from dnspanel.fleet.reads.queries import node_statuses
-from dnspanel.fleet.reads.summary import fleet_summary
-result = {s.node.name: (s.health.word, s.health.message) for s in node_statuses(now=timezone.now())}
-result["fleet"] = (fleet_summary().tone, fleet_summary().message)
-"""
-    until(lambda: panel(staged, script)["ns2"][0] == "held back", seconds=15, what="ns2 is held back")
-    words = panel(staged, script)
+    until(
+        lambda: run_inside(staged, "stages.descriptions_of_nodes")["ns2"][0] == "held back",
+        seconds=15,
+        what="ns2 is held back",
+    )
+    words = run_inside(staged, "stages.descriptions_of_nodes")
     assert words["ns3"][1].endswith("it waits until canary has answered well for 20 s.")
     assert words["fleet"] == ["ok", "3 of 3 nodes live"]
     assert "ring0" not in words
-    panel(staged, verify, VERIFY_SECONDS)
+    run_inside(staged, "stages.verify_canary_for", VERIFY_SECONDS)
 
 
 def test_a_canary_that_does_not_answer_stops_the_rest_until_a_person_resumes(staged: Stack) -> None:
@@ -176,20 +108,13 @@ def test_a_canary_that_does_not_answer_stops_the_rest_until_a_person_resumes(sta
         staged.supervisor.start(["ns1-pdns"])
     until(lambda: acked(staged)["ns1"] >= sequence, seconds=60, what="the canary is well again")
     assert acked(staged)["ns2"] < sequence  # only a person lets it go on
-    panel(staged, "deliver.resume(by=None, now=now)")
+    run_inside(staged, "stages.resume_delivery")
     until(lambda: answers_with(staged.nodes[2], "refused.stages1.test.", "192.0.2.12"), seconds=SECONDS, what="ns3")
-
-
-FAILED_SHARE = """
-rcodes = telemetry.answers_between([Node.objects.get(name="ns1").pk], now.timestamp() - 300, now.timestamp())
-total = sum(rcodes.values())
-result = (rcodes["SERVFAIL"] + rcodes["REFUSED"]) / total if total > 200 else 1.0
-"""
 
 
 def test_a_zone_deleted_under_its_questions_stops_at_the_canary(staged: Stack) -> None:
     """Its clients get REFUSED from then on: the share rises at the canary, and the rest keeps the zone."""
-    panel(staged, 'groups.set_verify_seconds(group=NodeGroup.objects.get(name="canary"), seconds=20, by=None, now=now)')
+    run_inside(staged, "stages.verify_canary_for", 20)
     over = threading.Event()
 
     def clients() -> None:
@@ -201,14 +126,12 @@ def test_a_zone_deleted_under_its_questions_stops_at_the_canary(staged: Stack) -
     querying.start()
     try:
         # What is compared with: more than the failures that other tests made in the same minutes.
-        until(lambda: panel(staged, FAILED_SHARE) < 0.2, seconds=90, what="good answers of the canary")
-        panel(
-            staged,
-            """
-zone = Zone.objects.get(name="stages3.test.")
-edit.delete_zone(zone=zone, author=None, channel="system", now=now)
-""",
+        until(
+            lambda: run_inside(staged, "stages.share_of_failed_answers") < 0.2,
+            seconds=90,
+            what="good answers of the canary",
         )
+        run_inside(staged, "stages.delete_zone", "stages3.test.")
         until(lambda: bool(delivery(staged)["stopped_reason"]), seconds=30, what="delivery stopped")
     finally:
         over.set()
@@ -217,36 +140,30 @@ edit.delete_zone(zone=zone, author=None, channel="system", now=now)
     assert ask(staged.nodes[0], "www.stages3.test.").rcode == "REFUSED"
     assert answers_with(staged.nodes[1], "www.stages3.test.", "192.0.2.1")
     assert answers_with(staged.nodes[2], "www.stages3.test.", "192.0.2.1")
-    panel(
-        staged,
-        """
-groups.set_verify_seconds(group=NodeGroup.objects.get(name="canary"), seconds=args[0], by=None, now=now)
-edit.restore_zone(zone=Zone.objects.get(name="stages3.test."), author=None, channel="system", now=now)
-deliver.resume(by=None, now=timezone.now())
-""",
-        VERIFY_SECONDS,
-    )
+    run_inside(staged, "stages.verify_canary_for", VERIFY_SECONDS)
+    run_inside(staged, "stages.restore_zone", "stages3.test.")
+    run_inside(staged, "stages.resume_delivery")
     until(lambda: answers_with(staged.nodes[0], "www.stages3.test.", "192.0.2.1"), seconds=SECONDS, what="it is back")
 
 
 def test_a_pinned_fleet_stays_where_it_is_and_goes_on_when_it_is_unpinned(staged: Stack) -> None:
-    panel(staged, 'deliver.pin(sequence=LogHead.objects.get().sequence, reason="freeze for a test", by=None, now=now)')
+    run_inside(staged, "stages.pin_delivery")
     before = acked(staged)
     change(staged, "stages1.test.", "pinned", "A", "192.0.2.13")
     time.sleep(3)  # that nothing happens is seen only by waiting: two turns of beat
     assert acked(staged) == before
     assert ask(staged.ring0, "pinned.stages1.test.").rcode == "NXDOMAIN" if staged.ring0 else False
-    panel(staged, "deliver.unpin(by=None, now=now)")
+    run_inside(staged, "stages.unpin_delivery")
     until(lambda: answers_with(staged.nodes[2], "pinned.stages1.test.", "192.0.2.13"), seconds=SECONDS, what="ns3")
 
 
 def test_a_stopped_fleet_gets_nothing_not_even_ring_0(staged: Stack) -> None:
-    panel(staged, 'deliver.stop(reason="a test", by=None, now=now)')
+    run_inside(staged, "stages.stop_delivery")
     before = acked(staged)
     change(staged, "stages1.test.", "stopped", "A", "192.0.2.14")
     time.sleep(3)  # as above
     assert acked(staged) == before
-    panel(staged, "deliver.resume(by=None, now=now)")
+    run_inside(staged, "stages.resume_delivery")
     until(lambda: answers_with(staged.nodes[2], "stopped.stages1.test.", "192.0.2.14"), seconds=SECONDS, what="ns3")
 
 
@@ -273,7 +190,7 @@ def test_a_poison_is_taken_back_and_no_other_node_ever_answers_with_it_while_edi
         poison = change(staged, "stages2.test.", "poison", *POISON)
         after = change(staged, "stages1.test.", "beside", "A", "192.0.2.15")
         until(
-            lambda: bool(panel(staged, "result = Publication.objects.get(sequence=args[0]).failed_reason", poison)),
+            lambda: bool(run_inside(staged, "stages.failed_reason", poison)),
             seconds=40,
             what="the publication is marked",
         )
@@ -286,19 +203,7 @@ def test_a_poison_is_taken_back_and_no_other_node_ever_answers_with_it_while_edi
         watcher.join()
     assert seen == []
     assert poison < after < later
-    script = """
-one = Isolation.objects.get(failed=args[0])
-inverse = Publication.objects.get(sequence=one.inverse)
-held = Segment.objects.filter(first__lte=args[0], last__gte=args[0])
-pruned = Snapshot.objects.filter(epoch=one.epoch, sequence__gte=one.inverse).exists() and not held
-result = {
-    "reason": Publication.objects.get(sequence=args[0]).failed_reason, "channel": inverse.channel,
-    "said": inverse.reason, "pruned": pruned,
-    "one segment": [(s.first <= one.failed and s.last >= one.inverse) for s in held],
-    "merged": one.merged_at is not None,
-}
-"""
-    found = panel(staged, script, poison)
+    found = run_inside(staged, "stages.isolation", poison)
     assert found["reason"] == "PowerDNS answers SERVFAIL when asked for poison.stages2.test. IPSECKEY."
     assert found["channel"] == "system"
     assert found["said"].startswith(f"Publication {poison} is taken back")
@@ -312,9 +217,9 @@ def test_a_poisoned_new_zone_is_in_the_trash_and_nobody_else_ever_had_it(staged:
     over, seen = threading.Event(), []
     watcher = _watch_for_failures(staged, ["bad.stages9.test."], over, seen)
     try:
-        poison = int(panel(staged, 'result = create("stages9.test.", args)', "bad.stages9.test.", *POISON))
+        poison = int(run_inside(staged, "stages.create", "stages9.test.", ["bad.stages9.test.", *POISON]))
         until(
-            lambda: bool(panel(staged, "result = Publication.objects.get(sequence=args[0]).failed_reason", poison)),
+            lambda: bool(run_inside(staged, "stages.failed_reason", poison)),
             seconds=40,
             what="the publication is marked",
         )
@@ -326,73 +231,30 @@ def test_a_poisoned_new_zone_is_in_the_trash_and_nobody_else_ever_had_it(staged:
         watcher.join()
     assert seen == []
     assert {ask(node, "stages9.test.", "SOA").rcode for node in staged.servers} == {"REFUSED"}
-    assert panel(staged, 'result = Zone.objects.filter(name="stages9.test.", deleted_at=None).exists()') is False
+    assert run_inside(staged, "stages.has_zone", "stages9.test.") is False
 
 
 def test_a_poison_among_many_rrsets_is_found_by_its_name_and_whoever_waits_hears_of_it_at_once(staged: Stack) -> None:
     # Of 155 RRsets 64 were asked for: the zone stayed, and was SERVFAIL at `www` "on 4/4 nodes". Where it was found,
     # those who waited were told that every node answers with it.
-    script = """
-from dnspanel.api.waiting import wait_for_nodes
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.errors import TakenBack
-hosts = [rrset.make(f"h{number}.{args[0]}", 1, 60, ["192.0.2.9"]) for number in range(150)]
-bad = rrset.make(f"h77.{args[0]}", rdata.type_from_text(args[1]), 60, [args[2]])
-begun = timezone.now()
-zone = edit.NewZone(args[0], (*hosts, bad))
-publication = edit.create_zones(zones=[zone], acting=Acting(None, "system", begun))
-try:
-    result = wait_for_nodes(publication, 50)
-except TakenBack as exc:
-    result = [exc.reason, (timezone.now() - begun).total_seconds()]
-"""
-    reason, seconds = panel(staged, script, "stages8.test.", *POISON)
+    reason, seconds = run_inside(staged, "stages.create_poisoned", "stages8.test.", *POISON)
     assert reason.startswith("PowerDNS answers SERVFAIL when asked for h77.stages8.test. ")
     assert seconds < 30
     assert {ask(node, "stages8.test.", "SOA").rcode for node in staged.servers} == {"REFUSED"}
 
 
 SIGNED = "signed.test."
-# What no verb does, but a fault of one would: a key that signs alone, and is in no DNSKEY RRset.
-MISSIGN = """
-from dataclasses import replace
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.dnssec import key_material, queries
-from dnspanel.zones.log import signing_log
-from dnspanel.zones.signing import sign
-from dnspanel.zones.dnssec.key_material import KSK_FLAGS
-from dnspanel.zones.dnssec.signing_state import KeyState
-zone = Zone.objects.get(name=args[0], deleted_at=None)
-acting = Acting(author=None, channel="system", now=now)
-def missigned(zone, state):
-    hidden = sign._store(zone, KSK_FLAGS, key_material.generate(13), acting)
-    keys = [replace(key, active=False) for key in state.keys]
-    return replace(state, keys=(*keys, KeyState(hidden.pk, 13, KSK_FLAGS, True, False)))
-[publication] = signing_log.change_signing(zones=[zone], decide=missigned, acting=acting, action="dnssec.key_set")
-result = publication.sequence
-"""
-
-
-# A new zone, which is signed; with its keys.
-SIGN_NEW = """
-from dnspanel.zones.acting import Acting
-from dnspanel.zones.dnssec import queries
-from dnspanel.zones.signing import sign
-create(args[0])
-zone = Zone.objects.get(name=args[0], deleted_at=None)
-sign.sign(zones=[zone], acting=Acting(author=None, channel="system", now=now))
-result = [key.dnskey for key in queries.keys_of(zone)]
-"""
 
 
 def test_signatures_that_do_not_validate_are_stopped_at_ring_0(staged: Stack) -> None:
-    keys = panel(staged, SIGN_NEW, SIGNED)
+    keys = run_inside(staged, "stages.create_signed", SIGNED)
     wait_until_in_sync(staged, seconds=60)
     with Validator(staged.nodes, SIGNED, keys, [f"www.{SIGNED}", SIGNED, f"nothing.{SIGNED}"]) as validator:
-        bad = int(panel(staged, MISSIGN, SIGNED))
-        failed = "result = Publication.objects.get(sequence=args[0]).failed_reason"
-        until(lambda: bool(panel(staged, failed, bad)), seconds=40, what="the publication is marked")
-        reason = panel(staged, failed, bad)
+        bad = int(run_inside(staged, "stages.missign", SIGNED))
+        until(
+            lambda: bool(run_inside(staged, "stages.failed_reason", bad)), seconds=40, what="the publication is marked"
+        )
+        reason = run_inside(staged, "stages.failed_reason", bad)
         after = change(staged, SIGNED, "after", "A", "192.0.2.20")
         until(lambda: min(acked(staged).values()) >= after, seconds=60, what="every node has what came after")
         questions = validator.questions
@@ -402,57 +264,35 @@ def test_signatures_that_do_not_validate_are_stopped_at_ring_0(staged: Stack) ->
     assert "a signature that is bogus" in reason
     assert validator.faults == [], validator.faults[:5]
     assert validator.questions > 200
-    there = """
-from dnspanel.zones.dnssec import queries
-result = [key.dnskey for key in queries.keys_of(Zone.objects.get(name=args[0], deleted_at=None))]
-"""
-    assert panel(staged, there, SIGNED) == keys
+    assert run_inside(staged, "stages.keys_of", SIGNED) == keys
     for node in staged.servers:
         [dnskey] = ask(node, SIGNED, "DNSKEY").rdata
         assert [str(dnskey).replace(" ", "")] == [key.replace(" ", "") for key in keys]
 
 
-ENCODED = """
-head = LogHead.objects.get()
-result = Segment.objects.filter(epoch=head.epoch, last=head.sequence).exists()
-"""
-# Nodes get all that was published while delivery was stopped in a snapshot.
-SEND_SNAPSHOT = """
-from dnspanel.fleet.push.bootstrap import ask_for_snapshot
-from dnspanel.publish.files.snapshots import make_snapshot
-made = make_snapshot(schema=4, now=now)
-for node in Node.objects.filter(name__in=args):
-    assert ask_for_snapshot(node_id=node.pk, reason="a test wants that", now=now)
-if Delivery.objects.exclude(stopped_reason="").exists():
-    deliver.resume(by=None, now=now)
-result = made and made.sequence
-"""
-WAITING = """
-from dnspanel.fleet.models import Bootstrap
-result = [[each.node.name, each.error] for each in Bootstrap.objects.select_related("node")]
-"""
-
-
 def test_a_poison_that_comes_to_ring_0_in_a_snapshot_reaches_no_other_node(staged: Stack) -> None:
     """An agent that installs one looks at a sample: an ack of it let everybody have what nobody had looked at."""
     zone = "arriving.test."
-    keys = panel(staged, SIGN_NEW, zone)
+    keys = run_inside(staged, "stages.create_signed", zone)
     for number in range(40):  # so many that the poisoned ones are found by no sample
-        panel(staged, "create(args[0])", f"beside{number}.test.")
+        run_inside(staged, "stages.create", f"beside{number}.test.")
     wait_until_in_sync(staged, seconds=60)
     over, seen = threading.Event(), []
     watcher = _watch_for_failures(staged, ["arrives.stages2.test."], over, seen)
-    failed = "result = list(Publication.objects.filter(sequence__in=args).values_list('failed_reason', flat=True))"
     with Validator(staged.nodes, zone, keys, [f"www.{zone}", zone, f"nothing.{zone}"]) as validator:
         try:
-            panel(staged, 'deliver.stop(reason="a test", by=None, now=now)')
+            run_inside(staged, "stages.stop_delivery")
             poison = change(staged, "stages2.test.", "arrives", *POISON)
-            bad = int(panel(staged, MISSIGN, zone))
-            until(lambda: panel(staged, ENCODED), seconds=30, what="the edits in segments")
-            made = panel(staged, SEND_SNAPSHOT, "ring0")
+            bad = int(run_inside(staged, "stages.missign", zone))
+            until(lambda: run_inside(staged, "stages.is_encoded"), seconds=30, what="the edits in segments")
+            made = run_inside(staged, "stages.send_snapshot", "ring0")
             assert made >= bad > poison
-            until(lambda: all(panel(staged, failed, poison, bad)), seconds=60, what="both are marked")
-            reasons = panel(staged, failed, poison, bad)
+            until(
+                lambda: all(run_inside(staged, "stages.failed_reasons", poison, bad)),
+                seconds=60,
+                what="both are marked",
+            )
+            reasons = run_inside(staged, "stages.failed_reasons", poison, bad)
             after = change(staged, zone, "after", "A", "192.0.2.20")
             until(lambda: min(acked(staged).values()) >= after, seconds=60, what="every node has what came after")
             questions = validator.questions
@@ -460,7 +300,7 @@ def test_a_poison_that_comes_to_ring_0_in_a_snapshot_reaches_no_other_node(stage
         finally:
             over.set()
             watcher.join()
-    assert panel(staged, WAITING) == []
+    assert run_inside(staged, "stages.waiting_snapshots") == []
     assert seen == []
     assert validator.faults == [], validator.faults[:5]
     sys.stdout.write("\n".join([*reasons, ""]))
@@ -477,25 +317,6 @@ FAULTY = """function prequery(packet)
     packet:setRcode(2)
     return true
 end
-"""
-PAGES = """
-from django.test import Client
-from dnspanel.alerts.models import Alert
-user = User.objects.get_or_create(username="nora", defaults={"role": "administrator", "email": "nora@people.test"})[0]
-client = Client()
-client.force_login(user)
-def get(path):
-    answer = client.get(path, headers={"host": args[1]})
-    assert answer.status_code == 200, (path, answer.status_code, answer.headers)
-    return " ".join(answer.content.decode().split())
-result = {
-    "zone": get(f"/zones/{args[0]}/dnssec/"), "node": get("/nodes/ring0/"),
-    "alerts": [alert.sentence for alert in Alert.objects.filter(key="panel.unproven", over_at=None)],
-}
-"""
-UNPROVEN = """
-from dnspanel.fleet.models import UnprovenZone
-result = sorted(UnprovenZone.objects.values_list("node__name", "zone__name"))
 """
 
 
@@ -547,7 +368,7 @@ def answers_at_all(node: DemoNode) -> bool:
 def test_a_zone_whose_chain_is_broken_by_no_publication_holds_up_no_other(staged: Stack) -> None:
     """At ring 0 and at the canary, so that both would hold up the rest; ns2 and ns3 validate as ever."""
     zone = "outside.test."
-    keys = panel(staged, SIGN_NEW, zone)
+    keys = run_inside(staged, "stages.create_signed", zone)
     wait_until_in_sync(staged, seconds=60)
     at_fault = [node for node in staged.servers if node.name in ("ring0", "ns1")]
     well = [node for node in staged.servers if node not in at_fault]
@@ -559,27 +380,35 @@ def test_a_zone_whose_chain_is_broken_by_no_publication_holds_up_no_other(staged
                 until(lambda n=node: answers_with(n, "besides.stages1.test.", "192.0.2.31"), seconds=60, what=node.name)
                 assert answers_with(node, f"own.{zone}", "192.0.2.30")
             until(lambda: min(acked(staged).values()) >= other, seconds=60, what="every node's ack")
-            assert panel(staged, UNPROVEN) == [["ns1", zone], ["ring0", zone]]
-            taken_back = "result = list(Publication.objects.filter(sequence__in=args).exclude(failed_reason=''))"
-            assert panel(staged, taken_back, own, other) == []
+            assert run_inside(staged, "stages.unproven_zones") == [["ns1", zone], ["ring0", zone]]
+            assert run_inside(staged, "stages.failed_reasons", own, other) == ["", ""]
             assert delivery(staged)["stopped_reason"] == ""
             host = urlsplit(staged.url).netloc
-            until(lambda: bool(panel(staged, PAGES, zone, host)["alerts"]), seconds=30, what="the alert")
-            told = panel(staged, PAGES, zone, host)
+            until(lambda: bool(run_inside(staged, "stages.pages", zone, host)["alerts"]), seconds=30, what="the alert")
+            told = run_inside(staged, "stages.pages", zone, host)
             # A whole snapshot comes as well, also to a node that has lost everything.
             lost = next(node for node in at_fault if node.name == "ns1")
             lose_files(staged, lost)
-            panel(staged, SEND_SNAPSHOT, "ring0")
-            until(lambda: panel(staged, WAITING) == [], seconds=60, what="both have the snapshot")
+            run_inside(staged, "stages.send_snapshot", "ring0")
+            until(
+                lambda: run_inside(staged, "stages.waiting_snapshots") == [], seconds=60, what="both have the snapshot"
+            )
             until(lambda: answers_with(lost, f"own.{zone}", "192.0.2.30"), seconds=60, what="ns1 answers from it")
-            assert panel(staged, UNPROVEN) == [["ns1", zone], ["ring0", zone]]
+            assert run_inside(staged, "stages.unproven_zones") == [["ns1", zone], ["ring0", zone]]
             # What changes the signing has to validate, here too: it is taken back.
-            bad = int(panel(staged, MISSIGN, zone))
-            failed = "result = Publication.objects.get(sequence=args[0]).failed_reason"
-            until(lambda: bool(panel(staged, failed, bad)), seconds=60, what="the publication is marked")
+            bad = int(run_inside(staged, "stages.missign", zone))
+            until(
+                lambda: bool(run_inside(staged, "stages.failed_reason", bad)),
+                seconds=60,
+                what="the publication is marked",
+            )
             later = change(staged, "stages1.test.", "later-still", "A", "192.0.2.32")
             until(lambda: min(acked(staged).values()) >= later, seconds=60, what="every node goes on behind it")
-        until(lambda: panel(staged, UNPROVEN) == [], seconds=90, what="the zone validates everywhere again")
+        until(
+            lambda: run_inside(staged, "stages.unproven_zones") == [],
+            seconds=90,
+            what="the zone validates everywhere again",
+        )
         after = change(staged, zone, "after", "A", "192.0.2.33")
         until(lambda: min(acked(staged).values()) >= after, seconds=60, what="proved as ever")
     assert validator.faults == [], validator.faults[:5]
@@ -595,7 +424,7 @@ def test_a_ring_0_whose_powerdns_was_killed_is_started_again_and_blames_nobody(s
     sequence = change(staged, "stages1.test.", "killed", "A", "192.0.2.18")
     staged.supervisor.wait_for_another("ring0-pdns", than=killed)
     until(lambda: answers_with(staged.nodes[2], "killed.stages1.test.", "192.0.2.18"), seconds=60, what="ns3")
-    assert panel(staged, "result = Publication.objects.get(sequence=args[0]).failed_reason", sequence) == ""
+    assert run_inside(staged, "stages.failed_reason", sequence) == ""
 
 
 def test_without_its_agent_ring_0_is_waited_for_as_long_as_the_setting_says(staged: Stack) -> None:

@@ -14,7 +14,7 @@ import pytest
 
 from dnspanel.demo.stack import Stack
 from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
-from tests.stack import ask, ask_all, make_person, run_script, until
+from tests.stack import ask, ask_all, make_person, run_inside, until
 
 pytestmark = pytest.mark.flow
 
@@ -24,46 +24,6 @@ TEXT = f"""
 @ 300 NS ns1.{ZONE}
 ns1 300 A 192.0.2.53
 www 2 A 192.0.2.1
-"""
-
-CREATE = """
-import sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.primaries import set_up
-owner = User.objects.get(username="prima")
-name, address = sys.argv[1:]
-set_up.create_transferred_zone(
-    name=name, terms=set_up.Terms([address]), author=owner, channel="web", now=timezone.now())
-"""
-
-SET = """
-import sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.primaries import set_up
-from dnspanel.zones.models import Zone
-owner = User.objects.get(username="prima")
-name, address = sys.argv[1:]
-set_up.set_primaries(
-    zone=Zone.objects.get(name=name), terms=set_up.Terms([address]), author=owner, now=timezone.now())
-"""
-
-DELETE_AND_RESTORE = """
-import sys, django
-django.setup()
-from django.utils import timezone
-from dnspanel.accounts.models import User
-from dnspanel.zones.publishing import edit
-from dnspanel.zones.models import Zone
-owner = User.objects.get(username="prima")
-zone = Zone.objects.get(name=sys.argv[1])
-if sys.argv[2] == "delete":
-    edit.delete_zone(zone=zone, author=owner, channel="web", now=timezone.now())
-else:
-    edit.restore_zone(zone=zone, author=owner, channel="web", now=timezone.now())
 """
 
 
@@ -89,7 +49,7 @@ def update(port: int, zone: str, address: str) -> None:
 
 def test_a_change_is_at_every_node_by_notify(stack: Stack, tmp_path: Path) -> None:
     with primary(stack, tmp_path, ZONE) as port:
-        run_script(stack, CREATE, ZONE, f"127.0.0.1:{port}")
+        run_inside(stack, "zones_from_elsewhere.create", ZONE, f"127.0.0.1:{port}")
         for address in ("192.0.2.1", "192.0.2.2", "192.0.2.3"):
             if address != "192.0.2.1":
                 update(port, ZONE, address)
@@ -104,11 +64,11 @@ def test_a_change_is_at_every_node_by_notify(stack: Stack, tmp_path: Path) -> No
 
 def test_a_zone_that_no_node_has_yet_is_deleted_restored_and_comes_then(stack: Stack, tmp_path: Path) -> None:
     with primary(stack, tmp_path, AWAITED) as port:
-        run_script(stack, CREATE, AWAITED, "127.0.0.1:1024")  # where nobody is
-        run_script(stack, DELETE_AND_RESTORE, AWAITED, "delete")
-        run_script(stack, DELETE_AND_RESTORE, AWAITED, "restore")
+        run_inside(stack, "zones_from_elsewhere.create", AWAITED, "127.0.0.1:1024")  # where nobody is
+        run_inside(stack, "zones_from_elsewhere.delete_or_restore", AWAITED, "delete")
+        run_inside(stack, "zones_from_elsewhere.delete_or_restore", AWAITED, "restore")
         assert ask(stack.nodes[0], f"www.{AWAITED}").rcode == "REFUSED"
-        run_script(stack, SET, AWAITED, f"127.0.0.1:{port}")
+        run_inside(stack, "zones_from_elsewhere.set_address", AWAITED, f"127.0.0.1:{port}")
         until(
             lambda: all(one.rdata == ("192.0.2.1",) for one in ask_all(stack, f"www.{AWAITED}")),
             seconds=30,

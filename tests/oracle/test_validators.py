@@ -35,6 +35,7 @@ TOOLS = {"dnssec-verify": ["dnssec-verify", "-z", "-o"], "ldns-verify-zone": ["l
 # What delv says of the parts of an answer: of each that differs from the one before.
 VALIDATED, NEGATIVE, UNSIGNED = "fully validated", "negative response, fully validated", "unsigned answer"
 UNTRUSTED = "authoritative"  # no trust anchor is above it
+GROK = Path(__file__).resolve().parents[1] / "alone" / "grok.py"
 STATUS = re.compile(rf"^; ({VALIDATED}|{NEGATIVE}|{UNSIGNED}|{UNTRUSTED})$", re.MULTILINE)
 # With opt-out nothing proves that an unsigned delegation is not there in the wildcard's place (RFC 5155 section 9.2).
 OF_WILDCARDS = {
@@ -47,14 +48,7 @@ OF_WILDCARDS = {
     "to-wild.alias": [VALIDATED, UNSIGNED],
     "to-wild-alias.alias": [VALIDATED, UNSIGNED, VALIDATED],
 }
-# Debian's `dnsviz grok` looks for the release of pygraphviz, for drawings, where that does not say it any more.
-GROK = """
-import sys, types
-import pygraphviz
-pygraphviz.release = sys.modules["pygraphviz.release"] = types.SimpleNamespace(version=pygraphviz.__version__)
-from dnsviz.commands import grok
-grok.main(["grok", *sys.argv[1:]])
-"""
+
 DNSVIZ_WARNS: Mapping[str, tuple[str, ...]] = {}
 # A resolver says of nothing that an NSEC3 with opt-out covers that it is authentic (RFC 5155 section 9.2).
 COVERED = {
@@ -280,7 +274,7 @@ def diagnosed(answers: Path, zone: str, dnskey: str) -> Diagnosis:
     """Return what DNSViz judges from this trust anchor."""
     anchor = answers.with_name("anchor")
     anchor.write_text(f"{zone} 3600 IN DNSKEY {dnskey}\n")
-    grok = ["/usr/bin/python3", "-c", GROK, "-r", str(answers), "-t", str(anchor), "-l", "info", zone.rstrip(".")]
+    grok = ["/usr/bin/python3", str(GROK), "-r", str(answers), "-t", str(anchor), "-l", "info", zone.rstrip(".")]
     done = subprocess.run(grok, capture_output=True, text=True, timeout=60, check=True)
     found = json.loads(done.stdout)
     verdicts, faults = set[str](), list[str]()

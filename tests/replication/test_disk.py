@@ -31,20 +31,7 @@ def test_a_path_that_is_not_there_is_an_error(tmp_path: Path) -> None:
 
 
 def test_a_file_system_whose_inodes_are_gone_has_bytes_and_takes_no_file(tmp_path: Path) -> None:
-    script = """
-import pathlib, sys
-from replication.disk import disk_of
-path = pathlib.Path(sys.argv[1])
-made = 0
-try:
-    while True:
-        (path / str(made)).touch()
-        made += 1
-except OSError:
-    disk = disk_of(path)
-    print(disk.free_bytes > 1 << 20, disk.inodes, disk.free_inodes, disk.has_inodes)
-"""
-    mount = 'mount -t tmpfs -o size=8m,nr_inodes=20 tmpfs "$1" && exec "$2" -c "$3" "$1"'
-    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh", str(tmp_path), sys.executable, script]
+    mount = 'mount -t tmpfs -o size=8m,nr_inodes=20 tmpfs "$1" && exec "$2" -m tests.alone.fill_inodes "$1"'
+    command = ["unshare", "--map-root-user", "--mount", "sh", "-c", mount, "sh", str(tmp_path), sys.executable]
     done = subprocess.run(command, capture_output=True, text=True, timeout=60)
     assert (done.stdout.split(), done.stderr) == (["True", "20", "0", "False"], "")

@@ -35,39 +35,11 @@ def test_what_is_loaded_is_not_looked_through_again() -> None:
         gc.set_threshold(*before)
 
 
-MEASURED = """
-import json, sys, threading
-from replication.garbage import Heap, leave_out_what_is_loaded, resident_bytes
-
-leave_out_what_is_loaded()
-heap = Heap()
-before = resident_bytes()
-body = json.dumps([{"name": f"h{number}.example.test.", "rdata": ["x" * 1000]} for number in range(8000)])
-
-class Refused(Exception):
-    pass
-
-def refuse() -> None:
-    for _ in range(3):
-        refusal = Refused()
-        refusal.read = json.loads(body), refusal  # a cycle, as a traceback makes one with the frame that keeps it
-
-peak = before
-for _ in range(3):
-    threads = [threading.Thread(target=refuse) for _ in range(12)]
-    for thread in threads:
-        thread.start()
-    for thread in threads:
-        thread.join()
-    peak = max(peak, resident_bytes())
-    heap.give_back()
-print(before, peak, resident_bytes())
-"""
-
-
 def test_a_process_that_has_grown_gives_its_memory_back() -> None:
     """A web worker had 543 MB after an hour of refused requests, and kept them."""
-    done = subprocess.run([sys.executable, "-c", MEASURED], check=True, capture_output=True, text=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.alone.grow_and_shrink"], check=True, capture_output=True, text=True
+    )
     before, peak, after = (int(word) >> 20 for word in done.stdout.split())
     assert peak - before > 96
     assert after - before < 48

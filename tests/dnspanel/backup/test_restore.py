@@ -76,23 +76,12 @@ def elsewhere() -> Iterator[Target]:
         conn.execute(sql.SQL("DROP DATABASE {} WITH (FORCE)").format(sql.Identifier(target.name)))
 
 
-# A command of manage.py on the machine whose database is the first argument's.
-MANAGE = """
-import sys
-from django.conf import settings
-settings.DATABASES["default"]["NAME"] = sys.argv[1]
-settings.MASTER_KEY = sys.argv[2] or settings.MASTER_KEY
-from django.core.management import execute_from_command_line
-execute_from_command_line(["manage.py", *sys.argv[3:]])
-"""
-
-
 @pytest.fixture
 def manage(elsewhere: Target, interpreter: Interpreter) -> Manage:
     """Runs a command of manage.py on the machine whose database this is."""
 
     def run(*arguments: str, master_key: str = "") -> Ended:
-        return interpreter.run(MANAGE, elsewhere.name, master_key, *arguments)
+        return interpreter.run("restored_panel.manage", elsewhere.name, master_key, *arguments)
 
     return run
 

@@ -10,14 +10,6 @@ from dnspanel.demo import __main__ as main
 from dnspanel.demo import unprivileged
 from dnspanel.demo.stack import StackError
 
-ASK_STORES = """
-import os, sys, psycopg, redis
-psycopg.connect(os.environ["PANEL_DATABASE"]).close()
-redis.Redis.from_url(os.environ["PANEL_REDIS_URL"]).close()
-assert not [name for name in os.environ if name.startswith("PANEL_") and name.endswith("_FILE")]
-sys.exit(7)
-"""
-
 
 @pytest.fixture(autouse=True)
 def demo_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
@@ -56,6 +48,15 @@ def test_a_complaint_is_one_sentence_without_a_traceback(capsys: pytest.CaptureF
 
 
 def test_a_command_beside_its_stores_gets_them_and_gives_its_status(directory: Path) -> None:
-    command = [sys.executable, "-m", "dnspanel.demo", "stores", str(directory), sys.executable, "-c", ASK_STORES]
+    command = [
+        sys.executable,
+        "-m",
+        "dnspanel.demo",
+        "stores",
+        str(directory),
+        sys.executable,
+        "-m",
+        "tests.alone.ask_stores",
+    ]
     done = subprocess.run(command, cwd=unprivileged.CHECKOUT, capture_output=True, text=True, timeout=60)
     assert (done.returncode, done.stderr) == (7, "")

@@ -16,15 +16,6 @@ from dnspanel.demo import ports, unprivileged
 from dnspanel.demo.stack import LONGEST_SOCKET_DIRECTORY, Stack, StackError, StackShape
 from tests.stack import Answer, ask_all, wait_until_in_sync
 
-START = """
-import sys
-from pathlib import Path
-from dnspanel.demo.stack import Stack, StackShape
-with Stack(Path(sys.argv[1]), StackShape(stores_only=True, durable=False)) as stack:
-    print(stack.supervisor.pid("postgres"), stack.supervisor.pid("redis"), flush=True)
-    sys.stdin.read()
-"""
-
 
 def test_the_second_start_has_the_ports_of_the_first(directory: Path) -> None:
     stack = Stack(directory, StackShape(stores_only=True, durable=False))
@@ -71,7 +62,7 @@ def test_a_directory_of_another_user_is_one_clear_sentence(directory: Path) -> N
     user = unprivileged.account()
     assert user is not None
     nobody = [word.replace(f"id={user.pw_uid}", "id=65534") for word in unprivileged.prefix()]
-    command = [*nobody, sys.executable, "-c", START, str(directory)]
+    command = [*nobody, sys.executable, "-m", "tests.alone.hold_stores", str(directory)]
     done = subprocess.run(command, cwd=unprivileged.CHECKOUT, capture_output=True, text=True)
     assert f"{directory} belongs to the user dnspanel; go on as that user or as root" in done.stderr
 
@@ -106,7 +97,7 @@ def test_a_command_that_fails_says_what_it_said(directory: Path) -> None:
 
 def test_a_stack_whose_starter_was_killed_leaves_nothing_and_starts_again(directory: Path) -> None:
     started = subprocess.Popen(
-        [sys.executable, "-c", START, str(directory)],
+        [sys.executable, "-m", "tests.alone.hold_stores", str(directory)],
         cwd=unprivileged.CHECKOUT,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,

@@ -142,18 +142,6 @@ class OwnRedis:
             return False
 
 
-# A worker of the panel's application with one more task, which notes in a file that it was run.
-NAPS = """
-import os, time
-from dnspanel.celery import app
-@app.task(name="nap", ignore_result=True)
-def nap(text):
-    time.sleep(0.2)
-    with open(os.environ["NAPS_FILE"], "a") as file:
-        file.write(text + "\\n")
-"""
-
-
 @pytest.mark.parametrize(
     ("pool", "queue"),
     [
@@ -166,12 +154,11 @@ def test_a_worker_outlives_whatever_becomes_of_redis(
     pool: str, queue: str, own_redis: OwnRedis, tmp_path: Path
 ) -> None:
     """Killed twice within moments, hanging, emptied, full: the same process takes messages afterwards."""
-    (tmp_path / "naps.py").write_text(NAPS)
     environment = {name: value for name, value in os.environ.items() if name != "PANEL_REDIS_URL_FILE"}
-    environment |= {"PANEL_REDIS_URL": own_redis.url, "PYTHONPATH": f"{tmp_path}:{unprivileged.CHECKOUT}"}
+    environment |= {"PANEL_REDIS_URL": own_redis.url, "PYTHONPATH": str(unprivileged.CHECKOUT)}
     done, log = tmp_path / "done", tmp_path / "log"
     environment["NAPS_FILE"] = str(done)
-    command = ["celery", "-A", "naps", "worker", "-Q", queue, "--pool", pool, "--concurrency", "2"]
+    command = ["celery", "-A", "tests.alone.naps", "worker", "-Q", queue, "--pool", pool, "--concurrency", "2"]
     options = ["--without-gossip", "--without-mingle", "--without-heartbeat", "--hostname=naps@x", "--loglevel=INFO"]
     with log.open("w") as out, app.connection_for_write(own_redis.url) as connection:
         worker = subprocess.Popen(

@@ -20,44 +20,13 @@ from tests.interpreter import Interpreter
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
-# Wraps one function so that the process kills itself before or after it, then encodes.
-CHILD = """
-import os, signal, sys
-import django
-from django.conf import settings
-django.setup()
-directory, point = sys.argv[1:]
-settings.PUBLISHER_DIR = directory + "/publisher"
-settings.STORAGES["segments"]["OPTIONS"]["location"] = directory + "/segments"
-from django.utils import timezone
-from dnspanel.publish import signals
-from dnspanel.publish.encoding import encode
-from replication.store.store import Store
-
-def die(*args, **kwargs):
-    os.kill(os.getpid(), signal.SIGKILL)
-
-def then_die(function):
-    return lambda *args, **kwargs: die(function(*args, **kwargs))
-
-if point == "before the object": encode.put_object = die
-if point == "after the object": encode.put_object = then_die(encode.put_object)
-if point == "after the row": signals.segment_sealed.send_robust = die
-if point == "before apply": Store.apply = die
-if point == "before the drop": encode.drop_prepared = die
-if point == "after apply": Store.apply = then_die(Store.apply)
-encode.encode_step(now=timezone.now())
-print("not killed")
-"""
-
-
 EncodeAndDie = Callable[[Path, str], None]
 
 
 @pytest.fixture
 def encode_and_die(interpreter: Interpreter) -> EncodeAndDie:
     def encode(directory: Path, point: str) -> None:
-        ended = interpreter.run(CHILD, str(directory), point)
+        ended = interpreter.run("crashes.encode_and_die", str(directory), point)
         assert ended.status == -signal.SIGKILL, ended.err
 
     return encode

@@ -8,15 +8,6 @@ import pytest
 from replication.agent.lock_file import take_lock
 from replication.errors import Busy
 
-HOLD = """
-import sys
-from pathlib import Path
-from replication.agent.lock_file import take_lock
-take_lock(Path(sys.argv[1]), "")
-print(flush=True)
-input()
-"""
-
 
 def test_a_second_taker_is_told_what_is_busy_until_the_first_lets_go(tmp_path: Path) -> None:
     path = tmp_path / "lock"
@@ -30,7 +21,7 @@ def test_a_second_taker_is_told_what_is_busy_until_the_first_lets_go(tmp_path: P
 def test_a_process_that_is_killed_leaves_its_lock_to_the_next(tmp_path: Path) -> None:
     path = tmp_path / "lock"
     with subprocess.Popen(
-        [sys.executable, "-c", HOLD, str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+        [sys.executable, "-m", "tests.alone.hold_lock", str(path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     ) as holder:
         assert holder.stdout is not None
         holder.stdout.readline()

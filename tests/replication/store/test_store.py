@@ -370,31 +370,13 @@ def test_a_full_map_changes_nothing_and_says_so(node_path: Path, panel: Panel) -
         assert store.digests() == panel.store.digests()
 
 
-FULL_DISK = """
-import resource, signal, sys
-from replication.errors import DiskFull
-from replication.wire.segment import open_segment
-from replication.store.store import Store
-from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS
-
-signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-with Store.open(sys.argv[1], 4, MAP_SIZE, cluster=CLUSTER) as store:
-    resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))
-    for _ in range(2):
-        try:
-            store.apply(open_segment(open(sys.argv[2], "rb").read(), PUBLIC_KEYS))
-        except DiskFull as exc:
-            print("full at", store.position().sequence)
-"""
-
-
 def test_a_disk_that_takes_no_more_changes_nothing_and_says_so(node_path: Path, panel: Panel, tmp_path: Path) -> None:
     with open_node(node_path) as store:
         apply(store, panel.create(small_zone(ZONE)))
     texts = [records(ZONE, f"t{number}", "TXT", 60, '"' + "x" * 250 + '"') for number in range(9000)]
     (tmp_path / "large").write_bytes(panel.change(ZONE, *texts))
     done = subprocess.run(
-        [sys.executable, "-c", FULL_DISK, str(node_path), str(tmp_path / "large")],
+        [sys.executable, "-m", "tests.alone.full_disk", str(node_path), str(tmp_path / "large")],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[3],
@@ -722,68 +704,6 @@ def test_a_row_of_a_new_zone_that_exists_with_another_value_is_refused(node_path
 # --- crashes
 
 
-CRASHING = """
-import os, signal, sys
-from pathlib import Path
-from replication.store import applying, waiting
-from replication.wire import operations
-from replication.wire.segment import open_segment
-from replication.store.store import Store
-from tests.replication.panel import CLUSTER, MAP_SIZE, PUBLIC_KEYS
-
-path, segment_file = Path(sys.argv[1]), Path(sys.argv[2])
-die_at = ""
-applying._ROWS_PER_TRANSACTION = 25
-if sys.argv[5] == "batches":
-    applying._SMALLEST_BATCH = applying._BATCH_ROWS_PER_ROW = 1
-    operations._LONGEST_RUN = 20
-seen = 0
-
-def at(point):
-    global seen
-    seen += 1
-    if str(seen) == die_at:
-        os.kill(os.getpid(), signal.SIGKILL)
-
-commit = applying._Writer._commit
-def dying_commit(self, *arguments):
-    at("before")
-    commit(self, *arguments)
-    at("after")
-applying._Writer._commit = dying_commit
-write = waiting.Plan.write
-def dying_write(self, *arguments):
-    write(self, *arguments)
-    at("in a transaction")
-waiting.Plan.write = dying_write
-add_run = applying._Writer._add_run
-batches = 0
-def dying_add_run(self, puts):
-    global batches
-    done = add_run(self, puts)
-    batches += done
-    return done
-applying._Writer._add_run = dying_add_run
-
-def apply_all():
-    with Store.open(path, int(sys.argv[4]), MAP_SIZE, cluster=CLUSTER) as store:
-        for sealed in sorted(segment_file.iterdir()):
-            store.apply(open_segment(sealed.read_bytes(), PUBLIC_KEYS))
-    print(seen, batches, flush=True)
-
-# A process for each death; what they import is imported once.
-for die_at in sys.argv[3].split(","):
-    child = os.fork()
-    if child == 0:
-        apply_all()
-        os._exit(0)
-    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if status != -signal.SIGKILL:
-        sys.exit(status)
-os.kill(os.getpid(), signal.SIGKILL)
-"""
-
-
 def run_and_kill(
     path: Path, segments: Path, die_at: Sequence[int], schema: int, how: str = "rows"
 ) -> subprocess.CompletedProcess[str]:
@@ -793,7 +713,7 @@ def run_and_kill(
     """
     points = ",".join(map(str, die_at))
     return subprocess.run(
-        [sys.executable, "-c", CRASHING, str(path), str(segments), points, str(schema), how],
+        [sys.executable, "-m", "tests.alone.crash_while_applying", str(path), str(segments), points, str(schema), how],
         capture_output=True,
         text=True,
         cwd=Path(__file__).parents[3],

@@ -1,0 +1,10 @@
+"""Hold a lock until standard input ends."""
+
+import sys
+from pathlib import Path
+
+from replication.agent.lock_file import take_lock
+
+take_lock(Path(sys.argv[1]), "")
+print(flush=True)
+input()

@@ -1,0 +1,48 @@
+"""Zones that come and go, and a log that is pruned behind nodes."""
+
+from typing import Any
+
+from django.utils import timezone
+
+from dnspanel.fleet.models import NodeEvent
+from dnspanel.publish.files.snapshots import make_snapshot
+from dnspanel.publish.models import Segment, Stall
+from dnspanel.publish.storage.prune import prune_log
+from dnspanel.zones.acting import Acting
+from dnspanel.zones.models import LogHead, Zone
+from dnspanel.zones.publishing import edit
+from replication.dns import rdtypes
+from replication.dns.rrset import make
+
+
+def publish(*acts: str) -> None:
+    """Create zones (`+name=address`) and delete others (`-name`)."""
+    for act in acts:
+        name, _, address = act[1:].partition("=")
+        if act[0] == "+":
+            rrsets = [make(name, rdtypes.A, 300, [address])]
+            edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", timezone.now()))
+        else:
+            zone = Zone.objects.get(name=name, deleted_at=None)
+            edit.delete_zone(zone=zone, author=None, channel="system", now=timezone.now())
+
+
+def snapshot_and_prune() -> Any:
+    """Make a snapshot and prune the log; return how many segments are left.
+
+    What the beat does, as if every node had stayed away for longer than the log is kept.
+    """
+    assert make_snapshot(schema=4, now=timezone.now()) is not None
+    prune_log(needed={}, now=timezone.now())
+    return Segment.objects.count()
+
+
+def events(node: str) -> Any:
+    """Return what the node's page says about snapshots."""
+    return list(NodeEvent.objects.filter(node__name=node, kind="snapshot").values_list("sentence", flat=True))
+
+
+def encoded() -> Any:
+    """Return True if every publication is in a segment."""
+    head = LogHead.objects.get()
+    return Segment.objects.filter(epoch=head.epoch, last=head.sequence).exists() and not Stall.objects.exists()

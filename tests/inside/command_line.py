@@ -1,0 +1,15 @@
+"""The command line's token."""
+
+from typing import Any
+
+from django.utils import timezone
+
+from dnspanel.accounts.models import User
+from dnspanel.accounts.tokens.tokens import create_token
+from tests.dnspanel.cli.conftest import EVERYTHING
+
+
+def make_token(username: str) -> Any:
+    """Make the token of the command line's tests; return its secret."""
+    owner = User.objects.get(username=username)
+    return create_token(owner=owner, terms=EVERYTHING, by=owner, now=timezone.now()).secret

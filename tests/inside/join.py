@@ -1,0 +1,34 @@
+"""Nodes that join."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from dnspanel.fleet.nodes import enroll
+from dnspanel.fleet.nodes.authority import NODE_LIFETIME
+from dnspanel.fleet.nodes.enroll import node_by_name
+from dnspanel.fleet.nodes.reported_setup import setup_differences
+
+
+def setup_of(*names: str) -> Any:
+    """Return how each node reported itself, and what differs from its setup."""
+    found = {}
+    for node in map(node_by_name, names):
+        report = node.report
+        told = [*report["listen"], report["agent_port"], report["role"], report["versions"]["agent"]]
+        found[node.name] = [*told, setup_differences(node, is_rebuilding=False)]
+    return found
+
+
+def approve_long_ago() -> None:
+    """Approve ns2 at a time after which its certificate has expired.
+
+    The certificate has the lifetime of every other one, and began so long ago that it has ended.
+    """
+    enroll.approve(node=enroll.node_by_name("ns2"), now=timezone.now() - NODE_LIFETIME - timedelta(days=1), by=None)
+
+
+def has_request() -> Any:
+    """Return True if ns2 asks to be approved."""
+    return enroll.request_of(enroll.node_by_name("ns2")) is not None

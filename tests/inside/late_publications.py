@@ -1,0 +1,34 @@
+"""Publications that wait."""
+
+from datetime import timedelta
+from typing import Any
+
+from django.db.models import F
+from django.utils import timezone
+
+from dnspanel.alerts.inputs import read
+from dnspanel.alerts.models import Alert
+from dnspanel.fleet.conditions.inputs import FleetInputs
+from dnspanel.fleet.models import Node
+from dnspanel.fleet.reads.summary import fleet_summary
+from dnspanel.monitoring.metrics import exposition
+from dnspanel.zones.models import Publication
+
+
+def look() -> Any:
+    """Return what waits, as the page, the alerts and the metrics say it."""
+    now = timezone.now()
+    waiting, pill = read(now).of(FleetInputs).waiting, fleet_summary(now=now)
+    return {
+        "place": (waiting.place, waiting.name, waiting.has_own_alert) if waiting else None,
+        "alerts": {a.key: str(a.sentence) for a in Alert.objects.filter(over_at=None)},
+        "pill": (pill.live, str(pill.message)),
+        "metrics": exposition(now).decode(),
+    }
+
+
+def age(first: int, seconds: int) -> None:
+    """Move publications to the past: everything else stays as it is."""
+    before = timedelta(seconds=seconds)
+    Publication.objects.filter(sequence__gte=first).update(at=F("at") - before)
+    Node.objects.update(acked_at=F("acked_at") - before)

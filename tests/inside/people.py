@@ -1,0 +1,22 @@
+"""Accounts and teams."""
+
+from typing import Any
+
+from django.utils import timezone
+
+from dnspanel.accounts.people import invite
+from dnspanel.accounts.people.teams import create_team
+
+
+def make_person(username: str, role: str, password: str) -> None:
+    """Make an account by the way of a real invitation."""
+    now = timezone.now()
+    secret = invite.make_invitation(role=role, by=None, now=now)
+    invite.accept_invitation(
+        secret=secret, username=username, email=f"{username}@people.test", password=password, now=now
+    )
+
+
+def make_team() -> Any:
+    """Create a team; return its number."""
+    return create_team(name="Customers", by=None, now=timezone.now()).pk

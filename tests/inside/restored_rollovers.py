@@ -1,0 +1,65 @@
+"""Rollovers of a panel that was restored."""
+
+import time
+from datetime import timedelta
+from typing import Any
+
+from django.utils import timezone
+
+from dnspanel.accounts.models import User
+from dnspanel.fleet.dnssec import drive
+from dnspanel.fleet.errors import WrongDecision
+from dnspanel.fleet.integrity import unknown_history
+from dnspanel.fleet.models import Choice
+from dnspanel.zones.acting import Acting
+from dnspanel.zones.dnssec.rollover import Kind
+from dnspanel.zones.models import Rollover, Zone
+from dnspanel.zones.signing import rollovers
+
+
+def roll(act: str, name: str, speed: int, seconds: float) -> Any:
+    """Begin rollovers, or drive them for some seconds; return how far they are.
+
+    Their clock runs `speed` times as fast as ours: of the zone, one begins, or all go on until their ends.
+    """
+    began = timezone.now()
+
+    def clock():
+        return began + (timezone.now() - began) * speed
+
+    if act == "begin":
+        acting = Acting(author=None, channel="system", now=clock())
+        rollovers.begin(zone=Zone.objects.get(name=name, deleted_at=None), kind=Kind.CSK, acting=acting)
+    else:
+        until = time.monotonic() + seconds
+        while Rollover.objects.filter(ended_at=None).exists() and time.monotonic() < until:
+            drive.drive_rollovers(clock=clock, look_every=timedelta())
+            time.sleep(0.25)
+    rows = Rollover.objects.order_by("pk")
+    return [[row.zone.name, row.step, row.ended_at is not None, row.is_cancelled] for row in rows]
+
+
+def decide() -> Any:
+    """Decide to take over what nodes have.
+
+    Return what either decision breaks, and which field refused to keep the panel's content.
+    """
+    report, refused = unknown_history.newest_report(), ""
+
+    def decide(choice):
+        unknown_history.decide(
+            report=report,
+            choice=choice,
+            typed=unknown_history.TYPED[choice],
+            reason="a test",
+            by=User.objects.get(username="rita"),
+            now=timezone.now(),
+        )
+
+    try:
+        decide(Choice.KEEP)
+    except WrongDecision as exc:
+        refused = exc.field
+    decide(Choice.TAKE_OVER)
+    breaks = {zone.name: zone.breaks for zone in report.zones.all() if zone.breaks}
+    return {"breaks": breaks, "refused": refused}

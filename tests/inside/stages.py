@@ -1,0 +1,248 @@
+"""Publications, delivery and rollouts of a staged fleet."""
+
+from dataclasses import replace
+from typing import Any
+
+from django.test import Client
+from django.utils import timezone
+
+from dnspanel.accounts.models import User
+from dnspanel.alerts.models import Alert
+from dnspanel.api.waiting import wait_for_nodes
+from dnspanel.fleet import telemetry
+from dnspanel.fleet.models import Ack, Bootstrap, Delivery, Isolation, Node, NodeGroup, UnprovenZone
+from dnspanel.fleet.push.bootstrap import ask_for_snapshot
+from dnspanel.fleet.reads.queries import node_statuses
+from dnspanel.fleet.reads.summary import fleet_summary
+from dnspanel.fleet.rollout import deliver, groups
+from dnspanel.publish.files.snapshots import make_snapshot
+from dnspanel.publish.models import Segment, Snapshot
+from dnspanel.zones.acting import Acting
+from dnspanel.zones.dnssec import key_material, queries
+from dnspanel.zones.dnssec.key_material import KSK_FLAGS
+from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
+from dnspanel.zones.errors import TakenBack
+from dnspanel.zones.log import signing_log
+from dnspanel.zones.models import LogHead, Publication, Zone
+from dnspanel.zones.publishing import bulk, edit
+from dnspanel.zones.signing import sign
+from replication.dns import rdata, rrset
+
+
+def change(zone: str, name: str, type: str, *values: str) -> int:
+    """Publish one RRset, or delete it if there are no values; return the publication's sequence."""
+    existing = bulk.existing_zones([zone])[zone]
+    number = rdata.type_from_text(type)
+    rrset_or_none = rrset.make(name, number, 60, values) if values else None
+    publication, _ = bulk.change_zones(
+        changes=[bulk.ZoneChange(existing.id, existing.revision, {(name, number): rrset_or_none})],
+        author=None,
+        channel="system",
+        now=timezone.now(),
+    )
+    return publication.sequence
+
+
+def change_many_times(zone: str, name: str, times: int) -> list[int]:
+    return [change(zone, name, "A", f"192.0.2.{number}") for number in range(1, times + 1)]
+
+
+def create(zone: str, *more: tuple[str, str, str]) -> int:
+    """Create a zone with `www` and more RRsets; return the publication's sequence."""
+    rrsets = [
+        rrset.make(f"www.{zone}", 1, 60, ["192.0.2.1"]),
+        *[rrset.make(name, rdata.type_from_text(type), 60, [value]) for name, type, value in more],
+    ]
+    # Code that creates many zones has checked their values before.
+    acting = Acting(None, "system", timezone.now())
+    return edit.create_zones(zones=[edit.NewZone(zone, tuple(rrsets))], acting=acting).sequence
+
+
+def set_up_groups(verify_seconds: int) -> None:
+    """Create three zones, and put ns1 into the canary and the other nodes into the rest."""
+    now = timezone.now()
+    for number in (1, 2, 3):
+        create(f"stages{number}.test.")
+    canary = groups.create_group(name="canary", verify_seconds=verify_seconds, by=None, now=now)
+    rest = groups.create_group(name="rest", verify_seconds=0, by=None, now=now)
+    Node.objects.filter(name="ns1").update(group=canary)
+    Node.objects.filter(name__in=("ns2", "ns3")).update(group=rest)
+
+
+def verify_canary_for(seconds: int) -> None:
+    groups.set_verify_seconds(group=NodeGroup.objects.get(name="canary"), seconds=seconds, by=None, now=timezone.now())
+
+
+def acked() -> dict[str, int]:
+    return dict(Node.objects.values_list("name", "acked"))
+
+
+def acks_since(sequence: int) -> list[tuple[str, float]]:
+    """Return which node acknowledged when, in order."""
+    acks = Ack.objects.filter(sequence__gte=sequence).order_by("at")
+    return [(ack.node.name, ack.at.timestamp()) for ack in acks.select_related("node")]
+
+
+def descriptions_of_nodes() -> dict[str, tuple[str, str]]:
+    """Return the word and the message for each node, and the fleet's tone and message."""
+    result = {each.node.name: (each.health.word, each.health.message) for each in node_statuses(now=timezone.now())}
+    result["fleet"] = (fleet_summary().tone, fleet_summary().message)
+    return result
+
+
+def share_of_failed_answers() -> float:
+    """Return the share of ns1's answers that failed in five minutes; 1 while there are too few."""
+    now = timezone.now().timestamp()
+    rcodes = telemetry.answers_between([Node.objects.get(name="ns1").pk], now - 300, now)
+    total = sum(rcodes.values())
+    return (rcodes["SERVFAIL"] + rcodes["REFUSED"]) / total if total > 200 else 1.0
+
+
+def delivery() -> dict[str, Any] | None:
+    return Delivery.objects.values("stopped_reason", "pinned", "stopped_whole").first()
+
+
+def stop_delivery() -> None:
+    deliver.stop(reason="a test", by=None, now=timezone.now())
+
+
+def resume_delivery() -> None:
+    deliver.resume(by=None, now=timezone.now())
+
+
+def pin_delivery() -> None:
+    deliver.pin(sequence=LogHead.objects.get().sequence, reason="freeze for a test", by=None, now=timezone.now())
+
+
+def unpin_delivery() -> None:
+    deliver.unpin(by=None, now=timezone.now())
+
+
+def release_delivery() -> None:
+    """Resume delivery if it is stopped, and unpin it if it is pinned."""
+    if Delivery.objects.exclude(stopped_reason="").exists():
+        resume_delivery()
+    if Delivery.objects.exclude(pinned=None).exists():
+        unpin_delivery()
+
+
+def delete_zone(name: str) -> None:
+    edit.delete_zone(zone=Zone.objects.get(name=name), author=None, channel="system", now=timezone.now())
+
+
+def restore_zone(name: str) -> None:
+    edit.restore_zone(zone=Zone.objects.get(name=name), author=None, channel="system", now=timezone.now())
+
+
+def has_zone(name: str) -> bool:
+    return Zone.objects.filter(name=name, deleted_at=None).exists()
+
+
+def failed_reason(sequence: int) -> str:
+    return Publication.objects.get(sequence=sequence).failed_reason
+
+
+def failed_reasons(*sequences: int) -> list[str]:
+    return list(Publication.objects.filter(sequence__in=sequences).values_list("failed_reason", flat=True))
+
+
+def isolation(sequence: int) -> dict[str, Any]:
+    """Return how a publication was taken back, and what segments and snapshots have of that."""
+    one = Isolation.objects.get(failed=sequence)
+    inverse = Publication.objects.get(sequence=one.inverse)
+    segments = Segment.objects.filter(first__lte=sequence, last__gte=sequence)
+    pruned = Snapshot.objects.filter(epoch=one.epoch, sequence__gte=one.inverse).exists() and not segments
+    return {
+        "reason": failed_reason(sequence),
+        "channel": inverse.channel,
+        "said": inverse.reason,
+        "pruned": pruned,
+        "one segment": [(each.first <= one.failed and each.last >= one.inverse) for each in segments],
+        "merged": one.merged_at is not None,
+    }
+
+
+def create_poisoned(zone: str, type: str, value: str) -> bool | tuple[str, float] | None:
+    """Create a zone of 151 RRsets with a poisoned one, and wait for the nodes.
+
+    Return why it was taken back, and after how many seconds; if it was not, how the wait ended.
+    """
+    hosts = [rrset.make(f"h{number}.{zone}", 1, 60, ["192.0.2.9"]) for number in range(150)]
+    bad = rrset.make(f"h77.{zone}", rdata.type_from_text(type), 60, [value])
+    begun = timezone.now()
+    new = edit.NewZone(zone, (*hosts, bad))
+    publication = edit.create_zones(zones=[new], acting=Acting(None, "system", begun))
+    try:
+        return wait_for_nodes(publication, 50)
+    except TakenBack as exc:
+        return exc.reason, (timezone.now() - begun).total_seconds()
+
+
+def missign(name: str) -> int:
+    """Do what no verb does, but a fault of one would: use a key that signs alone, and is in no DNSKEY RRset."""
+    zone = Zone.objects.get(name=name, deleted_at=None)
+    acting = Acting(author=None, channel="system", now=timezone.now())
+
+    def missigned(zone: Zone, state: SigningState) -> SigningState:
+        hidden = sign._store(zone, KSK_FLAGS, key_material.generate(13), acting)
+        keys = [replace(key, active=False) for key in state.keys]
+        return replace(state, keys=(*keys, KeyState(hidden.pk, 13, KSK_FLAGS, True, False)))
+
+    [publication] = signing_log.change_signing(zones=[zone], decide=missigned, acting=acting, action="dnssec.key_set")
+    return publication.sequence
+
+
+def create_signed(name: str) -> list[str]:
+    """Create a signed zone; return its keys."""
+    create(name)
+    zone = Zone.objects.get(name=name, deleted_at=None)
+    sign.sign(zones=[zone], acting=Acting(author=None, channel="system", now=timezone.now()))
+    return keys_of(name)
+
+
+def keys_of(name: str) -> list[str]:
+    return [key.dnskey for key in queries.keys_of(Zone.objects.get(name=name, deleted_at=None))]
+
+
+def is_encoded() -> bool:
+    """Return True if the newest publication is in a segment."""
+    head = LogHead.objects.get()
+    return Segment.objects.filter(epoch=head.epoch, last=head.sequence).exists()
+
+
+def send_snapshot(*names: str) -> int | None:
+    """Give nodes all that was published while delivery was stopped in a snapshot; return its sequence."""
+    now = timezone.now()
+    made = make_snapshot(schema=4, now=now)
+    for node in Node.objects.filter(name__in=names):
+        assert ask_for_snapshot(node_id=node.pk, reason="a test wants that", now=now)
+    if Delivery.objects.exclude(stopped_reason="").exists():
+        deliver.resume(by=None, now=now)
+    return made and made.sequence
+
+
+def waiting_snapshots() -> list[tuple[str, str]]:
+    return [(each.node.name, each.error) for each in Bootstrap.objects.select_related("node")]
+
+
+def pages(zone: str, host: str) -> dict[str, Any]:
+    """Return the pages of a zone's signing and of ring 0, and the alert about zones that do not validate."""
+    values = {"role": "administrator", "email": "nora@people.test"}
+    user = User.objects.get_or_create(username="nora", defaults=values)[0]
+    client = Client()
+    client.force_login(user)
+
+    def page(path: str) -> str:
+        answer = client.get(path, headers={"host": host})
+        assert answer.status_code == 200, (path, answer.status_code, answer.headers)
+        return " ".join(answer.content.decode().split())
+
+    return {
+        "zone": page(f"/zones/{zone}/dnssec/"),
+        "node": page("/nodes/ring0/"),
+        "alerts": [alert.sentence for alert in Alert.objects.filter(key="panel.unproven", over_at=None)],
+    }
+
+
+def unproven_zones() -> list[tuple[str, str]]:
+    return sorted(UnprovenZone.objects.values_list("node__name", "zone__name"))

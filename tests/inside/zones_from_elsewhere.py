@@ -1,0 +1,34 @@
+"""Zones that are transferred from other servers."""
+
+from django.utils import timezone
+
+from dnspanel.accounts.models import User
+from dnspanel.primaries import set_up
+from dnspanel.zones.models import Zone
+from dnspanel.zones.publishing import edit
+
+
+def create(name: str, address: str) -> None:
+    """Create a zone that is transferred from an address."""
+    owner = User.objects.get(username="prima")
+    set_up.create_transferred_zone(
+        name=name, terms=set_up.Terms([address]), author=owner, channel="web", now=timezone.now()
+    )
+
+
+def set_address(name: str, address: str) -> None:
+    """Transfer a zone from another address."""
+    owner = User.objects.get(username="prima")
+    set_up.set_primaries(
+        zone=Zone.objects.get(name=name), terms=set_up.Terms([address]), author=owner, now=timezone.now()
+    )
+
+
+def delete_or_restore(name: str, act: str) -> None:
+    """Delete a zone, or restore it."""
+    owner = User.objects.get(username="prima")
+    zone = Zone.objects.get(name=name)
+    if act == "delete":
+        edit.delete_zone(zone=zone, author=owner, channel="web", now=timezone.now())
+    else:
+        edit.restore_zone(zone=zone, author=owner, channel="web", now=timezone.now())
