@@ -24,14 +24,14 @@ from dnspanel.zones.dnssec.signing_state import KeyState, SigningState
 from dnspanel.zones.errors import TakenBack
 from dnspanel.zones.log import signing_log
 from dnspanel.zones.models import LogHead, Publication, Zone
-from dnspanel.zones.publishing import bulk, edit
+from dnspanel.zones.publishing import bulk, edit, ready_zones
 from dnspanel.zones.signing import sign
 from replication.dns import rdata, rrset
 
 
 def change(zone: str, name: str, type: str, *values: str) -> int:
     """Publish one RRset, or delete it if there are no values; return the publication's sequence."""
-    existing = bulk.existing_zones([zone])[zone]
+    existing = ready_zones.existing_zones([zone])[zone]
     number = rdata.type_from_text(type)
     rrset_or_none = rrset.make(name, number, 60, values) if values else None
     publication, _ = bulk.change_zones(
