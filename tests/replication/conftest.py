@@ -16,7 +16,7 @@ from tests.replication.scripted_agent import Agent, acked
 
 @pytest.fixture
 def panel(tmp_path: Path) -> Iterator[Panel]:
-    """A panel for schema 4 with nothing published."""
+    """Create a panel for schema 4 with nothing published."""
     directory = tmp_path / "panel"
     directory.mkdir()
     panel = Panel(directory)

@@ -34,26 +34,26 @@ Key = tuple[str, int]
 
 
 def private_key() -> str:
-    """A new key for ECDSAP256SHA256, as PowerDNS keeps it."""
+    """Return a new key for ECDSAP256SHA256, as PowerDNS keeps it."""
     secret = ec.generate_private_key(ec.SECP256R1()).private_numbers().private_value.to_bytes(32, "big")
     lines = ("Private-key-format: v1.2", "Algorithm: 13 (ECDSAP256SHA256)")
     return "".join(f"{line}\n" for line in (*lines, f"PrivateKey: {base64.b64encode(secret).decode()}"))
 
 
 def csk(zone: str, content: str = "", *, active: bool = True) -> KeyObject:
-    """A key that signs all of a zone."""
+    """Return a key that signs all of a zone."""
     return KeyObject(zone, content or private_key(), 257, active, True)
 
 
 def records(zone: str, name: str, type: str, ttl: int, *rdata: str) -> RRset:
-    """An RRset of a zone, as people write it."""
+    """Return an RRset of a zone, as people write it."""
     from replication.dns.rdtypes import type_from_text
 
     return rrset.make(name, type_from_text(type), ttl, list(rdata), origin=zone)
 
 
 def small_zone(zone: str, *more: RRset, serial: int = 1) -> list[RRset]:
-    """SOA, NS, a name server, `www`, and what else is given."""
+    """Return SOA, NS, a name server, `www`, and what else is given."""
     return [
         records(zone, "@", "SOA", 3600, f"ns1 hostmaster {serial} 10800 3600 604800 300"),
         records(zone, "@", "NS", 3600, "ns1", "ns2.elsewhere.test."),
@@ -64,7 +64,7 @@ def small_zone(zone: str, *more: RRset, serial: int = 1) -> list[RRset]:
 
 
 def zone_digest(store: Store, zone_id: int) -> bytes:
-    """The digest of one zone's record rows, computed from the rows themselves."""
+    """Return the digest of one zone's record rows, computed from the rows themselves."""
     return digest_bytes(rows_digest(Dbi.RECORDS, store.rows(zone_id).raw()))
 
 
@@ -96,7 +96,7 @@ class Panel:
         return self.seal(ops, marks)
 
     def create_packed(self, *zones: Sequence[RRset]) -> bytes:
-        """As `create`, with rows packed beforehand, as those of an import are."""
+        """Create zones as `create` does, with rows packed beforehand, as those of an import are."""
         objects, marks, packed, count, digest = [], [], [], 0, 0
         for rrsets in zones:
             zone, zone_id = rrsets[0].name, self._next_id
@@ -121,7 +121,7 @@ class Panel:
         return self.change_all({zone: changes})
 
     def change_all(self, changes: Mapping[str, Sequence[RRset | Key]]) -> bytes:
-        """As `change`, over several zones in one segment."""
+        """Change several zones in one segment."""
         ops, marks = [], []
         for zone, changed in changes.items():
             zone_id, rrsets = self.zones[zone]
@@ -231,7 +231,7 @@ class Panel:
         return int(self.zones[zone][1][zone, rdtypes.SOA].rdata[0].split()[2])
 
     def soa(self, zone: str, serial: int) -> RRset:
-        """The zone's SOA with another serial."""
+        """Return the zone's SOA with another serial."""
         old = self.zones[zone][1][zone, rdtypes.SOA]
         mname, rname, _, rest = old.rdata[0].split(maxsplit=3)
         return replace(old, rdata=(f"{mname} {rname} {serial} {rest}",))

@@ -20,7 +20,7 @@ def at(sequence: int) -> Position:
 
 @dataclass
 class Agent:
-    """The agent's end of the wire: accepts TLS, reads requests, gives the answers it is told to give."""
+    """The agent's end of the wire: accepts TLS, reads requests, gives scripted answers."""
 
     listener: socket.socket
     context: ssl.SSLContext

@@ -21,7 +21,7 @@ def loop() -> None:
 
 
 def faults_by_depth() -> list[int]:
-    """The page faults of the loop at each of the depths."""
+    """Return the page faults of the loop at each of the depths."""
 
     def at(depth: int) -> int:
         if depth:
@@ -35,7 +35,7 @@ def faults_by_depth() -> list[int]:
 
 
 def most_faults(measure: Callable[[], list[int]]) -> int:
-    """The most at any depth, in a thread: its first frame is at the beginning of a chunk."""
+    """Return the most at any depth, in a thread: its first frame is at the beginning of a chunk."""
     found: list[int] = []
     thread = Thread(target=lambda: found.extend(measure()))
     thread.start()

@@ -1,4 +1,4 @@
-"""One request to many agents, over real TLS against agents that answer as they are told."""
+"""One request to many agents, over real TLS against agents with scripted answers."""
 
 import socket
 import ssl
@@ -21,7 +21,7 @@ Connected = Callable[..., tuple[Agent, NodeClient]]
 
 @pytest.fixture
 def connected(tmp_path: Path) -> Iterator[Connected]:
-    """Makes agents, and clients that are connected to them."""
+    """Return a function that makes agents, and clients that are connected to them."""
     authority = Authority(tmp_path)
     server = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     server.load_cert_chain(*authority.issue("ns1", "node"))

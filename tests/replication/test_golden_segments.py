@@ -1,13 +1,14 @@
 """What travels to the nodes, byte by byte: segments, a repair, a snapshot and compiled zones equal those recorded.
 
-A fixed corpus (`tests.zonegen`, seeded, and zones written out below) is published with fixed keys, epoch and times. The
-SHA-256 of everything that leaves is held against `tests/golden/segments.toml`. `content` is what a segment says, with
-its body inflated; `sealed` are the bytes that travel, compared where this zlib deflates as that of the recording did.
-A snapshot is compared by its rows and its manifest, since the pages of an LMDB file may hold leftovers of memory.
+A fixed corpus (`tests.zonegen`, seeded, and zones written out below) is published with fixed keys, epoch and times.
+The SHA-256 of everything that leaves is held against `tests/golden/segments.toml`. `content` is what a segment
+says, with its body inflated; `sealed` are the bytes that travel, compared where this zlib deflates as that of the
+recording did. A snapshot is compared by its rows and its manifest, since the pages of an LMDB file may hold
+leftovers of memory.
 
-To renew the file: `python -m tests.replication.test_golden_segments`. That is right only when a change of the bytes is
-meant, has a version of its own or is understood by nodes that run the code before it, and is told in the commit's
-message; a change that only moves or renames code never renews it.
+To renew the file: `python -m tests.replication.test_golden_segments`. That is right only when a change of the bytes
+is meant, has a version of its own or is understood by nodes that run the code before it, and is described in the
+commit's message; a change that only moves or renames code never renews it.
 """
 
 import hashlib
@@ -45,7 +46,7 @@ Digests = dict[str, dict[str, str]]
 
 
 def wild_zone() -> list[RRset]:
-    """Wildcards, empty non-terminals, escaped and international names, and a value that is disabled."""
+    """Return wildcards, empty non-terminals, escaped and international names, and a value that is disabled."""
     addresses = records(WILD, "two", "A", 60, "192.0.2.8", "192.0.2.9")
     return small_zone(
         WILD,
@@ -59,7 +60,7 @@ def wild_zone() -> list[RRset]:
 
 
 def cut_zone() -> list[RRset]:
-    """Delegations, with and without DS, and glue below them."""
+    """Return delegations, with and without DS, and glue below them."""
     return small_zone(
         CUT,
         records(CUT, "child", "NS", 3600, "ns.child", "ns2.elsewhere.test."),
@@ -72,7 +73,7 @@ def cut_zone() -> list[RRset]:
 
 
 def published(panel: Panel) -> Iterator[tuple[str, bytes]]:
-    """Segments of every shape, each with a title."""
+    """Yield segments of every shape, each with a title."""
     estate = [rrsets for _, rrsets in zonegen.estate(ESTATE, seed=7)]
     yield "new zones", panel.create(*estate[: ESTATE // 2])
     yield "new zones, packed", panel.create_packed(*estate[ESTATE // 2 :])
@@ -118,7 +119,7 @@ def sealed_repair(panel: Panel, mark: ZoneMark, rows: list[tuple[bytes, bytes]])
 
 
 def compiled() -> Iterator[tuple[str, list[Row]]]:
-    """Whole zones compiled: unsigned, and for NSEC3 with and without opt-out."""
+    """Yield whole zones compiled: unsigned, and for NSEC3 with and without opt-out."""
     large = next(rrsets for _, rrsets in zonegen.estate(1, 500, seed=11))
     for zone, rrsets in ((WILD, wild_zone()), (CUT, cut_zone()), (large[0].name, large)):
         yield f"{zone[:-1]}, unsigned", compile_zone(zone, rrsets)
@@ -127,7 +128,7 @@ def compiled() -> Iterator[tuple[str, list[Row]]]:
 
 
 def digests(directory: Path) -> Digests:
-    """Everything that is recorded."""
+    """Return everything that is recorded."""
     result: Digests = {"zlib": {"probe": _probe()}}
     for schema in SCHEMAS:
         place = directory / str(schema)
@@ -142,7 +143,9 @@ def digests(directory: Path) -> Digests:
 
 
 def content_of(sealed: bytes) -> bytes:
-    """Header, without the size of the body, and the body inflated: what a segment says however it was deflated."""
+    """Return the header, without the size of the body, and the body inflated: what a segment says however it
+    was deflated.
+    """
     header, rest = sealed[: HEADER.size - 4], sealed[HEADER.size : -SIGNATURE_SIZE]
     extra = rest[:16] if sealed[4] == 2 else b""
     return header + extra + zlib.decompress(rest[len(extra) :], -zlib.MAX_WBITS)
@@ -161,9 +164,9 @@ def _snapshot(panel: Panel, directory: Path) -> dict[str, str]:
 
 
 def _rows_of(path: Path, content: bytes) -> bytes:
-    """Every row of an LMDB file, with the name and the flags of its table.
+    """Return every row of an LMDB file, with the name and the flags of its table.
 
-    Left out are the numbers of commits: on a busy machine a segment takes more of them.
+    The numbers of commits are left out: on a busy machine a segment takes more of them.
     """
     path.write_bytes(content)
     rows = []
@@ -177,7 +180,7 @@ def _rows_of(path: Path, content: bytes) -> bytes:
 
 
 def _probe() -> str:
-    """How this zlib deflates: what the bytes of a segment depend on besides their content."""
+    """Return how this zlib deflates: the bytes of a segment depend on that and on their content."""
     plain = b"".join(number.to_bytes(2, "big") + b"zone" for number in range(5000))
     return _sha256(b"".join(zlib.compress(plain, level) for level in (1, 6, 9)))
 

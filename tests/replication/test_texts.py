@@ -1,4 +1,4 @@
-"""Texts that are stored in no language and told in each."""
+"""Texts that are stored in no language and rendered in each."""
 
 import copy
 import pickle

@@ -24,7 +24,7 @@ ZONE = "example.test."
 
 @pytest.fixture
 def served(tmp_path: Path) -> Iterator[tuple[Panel, Pdns]]:
-    """A panel whose own store a pdns_server serves."""
+    """Run a pdns_server that serves a panel's own store."""
     if PDNS_SERVER is None:
         pytest.skip("pdns_server is not installed")
     with short_directory() as directory:
@@ -42,7 +42,7 @@ def served(tmp_path: Path) -> Iterator[tuple[Panel, Pdns]]:
 
 
 def expected_of(panel: Panel, *questions: tuple[str, str, int]) -> list[Expectation]:
-    """Expectations for (zone, relative key in text, type)."""
+    """Return expectations for (zone, relative key in text, type)."""
     found = [keys.record_key(panel.zones[zone][0], rel.encode(), type) for zone, rel, type in questions]
     return list(expectations(panel.store, [], found))
 
@@ -80,7 +80,7 @@ def test_what_was_published_is_what_is_answered(served: tuple[Panel, Pdns]) -> N
 
 
 def position_expectation(position: object) -> Expectation:
-    """The position zone answers this position."""
+    """Expect that the position zone answers this position."""
     text = str(position).encode("ascii")
     return Expectation(POSITION_ZONE, rdtypes.TXT, 0, frozenset((bytes((len(text),)) + text,)))
 
@@ -114,7 +114,7 @@ def test_silence_is_an_error_within_its_time() -> None:
 
 
 def test_names_inside_another_served_zone_are_answered_from_that_zone(served: tuple[Panel, Pdns]) -> None:
-    """The owner of the zone above was told "everywhere" about a record that no node answered with."""
+    """The owner of the zone above read "everywhere" about a record that no node answered with."""
     panel, pdns = served
     hidden = [records(ZONE, owner, "A", 60, "192.0.2.99") for owner in ("www.sub", "sub", "none.sub")]
     ds = records(ZONE, "sub", "DS", 60, "1 13 2 " + "ab" * 32)

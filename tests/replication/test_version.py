@@ -30,7 +30,7 @@ def commit(directory: Path, content: str) -> str:
 
 @pytest.fixture
 def checkout(tmp_path: Path) -> Path:
-    """A repository with one commit, which has this version module and nothing else."""
+    """Make a repository with one commit, which has this version module and nothing else."""
     package = tmp_path / "checkout" / "replication"
     package.mkdir(parents=True)
     for name in ("__init__.py", "version.py"):
@@ -41,7 +41,7 @@ def checkout(tmp_path: Path) -> Path:
 
 
 def imported(directory: Path, **environment: str) -> str:
-    """What the package in this directory says when a new process imports it."""
+    """Return what the package in this directory says when a new process imports it."""
     command = [sys.executable, "-c", "import replication; print(replication.__version__)"]
     done = subprocess.run(
         command, cwd=directory, env=os.environ | environment, check=True, capture_output=True, text=True

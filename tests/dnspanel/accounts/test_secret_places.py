@@ -1,4 +1,4 @@
-"""Every column with a secret is known to `secret_places`: what rotation forgets could be read by nobody afterwards."""
+"""Every column with a secret is known to `secret_places`: what rotation forgets could not be read afterwards."""
 
 import ast
 import base64

@@ -30,7 +30,7 @@ JSON = "application/json"
 
 
 class Caller(StrEnum):
-    """Who calls; the value is how tests and tables name them."""
+    """A kind of caller; the value is how tests and tables name it."""
 
     NOBODY = "no token"
     HALF_SIGNED_IN = "an administrator's browser, before the second factor"
@@ -122,7 +122,7 @@ class Api:
 
 
 def api_of(caller: Caller, *, zone_id: int = 0) -> Api:
-    """What this caller calls with: a token, or the session of a browser."""
+    """Return what this caller calls with: a token, or the session of a browser."""
     return Api(secret_of(caller, zone_id=zone_id), session=_session_of(caller))
 
 
@@ -140,7 +140,7 @@ def _session_of(caller: Caller) -> str:
 
 
 def secret_of(caller: Caller, *, zone_id: int = 0, now: datetime | None = None) -> str:
-    """Make a token such as this caller has, with its owner where there is none yet; `zone_id` is that of ZONE."""
+    """Make a token such as this caller has, with its owner if they do not exist yet; `zone_id` is that of ZONE."""
     now = now or timezone.now()
     if caller in {Caller.NOBODY, Caller.HALF_SIGNED_IN, Caller.SIGNED_IN}:
         return ""

@@ -23,9 +23,10 @@ __all__ = ["Api", "Caller", "MakeApi"]
 
 @pytest.fixture
 def api(db: None) -> MakeApi:
-    """Makes a client that calls as this kind of caller (by default the administrator, whose token may everything).
+    """Return a function that makes a client that calls as this kind of caller.
 
-    Every answer of API v2 is held against the OpenAPI document.
+    By default that is the administrator, whose token may do everything. Every answer of API v2 is held against the
+    OpenAPI document.
     """
     known: dict[Caller, Api] = {}
 
@@ -41,7 +42,7 @@ def api(db: None) -> MakeApi:
 
 @pytest.fixture(scope="session", autouse=recording.IS_RECORDING)
 def recorder() -> Iterator[None]:
-    """Whatever a test sends is looked at for an example of the document."""
+    """Look at whatever a test sends for an example of the document."""
     send = Client.generic
 
     def generic(client: Client, method: str, path: str, data: Any = b"", *args: Any, **more: Any) -> Any:

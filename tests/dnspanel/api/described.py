@@ -26,7 +26,7 @@ PROBLEM = "application/problem+json"
 
 @cache
 def described() -> dict[str, Any]:
-    """The document, made once."""
+    """Return the document, made once."""
     return document()
 
 
@@ -61,7 +61,7 @@ def check_answer(method: str, url: str, response: HttpResponseBase) -> None:
 
 
 def operation_of(method: str, path: str) -> dict[str, Any] | None:
-    """The operation that answers to this method at this path."""
+    """Return the operation that answers to this method at this path."""
     for pattern, operations in _patterns():
         if pattern.fullmatch(path):
             found: dict[str, Any] | None = operations.get("get" if method == "HEAD" else method.lower())
@@ -72,7 +72,9 @@ def operation_of(method: str, path: str) -> dict[str, Any] | None:
 def _check_headers(
     answer: str, operation: dict[str, Any], promised: dict[str, Any], response: HttpResponseBase
 ) -> None:
-    """What is sent is declared; what is declared is sent, where it does not depend on what was asked or found."""
+    """Check that what is sent is declared, and what is declared is sent, where it does not depend on what was
+    asked or found.
+    """
     sent, declared = set(response.headers), set(promised.get("headers", {}))
     if "Deprecation" in sent:  # of what the document marks as deprecated
         sent -= {"Deprecation", "Sunset", "Link"}
@@ -120,7 +122,7 @@ def _validator(schema: str) -> Draft202012Validator:
 
 @cache
 def _patterns() -> list[tuple[re.Pattern[str], dict[str, Any]]]:
-    """Each path as an expression, the most definite first."""
+    """Return each path as an expression, the most definite first."""
     paths = sorted(described()["paths"].items(), key=lambda item: (item[0].count("{"), -len(item[0])))
     return [(re.compile(_expression(path)), operations) for path, operations in paths]
 

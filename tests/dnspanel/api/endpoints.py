@@ -1,8 +1,8 @@
-"""The reviewed table of who may do what with the APIs: every URL, every method, every kind of caller.
+"""The reviewed table of rights in the APIs: every URL, every method, every kind of caller.
 
 Each verdict has a letter for each of COLUMNS: `+` it is done; `-` 403, one
 may not; `0` 404, one may not know about it; `!` one may, but not with what
-was sent or as things are (409, 422). Strangers get 401 everywhere, unless the
+was sent or in the present state (409, 422). Strangers get 401 everywhere, unless the
 endpoint is OPEN. dyndns2 answers in words: `!yours` is a `-`, `nohost` a `0`.
 """
 
@@ -124,7 +124,7 @@ INSIDE = {"zone_name": "inside.example.test."}
 
 @dataclass(frozen=True)
 class Endpoint:
-    """One URL with one method: what it is tried with, and who gets how far."""
+    """One URL with one method: the request of the test, and how far each caller gets."""
 
     name: str
     method: str

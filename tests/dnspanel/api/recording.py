@@ -102,7 +102,7 @@ def _alike(name: str, entry: dict[str, Any]) -> dict[str, Any]:
 
 
 def _shifted(text: str) -> str:
-    """Return a time as far from the tests' own moment as it was from now, about; those of theirs stay."""
+    """Return a time about as far from the tests' own moment as it is from now; those of theirs stay."""
     if ".000000" in text:
         return text
     distance = datetime.fromisoformat(text.replace("Z", "+00:00")) - datetime.now(UTC)

@@ -1,4 +1,4 @@
-"""What schemathesis has to be told before it tests API v2: loaded by its `hooks` setting, not by pytest."""
+"""The hooks of schemathesis for its tests of API v2: loaded by its `hooks` setting, not by pytest."""
 
 from typing import Any
 
@@ -10,7 +10,9 @@ FIRST_OWN_ID = 1_000_000
 
 @schemathesis.hook
 def before_call(context: Any, case: Any, kwargs: Any) -> None:
-    """It finds ids in lists and tries them elsewhere: it must not close its own account, or revoke its own token."""
+    """Keep it from closing its own account or revoking its own token: it finds ids in lists and tries them
+    elsewhere.
+    """
     for name in ("user_id", "token_id"):
         value = str((case.path_parameters or {}).get(name, ""))
         if value.isdecimal() and FIRST_OWN_ID <= int(value) < FIRST_OWN_ID + 100 and case.method != "GET":

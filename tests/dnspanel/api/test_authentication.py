@@ -1,4 +1,4 @@
-"""Who calls an API."""
+"""Callers of an API."""
 
 import base64
 

@@ -1,4 +1,4 @@
-"""JSON of the APIs travels compressed, and conditions hold for who reads it so."""
+"""JSON of the APIs travels compressed, and conditions hold for clients that read it so."""
 
 import gzip
 import json

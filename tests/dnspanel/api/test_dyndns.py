@@ -46,7 +46,7 @@ def token(alice: User) -> NewToken:
 
 @pytest.fixture
 def ask(client: Client, token: NewToken) -> Ask:
-    """Asks as a router does, and returns what it is told."""
+    """Return a function that asks as a router does, and returns the answer."""
 
     def ask(host: str = "home.example.test", *, secret: str = token.secret, caller: str = CALLER, **given: str) -> str:
         reply = client.get(
@@ -65,7 +65,7 @@ def basic(user_name: str, password: str) -> str:
 
 
 def addresses(zone: Zone, name: str = "home.example.test.") -> tuple[str, ...]:
-    """The A and AAAA at the name."""
+    """Return the A and AAAA at the name."""
     there = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {name})})[zone.pk]
     return tuple(text for _, rrset in sorted(there.items()) for text in rrset.served)
 

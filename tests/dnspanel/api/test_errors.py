@@ -1,4 +1,4 @@
-"""Errors of the APIs are a tree of their own, and each of them stands in the drawing."""
+"""Errors of the APIs are a tree of their own, and each of them is in the drawing."""
 
 from collections.abc import Iterator
 

@@ -1,7 +1,6 @@
 """Every URL and method of the APIs as every kind of caller, against the one reviewed table in `endpoints`.
 
-A URL or a method that is not in the table fails: whoever adds one says there
-who may use it.
+A URL or a method that is not in the table fails: the change that adds one says there who may use it.
 """
 
 from base64 import b64encode
@@ -97,7 +96,10 @@ ALONE = nullcontext()
 
 
 def api_urls(resolver: URLResolver, *, inside: bool = False) -> Iterator[str]:
-    """Those of SCIM have a table of their own, in `scim/test_every_url.py`: their callers are others."""
+    """Yield the URLs of the APIs.
+
+    Those of SCIM have a table of their own, in `scim/test_every_url.py`: their callers are others.
+    """
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLResolver) and pattern.namespace == "scim":
             continue
@@ -109,7 +111,7 @@ def api_urls(resolver: URLResolver, *, inside: bool = False) -> Iterator[str]:
 
 @pytest.fixture(scope="module")
 def api() -> MakeApi:
-    """In place of the usual one: the callers of this module, whose tokens are made once."""
+    """Replace the usual one: the callers of this module, whose tokens are made once."""
     return cache(lambda caller: api_of(caller, zone_id=Zone.objects.get(name=ZONE).pk))
 
 
@@ -117,7 +119,9 @@ def api() -> MakeApi:
 def things(
     django_db_setup: None, django_db_blocker: DjangoDbBlocker, api: MakeApi, tmp_path_factory: pytest.TempPathFactory
 ) -> Iterator[dict[str, Any]]:
-    """Something for every endpoint to be about, for all tests of this module; by the argument's name that means it."""
+    """Yield objects for every endpoint to be about, for all tests of this module; by the argument's name that
+    means it.
+    """
     folder = tmp_path_factory.mktemp("transfer")
     with (
         override_settings(TRANSFER_DIR=folder, OUTBOUND_NETWORKS=["192.0.2.0/24"], SOURCE_NETWORKS=["192.0.2.0/24"]),
@@ -283,7 +287,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
 
 
 def _kept_set(zone: Zone) -> ZoneTemplate:
-    """A set of which a name lies in the zone, with the address of a node."""
+    """Return a set with a name in the zone, and with the address of a node."""
     made = make_set("House", Servers((Host(f"ns1.{zone.name}", nodes=("ns1",)),)), is_default=False)
     KeptAddresses.objects.create(template=made, zone=zone, set_at=NOW)
     return made
@@ -291,7 +295,7 @@ def _kept_set(zone: Zone) -> ZoneTemplate:
 
 @pytest.fixture
 def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.MonkeyPatch) -> Call:
-    """Opens an endpoint as a caller, and puts everything back; returns the status."""
+    """Return a function that opens an endpoint as a caller, and puts everything back; it returns the status."""
     monkeypatch.setattr(node_answers, "SECONDS", 0.05)
     monkeypatch.setattr(settings, "DNS_RESOLVERS", ["127.0.0.1:1"])  # where nobody answers
 
@@ -328,7 +332,7 @@ def call(things: dict[str, Any], api: MakeApi, db: None, monkeypatch: pytest.Mon
 
 
 def _bring_into(state: State) -> None:
-    """The zone that endpoints are tried with is like that, until the transaction at hand is rolled back."""
+    """Bring the zone that endpoints are tried with into that state, until the transaction at hand is rolled back."""
     alice, zone, now = User.objects.get(username="alice"), Zone.objects.get(name=ZONE), timezone.now()
     terms: dict[str, Any] = {"reason": "As it is", "author": alice, "now": now}
     if state is State.LOCKED:
@@ -345,7 +349,7 @@ def _basic(secret: str) -> str:
 
 
 def letter(status: int) -> str:
-    """How far that is, as the table writes it."""
+    """Return how far that is, as the table writes it."""
     if status < 400:
         return "+"
     return {403: "-", 404: "0"}.get(status, "!")
@@ -369,7 +373,7 @@ def test_who_gets_how_far(call: Call, sample: Sample) -> None:
 
 
 def test_what_is_kept_back_and_nothing_else(call: Call) -> None:
-    """A locked or frozen zone, and one whose changes need approval: for an administrator, who may all of it."""
+    """A locked or frozen zone, and one whose changes need approval: for an administrator with all rights over it."""
     found: dict[State, dict[str, str]] = {state: {} for state in State}
     for endpoint in ENDPOINTS:
         if endpoint.method == "GET" or endpoint.verdict[-1:] != "+":
@@ -423,12 +427,12 @@ def test_a_parameter_that_is_not_in_the_document_is_refused(call: Call, sample: 
 
 
 def of_others(endpoint: Endpoint, call: Call) -> dict[Caller, str]:
-    """How far those get who are like others in the table."""
+    """Return how far those get that are like others in the table."""
     return {} if endpoint.verdict == OPEN else {caller: letter(call(endpoint, caller)) for caller in LIKE}
 
 
 def expected_of_others(endpoint: Endpoint) -> dict[Caller, str]:
-    """The same by the table: as far as those whom they are like, unless it says otherwise."""
+    """Return the same by the table: as far as those that they are like, unless it says otherwise."""
     if endpoint.verdict == OPEN:
         return {}
     usual = {caller: endpoint.verdict[COLUMNS.index(like)] for caller, like in LIKE.items()}
@@ -436,7 +440,7 @@ def expected_of_others(endpoint: Endpoint) -> dict[Caller, str]:
 
 
 def verdict(endpoint: Endpoint, call: Call) -> str:
-    """How far everybody gets; OPEN if strangers do."""
+    """Return how far every caller gets; OPEN if strangers do."""
     strangers = {caller: call(endpoint, caller) for caller in STRANGERS}
     statuses = [call(endpoint, caller) for caller in COLUMNS]
     if {*strangers.values(), *statuses} == {200}:

@@ -67,7 +67,7 @@ def test_no_request_that_schemathesis_makes_is_answered_otherwise_than_described
 
 
 def typed_document() -> Any:
-    """The description, of which objects are said to be that: it leaves it out for bravado's sake."""
+    """Return the description with the type of its objects: it leaves that out for bravado's sake."""
     found = json.loads(document_json())
     for definition in found["definitions"].values():
         if "properties" in definition:
@@ -76,7 +76,7 @@ def typed_document() -> Any:
 
 
 def operations_of(document: Any) -> list[str]:
-    """The ids of what the description describes."""
+    """Return the ids of what the description describes."""
     methods = {"get", "put", "post", "patch", "delete"}
     return [
         operation["operationId"] for path in document["paths"].values() for method, operation in path.items()
@@ -85,7 +85,7 @@ def operations_of(document: Any) -> list[str]:
 
 
 def make_what_the_examples_are_about(ask: Caller) -> None:
-    """The zones, keys and metadata of the description's examples and of the configuration."""
+    """Create the zones, keys and metadata of the description's examples and of the configuration."""
     for name in ("example.org.", "gone.example.org."):
         ask.value("POST", "/zones", {"name": name, "kind": "Native"}, status=201)
     for name in ("updates.example.org", "gone.example.org"):

@@ -27,7 +27,7 @@ SECONDS = 900  # on a busy machine; it takes some forty on a free one
 
 @pytest.fixture
 def far_ids(transactional_db: None) -> None:
-    """Who calls has an id that no generated request names: it must not close its own account, or revoke its token."""
+    """Give the caller an id that no generated request names: it must not close its own account, or revoke its token."""
     with connection.cursor() as cursor:
         for table in ("accounts_user", "accounts_token"):
             cursor.execute(f"SELECT setval(pg_get_serial_sequence('{table}', 'id'), {FIRST_OWN_ID})")

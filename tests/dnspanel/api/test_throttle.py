@@ -23,7 +23,7 @@ DEAD_REDIS = "redis://127.0.0.1:1/0"
 
 @pytest.fixture(autouse=True)
 def _no_counts() -> None:
-    """Tokens of other tests had the same ids."""
+    """Forget counts: tokens of other tests had the same ids."""
     redis = Redis.from_url(settings.REDIS_URL)
     for key in redis.scan_iter("LIMITS*"):
         redis.delete(key)
@@ -110,7 +110,7 @@ def test_counting_takes_little_time() -> None:
 
 
 def wait_for_a_new_minute_if_this_one_ends() -> None:
-    """The test makes few requests, but they must fall into one window."""
+    """Wait for a new minute if this one ends: the test makes few requests, but they must fall into one window."""
     left = throttle.WINDOW - time.time() % throttle.WINDOW
     if left < 3:
         time.sleep(left)

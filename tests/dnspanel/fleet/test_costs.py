@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def statements(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
-    """Counts what is sent to PostgreSQL by whatever connection, transactions' own BEGIN and COMMIT apart."""
+    """Count what is sent to PostgreSQL by any connection, transactions' own BEGIN and COMMIT apart."""
     sent: list[str] = []
     execute = psycopg.Cursor.execute
 
@@ -48,7 +48,7 @@ def statements(monkeypatch: pytest.MonkeyPatch) -> Callable[[], Any]:
 
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, tuple[Any, ...]]]:
-    """The messages to the broker."""
+    """Return the messages to the broker."""
     messages: list[tuple[str, tuple[Any, ...]]] = []
     for task in (tasks.push_node, tasks.push_nodes, tasks.mend_node):
         name = task.name.rpartition(".")[2]

@@ -20,7 +20,7 @@ def keep(*samples: Any) -> None:
 
 @pytest.fixture
 def minute() -> int:
-    """The end of a minute that is over, and not the end of an hour."""
+    """Return the end of a minute that is over, and not the end of an hour."""
     end = int(time.time()) // 60 * 60 - 60
     return end if end % 3600 else end - 60
 

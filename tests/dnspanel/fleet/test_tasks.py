@@ -88,7 +88,7 @@ def test_a_new_node_takes_a_log_of_many_pages(served: Serve, monkeypatch: pytest
 
 @pytest.fixture
 def scheduled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The nodes that this process would ask again in a moment."""
+    """Return the nodes that this process would ask again in a moment."""
     found: list[int] = []
     monkeypatch.setattr(tasks, "_ask_again", lambda node_id, connection: found.append(node_id))
     return found
@@ -96,7 +96,7 @@ def scheduled(monkeypatch: pytest.MonkeyPatch) -> list[int]:
 
 @pytest.fixture
 def listing(served: Serve, scheduled: list[int]) -> Served:
-    """A node that has acked sequence 1, and has 2 in its files while its PowerDNS reads its list."""
+    """Return a node that has acked sequence 1, and has 2 in its files while its PowerDNS reads its list."""
     made = served()
     publish("one.test.")
     push_node(made.node.pk)
@@ -289,7 +289,7 @@ class Threads:
 
 @pytest.fixture
 def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Threads]:
-    """In place of the pools of a worker."""
+    """Replace the pools of a worker."""
     made = Threads()
     for pool in ("_together", "_singly", "_away"):
         monkeypatch.setattr(tasks, pool, made)
@@ -298,7 +298,7 @@ def threads(monkeypatch: pytest.MonkeyPatch) -> Iterator[Threads]:
 
 
 class Queue:
-    """A pool that runs nothing until it is told to."""
+    """A pool that runs nothing until the test says so."""
 
     def __init__(self) -> None:
         self.submitted: list[tuple[Any, ...]] = []

@@ -20,7 +20,7 @@ def top_of(zone: str, times: int, *, questions: int = 10_000, **lists: tuple[Cou
 
 
 def serves(node_id: int, per_second: int) -> None:
-    """The node was asked so often in the last seconds."""
+    """Let the node have been asked this often in the last seconds."""
     now = int(time.time())
     telemetry.keep_samples(node_id=node_id, samples=[sample(now - n, per_second) for n in (2, 1, 0)])
 

@@ -35,7 +35,7 @@ class Yesterday:
                 self._last_ids[sequence] = cursor.fetchone()[0]
 
     def come_back(self) -> None:
-        """They are so again, ids of zones and keys included."""
+        """Bring them back, ids of zones and keys included."""
         with connection.cursor() as cursor:
             cursor.execute("SET session_replication_role = replica")
             for table in _TABLES:

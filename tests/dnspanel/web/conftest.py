@@ -37,7 +37,7 @@ class FoldingClient(Client):
 
 
 def forget_password(client: Client) -> None:
-    """As if the person had signed in long ago."""
+    """Forget the password, as if the person had signed in long ago."""
     session = client.session
     session["password-at"] = 0
     session.save()
@@ -45,7 +45,9 @@ def forget_password(client: Client) -> None:
 
 @pytest.fixture
 def browser() -> Browser:
-    """Makes a client in which this person is signed in (nobody: Dora); it minds CSRF only when asked to."""
+    """Return a function that makes a client in which this person is signed in (by default Dora); it checks
+    CSRF only when asked to.
+    """
 
     def make(user: User | AnonymousUser | None = None, *, csrf: bool = False) -> Client:
         client = FoldingClient(enforce_csrf_checks=csrf)

@@ -29,7 +29,7 @@ SCOPE = (Grant(frozenset({Right.READ}), everywhere=True),)
 
 @pytest.fixture(scope="module")
 def opened() -> set[str]:
-    """The links that a test of this module has followed."""
+    """Return the links that a test of this module has followed."""
     return set()
 
 
@@ -116,14 +116,14 @@ def test_the_signature_check_of_the_guide_accepts_what_the_panel_signs(browser: 
 
 
 def code_in(page: str, block: str) -> str:
-    """The text of a block of code, about zones that tests may have."""
+    """Return the text of a block of code, about zones that tests may have."""
     found = re.search(rf'id="{block}"[^>]*>(.*?)</pre>', page, re.DOTALL)
     assert found is not None, block
     return html.unescape(re.sub("<[^>]+>", "", found.group(1))).replace("example.com", "example.test")
 
 
 def run_curl(command: str, secret: str) -> Any:
-    """What the API answers to a curl command of the documentation."""
+    """Return what the API answers to a curl command of the documentation."""
     words = iter(shlex.split(command.replace(TOKEN, secret)))
     method, headers, data, url = "GET", {}, "", ""
     for word in words:

@@ -81,7 +81,7 @@ class Answer:
 
 @pytest.fixture(scope="module")
 def answers(ids: dict[str, int]) -> dict[str, Answer]:
-    """Every URL that is read, as the administrator sees it; by path."""
+    """Return every URL that is read, as the administrator sees it; by path."""
     alice = User.objects.get(username="alice")
     make_more(alice)
     client, found = Client(), {}
@@ -105,7 +105,7 @@ def answers(ids: dict[str, int]) -> dict[str, Answer]:
 
 
 def make_more(alice: User) -> None:
-    """A draft with a conflict in the making, names that do not break, and somebody with rights of every kind."""
+    """Make a draft with a conflict in the making, names that do not break, and a person with rights of every kind."""
     zone = Zone.objects.get(name=ZONE["zone_name"])
     for line in ("www 300 A 192.0.2.77", "a-very-long-name-that-has-no-place-to-break-in-it 300 TXT " + "x" * 200):
         draft.replace_rrset(author=alice, zone=zone, rrset=rr(line), now=NOW, base_revision=zone.revision)
@@ -133,7 +133,7 @@ class Findings:
 
 @pytest.fixture(scope="module")
 def findings(answers: dict[str, Answer], chromium: Browser, sample: Sample) -> Iterator[Findings]:
-    """Each page is loaded once: looked at in the light, in the dark, and as narrow as a phone."""
+    """Load each page once: look at it in the light, in the dark, and as narrow as a phone."""
     context = chromium.new_context(viewport=DESKTOP, reduced_motion="reduce")
     serve(context, answers)
     window, found = context.new_page(), Findings({}, {})
@@ -159,7 +159,7 @@ def findings(answers: dict[str, Answer], chromium: Browser, sample: Sample) -> I
 
 
 def serve(context: BrowserContext, answers: Mapping[str, Answer]) -> None:
-    """The panel's URLs and static files answer from memory; whatever else is asked for has no content."""
+    """Answer the panel's URLs and static files from memory; whatever else is asked for has no content."""
 
     def fulfil(route: Route) -> None:
         path = urlsplit(route.request.url).path

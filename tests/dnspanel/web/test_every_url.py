@@ -1,7 +1,6 @@
 """Every URL as every role, against one reviewed table.
 
-A URL or a method that is not in the table fails the test: whoever adds one
-says here who may use it.
+A URL or a method that is not in the table fails the test: the change that adds one says here who may use it.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -125,7 +124,7 @@ FRONT = {"name": "front1"}
 class Endpoint:
     """One URL with one method: which permission opens it, and with what it is tried.
 
-    `SIGNED_IN` opens it to everybody with an account: what they see inside is theirs.
+    `SIGNED_IN` opens it to every person with an account: what they see inside is theirs.
     """
 
     name: str
@@ -600,7 +599,7 @@ OF_SOMEBODY |= {"draft_key", "view_id", "request_key"}
 
 @pytest.fixture(scope="module")
 def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[dict[str, Any]]:
-    """The ids of what the endpoints lead to, which exists for all tests of this module."""
+    """Yield the ids of what the endpoints lead to, which exists for all tests of this module."""
     with database.lasting_rows(django_db_blocker):
         people = [make_person(name, role) for name, role in CAST.items()]
         make_zone = zone_maker(people[0])
@@ -625,7 +624,7 @@ def ids(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[d
 
 @pytest.fixture(autouse=True)
 def panel_with_passkeys(settings: Any) -> None:
-    """At an address where browsers allow them."""
+    """Serve the panel at an address where browsers allow passkeys."""
     settings.PANEL_URL = "https://panel.test"
 
 
@@ -646,7 +645,7 @@ def charlie(ids: dict[str, int], db: None) -> User:
 
 @pytest.fixture
 def address_of(ids: dict[str, int], db: None, monkeypatch: pytest.MonkeyPatch) -> Callable[[Endpoint], str]:
-    """The path of an endpoint, whose objects exist."""
+    """Return the path of an endpoint, whose objects exist."""
     monkeypatch.setattr(node_answers, "SECONDS", 0.05)
 
     def address(endpoint: Endpoint) -> str:
@@ -656,14 +655,14 @@ def address_of(ids: dict[str, int], db: None, monkeypatch: pytest.MonkeyPatch) -
 
 
 def comparison_of(alice: User) -> CutoverCheck:
-    """Hers, ended, of the one zone that the endpoints lead to."""
+    """Create her comparison, ended, of the one zone that the endpoints lead to."""
     check = CutoverCheck.objects.create(author=alice, created_at=NOW, server="9.9.9.9", state=RunState.DONE)
     CutoverZone.objects.create(check_run=check, name=ZONE["zone_name"], questions=1, checklist=[])
     return check
 
 
 def draft_of(alice: User, zone: Zone) -> UUID:
-    """Hers, put aside, open by its link to who sees the zone, and shared with Bob."""
+    """Create her draft, put aside, open by its link to people that see the zone, and shared with Bob."""
     draft.delete_rrset(author=alice, zone=zone, name=RRSET["name"], type=1, now=NOW)
     made = named_drafts.put_aside(author=alice, name="Aside already", now=NOW)
     named = named_drafts.named_draft(alice, made.key)
@@ -673,7 +672,7 @@ def draft_of(alice: User, zone: Zone) -> UUID:
 
 
 def request_of(alice: User, zone: Zone) -> dict[str, Any]:
-    """Hers, with the rule that asks editors to approve it; and the id of a freeze that is over by now."""
+    """Create her request, with the rule that asks editors to approve it; and the id of a freeze that is over by now."""
     terms, scope = ApprovalTerms(role=Role.EDITOR), Scope(zone=zone)
     rule = publish_rules.add_approval_rule(scope=scope, terms=terms, reason="Four eyes", author=alice, now=NOW)
     times = FreezeTimes(NOW, NOW + timedelta(hours=1))
@@ -688,7 +687,9 @@ def request_of(alice: User, zone: Zone) -> dict[str, Any]:
 
 
 def things_of(alice: User) -> dict[str, int]:
-    """The ids of a team, a grant, a token, a route, a webhook and a delivery of hers, and of a group of nodes."""
+    """Return the ids of a team, a grant, a token, a route, a webhook and a delivery of hers, and of a group
+    of nodes.
+    """
     team = Team.objects.create(name="Web ops", created_at=NOW)
     grant = Grant(frozenset({Right.READ}), everywhere=True)
     row = GrantRow.objects.create(team=team, grant=grant.to_json(), created_at=NOW)
@@ -762,7 +763,7 @@ def things_of(alice: User) -> dict[str, int]:
 
 
 def member_of(*zones: Zone) -> User:
-    """A member who may do everything in these zones, and nothing else."""
+    """Return a member that may do everything in these zones, and nothing else."""
     member = make_person("mia", Role.MEMBER)
     if zones:
         grant = Grant(EVERY_RIGHT, zones=frozenset(zone.pk for zone in zones))
@@ -771,12 +772,12 @@ def member_of(*zones: Zone) -> User:
 
 
 def opens(person: User, endpoint: Endpoint) -> bool:
-    """Whether a person with this role gets in."""
+    """Return True if a person with this role gets in."""
     return endpoint.permission in {EVERYBODY, SIGNED_IN, HALF_SIGNED_IN} or can(person, Permission(endpoint.permission))
 
 
 def all_names(resolver: URLResolver) -> Iterator[str]:
-    """Of all URLs but the APIs', whose table is `tests/dnspanel/api/test_every_url.py`."""
+    """Yield the names of all URLs but the APIs', whose table is `tests/dnspanel/api/test_every_url.py`."""
     for pattern in resolver.url_patterns:
         if isinstance(pattern, URLResolver) and pattern.app_name == "api":
             continue
@@ -825,7 +826,7 @@ def test_who_may_open_it(
 
 
 def looks_open_to(person: User | AnonymousUser, endpoint: Endpoint, response: Any) -> None:
-    """Assert that the answer lets the person in, or refuses it, as the table says."""
+    """Check that the answer lets the person in, or refuses it, as the table says."""
     if endpoint.permission is EVERYBODY or (isinstance(person, User) and opens(person, endpoint)):
         assert response.status_code not in {401, 403, 405, 500}, f"{person} was refused"
         assert not response.headers.get("Location", "").startswith("/sign-in/")
@@ -841,7 +842,7 @@ def looks_open_to(person: User | AnonymousUser, endpoint: Endpoint, response: An
 
 @pytest.fixture
 def half_signed_in(browser: Browser, alice: User) -> Client:
-    """The browser of an administrator whose password was right, and who has a second factor to send."""
+    """Return the browser of an administrator whose password was right, before the second factor is sent."""
     client = browser()
     set_up(alice, timezone.now())
     response = client.post(reverse("account_login"), {"login": "alice", "password": PASSWORD})
@@ -1005,9 +1006,10 @@ def test_a_method_that_is_not_in_the_table_is_not_answered(address_of: Any, brow
 
 
 def view_refuses(method: str, path: str) -> bool:
-    """True if the view answers the method with 405 before it looks at who asks: a request would prove the same.
+    """Return True if the view answers the method with 405 before it looks at the caller: a request would prove the
+    same.
 
-    What everybody opens may be answered before there is a view.
+    Pages that are open to all may be answered before there is a view.
     """
     match = resolve(path)
     try:
@@ -1037,7 +1039,7 @@ NOT_OF_RECORDS = {
 
 
 def with_own_role(name: str, permissions: set[Permission], rights: frozenset[Right], by: User) -> User:
-    """Somebody with a role of one's own of these."""
+    """Return a person with an own role of these."""
     person = make_person(name, Role.MEMBER)
     role = own_roles.create_role(name=name, permissions=permissions, rights=rights, by=by, now=NOW)
     change_role(user=person, role=Role.MEMBER, own_role=role, by=by, now=NOW)
@@ -1131,7 +1133,7 @@ def test_who_asked_approves_nothing_and_an_approver_takes_nothing_back(
 
 
 def governed(zone: Zone, alice: User, state: str) -> None:
-    """The zone is frozen, or locked, or its changes need approval."""
+    """Freeze or lock the zone, or make its changes need approval."""
     terms: dict[str, Any] = {"reason": "As it is", "author": alice, "now": timezone.now()}
     if state == "locked":
         locks.add_lock(zone=zone, name="", type=None, manager=NOBODY, **terms)
@@ -1146,7 +1148,7 @@ def governed(zone: Zone, alice: User, state: str) -> None:
 def test_pages_publish_nothing_of_a_zone_that_is_kept_back(
     state: str, address_of: Any, browser: Browser, alice: User
 ) -> None:
-    """By each of the endpoints that publish; whoever adds one says here what it is tried with."""
+    """Each of the endpoints that publish is tried; the change that adds one says here what it is tried with."""
     zone, client = Zone.objects.get(name=ZONE["zone_name"]), browser(alice)
     gone = Zone.objects.get(name="gone.test.")
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("new 60 A 192.0.2.9", origin=zone.name), now=NOW)

@@ -26,7 +26,7 @@ def mia(db: None) -> User:
 
 @pytest.fixture
 def mine(make_zone: MakeZone, mia: User) -> Zone:
-    """A zone that Mia may edit by a grant; `other.test.` is beside it."""
+    """Create a zone that Mia may edit by a grant; `other.test.` is beside it."""
     make_zone("www 300 A 192.0.2.9", name="other.test.")
     zone = make_zone("www 300 A 192.0.2.1", name="mine.test.")
     give(mia, Grant(EVERY_RIGHT, zones=frozenset({zone.pk})))

@@ -1,4 +1,4 @@
-"""How addresses are named; who may use them is in `test_every_url`."""
+"""Names of addresses; the rights to use them are in `test_every_url`."""
 
 import pytest
 from django.urls import resolve, reverse

@@ -26,7 +26,9 @@ MakeZone = Callable[..., Zone]
 
 
 def rr(line: str, *, comment: str = "", disabled: tuple[str, ...] = (), origin: str = ZONE) -> RRset:
-    """An RRset from a line as in a zone file, its records separated by " | ": `www 300 A 192.0.2.1 | 192.0.2.2`."""
+    """Return an RRset from a line as in a zone file, its records separated by " | ": `www 300 A 192.0.2.1 |
+    192.0.2.2`.
+    """
     name, ttl, type_, texts = line.split(maxsplit=3)
     return make(name, rdata.type_from_text(type_), int(ttl), texts.split(" | "), disabled, comment, origin)
 
@@ -38,7 +40,9 @@ _APEX = (
 
 
 def zone_maker(author: User) -> MakeZone:
-    """What creates a zone from lines, in this person's name, and returns it; its serial is 1 unless a line says so."""
+    """Return what creates a zone from lines, in this person's name, and returns it; its serial is 1 unless a
+    line says so.
+    """
 
     def make_zone(*lines: str, name: str = ZONE) -> Zone:
         rrsets = [rr(line, origin=name) for line in (*_APEX, *lines)]
@@ -52,7 +56,9 @@ def zone_maker(author: User) -> MakeZone:
 def presigned_zone(
     author: User, *lines: str, name: str = ZONE, nsec3: Nsec3 | None = None, end: str = "20261224000000"
 ) -> Zone:
-    """A zone of these lines, each RRset with an RRSIG beside it that ends then, served with those; its serial is 1."""
+    """Create a zone of these lines, each RRset with an RRSIG beside it that ends then, served with those; its
+    serial is 1.
+    """
     pair = key_material.generate(13)
     tag = key_material.key_tag(257, 13, pair.public)
     dnskey = f"@ 3600 DNSKEY {key_material.dnskey_text(257, 13, pair.public)}"
@@ -85,13 +91,13 @@ def presigned_zone(
 
 @pytest.fixture
 def make_zone(alice: User) -> MakeZone:
-    """Creates a zone from lines and returns it."""
+    """Return a function that creates a zone from lines and returns it."""
     return zone_maker(alice)
 
 
 @pytest.fixture
 def zone(make_zone: MakeZone) -> Zone:
-    """A small zone: www, mail with MX, an alias."""
+    """Create a small zone: www, mail with MX, an alias."""
     return make_zone(
         "www 300 A 192.0.2.1 | 192.0.2.2", "mail 300 A 192.0.2.9", "@ 3600 MX 10 mail", "shop 300 CNAME www"
     )

@@ -14,7 +14,7 @@ from tests.people import NOW
 
 
 def need_approval(zone: Zone, admin: User) -> Callable[[], object]:
-    """One person has to approve changes of the zone; returned is what lifts the rule."""
+    """Make changes of the zone need an approval; return what lifts the rule."""
     terms = ApprovalTerms()
     return publish_rules.add_approval_rule(
         scope=Scope(zone=zone), terms=terms, reason="Four eyes", author=admin, now=NOW
@@ -22,7 +22,7 @@ def need_approval(zone: Zone, admin: User) -> Callable[[], object]:
 
 
 def freeze(zone: Zone, admin: User) -> Callable[[], object]:
-    """Nothing of the zone is published now."""
+    """Freeze the zone: nothing of it is published now."""
     times = FreezeTimes(starts_at=NOW - timedelta(days=1), ends_at=NOW + timedelta(days=50))
     return publish_rules.add_freeze(
         scope=Scope(zone=zone), times=times, reason="Year's end", author=admin, now=NOW
@@ -30,14 +30,14 @@ def freeze(zone: Zone, admin: User) -> Callable[[], object]:
 
 
 def lock(zone: Zone, admin: User, name: str = "", type: int | None = None) -> Callable[[], object]:
-    """Only the administrator changes the zone, or what is said of it."""
+    """Lock the zone, or a part of it: only the administrator changes it."""
     manager = locks.manager_of(admin)
     placed = locks.add_lock(zone=zone, name=name, type=type, reason="Terraform", manager=manager, author=admin, now=NOW)
     return lambda: locks.lift_lock(zone=zone, lock_id=placed.pk, author=admin, now=NOW)
 
 
 def hook(zone: Zone, admin: User) -> Callable[[], object]:
-    """A publish hook that never answers, and without whose answer nothing is published."""
+    """Place a publish hook that never answers; nothing is published without its answer."""
     return PublishHook.objects.create(
         zone=zone,
         reason="Release process",

@@ -54,7 +54,7 @@ class Resolver:
 
 @contextmanager
 def resolver(records: Mapping[tuple[str, str], str]) -> Iterator[Resolver]:
-    """Such a resolver while the block runs."""
+    """Run such a resolver inside the block."""
     found = Resolver(records)
     try:
         yield found

@@ -35,7 +35,7 @@ API_KEY = "key-of-the-tests"
 
 @contextmanager
 def short_directory() -> Iterator[Path]:
-    """A directory whose path leaves room for a UNIX socket's name."""
+    """Yield a directory whose path leaves room for a UNIX socket's name."""
     path = Path(tempfile.mkdtemp(prefix="dp-", dir="/tmp"))
     try:
         yield path
@@ -57,7 +57,7 @@ class Authority:
     def issue(
         self, name: str, stem: str, usage: x509.ObjectIdentifier | None = None, *, shifted: timedelta = timedelta(0)
     ) -> tuple[Path, Path]:
-        """Paths of a new certificate and its key; it is valid now, or that much later."""
+        """Return paths of a new certificate and its key; it is valid now, or that much later."""
         key = ec.generate_private_key(ec.SECP256R1())
         certificate = self._certificate(name, key.public_key(), usage=usage, shifted=shifted)
         paths = self.directory / f"{stem}.pem", self.directory / f"{stem}.key"
@@ -180,13 +180,13 @@ class Pdns:
         return self._process.pid
 
     def questions(self) -> int:
-        """How many it was asked over UDP since it started."""
+        """Return how many it was asked over UDP since it started."""
         command = ["pdns_control", f"--socket-dir={self.directory}", "show", "udp-queries"]
         return int(subprocess.run(command, capture_output=True, check=True, text=True).stdout)
 
 
 class SupervisedPdns(Pdns):
-    """A pdns_server that somebody starts again whenever it ends, as systemd does."""
+    """A pdns_server that is started again whenever it ends, as systemd does."""
 
     def __init__(self, directory: Path, *, schema: int = 4) -> None:
         super().__init__(directory, schema=schema)

@@ -37,7 +37,7 @@ def push(node: RunningNode, *sealed: bytes) -> None:
 
 
 def processor_seconds(node: RunningNode) -> float:
-    """What the agent and its PowerDNS have computed so far."""
+    """Return what the agent and its PowerDNS have computed so far."""
     found = [psutil.Process(pid).cpu_times() for pid in (node.agent.pid, node.pdns.pid)]
     return sum(times.user + times.system for times in found)
 

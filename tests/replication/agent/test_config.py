@@ -1,4 +1,4 @@
-"""The agent's configuration: what it needs, and that every fault is told at once."""
+"""The agent's configuration: what it needs, and that every fault is reported at once."""
 
 import base64
 import json

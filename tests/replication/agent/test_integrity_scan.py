@@ -53,7 +53,7 @@ def flip_a_bit(path: Path, body: bytes) -> None:
 
 @pytest.fixture
 def filled(node: RunningNode, panel: Panel) -> RunningNode:
-    """The node with two zones that its agent has looked at."""
+    """Return the node with two zones that its agent has looked at."""
     sealed = panel.create(small_zone(ZONE), small_zone(OTHER))
     node.client.push(sealed, len(sealed))
     before = node.client.status().checked_at
@@ -78,7 +78,7 @@ def pdnsutil(node: RunningNode, *arguments: str) -> None:
 
 
 def found(client: NodeClient, *, seconds: float = 8) -> dict[int, tuple[str, str]]:
-    """What the agent names, once it names anything."""
+    """Return what the agent names, once it names anything."""
     until(lambda: client.status().diverged, seconds=seconds)
     return {zone_id: (name, reason) for zone_id, name, reason in client.status().diverged}
 

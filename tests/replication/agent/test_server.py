@@ -1,4 +1,4 @@
-"""The agent's port: who is let in, and that nobody who is stuck keeps others out.
+"""The agent's port: the clients that are let in, and that a stuck client does not keep others out.
 
 Tests `agent.channel` too.
 """
@@ -23,7 +23,7 @@ from tests.replication.panel import Panel, records, small_zone
 
 
 def raw(node: RunningNode, context: ssl.SSLContext, request: bytes) -> bytes:
-    """What the agent says to these bytes before it closes or falls silent."""
+    """Return what the agent says to these bytes before it closes or falls silent."""
     answer = b""
     plain = socket.create_connection(("127.0.0.1", node.files.port), timeout=5)
     with plain, context.wrap_socket(plain) as tls, contextlib.suppress(TimeoutError):

@@ -63,7 +63,7 @@ def question(port: int, name: str, type: int) -> dns.message.Message:
 
 
 def validated(message: dns.message.Message, zone_keys: dns.rrset.RRset) -> list[dns.rrset.RRset]:
-    """Every RRset of an answer that has authority; raises where one is not signed, or not well."""
+    """Return every RRset of an answer that has authority; raise where one is not signed, or not well."""
     rrsets = [*message.answer, *message.authority]
     found = [rrset for rrset in rrsets if rrset.rdtype != dns.rdatatype.RRSIG]
     for rrset in found:
@@ -73,7 +73,7 @@ def validated(message: dns.message.Message, zone_keys: dns.rrset.RRset) -> list[
 
 
 def is_denied(rrsets: list[dns.rrset.RRset], name: str) -> bool:
-    """Whether NSEC or NSEC3 records say that there is no such name right below the apex."""
+    """Return True if NSEC or NSEC3 records deny the name right below the apex."""
     absent = dns.name.from_text(name)
     for rrset in rrsets:
         if rrset.rdtype == NSEC and (rrset.name < absent < rrset[0].next or rrset[0].next == APEX < absent):
@@ -89,7 +89,7 @@ def is_denied(rrsets: list[dns.rrset.RRset], name: str) -> bool:
 
 @contextmanager
 def hammering(port: int) -> Iterator[list[str]]:
-    """A validator that asks all the while; the list has what it could not validate."""
+    """Run a validator that asks all the while; the list has what it could not validate."""
     failures: list[str] = []
     kinds: set[int] = set()
     done = threading.Event()
@@ -124,7 +124,7 @@ def hammering(port: int) -> Iterator[list[str]]:
 
 @pytest.fixture
 def signed(node: RunningNode, panel: Panel) -> Iterator[RunningNode]:
-    """A node with a signed zone and one that is not."""
+    """Return a node with a signed zone and one that is not."""
     node.client.put_sealing_keys([SEALING_KEY])
     push(node, panel.create(small_zone(ZONE), small_zone("plain.test.")))
     push(node, panel.attach(ZONE, keys_=[csk(ZONE)]))

@@ -1,4 +1,4 @@
-"""Who has not shown who it is yet: a flood of them costs itself."""
+"""Clients that have not shown their identity yet: a flood of them costs itself."""
 
 import contextlib
 import socket
@@ -25,7 +25,7 @@ def strangers() -> Strangers:
 
 @pytest.fixture
 def arrive(strangers: Strangers) -> Iterator[Arrive]:
-    """A connection of this address; the other end is kept open for it."""
+    """Return a function that makes a connection of this address; the other end is kept open for it."""
     with contextlib.ExitStack() as open_sockets:
 
         def arrive(address: str) -> socket.socket:

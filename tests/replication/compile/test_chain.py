@@ -1,4 +1,4 @@
-"""The chain that is made of a zone's RRsets is the one that lies in its rows."""
+"""The chain that is made of a zone's RRsets is the one in its rows."""
 
 import pytest
 from hypothesis import given
@@ -27,7 +27,7 @@ def made(rrsets: list[RRset], nsec3: Nsec3 | None) -> list[Link]:
 
 
 def in_rows(rows: list[Row], nsec3: Nsec3 | None) -> list[Link]:
-    """What PowerDNS finds: for NSEC3 by the rows of hashes, whose content is the name without the zone's."""
+    """Return what PowerDNS finds: for NSEC3 by the rows of hashes, whose content is the name without the zone's."""
     types: dict[bytes, set[int]] = {}
     owners: list[tuple[bytes, bytes]] = []
     cut: bytes | None = None

@@ -19,7 +19,7 @@ from tests.replication.compile.zones import CONTENT, ZONE, one, zone_of
 
 
 def readable(rows: list[Row]) -> dict[str, int]:
-    """Rows as `name TYPE` → auth."""
+    """Return rows as `name TYPE` → auth."""
     found = {}
     for rel, type, body in rows:
         name = names.relative_text(keys.name_from_relative_key(rel, ZONE), ZONE)
@@ -131,7 +131,7 @@ def test_opt_out_leaves_insecure_delegations_out_of_the_chain() -> None:
 
 
 def test_a_name_that_is_the_hash_of_another_takes_nothing_out_of_the_chain() -> None:
-    """Whoever knows the salt, which anyone may ask for, can name a name so."""
+    """An attacker that knows the salt, which is public, can choose such a name."""
     nsec3 = Nsec3()
     hashed = nsec3_hash("www." + ZONE, b"", 0)
     rows = compile_zone(ZONE, [*zone_of("www A"), one(hashed.decode() + "." + ZONE, A)], nsec3=nsec3)

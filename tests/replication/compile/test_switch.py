@@ -93,7 +93,7 @@ def test_changes_and_a_switch_in_one_range(content: dict[Key, int], edit: dict[K
 
 
 class GeneratedRows:
-    """The rows of a zone of any size, in an NSEC zone, which nobody holds."""
+    """The rows of a zone of any size, in an NSEC zone, generated and never held in memory."""
 
     def __init__(self, size: int) -> None:
         self.apex, self.name = compile_zone(ZONE, zone_of("x A"))[:2], compile_zone(ZONE, zone_of("x A"))[2]

@@ -42,7 +42,7 @@ def one(name: str, type: int, ttl: int = 300) -> RRset:
 
 
 def zone_of(*texts: str) -> list[RRset]:
-    """RRsets of lines like `www A`, with an apex."""
+    """Return RRsets of lines like `www A`, with an apex."""
     lines = [text.split() for text in ("@ SOA", "@ NS", *texts)]
     return [one(name, type_from_text(mnemonic)) for name, mnemonic in lines]
 
@@ -72,7 +72,7 @@ class DictRows:
 
 
 def difference(before: Mapping[tuple[bytes, int], bytes], after: list[Row]) -> dict[tuple[bytes, int], bytes | None]:
-    """The rows to put or delete that lead from these to those."""
+    """Return the rows to put or delete that lead from these to those."""
     new = {(rel, type): body for rel, type, body in after}
     return {key: new.get(key) for key in before.keys() | new.keys() if before.get(key) != new.get(key)}
 

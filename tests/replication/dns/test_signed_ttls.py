@@ -1,4 +1,4 @@
-"""TTLs of zones that somebody else signed."""
+"""TTLs of zones that another signer signed."""
 
 from replication.dns import rdata, rdtypes
 from replication.dns.signed_ttls import SignedTtls, ttl_of_signature

@@ -45,7 +45,7 @@ def repeated(start: str, unit: str, end: str) -> Sized:
 
 
 def shapes(type: int) -> Iterator[Sized]:
-    """Texts of any size: those of one unit, and of two, behind what the type begins with."""
+    """Yield texts of any size: those of one unit, and of two, behind what the type begins with."""
     start = STARTS.get(type, "")
     for unit in (
         "a",
@@ -80,7 +80,7 @@ def shapes(type: int) -> Iterator[Sized]:
 
 
 def types() -> Iterator[int]:
-    """One type of each way of reading that there is: MX and KX are read alike."""
+    """Yield one type of each way of reading: MX and KX are read alike."""
     seen = set()
     for number in sorted({*rdtypes.SERVED_TYPES, *map(int, dns.rdatatype.RdataType), UNKNOWN}):
         if rdtypes.refusal(number) is not None:
@@ -132,8 +132,8 @@ def test_twice_the_name_is_at_most_twice_the_work() -> None:
 
 
 def assert_linear(work: Callable[[str], Work], shape: Sized, *, size: int = SIZE) -> None:
-    """Twice the size is at most twice the work, and a little: else it is looked at in larger sizes, in which the little
-    is less.
+    """Check that twice the size is at most twice the work, and a little: else look at larger sizes, in which
+    the little is less.
     """
     for factor in (1, 2, 4, 8):
         once, twice = work(shape(size * factor)), work(shape(2 * size * factor))
@@ -181,7 +181,7 @@ def test_all_that_an_answer_can_hold_fits_as_text() -> None:
 
 
 def test_a_comment_is_looked_for_where_it_was_read() -> None:
-    """Not where its text stands last: what follows the line of the record counts for nothing."""
+    """The last place of its text does not count: what follows the line of the record is ignored."""
     assert rdata.parse(rdtypes.CAA, '0 issue "ca.test" ;x\n;x') == '0 issue "ca.test"'
     with pytest.raises(BadRdata, match="begins a comment"):
         rdata.parse(rdtypes.CAA, "0 issue ca.test;x\n ;x")

@@ -52,12 +52,12 @@ class Site:
         self.client.set_up_front(self.settings(**changes))
 
     def start_agent(self) -> None:
-        """The front's agent runs, with what its file says now."""
+        """Run the front's agent, with what its file says now."""
         self.client.close()
         self.running.enter_context(running_front(read_config(self.config.state_dir.parent / "front.toml")))
 
     def publish(self, last: int, *to: int, zone: str = ZONE) -> tuple[bytes, list[threading.Thread]]:
-        """A change of `www` on its way to these nodes."""
+        """Publish a change of `www` to these nodes."""
         sealed = self.panel.change(zone, records(zone, "www", "A", 300, f"192.0.2.{last}"))
         threads = [threading.Thread(target=self.nodes[at].client.push, args=(sealed, len(sealed))) for at in to]
         for thread in threads:
@@ -76,7 +76,7 @@ class Site:
         return {self.answer(zone) for _ in range(40)}
 
     def answers_over_tcp(self) -> set[str]:
-        """What more connections get than dnsdist has threads for them."""
+        """Return what more connections get than dnsdist has threads for them."""
         query = dns.message.make_query(f"www.{ZONE}", "A")
         port = self.config.listen[0].port
         messages = [dns.query.tcp(query, "127.0.0.1", timeout=5, port=port) for _ in range(20)]
@@ -93,12 +93,12 @@ class Site:
         return FrontReport.from_json(found)
 
     def hits_grow(self) -> bool:
-        """Whether the cache has answered something in the last second."""
+        """Return True if the cache has answered something in the last second."""
         samples = self.client.samples(0)
         return bool(samples) and samples[-1].packet_hits > 0
 
     def rotation(self) -> str:
-        """The names of those that dnsdist asks."""
+        """Return the names of those that dnsdist asks."""
         return " ".join(backend.name for backend in self.report().backends if backend.is_in and backend.is_up)
 
 
@@ -117,7 +117,7 @@ def running_front(config: FrontConfig) -> Iterator[FrontAgent]:
 
 
 def enrolled_config(directory: Path, authority: Authority, *lines: str) -> FrontConfig:
-    """What `enroll` and an operator leave on a server; the operator wrote these lines besides."""
+    """Return what `enroll` and an operator leave on a server; the operator added these lines."""
     identity = directory / "identity"
     identity.mkdir()
     certificate, key = authority.issue("front1", "front")
@@ -136,7 +136,7 @@ def enrolled_config(directory: Path, authority: Authority, *lines: str) -> Front
 
 @contextlib.contextmanager
 def enrolled_site(panel: Panel, directory: Path, *lines: str) -> Iterator[Site]:
-    """Two nodes that have both zones, in rotation behind a front that says so; `lines` go into front.toml."""
+    """Run two nodes that have both zones, in rotation behind a front that says so; `lines` go into front.toml."""
     with contextlib.ExitStack() as stack:
         nodes = stack.enter_context(two_nodes())
         authority = Authority(directory)

@@ -1,7 +1,7 @@
 """Two hosts on one wire: network namespaces and a veth pair, whose packets the kernel can give to dnsdist (AF_XDP).
 
-The front's host has file systems of its own as well: /sys is that of its network, and what is pinned in /sys/fs/bpf is
-nobody else's. Everything is gone when the block is left. Needs root.
+The front's host has file systems of its own as well: /sys is that of its network, and what is pinned in /sys/fs/bpf
+is its own. Everything is gone when the block is left. Needs root.
 """
 
 import contextlib
@@ -30,21 +30,21 @@ class Host:
     pid: int
 
     def command(self, *words: str) -> list[str]:
-        """This command, on this host."""
+        """Return this command, on this host."""
         return ["nsenter", "--target", str(self.pid), "--mount", "--net", "--", *words]
 
     def run(self, *words: str) -> str:
         return subprocess.run(self.command(*words), check=True, capture_output=True, text=True).stdout
 
     def received_by_udp_sockets(self) -> int:
-        """Datagrams that came to sockets through the kernel."""
+        """Return datagrams that came to sockets through the kernel."""
         titles, numbers = (line.split() for line in self.run("cat", "/proc/net/snmp").splitlines() if "Udp:" in line)
         return int(numbers[titles.index("InDatagrams")])
 
 
 @contextlib.contextmanager
 def pair_of_hosts() -> Iterator[tuple[Host, Host]]:
-    """The client's host and the front's, which has INTERFACE. Raises CannotHave."""
+    """Make the client's host and the front's, which has INTERFACE. Raise CannotHave."""
     if os.geteuid() != 0:
         raise CannotHave("only root may make network namespaces")
     with contextlib.ExitStack() as stack:
@@ -76,7 +76,7 @@ def pair_of_hosts() -> Iterator[tuple[Host, Host]]:
 
 @contextlib.contextmanager
 def answering(host: Host, powerdns: PowerDNS, zones: dict[str, str]) -> Iterator[int]:
-    """A pdns_server on the host's loopback with these zone files; its port."""
+    """Run a pdns_server on the host's loopback with these zone files; yield its port."""
     with powerdns.place("behind-front") as place:
         for name, text in zones.items():
             place.load_zone(name, text)
@@ -86,7 +86,7 @@ def answering(host: Host, powerdns: PowerDNS, zones: dict[str, str]) -> Iterator
 
 @contextlib.contextmanager
 def started(host: Host, *words: str, log: Path) -> Iterator["subprocess.Popen[bytes]"]:
-    """A program that runs on the host."""
+    """Run a program on the host."""
     with log.open("ab") as out:
         process = subprocess.Popen(host.command(*words), stdout=out, stderr=subprocess.STDOUT)
     try:
@@ -103,7 +103,7 @@ def wait_for_answer(host: Host, name: str, address: str) -> None:
 
 
 def front_toml(directory: Path, program: str, port: int, *, cache_entries: int, interface: str) -> Path:
-    """The configuration of a front on the front's host with one node."""
+    """Write the configuration of a front on the front's host with one node."""
     path = directory / "front.toml"
     path.write_text(
         f'state_dir = "state"\nlisten = ["{ADDRESS}:53"]\ncache_entries = {cache_entries}\ndnsdist = "{program}"\n'

@@ -73,7 +73,7 @@ class SupervisedDnsdist(RunningDnsdist):
 
 @contextmanager
 def two_nodes() -> Iterator[list[RunningNode]]:
-    """Two nodes of one panel, without zones."""
+    """Run two nodes of one panel, without zones."""
     with contextlib.ExitStack() as stack:
         nodes = []
         for _ in range(2):

@@ -55,7 +55,7 @@ class Load:
         assert not self.stale
 
     def publish(self, last: int, *to: int) -> bytes:
-        """A change that the front has acknowledged, once these nodes have it."""
+        """Publish a change that the front has acknowledged, once these nodes have it."""
         sealed, pushes = self._site.publish(last, *to)
         for push in pushes:
             push.join()
@@ -181,7 +181,7 @@ def test_a_clock_that_jumps_puts_no_node_out_and_holds_no_publication_up(site: S
 
 @contextlib.contextmanager
 def kept_dead(site: Site) -> Iterator[None]:
-    """dnsdist is dead, and whoever starts it again cannot."""
+    """Keep dnsdist dead: its supervisor cannot start it again."""
     conf = site.config.conf_path
     away = conf.with_name("away")
     conf.rename(away)

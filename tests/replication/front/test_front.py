@@ -50,7 +50,7 @@ class Site:
             self.nodes[at].client.push(sealed, len(sealed))
 
     def answer(self) -> str:
-        """What a client gets; the rcode where there is no address."""
+        """Return what a client gets; the rcode where there is no address."""
         message = verify.ask("127.0.0.1", self.config.listen[0].port, WWW, 1, 5)
         found = [data.to_text() for rrset in message.answer for data in rrset]
         return found[0] if found else message.rcode().name

@@ -53,14 +53,14 @@ def hosts() -> Iterator[tuple[Host, Host]]:
 
 @contextmanager
 def running_dnsdist(front: Host, path: Path, *within: str) -> Iterator[None]:
-    """dnsdist runs on the front's host, begun as its unit begins it, and within these bounds."""
+    """Run dnsdist on the front's host, begun as its unit begins it, and within these bounds."""
     words = ("env", f"PYTHONPATH={ROOT}", *FRONT, "start", "--config", str(path))
     with started(front, *within, *words, log=path.parent / "log"):
         yield
 
 
 def attach(front: Host, path: Path) -> None:
-    """The program is attached to the interface, or the test is skipped with the reason."""
+    """Attach the program to the interface, or skip the test with the reason."""
     words = ("env", f"PYTHONPATH={ROOT}", *FRONT, "xdp", "--generic", "--config", str(path))
     try:
         assert front.run(*words) == f"{INTERFACE}: 1 queues, by the kernel\n"
@@ -69,7 +69,7 @@ def attach(front: Host, path: Path) -> None:
 
 
 def dnsdist_and_pdns(suite: str, directory: Path) -> tuple[Path, PowerDNS]:
-    """Both programs, or the test is skipped with the reason."""
+    """Return both programs, or skip the test with the reason."""
     try:
         return program_of_suite(suite, "usr/bin/dnsdist", directory), native()
     except Unavailable as exc:
@@ -77,7 +77,7 @@ def dnsdist_and_pdns(suite: str, directory: Path) -> tuple[Path, PowerDNS]:
 
 
 def ask_often(client: Host, directory: Path) -> tuple[float, int]:
-    """Answers a second, and questions without one."""
+    """Return answers a second, and questions without one."""
     questions = directory / "questions"
     questions.write_text(f"{NAME} A\n" * QUESTIONS)
     text = client.run("dnsperf", "-s", ADDRESS, "-d", str(questions), "-n", "1", "-c", "8", "-q", "50", "-t", "2")

@@ -1,6 +1,6 @@
 """Metadata and sealed keys on their way into a node's files: opened, counted, checked, repaired.
 
-Tests `store.attached`, `store.key_opener` and `store.checking_attached`. Who is signed: `store.key_table`.
+Tests `store.attached`, `store.key_opener` and `store.checking_attached`. Signed zones: `store.key_table`.
 """
 
 from collections.abc import Callable, Iterator
@@ -93,7 +93,7 @@ class Pair:
         )
 
     def is_equal(self) -> bool:
-        """Digests, indexes, metadata and the keys' clear content are the panel's."""
+        """Return True if digests, indexes, metadata and the keys' clear content are the panel's."""
         same = all(
             self.contents(self.node, dbi) == self.contents(self.panel.store, dbi)
             for dbi in (Dbi.METADATA, Dbi.METADATA_INDEX, Dbi.KEYDATA_INDEX, Dbi.DOMAINS, Dbi.DOMAINS_INDEX)

@@ -35,7 +35,7 @@ ZONE = "example.test."
 
 @pytest.fixture(params=[4, 5, 6])
 def pair(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Pair]:
-    """A panel with some zones, and a node that has them too and has looked at them once."""
+    """Create a panel with some zones, and a node that has them too and has looked at them once."""
     (tmp_path / "panel").mkdir()
     panel = Panel(tmp_path / "panel", request.param)
     panel.create(small_zone(ZONE), small_zone("before.test."), small_zone("second.test."))

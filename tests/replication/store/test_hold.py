@@ -8,7 +8,7 @@ from replication.store.hold import Hold, Stopwatch
 
 
 class WaitingForTheDisk:
-    """Stands in for a transaction whose commit waits."""
+    """A replacement of a transaction whose commit waits."""
 
     def __init__(self, commit: threading.Event) -> None:
         self._commit = commit

@@ -43,7 +43,7 @@ class Node:
         return self.store.install(NAME, path, copied, time_ns=TIME_NS)
 
     def content(self, store: Store) -> Rows:
-        """Every row of PowerDNS's tables, without the answer of the position zone and the settings."""
+        """Return every row of PowerDNS's tables, without the answer of the position zone and the settings."""
         self._copies += 1
         path = self.directory / f"seen{self._copies}.lmdb"
         for name in ("", "-0"):

@@ -67,7 +67,7 @@ class Pair:
         return self.node.repair(open_segment(self.sealed(mark), PUBLIC_KEYS))
 
     def put(self, dbi: Dbi, key: bytes, body: bytes) -> None:
-        """What another program writes."""
+        """Write what another program writes."""
         database = self.node._records if dbi is Dbi.RECORDS else self.node._main
         with database.env.begin(write=True) as txn:
             value = body if self.node.schema.dbi(dbi).dupsort else self.node.schema.wrap(body, 99, 99)
@@ -79,7 +79,7 @@ class Pair:
             assert txn.delete(key, body, db=database.tables[dbi])
 
     def is_equal(self) -> bool:
-        """Every row of both files but for headers, ours about the node left out."""
+        """Return True if every row of both files is equal, apart from headers and ours about the node."""
         return self.contents(self.node) == self.contents(self.panel.store)
 
     def contents(self, store: Store) -> dict[tuple[Dbi, bytes], list[bytes]]:

@@ -43,7 +43,7 @@ def write(panel: Panel, directory: Path) -> Manifest:
 
 
 def unpack(directory: Path, manifest: Manifest, path: Path) -> Path:
-    """The two files that a snapshot stands for, at `path` and `<path>-0`."""
+    """Unpack the two files of a snapshot, at `path` and `<path>-0`."""
     paths = {SnapshotFile.MAIN: path, SnapshotFile.RECORDS: path.with_name(path.name + "-0")}
     for target in paths.values():
         target.touch()

@@ -69,7 +69,7 @@ def apply(store: Store, *segments: bytes) -> None:
 
 
 def dump(path: Path) -> Dump:
-    """Everything in both files, as LMDB sees it, but for how many commits it took."""
+    """Return everything in both files, as LMDB sees it, except how many commits it took."""
     found: Dump = {}
     for suffix in ("", "-0"):
         with lmdb.open(f"{path}{suffix}", subdir=False, max_dbs=128, readonly=True, lock=True) as env:
@@ -87,7 +87,7 @@ def dump(path: Path) -> Dump:
 
 
 def history(panel: Panel) -> list[bytes]:
-    """A bit of everything: new, changed, deleted, recreated and many zones."""
+    """Return a bit of everything: new, changed, deleted, recreated and many zones."""
     panel.create(small_zone(ZONE), small_zone("second.test."))
     panel.change(ZONE, records(ZONE, "a.b.c", "AAAA", 60, "2001:db8::1"))
     panel.change(ZONE, ("www.example.test.", rdtypes.A), records(ZONE, "sub", "NS", 60, "ns.sub"))
@@ -500,7 +500,7 @@ def rows_one_by_one(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def batches_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Every run of puts is offered as a batch, and transactions end after a few rows."""
+    """Offer every run of puts as a batch, and end transactions after a few rows."""
     monkeypatch.setattr(applying, "_SMALLEST_BATCH", 1)
     monkeypatch.setattr(applying, "_BATCH_ROWS_PER_ROW", 1)
     monkeypatch.setattr(applying, "_ROWS_PER_TRANSACTION", 5)
@@ -513,7 +513,7 @@ RECORD_KEYS = st.builds(keys.record_key, ZONE_IDS, st.sampled_from([b"\0", b"a\0
 
 @st.composite
 def some_ops(draw: st.DrawFn) -> list[Op]:
-    """Operations on few keys, so that segments meet each other's rows; each key once."""
+    """Draw operations on few keys, so that segments meet each other's rows; each key once."""
     puts = draw(st.dictionaries(RECORD_KEYS, BODIES, max_size=25))
     deleted = draw(st.sets(RECORD_KEYS, max_size=4)) - puts.keys()
     cleared = draw(st.sets(ZONE_IDS, max_size=1))
@@ -560,7 +560,7 @@ def test_rows_put_in_batches_are_those_put_one_by_one(segments: list[list[Op]], 
 
 
 class Failure(Exception):
-    """What stands for a crash."""
+    """A replacement of a crash."""
 
 
 def _fail(*_: object, **__: object) -> None:
@@ -787,7 +787,7 @@ def test_another_writer_of_our_row_stops_the_application(node_path: Path, panel:
     sealed = large_history(panel, 1500)
 
     def meddle() -> None:
-        """What a second agent on the same files would do, in a process of its own."""
+        """Do what a second agent on the same files would do, in a process of its own."""
         code = (
             "import lmdb,sys\nenv=lmdb.open(sys.argv[1]+'-0',subdir=False,max_dbs=128,map_size=1<<30)\n"
             "db=env.open_db(b'dnspanel')\n"

@@ -38,7 +38,7 @@ def running(store: Store, zone_id: int) -> Running | None:
 
 
 def known(store: Store) -> dict[int, bytes]:
-    """Every zone in the table with its digest, empty where that is unknown."""
+    """Return every zone in the table with its digest, empty where that is unknown."""
     with store._records.env.begin() as txn, txn.cursor(db=store._records.zones) as cursor:
         return {int.from_bytes(key, "big"): bytes(value) for key, value in cursor}
 

@@ -28,7 +28,7 @@ def authority(tmp_path_factory: pytest.TempPathFactory) -> Authority:
 def signed(
     authority: Authority, name: str = PANEL_NAME, usage: Any = ExtendedKeyUsageOID.CLIENT_AUTH
 ) -> dict[str, Any]:
-    """An answer, signed with a certificate of this name and use."""
+    """Return an answer, signed with a certificate of this name and use."""
     certificate, key_file = authority.issue(name, f"signer-{name}", usage)
     key = serialization.load_pem_private_key(key_file.read_bytes(), None)
     assert isinstance(key, ec.EllipticCurvePrivateKey)

@@ -1,4 +1,4 @@
-"""Why somebody may do something: the explanation agrees with the decision."""
+"""Explanations of rights: they agree with the decisions."""
 
 import itertools
 

@@ -60,7 +60,7 @@ def test_a_pattern_does_not_fit(pattern: str, name: str) -> None:
 
 
 def _naive(pattern: str, text: str) -> bool:
-    """By the words of the definition: try every way in which a star can stand for something."""
+    """Match by the words of the definition: try every way in which a star can match something."""
 
     @cache
     def fit(p: int, t: int) -> bool:

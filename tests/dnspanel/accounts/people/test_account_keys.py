@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 
 
 def keyless(name: str, username: str, email: str, active: bool = True) -> User:
-    """An account as it was before there were canonical spellings."""
+    """Create an account without canonical spellings, like those from before there were any."""
     person = make_person(name, "reader")
     User.objects.filter(pk=person.pk).update(
         username=username, email=email, is_active=active, name_key=None, mail_key=None

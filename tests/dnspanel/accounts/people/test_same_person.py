@@ -1,4 +1,4 @@
-"""Accounts of one human being: put together by who manages people, taken apart by somebody else."""
+"""Accounts of one human being: put together by a person that manages people, taken apart by another one."""
 
 import pytest
 

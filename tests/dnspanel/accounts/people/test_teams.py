@@ -1,4 +1,4 @@
-"""Teams: who is in them, and what the audit log says about it."""
+"""Teams: their members, and what the audit log says about them."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Out of all people and tokens, those with rights over a zone: exactly those whom the decision lets in."""
+"""The people and tokens with rights over a zone: exactly those that the decision lets in."""
 
 import pytest
 from django.utils import timezone
@@ -18,7 +18,7 @@ READ = frozenset({Right.READ})
 
 @pytest.fixture
 def subjects(alice: User) -> list[Subject]:
-    """Zones of each kind, and somebody for each way to get rights over one."""
+    """Create zones of each kind, and a person for each way to get rights over one."""
     team, other = (Team.objects.create(name=name, created_at=NOW) for name in ("one", "two"))
     for number, role in enumerate(Role):
         make_person(f"by-role-{number}", role)

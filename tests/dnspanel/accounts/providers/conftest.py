@@ -31,7 +31,7 @@ def second_running_provider(tmp_path_factory: pytest.TempPathFactory) -> Iterato
 
 @pytest.fixture
 def reachable(settings: Any, db: None) -> None:
-    """The panel may ask providers on loopback, and remembers none of the test before."""
+    """Let the panel ask providers on loopback, and forget those of the test before."""
     settings.OIDC_NETWORKS, settings.OUTBOUND_HTTP = ["127.0.0.0/8"], True
     discovery.forget()
     cache.clear()

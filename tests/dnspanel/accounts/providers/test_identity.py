@@ -1,4 +1,4 @@
-"""Who a provider says somebody is, and what rules give to groups."""
+"""The identity that a provider states, and what rules give to groups."""
 
 from typing import Any
 

@@ -103,13 +103,13 @@ def test_a_token_gives_no_more_than_it_has(alice: User, bob: User) -> None:
 
 
 def token_of(alice: User, *scope: Grant, permissions: frozenset[Permission] = frozenset({Permission.PEOPLE})) -> Any:
-    """What a token of an administrator with these terms is."""
+    """Return a token of an administrator with these terms."""
     terms = TokenTerms("people", scope, permissions)
     return actor_of_token(create_token(owner=alice, terms=terms, by=alice, now=NOW).token)
 
 
 def somebody() -> User:
-    """A member who can do nothing."""
+    """Return a member that can do nothing."""
     return User.objects.filter(username="somebody").first() or make_person("somebody", Role.MEMBER)
 
 

@@ -1,4 +1,4 @@
-"""Directories: who makes them, their secret, and that nothing they gave outlives them. Also `providers.rule_grants`."""
+"""Directories: their makers, their secret, and that nothing they gave outlives them. Also `providers.rule_grants`."""
 
 import pytest
 

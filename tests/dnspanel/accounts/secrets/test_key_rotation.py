@@ -22,7 +22,7 @@ COUNT = 7
 
 @pytest.fixture
 def former(settings: Any) -> str:
-    """The key of a database with secrets, when PANEL_MASTER_KEY was set to another one."""
+    """Return the key of a database with secrets, when PANEL_MASTER_KEY was set to another one."""
     for number in range(COUNT):
         sealing = encrypt_secret(b"secret %d" % number)
         SealingKey.objects.create(pk=number + 1, secret_encrypted=sealing, created_at=NOW)

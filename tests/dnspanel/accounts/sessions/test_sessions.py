@@ -1,4 +1,4 @@
-"""Where somebody is signed in, and how that ends. `sessions.session_store`"""
+"""Sessions of a person, and how they end. `sessions.session_store`"""
 
 from datetime import datetime, timedelta
 

@@ -1,4 +1,4 @@
-"""Links that set a password work once, for a day, and for an account as it was."""
+"""Links that set a password work once, for a day, and while the account is unchanged."""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import datetime, timedelta

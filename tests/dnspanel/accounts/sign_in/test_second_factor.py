@@ -1,4 +1,6 @@
-"""Codes of an app and recovery codes: each is taken once, and wrong ones are counted where nobody can push them out."""
+"""Codes of an app and recovery codes: each is taken once, and wrong ones are counted where they cannot be
+pushed out.
+"""
 
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
@@ -41,7 +43,7 @@ def acts(action: str = "second-factor.") -> list[str]:
 
 
 def use(user: User, code: str, at: float = 0, address: str = PLACE) -> str:
-    """Send the code so many seconds after NOW; returns what it was a code of."""
+    """Send the code `at` seconds after NOW; return what it was a code of."""
     return str(use_code(user=user, code=code, address=address, now=NOW + timedelta(seconds=at)).type)
 
 

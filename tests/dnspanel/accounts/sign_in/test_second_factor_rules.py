@@ -1,4 +1,4 @@
-"""Who has to have a second factor, and by when."""
+"""People that need a second factor, and the time until when."""
 
 from collections.abc import Callable
 from datetime import datetime, timedelta

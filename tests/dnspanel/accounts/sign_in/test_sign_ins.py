@@ -1,4 +1,4 @@
-"""Signing in and out stands in the audit log."""
+"""Signing in and out is in the audit log."""
 
 from datetime import timedelta
 from typing import Any

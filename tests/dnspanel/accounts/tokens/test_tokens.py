@@ -233,7 +233,7 @@ def test_revoking_a_token_revokes_what_was_made_with_it(alice: User) -> None:
 
 
 def test_revoking_what_a_token_became_ends_what_its_earlier_forms_made(alice: User) -> None:
-    """Who found a token made another one with it; then it was rotated, and revoking the new one left theirs alive."""
+    """A finder of a token made another one with it; then it was rotated, and revoking the new one left theirs alive."""
     first = make(alice)
     by_first = tokens.actor_by_secret(secret=first.secret, address=None, now=NOW)
     theirs = tokens.create_token(owner=alice, terms=CI, by=by_first, now=NOW)
@@ -293,7 +293,7 @@ def test_children_inherit_limits_and_draw_on_the_first_limited_one(alice: User) 
 
 
 def test_a_token_that_is_revoked_meanwhile_makes_nothing_more(alice: User) -> None:
-    """The request was let in, then somebody revoked the token: what it made would have outlived the revocation."""
+    """The request was let in, then the token was revoked: what it made would have outlived the revocation."""
     parent = make(alice)
     late = tokens.actor_by_secret(secret=parent.secret, address=None, now=NOW)
     tokens.revoke_token(token=parent.token, by=alice, now=NOW)

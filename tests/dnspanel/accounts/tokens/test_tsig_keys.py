@@ -102,7 +102,9 @@ def test_a_revoked_key_is_gone_and_its_name_is_free(bob: User) -> None:
 
 
 def test_a_secret_is_read_again_with_a_permission_of_its_own_and_never_anothers(alice: User, bob: User) -> None:
-    """Every token that could change some zone's settings read all keys' secrets; an administrator's, everybody's."""
+    """Every token that could change some zone's settings read all keys' secrets; an administrator's those of
+    all people.
+    """
     reading = acting(bob, replace(TERMS, permissions=frozenset({Permission.SECRETS})))
     key = make(reading, secret=SECRET)
     assert tsig_keys.read_secret(key=key, by=reading, now=NOW) == SECRET
@@ -116,7 +118,7 @@ def test_a_secret_is_read_again_with_a_permission_of_its_own_and_never_anothers(
 
 
 def test_nobody_gives_the_key_of_another_person_a_secret(alice: User, bob: User) -> None:
-    """Whoever knows it acts as that person."""
+    """A person that knows it acts as the other person."""
     key, administrator = make(acting(bob)), actor_of(alice)
     assert administrator is not None
     with pytest.raises(NotYours):

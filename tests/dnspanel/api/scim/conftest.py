@@ -29,14 +29,14 @@ class AtDirectory(Api):
         return self.send(method, f"/scim/v2/{path}", body, content_type="application/scim+json", **more)
 
     def made(self, username: str, **fields: Any) -> Any:
-        """A person made by the directory."""
+        """Return a person made by the directory."""
         body = {"schemas": [USER], "userName": username, "emails": [{"value": f"{username}@people.test"}], **fields}
         response = self.scim("POST", "Users", body)
         assert response.status_code == 201, response.content
         return response.json()
 
     def group(self, name: str, *people: Any, **fields: Any) -> Any:
-        """A group made by the directory."""
+        """Return a group made by the directory."""
         members = [{"value": person["id"]} for person in people]
         body = {"schemas": [GROUP], "displayName": name, "members": members, **fields}
         response = self.scim("POST", "Groups", body)
@@ -50,7 +50,7 @@ class AtDirectory(Api):
 
 @pytest.fixture(autouse=True)
 def no_counts() -> None:
-    """Accounts of other tests had the same ids."""
+    """Forget counts: accounts of other tests had the same ids."""
     redis = Redis.from_url(settings.REDIS_URL)
     for key in redis.scan_iter("LIMITS*scim-refused*"):
         redis.delete(key)
@@ -61,7 +61,7 @@ MakeDirectory = Callable[..., AtDirectory]
 
 @pytest.fixture
 def directory(alice: User) -> MakeDirectory:
-    """Makes a directory of these terms, Alice's."""
+    """Return a function that makes a directory of these terms, Alice's."""
 
     def make(name: str = "Okta", **terms: Any) -> AtDirectory:
         row, new = create_directory(terms=DirectoryTerms(name, **terms), by=alice, now=NOW)

@@ -1,4 +1,4 @@
-"""Every URL and method of SCIM as every kind of caller: the token of a directory, and nobody else.
+"""Every URL and method of SCIM as every kind of caller: the token of a directory, and no other.
 
 A URL or a method that is not in the table fails. Each directory knows its own people alone.
 """

@@ -1,4 +1,4 @@
-"""People over SCIM: made, found, changed, closed at once, deleted; and whom a directory cannot reach.
+"""People over SCIM: made, found, changed, closed at once, deleted; and the people that a directory cannot reach.
 
 Also `scim.view`, `scim.lists`, `scim.conditions`, `scim.discovery`.
 """
@@ -196,7 +196,7 @@ def test_an_administrator_by_anothers_hand_is_out_of_reach(directory: MakeDirect
 
 
 def new_address(okta: AtDirectory, key: object) -> int:
-    """The status of a change of the address."""
+    """Return the status of a change of the address."""
     change = {"op": "replace", "path": "emails", "value": [{"value": f"attacker{key}@evil.test", "primary": True}]}
     return int(okta.patch_of(f"Users/{key}", change).status_code)
 

@@ -33,34 +33,34 @@ class Caller:
     token: Token | None = None
 
     def __call__(self, method: str, path: str, body: Any = None, *, accept: str = "application/json") -> HttpResponse:
-        """The answer to a call below `/api/v1/servers/localhost`, or of an absolute path."""
+        """Return the answer to a call below `/api/v1/servers/localhost`, or of an absolute path."""
         headers = {"Accept": accept, **({"X-API-Key": self.key} if self.key else {})}
         content = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
         url = path if path.startswith("/api") else SERVER + path
         return Client().generic(method, url, content, content_type="application/json", headers=headers)
 
     def value(self, method: str, path: str, body: Any = None, *, status: int = 200) -> Any:
-        """The JSON of an answer with this status."""
+        """Return the JSON of an answer with this status."""
         response = self(method, path, body)
         assert response.status_code == status, (response.status_code, response.content)
         return json.loads(response.content) if response.content else None
 
     def error(self, method: str, path: str, body: Any = None, *, status: int = 422) -> str:
-        """The text of a refusal with this status."""
+        """Return the text of a refusal with this status."""
         return str(self.value(method, path, body, status=status)["error"])
 
 
 def caller(
     owner: User, *grants: Grant, permissions: Collection[Permission] = (), name: str = "test", **terms: Any
 ) -> Caller:
-    """A new token of this person with these grants (all rights over all zones, unless some are given)."""
+    """Return a new token of this person with these grants (all rights over all zones, unless some are given)."""
     scope = grants or (EVERYTHING,)
     made = create_token(owner=owner, terms=TokenTerms(name, scope, frozenset(permissions), **terms), by=owner, now=NOW)
     return Caller(made.secret, made.token)
 
 
 def make_zone(name: str, *records: str, author: User | None = None) -> Zone:
-    """A zone with these RRsets: "www A 192.0.2.1 192.0.2.2"; names are relative to the zone."""
+    """Create a zone with these RRsets: "www A 192.0.2.1 192.0.2.2"; names are relative to the zone."""
     edit.create_zone(
         zone=edit.NewZone(name, [_rrset(name, record) for record in records]), acting=Acting(author, Channel.API, NOW)
     )

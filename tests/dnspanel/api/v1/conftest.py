@@ -46,7 +46,7 @@ class Caller:
         return cast(HttpResponse, answer)
 
     def get(self, path: str, **options: Any) -> Any:
-        """The JSON of a good answer."""
+        """Return the JSON of a good answer."""
         found = self("GET", path, **options)
         assert found.status_code == 200, found.content
         return json.loads(found.content)
@@ -59,20 +59,20 @@ MakeCaller = Callable[..., Caller]
 
 
 def texts(answer: HttpResponse) -> str:
-    """The error of a refusal in JSON."""
+    """Return the error of a refusal in JSON."""
     found: str = json.loads(answer.content)["error"]
     return found
 
 
 def replace(name: str, type: str, *contents: str, ttl: int = 300, **more: Any) -> dict[str, Any]:
-    """An RRset of a PATCH."""
+    """Return an RRset of a PATCH."""
     records = [{"content": content, "disabled": False} for content in contents]
     return {"name": name, "type": type, "ttl": ttl, "changetype": "REPLACE", "records": records, **more}
 
 
 @pytest.fixture
 def make_caller(alice: User) -> MakeCaller:
-    """Make a token of this scope, and who calls with it."""
+    """Make a token of this scope, and a caller with it."""
 
     def make_caller(*scope: Grant, owner: User = alice, **terms: Any) -> Caller:
         found = TokenTerms("tests", scope or (EVERYTHING,), **terms)
@@ -83,12 +83,12 @@ def make_caller(alice: User) -> MakeCaller:
 
 @pytest.fixture
 def call(make_caller: MakeCaller) -> Caller:
-    """Calls as a token that may do everything."""
+    """Return a caller with a token that may do everything."""
     return make_caller()
 
 
 def rrset_of(call: Caller, zone: str, name: str, type: str) -> dict[str, Any] | None:
-    """One RRset as the API shows it."""
+    """Return one RRset as the API shows it."""
     found = call.get(f"/zones/{zone}")["rrsets"]
     return next((rrset for rrset in found if (rrset["name"], rrset["type"]) == (name, type)), None)
 

@@ -1,4 +1,4 @@
-"""Metadata by which a zone is transferred takes effect, and what of it cannot is refused."""
+"""Metadata about a zone's transfers takes effect, and what of it cannot is refused."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""What clients say of zones besides their content."""
+"""What clients say of zones apart from their content."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Autoprimaries, of which there are none."""
+"""Autoprimaries: the list is empty."""
 
 import pytest
 

@@ -23,7 +23,7 @@ CURRENT = RRset(NAME, rdtypes.A, 300, ("192.0.2.1", "192.0.2.2"), (), "a note")
 
 
 def after(*rrsets: dict[str, Any], current: RRset | None = CURRENT) -> RRset | None:
-    """What becomes of the RRset."""
+    """Return what becomes of the RRset."""
     patch = read_patch({"rrsets": list(rrsets)}, ZONE, NOW).patch
     assert patch.names == {NAME}
     return patch.decide({KEY: current} if current else {})[KEY]

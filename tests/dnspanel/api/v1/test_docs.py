@@ -1,4 +1,4 @@
-"""The description from which clients build themselves."""
+"""The description that clients build themselves from."""
 
 import json
 from typing import Any
@@ -75,7 +75,7 @@ def test_every_url_of_the_api_is_described_and_nothing_else_is() -> None:
 
 
 def _patterns() -> set[str]:
-    """Paths of API v1 as the document would write them."""
+    """Return paths of API v1 as the document would write them."""
     found = set()
     for name in get_resolver("dnspanel.api.urls").reverse_dict:
         if isinstance(name, str) and name.startswith("v1-") and name not in {"v1-nothing", "v1-docs"}:

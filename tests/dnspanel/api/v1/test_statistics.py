@@ -25,7 +25,7 @@ def ask(bob: User) -> Caller:
 
 @pytest.fixture
 def fleet(live_redis: None, active_node: MakeNode) -> None:
-    """Two nodes that answer, and one that has left."""
+    """Create two nodes that answer, and one that has left."""
     now = int(time.time())
     one, two, gone = (active_node(f"ns{n}", agent_port=8533 + n) for n in (1, 2, 3))
     enroll.retire(node=gone, now=NOW, by=None)

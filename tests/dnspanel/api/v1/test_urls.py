@@ -10,7 +10,7 @@ from dnspanel.api.v1.view import NothingHere, PowerdnsView
 
 
 def view_class(view: Any) -> type:
-    """The class that `as_view` made the view from."""
+    """Return the class that `as_view` made the view from."""
     found: type = view.view_class
     return found
 

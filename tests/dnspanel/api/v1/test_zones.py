@@ -167,7 +167,7 @@ def test_serials_begin_and_move_as_soa_edit_says(
 
 
 def _looks(serial: int, form: str) -> bool:
-    """`{epoch}` stands for the last minutes; the day may have ended since."""
+    """Return True if the serial looks right: `{epoch}` means the last minutes; the day may have ended since."""
     now = timezone.now()
     if form == "{epoch}":
         return int(now.timestamp()) - 600 <= serial <= int(now.timestamp()) + 1
@@ -314,7 +314,7 @@ def test_a_slash_in_an_id_may_be_written_in_every_way(call: Caller, make_zone: M
 def test_a_soa_that_is_deleted_stays_and_the_rest_of_the_patch_holds(
     call: Caller, zone: Zone, lost: dict[str, object]
 ) -> None:
-    """DNSControl that was told of no SOA deleted it, got 422, and so never got any other change through."""
+    """DNSControl without a SOA in its list deleted it, got 422, and so never got any other change through."""
     before = rrset_of(call, ZONE, ZONE, "SOA")
     assert call.patch(ZONE, lost).status_code == 204
     assert rrset_of(call, ZONE, ZONE, "SOA") == before

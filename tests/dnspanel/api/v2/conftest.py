@@ -54,17 +54,17 @@ class Caller:
         return response
 
     def get(self, path: str, **headers: str) -> Any:
-        """The JSON of a good answer."""
+        """Return the JSON of a good answer."""
         return self.good("GET", path, **headers)
 
     def good(self, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """The JSON of an answer that must be a good one."""
+        """Return the JSON of an answer that must be a good one."""
         found = self(method, path, body, **headers)
         assert 200 <= found.status_code < 300, (found.status_code, found.content)
         return json.loads(found.content) if found.content else None
 
     def problem(self, status: int, method: str, path: str, body: Any = None, **headers: str) -> Any:
-        """The problem of an answer that must be one."""
+        """Return the problem of an answer that must be one."""
         found = self(method, path, body, **headers)
         assert found.status_code == status, (found.status_code, found.content)
         assert found["Content-Type"] == "application/problem+json"
@@ -74,7 +74,7 @@ class Caller:
         return problem
 
     def all(self, path: str) -> list[Any]:
-        """The items of every page."""
+        """Return the items of every page."""
         items: list[Any] = []
         url: str | None = path
         while url:
@@ -89,7 +89,7 @@ MakeCaller = Callable[..., Caller]
 
 @pytest.fixture
 def make_caller(alice: User) -> MakeCaller:
-    """Make a token of this scope, and who calls with it."""
+    """Make a token of this scope, and a caller with it."""
 
     def make_caller(*scope: Grant, owner: User = alice, **terms: Any) -> Caller:
         given = {"permissions": frozenset({Permission.FLEET})} | terms
@@ -102,15 +102,15 @@ def make_caller(alice: User) -> MakeCaller:
 
 @pytest.fixture
 def call(make_caller: MakeCaller) -> Caller:
-    """Calls as a token that may do everything with zones and see nodes."""
+    """Return a caller with a token that may do everything with zones and see nodes."""
     return make_caller()
 
 
 def content(*rdata: str, ttl: int = 300, **more: Any) -> dict[str, Any]:
-    """The body of a PUT of an RRset."""
+    """Return the body of a PUT of an RRset."""
     return {"ttl": ttl, "rdata": list(rdata), **more}
 
 
 def replace(name: str, type: str, *rdata: str, ttl: int = 300, **more: Any) -> dict[str, Any]:
-    """An order of a bulk change."""
+    """Return an order of a bulk change."""
     return {"op": "replace", "name": name, "type": type, "ttl": ttl, "rdata": list(rdata), **more}

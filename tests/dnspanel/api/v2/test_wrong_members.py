@@ -56,7 +56,7 @@ def ask(things: dict[str, Any], api: MakeApi, db: None) -> Ask:
 
 
 def url_of(endpoint: Endpoint) -> str:
-    """The address of an endpoint, with made-up ids."""
+    """Return the address of an endpoint, with made-up ids."""
     ids = {
         name: str(UUID(int=1)) if name == "key" else 1 for name, value in endpoint.args.items() if str(value)[:1] == "?"
     }
@@ -64,7 +64,7 @@ def url_of(endpoint: Endpoint) -> str:
 
 
 def writes() -> Iterator[tuple[Endpoint, dict[str, Any]]]:
-    """Each endpoint of API v2 that takes a JSON object, with the schema of that."""
+    """Yield each endpoint of API v2 that takes a JSON object, with the schema of that."""
     for endpoint in ENDPOINTS:
         if (
             not endpoint.name.startswith("v2-")
@@ -80,7 +80,7 @@ def writes() -> Iterator[tuple[Endpoint, dict[str, Any]]]:
 
 
 def resolved(schema: dict[str, Any]) -> dict[str, Any]:
-    """The schema itself, where it is named; of several the first."""
+    """Return the schema itself, where it is named; of several the first."""
     while True:
         if "$ref" in schema:
             schema = described()["components"]["schemas"][schema["$ref"].rpartition("/")[2]]
@@ -91,13 +91,13 @@ def resolved(schema: dict[str, Any]) -> dict[str, Any]:
 
 
 def settable(schema: dict[str, Any]) -> dict[str, dict[str, Any]]:
-    """The members that a client can send."""
+    """Return the members that a client can send."""
     found = {name: resolved(each) for name, each in schema.get("properties", {}).items()}
     return {name: each for name, each in found.items() if not each.get("readOnly")}
 
 
 def wrong_value(schema: dict[str, Any]) -> Any:
-    """A value that a member cannot have: of another type, or a list where a text is expected."""
+    """Return a value that a member cannot have: of another type, or a list where a text is expected."""
     kind = schema.get("type")
     if "string" in (kind or ()) or "enum" in schema:
         return "no such choice" if "enum" in schema else ["a list"]

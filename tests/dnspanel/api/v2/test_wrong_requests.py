@@ -1,4 +1,5 @@
-"""Requests that people and programs get wrong: the answer alone says how to mend each. With -s their number is printed.
+"""Requests that people and programs get wrong: the answer alone says how to correct each. With -s their number is
+printed.
 
 A row has the request and what its answer must say. Tests `http.unexpected_body` too.
 """
@@ -52,7 +53,7 @@ class Wrong:
 
 
 def says(*words: str) -> dict[str, Any]:
-    """The words, as an argument."""
+    """Return the words, as an argument."""
     return {"says": words}
 
 
@@ -343,7 +344,7 @@ ROWS = [*TOKENS, *SHAPES, *PARAMETERS, *HEADERS, *ZONES, *RRSETS, *MANY, *OTHERS
 
 @pytest.fixture
 def callers(make_caller: MakeCaller, zone: Zone, alice: User) -> dict[str, Caller]:
-    """Who calls, by name."""
+    """Return callers by name."""
     now = timezone.now()
     found = {"everything": make_caller(), "nobody": Caller(""), "made up": Caller("dnsp_" + "x" * 43)}
     found |= {name: make_caller() for name in ("expired", "revoked")}
@@ -388,7 +389,7 @@ def test_an_empty_object_is_no_body(callers: dict[str, Caller]) -> None:
 
 
 def _sent(row: Wrong, caller: Caller, gone: int) -> HttpResponse:
-    """The answer to a request, after which everything is as it was."""
+    """Return the answer to a request, and undo the request afterwards."""
     block = transaction.atomic()
     block._from_testcase = True  # type: ignore[attr-defined]
     headers = dict(row.headers)
@@ -404,7 +405,7 @@ def _sent(row: Wrong, caller: Caller, gone: int) -> HttpResponse:
 
 
 def _lacking(row: Wrong, answer: HttpResponse) -> Iterator[str]:
-    """What the answer lacks."""
+    """Yield what the answer lacks."""
     if answer.status_code != row.status:
         yield f"status {row.status}"
     if answer["Content-Type"] != "application/problem+json":

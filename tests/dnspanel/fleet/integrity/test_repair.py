@@ -57,7 +57,7 @@ def www_key(zone: str = "example.test.") -> bytes:
 
 
 def alter(made: Served, key: bytes, value: bytes | None) -> None:
-    """What another program does to the node's records."""
+    """Alter the node's records as another program does."""
     table = made.agent.store._records
     with table.env.begin(write=True) as txn:
         if value is None:

@@ -36,7 +36,7 @@ def publish(name: str) -> None:
 
 
 def set_back(made: Served) -> None:
-    """The node is one publication further than the panel."""
+    """Set the panel back: the node is one publication further than it."""
     publish("one.test.")
     push_node(made.node.pk)
     yesterday = Yesterday()

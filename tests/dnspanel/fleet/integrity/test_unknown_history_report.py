@@ -67,7 +67,9 @@ def at(name: str, zone: str) -> Values | None:
 
 @pytest.fixture
 def restored(served: Serve) -> Served:
-    """A panel that was set back: its node has one zone more, one less, one that changed, and one that did not."""
+    """Return a panel that was set back: its node has one zone more, one less, one that changed, and one that
+    did not.
+    """
     made = served()
     create("same.test.", "www 300 A 192.0.2.1")
     create("changed.test.", "www 300 A 192.0.2.1", "old 300 A 192.0.2.2", "off 300 A 192.0.2.3")

@@ -43,7 +43,9 @@ def private_texts(zone: Zone) -> dict[int, str]:
 
 @pytest.fixture
 def made(served: Serve, settings: Any) -> Served:
-    """A node that has what a panel of yesterday lost: a key of a rollover, a zone that was signed, a new signed one."""
+    """Return a node that has what a panel of yesterday lost: a key of a rollover, a zone that was signed, a
+    new signed one.
+    """
     settings.DNS_RESOLVERS = ["127.0.0.1:9"]  # where nobody answers
     node = served()
     for name in NAMES:
@@ -69,7 +71,7 @@ def lose_a_day(node: Served) -> dict[str, tuple[object, dict[int, str]]]:
 
 
 def has_the_keys(node: Served, name: str) -> bool:
-    """Whether the node has the keys and metadata that the panel has for the zone."""
+    """Return True if the node has the keys and metadata that the panel has for the zone."""
     assert node.agent.store is not None
     zone = zone_of(name)
     rows = [row for row in node.agent.store.attached_rows(name) if row[0].name == "KEYDATA"]

@@ -31,7 +31,7 @@ Look = Callable[..., DelegationLook]
 
 
 def answers(*hosts: str, aa: bool = True) -> Answers:
-    """A server that has these NS records of the zone."""
+    """Return a server that has these NS records of the zone."""
 
     def answer(query: dns.message.Message, is_tcp: bool) -> dns.message.Message:
         assert not query.flags & dns.flags.RD
@@ -44,7 +44,7 @@ def answers(*hosts: str, aa: bool = True) -> Answers:
 
 
 def refers(*hosts: str) -> Answers:
-    """A server of the parent that delegates the zone to these."""
+    """Return a server of the parent that delegates the zone to these."""
 
     def answer(query: dns.message.Message, is_tcp: bool) -> dns.message.Message:
         reply = reply_to(query, aa=not hosts)
@@ -63,7 +63,7 @@ def refused(query: dns.message.Message, is_tcp: bool) -> dns.message.Message:
 
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> Look:
-    """Looks at a delegation through servers that answer as it is told."""
+    """Return a function that looks at a delegation through servers with scripted answers."""
     monkeypatch.setattr(exchange, "TRY_SECONDS", 0.3)
     port = free_port()
 

@@ -31,7 +31,7 @@ def der(pem: Path) -> bytes:
 
 @contextlib.contextmanager
 def server(serve: Callable[[socket.socket], None]) -> Iterator[int]:
-    """A server of one connection; yields its port."""
+    """Run a server of one connection; yield its port."""
     listening = socket.create_server(("127.0.0.1", 0))
     listening.settimeout(20)
 

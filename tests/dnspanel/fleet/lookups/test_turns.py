@@ -1,4 +1,4 @@
-"""Look-ups take turns: a bounded number at once, and whoever finds none free is told so."""
+"""Look-ups take turns: a bounded number at once; one that finds none free gets a message."""
 
 from contextlib import ExitStack
 

@@ -14,7 +14,7 @@ pytestmark = pytest.mark.django_db
 
 
 def request_from(node: Node) -> str:
-    """A server asks to be this node; return what `join` prints there."""
+    """Ask as a server to be this node; return what `join` prints there."""
     code = enroll.make_code(node=node, now=timezone.now(), by=None)
     waiting = enroll.submit_request(code=code, csr_pem=signing_request(), now=timezone.now())
     assert isinstance(waiting, enroll.Waiting)

@@ -23,7 +23,7 @@ Make = Callable[..., EnrolledAgent]
 
 
 def hear(*agents: EnrolledAgent) -> None:
-    """What the collector does every few seconds."""
+    """Do what the collector does every few seconds."""
     for agent in agents:
         Node.objects.filter(pk=agent.node.pk).update(
             contact_at=timezone.now(), report={"signing_keys": list(agent.status().signing_keys)}

@@ -22,7 +22,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def retired(active_node: MakeNode) -> Node:
-    """The former ns1, with an event."""
+    """Return the former ns1, with an event."""
     node = active_node("ns1")
     events.note(node_id=node.pk, kind="check", message="Of the old one.", now=NOW)
     return enroll.retire(node=node, now=NOW, by=None)

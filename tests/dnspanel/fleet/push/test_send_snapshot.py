@@ -37,7 +37,7 @@ Serve = Callable[..., Served]
 
 @pytest.fixture(autouse=True)
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, int]]:
-    """What was enqueued, instead of sending it to a broker."""
+    """Return what was enqueued, instead of sending it to a broker."""
     heard: list[tuple[str, int]] = []
     for task in (tasks.push_node, tasks.bootstrap_node):
         name = task.name.rpartition(".")[2]
@@ -58,7 +58,7 @@ def delete(name: str) -> None:
 
 
 def snapshot_and_prune() -> None:
-    """A snapshot of now, and of the log what no node needs is gone, and with it what those far behind would need."""
+    """Make a snapshot of now, and prune what no node needs of the log, and with it what those far behind would need."""
     make_snapshot(schema=4, now=timezone.now())
     prune_log(needed={}, now=timezone.now())
 
@@ -73,7 +73,7 @@ def zones(made: Served) -> set[str]:
 
 
 def give(made: Served) -> None:
-    """What the two workers do, one after the other: the snapshot, then the segments behind it."""
+    """Do what the two workers do, one after the other: the snapshot, then the segments behind it."""
     bootstrap_node(made.node.pk)
     push_node(made.node.pk)
 

@@ -1,4 +1,4 @@
-"""By which addresses resolvers reach nodes: the public ones, else that of their DNS."""
+"""The addresses at which resolvers reach nodes: the public ones, else that of their DNS."""
 
 import pytest
 

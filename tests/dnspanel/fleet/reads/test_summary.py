@@ -33,7 +33,7 @@ def waiting() -> Waiting:
 
 @pytest.fixture
 def staged(active_node: MakeNode) -> None:
-    """A canary and three nodes at sequence 3 of 5, of which all are sealed; the collector works."""
+    """Create a canary and three nodes at sequence 3 of 5, all sealed; the collector works."""
     publish(5)
     seal(5)
     for name in ("ring0", "ns1", "ns2", "ns3"):

@@ -1,4 +1,4 @@
-"""Whom ring 0 is to blame for: with a real PowerDNS and records that it really cannot answer with.
+"""The publication that ring 0 blames: with a real PowerDNS and records that it really cannot answer with.
 
 Tests `rollout.bogus_zones` too.
 """
@@ -47,8 +47,9 @@ def rr(label: str, type: str, value: str) -> RRset:
 
 @pytest.fixture(scope="module")
 def server() -> Iterator[Pdns]:
-    """A PowerDNS that serves the zone with all three of them, and `www`; and a signed one that denies by a chain that
-    it does not have."""
+    """Run a PowerDNS that serves the zone with all three of them, and `www`; and a signed one that denies by
+    a chain that it does not have.
+    """
     if PDNS_SERVER is None:
         pytest.skip("pdns_server is not installed")
     with short_directory() as directory:
@@ -202,7 +203,7 @@ def test_what_changed_the_signing_is_taken_back_where_only_signatures_are_not_go
 
 
 def signed_zone(name: str, server: Pdns, active_node: MakeNode) -> tuple[Zone, Node]:
-    """A signed zone that ring 0, which is this server, has acked."""
+    """Create a signed zone that ring 0, which is this server, has acked."""
     acting = Acting(None, "system", timezone.now())
     edit.create_zone(zone=edit.NewZone(name), acting=Acting(None, "system", acting.now))
     [signed] = sign.sign(zones=[Zone.objects.get()], acting=acting)

@@ -15,7 +15,7 @@ HEAD = 9
 
 
 def follower(name: str, acked: int, *, ago: int = 100, **more: Any) -> Follower:
-    """A node that has proved this sequence; the next one was published `ago` seconds before now."""
+    """Return a node that has proved this sequence; the next one was published `ago` seconds before now."""
     since = NOW - timedelta(seconds=ago) if acked < HEAD else None
     given = {"limit": None, "encoded": HEAD, "is_ring0": name == "canary", **more}
     return Follower(node_id=ord(name[-1]), name=name, sequence=acked + 1, since=since, **given)
@@ -48,12 +48,12 @@ def place(followers: Sequence[Follower], *stages: Stage, **more: Any) -> tuple[s
 
 
 def plain(*followers: Follower, **more: Any) -> tuple[str, str, bool]:
-    """The place in a fleet without a canary and groups."""
+    """Return the place in a fleet without a canary and groups."""
     return place(followers, stage("all", *followers), **more)
 
 
 def staged(canary: Follower, first: Follower, last: Follower, **more: Any) -> tuple[str, str, bool]:
-    """The place in a fleet with a canary and two groups."""
+    """Return the place in a fleet with a canary and two groups."""
     ring0 = stage("ring 0", canary, ring0=more.pop("ring0", Ring0.WAITED_FOR))
     group = stage("first", first, verified=more.pop("verified", None), verify_seconds=more.pop("verify_seconds", 0))
     return place((canary, first, last), ring0, group, stage("last", last), **more)
@@ -176,7 +176,7 @@ def test_behind_a_stopped_group_it_may_still_wait_before_that() -> None:
 
 
 def test_a_front_is_a_node_too() -> None:
-    """Fronts are in no stage: nobody waits for them."""
+    """Fronts are in no stage: no node waits for them."""
     node, front = follower("ns1", HEAD, acked_at=NOW), follower("front2", 3)
     assert place([node, front], stage("all", node)) == (Place.NODE, "front2", False)
 

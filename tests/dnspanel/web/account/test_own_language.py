@@ -1,4 +1,4 @@
-"""Pages speak the language of who reads them; APIs speak English."""
+"""Pages speak the language of their reader; APIs speak English."""
 
 import pytest
 from django.test import Client

@@ -59,13 +59,13 @@ class Key:
         return found
 
     def lend(self, credential: dict[str, Any]) -> None:
-        """This authenticator has that key too."""
+        """Give this authenticator that key too."""
         self.devtools.send("WebAuthn.addCredential", {"authenticatorId": self.id, "credential": credential})
 
 
 @pytest.fixture
 def opened(open_page: OpenPage, live_server: Any, settings: Any) -> Open:
-    """Opens a page of the panel, at an address where browsers allow passkeys, with a key."""
+    """Return a function that opens a page of the panel, at an address where browsers allow passkeys, with a key."""
     settings.PANEL_URL = live_server.url
 
     def opened(person: User, path: str = PAGE, *, checks: bool = True, **how: Any) -> tuple[Page, Key]:
@@ -175,7 +175,7 @@ def test_somebody_elses_key_signs_nobody_in(opened: Open, bob: User) -> None:
 
 
 def in_the_dialog(page: Page, made: Zone) -> Locator:
-    """The dialog over a page whose session has ended while somebody typed there."""
+    """Return the dialog over a page whose session has ended while a person typed there."""
     page.goto(page.url.split("/account")[0].split("/once")[0] + f"/zones/{made.name}/")
     page.locator("#draft-bar [data-drawer]").click()
     page.get_by_label("Reason").fill("moved")
@@ -193,7 +193,7 @@ def is_published_with_what_was_typed(page: Page) -> None:
 
 @pytest.fixture
 def drafted(make_zone: MakeZone, bob: User) -> Zone:
-    """A zone of which Bob has a draft."""
+    """Create a zone; Bob has a draft of it."""
     zone = make_zone("www 300 A 192.0.2.1")
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 60 A 192.0.2.8"), now=NOW)
     return zone

@@ -33,7 +33,7 @@ def mail_server(settings: Any) -> Iterator[MailServer]:
 
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """Whose mail a worker is woken for."""
+    """Return the people for whose mail a worker is woken."""
     found: list[int] = []
     monkeypatch.setattr(passwords, "wake", lambda task, user_id, lifetime: found.append(user_id))
     return found

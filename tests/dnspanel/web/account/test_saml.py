@@ -29,7 +29,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 def eves(
     with_an_event_loop: None, chromium: Chromium, live_server: Any, saml_idp: AtSaml, settings: Any
 ) -> Iterator[BrowserContext]:
-    """The browser of Eve, who is signed in at the provider, an editor by her group there."""
+    """Yield the browser of Eve, an editor by her group at the provider, where she is signed in."""
     settings.PANEL_URL = live_server.url
     saml_added(saml_idp, makes_people=True, rules=(Rule("web", Role.EDITOR),), group_claim="eduPersonAffiliation")
     saml_idp.users(eve=Member("e1", "eve@people.test", ["web"]))

@@ -260,7 +260,7 @@ def test_a_strangers_half_sign_in_gives_nobody_the_owners_session(browser: Brows
 def test_who_has_no_password_here_shows_by_a_code_or_a_new_sign_in_that_it_is_them(
     browser: Browser, bob: User, now: datetime
 ) -> None:
-    """People whom another system signs in."""
+    """Such people are signed in by another system."""
     bob.set_unusable_password()
     bob.save()
     client = browser(bob)

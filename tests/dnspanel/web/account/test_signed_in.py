@@ -79,7 +79,9 @@ def test_no_page_holds_inline_script_or_style(browser: Browser, alice: User) -> 
 
 
 def test_nothing_of_a_persons_pages_and_files_is_stored(browser: Browser, alice: User, make_zone: MakeZone) -> None:
-    """Whoever came to the browser after a sign-out found the pages with the back button, and files in its cache."""
+    """A person that came to the browser after a sign-out found the pages with the back button, and files in
+    its cache.
+    """
     make_zone("www 300 A 192.0.2.1")
     client = browser(alice)
     for path in ("/zones/", "/zones/example.test./", "/people/", "/sign-in/", "/zones/example.test./export/bind/"):

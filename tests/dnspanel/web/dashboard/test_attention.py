@@ -1,4 +1,4 @@
-"""What needs attention: each kind, who is told, and that it leads somewhere."""
+"""The lines that need attention: each kind, the people that see it, and that it leads somewhere."""
 
 from datetime import timedelta
 

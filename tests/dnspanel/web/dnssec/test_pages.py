@@ -59,7 +59,7 @@ def key_of(zone: Zone) -> KeyView:
 
 
 def fields_of(content: str, action: str) -> dict[str, str]:
-    """What the main button of this form sends, without a script and with nothing typed."""
+    """Return what the main button of this form sends, without a script and with nothing typed."""
     form = content[content.index(f'action="{action}"') :].partition("</form>")[0]
     found = {}
     for tag in re.findall(r"<input[^>]*>", form):
@@ -259,7 +259,7 @@ def test_unsigning_says_what_breaks_and_takes_the_name(signed: Zone, browser: Br
 
 
 def put_wrong_ds(zone: Zone) -> None:
-    """Somebody wants it so."""
+    """Put a wrong DS, as a person wants it."""
     ds = rr(f"sub 300 DS 1 13 2 {'ab' * 32}")
     patch = zone_patches.patch_of_steps(zone, [((ds.name, ds.type), zone_patches.replaced(ds))])
     accepted = (BREAKING_DS, "ds-without-ns")

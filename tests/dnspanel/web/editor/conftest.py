@@ -19,7 +19,7 @@ __all__ = ["EDITOR", "OpenPage", "chromium"]
 
 @pytest.fixture(scope="module")
 def with_an_event_loop() -> Iterator[None]:
-    """Playwright runs one in this thread, which Django takes for a view that must not ask the database."""
+    """Let Playwright run an event loop in this thread, which Django takes for a view that must not ask the database."""
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("DJANGO_ALLOW_ASYNC_UNSAFE", "true")
         yield
@@ -29,7 +29,9 @@ def with_an_event_loop() -> Iterator[None]:
 def open_page(
     with_an_event_loop: None, chromium: Chromium, live_server: LiveServer, browser: Browser
 ) -> Iterator[OpenPage]:
-    """Opens a page, the editor of a small zone, in a browser of this person's own; its scripts have no errors."""
+    """Return a function that opens a page, the editor of a small zone, in a browser of this person's own; its
+    scripts have no errors.
+    """
     contexts: list[BrowserContext] = []
     complaints: list[str] = []
 

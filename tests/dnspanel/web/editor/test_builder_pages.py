@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def page(open_page: OpenPage, bob: User, make_zone: MakeZone) -> Page:
-    """Bob's browser, at the builders of a small zone."""
+    """Open Bob's browser, at the builders of a small zone."""
     make_zone("mail 300 A 192.0.2.2", "@ 300 MX 10 mail", '@ 300 TXT "v=spf1 mx -all"')
     page = open_page(bob, reduced_motion="reduce")
     page.get_by_role("link", name="Builders").click()

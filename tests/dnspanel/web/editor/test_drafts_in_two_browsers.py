@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def move(alice: User, bob: User, make_zone: MakeZone) -> Draft:
-    """A draft of Bob's, put aside, in which Alice may work."""
+    """Return a draft of Bob's, put aside, in which Alice may work."""
     zone = make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2")
     edits(bob, zone, "www 60 A 192.0.2.8")
     made = named_drafts.put_aside(author=bob, name="Move", now=NOW)

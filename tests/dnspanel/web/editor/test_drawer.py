@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def zone(bob: User, make_zone: MakeZone) -> Zone:
-    """A small zone, of which Bob has one change in his draft."""
+    """Create a small zone; Bob has one change of it in his draft."""
     zone = make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2")
     edits(bob, zone, "www 60 A 192.0.2.8")
     return zone

@@ -1,4 +1,4 @@
-"""The page on which a record is told to go by itself, and where its time is displayed.
+"""The page that sets when a record goes by itself, and the places that display this time.
 
 Tests `rows.row_expiries` too.
 """

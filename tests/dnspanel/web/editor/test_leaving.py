@@ -13,7 +13,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def page(open_page: OpenPage, bob: User, make_zone: MakeZone) -> Page:
-    """Bob's browser, at the editor of a small zone."""
+    """Open Bob's browser, at the editor of a small zone."""
     make_zone("www 300 A 192.0.2.1", "mail 300 A 192.0.2.2")
     return open_page(bob)
 

@@ -115,7 +115,7 @@ def test_without_a_script_pasting_is_a_page(zone: Zone, browser: Browser, bob: U
 
 
 def text_of(line: str) -> str:
-    """Two megabytes of a line."""
+    """Return two megabytes of a line."""
     return line * (1_990_000 // len(line))
 
 

@@ -31,7 +31,7 @@ def now_of(author: User, zone: Zone, name: str, type: int = 1) -> RRset | None:
 
 
 def fields_of(client: Client, query: str) -> dict[str, str]:
-    """What the form of a row would send if nothing were typed."""
+    """Return what the form of a row would send if nothing were typed."""
     form = client.get(RRSET + query).context["form"]
     return {name: str(form[name].value() or "") for name in form.fields if name != "notes"}
 

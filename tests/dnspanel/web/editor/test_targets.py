@@ -52,7 +52,7 @@ def drafted(zone: Zone, bob: User) -> None:
 
 
 def answer(query: dns.message.Message, is_tcp: bool) -> dns.message.Message | None:
-    """What a resolver says that knows no name `gone.away.`."""
+    """Answer as a resolver that knows no name `gone.away.`."""
     reply = resolver_of({}, *RECORDS)(query, is_tcp)
     if reply is not None and str(query.question[0].name) == "gone.away.":
         reply.set_rcode(dns.rcode.NXDOMAIN)

@@ -28,14 +28,14 @@ def zone(make_zone: MakeZone) -> Zone:
 
 
 def field(page: str, name: str) -> str:
-    """What stands in a text area of the page."""
+    """Return the content of a text area of the page."""
     found = re.search(rf'<textarea[^>]*\bname="{name}"[^>]*>(.*?)</textarea>', page, re.S)
     assert found
     return unescape(found[1])
 
 
 def opened(client: Any, query: str = "") -> dict[str, str]:
-    """The fields of the form as the page has them."""
+    """Return the fields of the form as the page has them."""
     # The folding client would join lines; a text area is no place for that.
     response = client.get(ADDRESS + query)
     page = getattr(response, "unfolded", response.content).decode()

@@ -16,7 +16,7 @@ pytestmark = [pytest.mark.browser, pytest.mark.django_db(transaction=True)]
 
 @pytest.fixture
 def page(open_page: OpenPage, bob: User, make_zone: MakeZone) -> Page:
-    """Bob's browser, at the editor of a zone with a mail server."""
+    """Open Bob's browser, at the editor of a zone with a mail server."""
     make_zone("mail 300 A 192.0.2.2", "@ 300 MX 10 mail")
     return open_page(bob, reduced_motion="reduce")
 

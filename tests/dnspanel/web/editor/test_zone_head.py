@@ -1,4 +1,4 @@
-"""What stands above and below the pages of a zone."""
+"""The parts above and below the pages of a zone."""
 
 import json
 

@@ -25,7 +25,7 @@ OUT = BackendReport("ns2", "192.0.2.53:53", 3, False, True, "is drained: new dis
 
 @pytest.fixture
 def front(db: None) -> Node:
-    """An active front before two nodes, one of which is out."""
+    """Create an active front before two nodes; one of these is out."""
     create_active_node("ns1")
     create_active_node("ns2")
     front = create_front()

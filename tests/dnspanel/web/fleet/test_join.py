@@ -30,7 +30,7 @@ pytestmark = pytest.mark.usefixtures("live_redis")
 
 @pytest.fixture
 def requesting_node(db: None, waiting_node: MakeNode) -> Node:
-    """A node whose agent has asked for a certificate."""
+    """Return a node whose agent has asked for a certificate."""
     node = waiting_node("ns1")
     code = enroll.make_code(node=node, now=timezone.now(), by=None)
     enroll.submit_request(code=code, csr_pem=signing_request(), now=timezone.now())

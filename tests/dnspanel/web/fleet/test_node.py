@@ -112,7 +112,7 @@ def test_a_node_leaves_only_when_its_name_is_typed(active_node: MakeNode, browse
 
 
 def heard(node: Node, **report: Any) -> Node:
-    """What the collector stored of the node's last report."""
+    """Store what the collector heard in the node's last report."""
     told = {"state": "in order", "machine": "ab" * 32, "map_used": 0.12, **report}
     Node.objects.filter(pk=node.pk).update(report=told, reported_at=timezone.now(), contact_at=timezone.now())
     node.refresh_from_db()

@@ -132,7 +132,7 @@ def test_a_refusal_of_a_node_is_shown_in_words(active_node: MakeNode, browser: B
 
 @pytest.fixture
 def many_nodes(db: None, active_node: MakeNode) -> list[Node]:
-    """A hundred and fifty active nodes with live numbers, in two groups; made as rows, enrolled once."""
+    """Create a hundred and fifty active nodes with live numbers, in two groups; made as rows, enrolled once."""
     first = active_node("edge000")
     groups = [NodeGroup.objects.create(name=name, order=order) for order, name in enumerate(("canary", "world"))]
     common = {"certificate_sha256": first.certificate_sha256, "certificate_pem": first.certificate_pem}

@@ -1,4 +1,4 @@
-"""A person sets up a list, and comes back to it as it was searched."""
+"""A person sets up a list, and comes back to it with its search."""
 
 import pytest
 

@@ -27,7 +27,7 @@ def planned(job: ImportJob) -> ImportJob:
 
 @pytest.fixture
 def job(make_import: MakeImport, make_zone: MakeZone) -> ImportJob:
-    """A new zone, and one that exists with another address; scanned."""
+    """Return a new zone, and one that exists with another address; scanned."""
     make_zone("www 300 A 192.0.2.9", name="here.test.")
     texts = {f"{name}.test.zone": zone_text(f"{name}.test.", WWW) for name in ("a", "here")}
     return work_through(make_import(texts))

@@ -26,7 +26,7 @@ def page_of(job: ImportJob) -> str:
 
 @pytest.fixture
 def job(make_import: MakeImport) -> ImportJob:
-    """Two new zones and a faulty one, waiting to be scanned."""
+    """Return two new zones and a faulty one, waiting to be scanned."""
     texts = {f"{name}.test.zone": zone_text(f"{name}.test.", WWW) for name in ("a", "b")}
     return make_import({**texts, "bad.test.zone": zone_text("bad.test.", BAD)}, title="three zones")
 

@@ -21,7 +21,7 @@ WWW = "www 300 A 192.0.2.1"
 
 @pytest.fixture
 def job(make_import: MakeImport) -> ImportJob:
-    """Two zones created, one failed with two faults."""
+    """Return two zones created, one failed with two faults."""
     texts = {f"{name}.test.zone": zone_text(f"{name}.test.", WWW) for name in ("a", "b")}
     bad = zone_text("bad.test.", "www 300 A 192.0.2.300", "@ MX mail.bad.test.")
     return import_all(make_import({**texts, "bad.test.zone": bad}))

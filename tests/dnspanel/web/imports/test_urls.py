@@ -1,4 +1,4 @@
-"""Addresses of the import wizard; who may use them is in `test_every_url`."""
+"""Addresses of the import wizard; the rights to use them are in `test_every_url`."""
 
 import pytest
 from django.urls import resolve, reverse

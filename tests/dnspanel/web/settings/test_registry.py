@@ -1,4 +1,4 @@
-"""Every variable that the settings read stands on the page, and says what it is worth."""
+"""Every variable that the settings read is on the page, and says what it is worth."""
 
 import re
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Who transfers a zone without a key, and who is told of its changes besides secondaries: shown and set on a page."""
+"""Transfers of a zone without a key, and receivers of its changes other than secondaries: shown and set on a page."""
 
 from typing import Any
 

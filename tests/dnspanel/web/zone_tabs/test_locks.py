@@ -1,4 +1,4 @@
-"""Locks are in the tab of a zone's settings, and told where somebody would change what is locked."""
+"""Locks are in the tab of a zone's settings, and shown where a person would change what is locked."""
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.models import Lock, Zone

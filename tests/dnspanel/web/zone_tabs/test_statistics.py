@@ -26,7 +26,7 @@ STATISTICS = "/zones/example.test/statistics/"
 
 
 def tells(node: Node, times: int, **lists: tuple[Counted, ...]) -> None:
-    """The node is asked 1,000 times per second, and so often of 10,000 for the zone."""
+    """Let the node be asked 1,000 times per second, and `times` of 10,000 for the zone."""
     now = int(time.time())
     telemetry.keep_samples(node_id=node.pk, samples=[sample(now - 1, 1000), sample(now, 1000)])
     top = Top(at=time.time(), zones=(Counted("example.test.", times),), questions=10_000, **lists)

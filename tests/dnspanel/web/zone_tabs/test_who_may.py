@@ -1,4 +1,4 @@
-"""The page of who may do what in a zone: with what gives it, by keyset, and of nobody the reader may not know."""
+"""The page of rights in a zone: with what gives them, by keyset, and only of people that the reader may know."""
 
 from datetime import timedelta
 
@@ -32,7 +32,7 @@ def text_of(client: Client, query: str = "", **headers: str) -> str:
 
 @pytest.fixture
 def cast(make_zone: MakeZone, alice: User) -> Zone:
-    """Mia and Noah are in the team of the zone, Oda has a grant by its tag, Pia has nothing here."""
+    """Create people: Mia and Noah are in the team of the zone, Oda has a grant by its tag, Pia has nothing here."""
     zone = make_zone("www 300 A 192.0.2.1")
     team = Team.objects.create(name="Web", created_at=NOW)
     zone.team, zone.tags = team, ["shop"]

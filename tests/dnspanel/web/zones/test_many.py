@@ -27,7 +27,7 @@ def seen_in(page: str) -> str:
 
 
 def confirmed(client: object, data: dict[str, str], **more: str) -> str:
-    """The page after what was shown was confirmed."""
+    """Return the page after what was shown was confirmed."""
     page = client.post(MANY, data).content.decode()  # type: ignore[attr-defined]
     sent = {**data, **more, "preview": "1", "seen": seen_in(page)}
     return str(client.post(MANY, sent, follow=True).content.decode())  # type: ignore[attr-defined]

@@ -243,7 +243,7 @@ def test_the_preview_shows_what_a_zone_begins_with(browser: Browser, bob: User) 
 
 
 def test_the_preview_says_which_names_cannot_be_had(make_zone: MakeZone, browser: Browser, bob: User) -> None:
-    """That a zone existed was told only after the form had been sent."""
+    """Only after the form had been sent it said that a zone existed."""
     make_zone()
     typed = {**FORM, "names": "example.test\nnew.test\ncorp"}
     preview = browser(bob).get(NEW, typed, headers=HTMX).content.decode()
@@ -254,7 +254,7 @@ def test_the_preview_says_which_names_cannot_be_had(make_zone: MakeZone, browser
 
 
 def test_all_that_is_wrong_with_several_names_is_told_at_once(make_zone: MakeZone, browser: Browser, bob: User) -> None:
-    """One fault was told at a time: mend a line, send, and learn of the next one."""
+    """One fault was shown at a time: correct a line, send, and learn of the next one."""
     make_zone()
     make_zone(name="other.test.")
     names = "bad..test\nexample.test\ncorp\n192.0.2.0/24\nother.test\ngood.test"
@@ -432,10 +432,10 @@ def test_a_head_sorts_and_turns_the_order_round(many_zones: None, browser: Brows
 
 
 def fill(zones: int) -> None:
-    """So many more zones, without records, which were signed once.
+    """Create `zones` more zones, without records, which were signed once.
 
-    Else whether the empty table of signings is read whole, or zone by zone, hangs on what other tests have left in it:
-    the first page of those who see all then looks at 20 blocks, or at 220.
+    Else whether the empty table of signings is read whole, or zone by zone, depends on what other tests have left
+    in it: the first page of those that see all then looks at 20 blocks, or at 220.
     """
     with connection.cursor() as cursor:
         cursor.execute(
@@ -452,7 +452,7 @@ def fill(zones: int) -> None:
 
 
 def blocks_of(client: Client) -> tuple[int, int]:
-    """How many statements the first page of the list takes, and how many blocks of 8 KiB those look at."""
+    """Return how many statements the first page of the list takes, and how many blocks of 8 KiB those look at."""
     client.get(LIST)
     with CaptureQueriesContext(connection) as captured:
         assert client.get(LIST).status_code == 200

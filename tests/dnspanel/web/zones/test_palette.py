@@ -1,4 +1,4 @@
-"""What the palette offers to whom."""
+"""The offers of the palette to each person."""
 
 import re
 
@@ -16,7 +16,7 @@ PALETTE = "/frame/palette/"
 
 
 def offers(browser: Browser, person: User, text: str = "") -> dict[str, list[str]]:
-    """The texts of each group."""
+    """Return the texts of each group."""
     page = browser(person).get(PALETTE, {"q": text}).content.decode()
     groups = re.split(r'<div role="group" aria-label="([^"]+)">', page)[1:]
     return {

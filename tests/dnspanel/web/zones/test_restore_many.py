@@ -25,7 +25,7 @@ def zones(make_zone: MakeZone) -> list[Zone]:
 
 @pytest.fixture
 def deletion(zones: list[Zone]) -> Publication:
-    """One publication deleted all three."""
+    """Delete all three by one publication."""
     rows = [(zone.pk, zone.revision) for zone in zones]
     publication, _ = bulk.delete_zones(zones=rows, author=None, channel=Channel.WEB, now=NOW, confirmed=True)
     assert publication is not None
@@ -37,7 +37,7 @@ def living() -> list[str]:
 
 
 def confirmed(client: object, data: dict[str, str], page: str) -> str:
-    """The page after what this page shows was confirmed."""
+    """Return the page after what this page shows was confirmed."""
     seen = re.search(r'name="seen" value="([0-9a-f]+)"', page)
     assert seen
     sent = {**data, "preview": "1", "seen": seen[1], "form_id": str(uuid4()), "reason": "not meant"}

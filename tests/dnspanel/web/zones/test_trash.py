@@ -21,7 +21,7 @@ TRASH = "/zones/trash/"
 
 @pytest.fixture
 def trashed(make_zone: MakeZone, bob: User) -> Zone:
-    """A deleted zone with a www."""
+    """Create a deleted zone with a www."""
     zone = make_zone("www 300 A 192.0.2.1 | 192.0.2.2")
     edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
     zone.refresh_from_db()
@@ -29,7 +29,7 @@ def trashed(make_zone: MakeZone, bob: User) -> Zone:
 
 
 def encode_and_link() -> None:
-    """The publisher has encoded everything, and the audit log's chain has it."""
+    """Let the publisher encode everything, and the audit log's chain have it."""
     newest = Publication.objects.latest("sequence")
     Segment.objects.create(
         epoch=newest.epoch, schema=4, first=1, last=newest.sequence, object_name="x", size=1, digest=b"", sealed_at=NOW

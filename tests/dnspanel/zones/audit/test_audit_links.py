@@ -33,7 +33,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture(autouse=True)
 def own_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A snapshot holds the transactions of every database of the cluster: those of tests beside this one count not."""
+    """Leave out transactions of tests beside this one: a snapshot holds those of every database of the cluster."""
 
     def of_this_database() -> tuple[int, int]:
         with connection.cursor() as cursor:
@@ -49,7 +49,7 @@ def own_transactions(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def eventful(make_zone: MakeZone, alice: User) -> Zone:
-    """Two entries, a zone created and changed, all linked."""
+    """Make two entries, a zone created and changed, all linked."""
     audit.record(action="team.create", by=alice, now=NOW, target="Ours")
     zone = make_zone("www 300 A 192.0.2.1")
     rrset = rr("www 60 A 192.0.2.2")
@@ -116,7 +116,9 @@ def test_a_zone_that_is_gone_for_good_takes_nothing_out_of_the_chain(eventful: Z
 
 
 def test_an_entry_that_commits_late_is_linked_though_later_ones_are(alice: User) -> None:
-    """Ids are given out before the commit: who reads on from the highest id leaves the late one out for ever."""
+    """Ids are given out before the commit: a reader that goes on from the highest id leaves the late one out
+    for ever.
+    """
     began, end = Event(), Event()
 
     def late() -> None:
@@ -166,7 +168,7 @@ def test_clocks_do_not_let_a_publication_overtake_an_earlier_one(make_zone: Make
 
 
 def test_nobody_who_acts_waits_for_the_chain(alice: User, make_zone: MakeZone) -> None:
-    """The chain is made behind the acts: whoever holds it up, for however long, holds up nothing else."""
+    """The chain is made behind the acts: a long hold of the chain holds up nothing else."""
     with connection.cursor() as cursor:
         take(connection, Lock.AUDIT_CHAIN)
         try:

@@ -31,7 +31,7 @@ def present_of(*lines: str) -> dict[tuple[str, int], RRset]:
 
 
 def made(key: str, values: dict[str, str], *lines: str) -> dict[str, tuple[str, ...]]:
-    """What a builder makes beside these lines: records by `name type`."""
+    """Return what a builder makes beside these lines: records by `name type`."""
     builder = BUILDERS[key]
     defaults = {field.name: field.default for field in builder.fields}
     rrsets = built(builder, ZONE, defaults | values, present_of(*lines), 3600)

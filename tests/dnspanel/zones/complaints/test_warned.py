@@ -89,7 +89,7 @@ def test_a_page_of_many_finds_ends_behind_its_last_row(zone: Zone, bob: User) ->
 def test_a_page_of_many_finds_is_followed_in_the_order_that_it_is_in(
     make_zone: MakeZone, bob: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A large zone whose names have no places yet comes in canonical order, of which h10 is before h2."""
+    """A large zone whose names have no places yet comes in canonical order, where h10 is before h2."""
     zone = make_zone(*(f"h{number} 300 CNAME gone" for number in (1, 2, 10)))
     monkeypatch.setattr(display_order, "LARGE", 0)
     monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 3)

@@ -101,7 +101,7 @@ class Deadlock(AssertionError):
 
 
 def case(kind: Kind, *, split: bool, has_ds: bool = True, troubles: Collection[Trouble] = ALONE) -> Case:
-    """A rollover of this kind just after it began."""
+    """Return a rollover of this kind just after it began."""
     keys = [KeyState(1, 13, 257), KeyState(2, 13, 256)] if split else [KeyState(1, 13, 257)]
     state = SigningState(tuple(keys))
     replaced = rollover.keys_to_replace(kind, state)
@@ -136,7 +136,7 @@ def case(kind: Kind, *, split: bool, has_ds: bool = True, troubles: Collection[T
 
 
 def answers(state: SigningState, *, raised: bool) -> Answers:
-    """What a node makes of a state."""
+    """Return what a node makes of a state."""
     active = [(key.id, state.role(key)) for key in state.keys if key.active]
     return Answers(
         frozenset(key.id for key in state.keys if key.published),
@@ -164,7 +164,7 @@ def explore(of: Case, *, margin: timedelta = 2 * SECOND, most: int = 2_000_000) 
 
 
 def following(of: Case, world: World, margin: timedelta) -> Iterator[World]:
-    """The worlds that one more tick can lead to."""
+    """Yield the worlds that one more tick can lead to."""
     caches = _older(world.cached_ds), _older(world.cached_keys), _older(world.cached_records)
     passed = _fetch(replace(world, **dict(zip(("cached_ds", "cached_keys", "cached_records"), caches, strict=True))))
     _check(of, passed)
@@ -176,7 +176,7 @@ def following(of: Case, world: World, margin: timedelta) -> Iterator[World]:
 
 
 def _older(cached: Cache[T]) -> Cache[T]:
-    """One tick later: what has nothing left of its TTL is gone."""
+    """Return the cache one tick later: what has nothing left of its TTL is gone."""
     return frozenset((content, left - 1) for content, left in cached if left > 1)
 
 
@@ -185,7 +185,9 @@ def _may(of: Case, trouble: Trouble, world: World) -> bool:
 
 
 def _moves(of: Case, world: World) -> Iterator[World]:
-    """Nodes, the secondary and the parent's servers go on, or are late; TTLs are raised by an edit, or the parent."""
+    """Yield moves: nodes, the secondary and the parent's servers go on, or are late; TTLs are raised by an
+    edit, or the parent.
+    """
     head = len(world.log) - 1
     ways = [range(at if Trouble.NODE in of.troubles else head, head + 1) for at in world.nodes]
     nodes = {tuple(sorted(each)) for each in product(*ways)}
@@ -216,7 +218,7 @@ def _fetch(world: World) -> World:
 
 
 def _positions(world: World) -> tuple[int, ...]:
-    """Of every name server of the zone."""
+    """Return the position of every name server of the zone."""
     return world.nodes if world.secondary is None else (*world.nodes, world.secondary)
 
 
@@ -228,7 +230,7 @@ def _with(cached: Cache[T], fresh: Mapping[T, int]) -> Cache[T]:
 
 
 def _looks(of: Case, world: World, margin: timedelta, *, jump: bool) -> Iterator[World]:
-    """The machine looks, and acts; or somebody cancels."""
+    """Yield looks: the machine looks, and acts; or a person cancels."""
     if world.over:
         yield world
         return
@@ -307,7 +309,7 @@ def _age(before: int | None, elapsed: int) -> int:
 
 
 def _short(world: World) -> World:
-    """Without the part of the log that no node answers with any more."""
+    """Return the world without the part of the log that no node answers with any more."""
     drop = min(_positions(world))
     if not drop:
         return world
@@ -338,7 +340,7 @@ def _check(of: Case, world: World) -> None:
 
 
 def _refuse_deadlock(after: Mapping[World, list[World]]) -> None:
-    """Every world must lead to one in which the rollover is over."""
+    """Refuse a world that does not lead to one in which the rollover is over."""
     before: dict[World, list[World]] = {}
     for world, nexts in after.items():
         for each in nexts:
@@ -355,7 +357,7 @@ def _refuse_deadlock(after: Mapping[World, list[World]]) -> None:
 
 
 def _is_calm(world: World) -> bool:
-    """Nothing changes any more, and caches have nothing else."""
+    """Return True if nothing changes any more, and caches have nothing else."""
     return (
         len(world.log) == 1
         and all(ids == world.target for ids in world.servers)
@@ -373,7 +375,7 @@ def _met(
 
 
 def _goals_of(kind: Kind) -> frozenset[Goal]:
-    """The goals that can matter to it."""
+    """Return the goals that can matter to it."""
     stages = (*rollover_stages.STAGES[kind], *rollover_stages.BACK[kind])
     return frozenset({Goal.HAS_OLD}).union(*(stage.parent for stage in stages)) if kind is not Kind.ZSK else frozenset()
 

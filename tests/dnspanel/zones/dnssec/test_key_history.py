@@ -1,4 +1,4 @@
-"""What became of keys, as it was stored. Tests `dnssec.ds_seen` too."""
+"""The history of keys, as stored. Tests `dnssec.ds_seen` too."""
 
 from datetime import datetime, timedelta
 

@@ -18,7 +18,7 @@ ZONE = "example.test."
 
 
 def bind_keys(directory: Path, algorithm: int, *, ksk: bool) -> tuple[str, str, str]:
-    """A DNSKEY, the private-key text and the DS records of a key that BIND made."""
+    """Return a DNSKEY, the private-key text and the DS records of a key that BIND made."""
     bits = ["-b", "2048"] if algorithm in (5, 7, 8, 10) else []
     command = ["dnssec-keygen", "-q", "-K", str(directory), "-a", ALGORITHMS[algorithm].replace("-SHA1", "SHA1"), *bits]
     if algorithm == 7:

@@ -1,4 +1,4 @@
-"""Which policies somebody may know: those of zones that they see, and of their teams."""
+"""The policies that a person may know: those of zones that they see, and of their teams."""
 
 from collections.abc import Callable
 

@@ -29,7 +29,7 @@ def acting(author: User | None = None) -> Acting:
 
 
 def settle(zone: Zone, requested: RequestedSigning) -> int:
-    """How many publications it took."""
+    """Return how many publications it took."""
     return len(sign.settle(zone=zone, requested=requested, acting=acting()))
 
 

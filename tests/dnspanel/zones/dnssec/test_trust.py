@@ -34,7 +34,7 @@ LATER = NOW + timedelta(minutes=1)
 
 @pytest.fixture
 def child(make_zone: MakeZone, zone: Zone, alice: User) -> Zone:
-    """A signed zone whose parent is here, without a DS."""
+    """Create a signed zone whose parent is here, without a DS."""
     found = make_zone("www 300 A 192.0.2.1", name=CHILD)
     sign.sign(zones=[found], acting=Acting(author=alice, channel="web", now=NOW))
     return found

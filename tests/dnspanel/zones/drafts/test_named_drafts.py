@@ -1,4 +1,4 @@
-"""Drafts with a name: put aside, taken up and shared; by whom, and what of them."""
+"""Drafts with a name: put aside, taken up and shared; the people and the parts."""
 
 from concurrent.futures import ThreadPoolExecutor
 from uuid import uuid4
@@ -43,7 +43,7 @@ def edits(author: User | Actor, zone: Zone, *lines: str) -> None:
 
 
 def aside(author: User, zone: Zone, *lines: str, name: str = "Move") -> named.NamedDraft:
-    """A draft of these lines, put aside."""
+    """Return a draft of these lines, put aside."""
     edits(author, zone, *lines)
     return named.named_draft(author, named.put_aside(author=author, name=name, now=NOW).key)
 
@@ -62,7 +62,7 @@ def share(of: named.NamedDraft, by: User, to: User | Team, *, may_edit: bool = F
 
 @pytest.fixture
 def mia(db: None) -> User:
-    """Sees and edits what her team has, and no more."""
+    """Return a person that sees and edits only what her team has."""
     return make_person("mia", Role.MEMBER)
 
 

@@ -1,4 +1,4 @@
-"""Rules of approval and freezes, asked in one place for every face; who places them (`governance.publish_rules`)."""
+"""Rules of approval and freezes, asked in one place for every face; and their placing (`governance.publish_rules`)."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -96,7 +96,7 @@ def publish(
 
 
 def repair(zone: Zone, value: str) -> None:
-    """The panel itself changes the zone, under a right of its own."""
+    """Let the panel itself change the zone, under a right of its own."""
     patch = zone_patches.patch_of_steps(zone, [(WWW, zone_patches.replaced(rr(f"{WWW[0]} 60 A {value}")))])
     zone_patches.publish_patches(patches=[patch], acting=Acting(None, Channel.SYSTEM, NOW), under=SystemRight.REPAIR)
 

@@ -32,7 +32,7 @@ BY_NAME_DOWN = RRsetOrder(RRsetColumn.NAME, descending=True)
 
 @pytest.fixture
 def large(make_zone: MakeZone, monkeypatch: pytest.MonkeyPatch, catch_up: CatchUp) -> Zone:
-    """A zone that counts as large; its names have their places."""
+    """Create a zone that counts as large; its names have their places."""
     monkeypatch.setattr(display_order, "LARGE", 3)
     zone = make_zone(*(f"{owner} 300 A 192.0.2.1" for owner in OWNERS), "h10 300 TXT text", "www 60 AAAA 2001:db8::1")
     catch_up()

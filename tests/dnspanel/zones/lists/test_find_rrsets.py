@@ -22,19 +22,19 @@ from tests.people import NOW
 
 @pytest.fixture(autouse=True)
 def few(monkeypatch: Any) -> None:
-    """A large zone, whose names have no places yet."""
+    """Make a large zone, whose names have no places yet."""
     monkeypatch.setattr(display_order, "LARGE", 0)
     monkeypatch.setattr(find_rrsets, "MOST_COMPARED", 10)
 
 
 @pytest.fixture
 def zone(make_zone: MakeZone) -> Zone:
-    """SOA, NS, and h00 to h48."""
+    """Create a zone with SOA, NS, and h00 to h48."""
     return make_zone(*(f"h{number:02} 300 A 192.0.2.{number}" for number in range(49)))
 
 
 def pages(zone: Zone, author: User, text: str, limit: int = 100) -> list[tuple[list[str], str]]:
-    """The owner names of each page, and up to where it says that it looked."""
+    """Return the owner names of each page, and up to where it says that it looked."""
     found: list[tuple[list[str], str]] = []
     after = ""
     while True:
@@ -104,7 +104,7 @@ def test_a_statement_compares_no_more_than_it_may(bob: User, zone: Zone) -> None
 
 
 def _rows_read(statement: str) -> int:
-    """The most rows that a step of the statement's plan takes up, those it passes over included."""
+    """Return the most rows that a step of the statement's plan takes up, those it skips included."""
     with connection.cursor() as cursor:
         cursor.execute("EXPLAIN (ANALYZE, FORMAT JSON) " + statement)
         plan = cursor.fetchone()[0]

@@ -37,7 +37,7 @@ def want(author: User, zone: Zone, *lines: str) -> None:
 def full_page(
     zone: Zone, author: User, filters: RRsetFilter = rrset_pages.EVERYTHING, limit: int = 100
 ) -> list[RRsetRow]:
-    """All rows, page by page."""
+    """Return all rows, page by page."""
     rows: list[RRsetRow] = []
     after = ""
     while True:
@@ -123,7 +123,7 @@ FILL = """
 
 @pytest.fixture
 def plans(bob: User) -> Callable[[QuerySet[Zone]], str]:
-    """Among many zones: how PostgreSQL finds the first of these."""
+    """Return how PostgreSQL finds the first of these among many zones."""
     with connection.cursor() as cursor:
         cursor.execute(FILL)
         cursor.execute("ANALYZE zones_zone")

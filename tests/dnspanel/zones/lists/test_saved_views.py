@@ -1,4 +1,4 @@
-"""Saved views: what is kept, who sees them, and who changes them."""
+"""Saved views: what is kept, and the people that see and change them."""
 
 import pytest
 

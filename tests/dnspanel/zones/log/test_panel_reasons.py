@@ -1,4 +1,4 @@
-"""Reasons of the panel in the language of whoever reads them; those of people as they wrote them."""
+"""Reasons of the panel in the language of their reader; those of people as they wrote them."""
 
 import pytest
 

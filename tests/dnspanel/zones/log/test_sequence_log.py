@@ -23,7 +23,7 @@ from tests.people import NOW, make_person
 
 
 def at_once(acts: Sequence[Callable[[], Any]]) -> list[Any]:
-    """What each act returned or raised, all started at the same moment, each on a connection of its own."""
+    """Return what each act returned or raised, all started at the same moment, each on a connection of its own."""
     barrier = Barrier(len(acts), timeout=10)
 
     def run(act: Callable[[], Any]) -> Any:

@@ -59,13 +59,13 @@ def theirs(db: None) -> Team:
 
 @pytest.fixture
 def mia(ours: Team) -> User:
-    """Edits for the team Ours."""
+    """Return a person that edits for the team Ours."""
     return member("mia", ours)
 
 
 @pytest.fixture
 def beta(make_zone: MakeZone, theirs: Team) -> Zone:
-    """A zone of the team Theirs, in which Mia is not."""
+    """Create a zone of the team Theirs; Mia is not in that team."""
     zone = make_zone("www 300 A 192.0.2.1", "shop 300 A 192.0.2.2", name="beta.test.")
     Zone.objects.filter(pk=zone.pk).update(team=theirs)
     return zone
@@ -270,7 +270,7 @@ def test_of_two_who_create_at_the_same_time_the_second_sees_the_first(
 
 
 def _until_it_waits_or_ends(thread: Thread) -> None:
-    """A session waits for an advisory lock; or the thread ended without."""
+    """Wait until a session waits for an advisory lock, or the thread ended without."""
     sql = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
     while thread.is_alive():
         with connection.cursor() as cursor:

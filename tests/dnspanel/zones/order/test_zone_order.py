@@ -48,7 +48,7 @@ def make_zones() -> None:
 
 @pytest.fixture(scope="class")
 def zones(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """The zones, once for all tests of a class."""
+    """Create the zones, once for all tests of a class."""
     with database.lasting_rows(django_db_blocker):
         make_zones()
         yield
@@ -60,7 +60,7 @@ def editor() -> User:
 
 
 def expected(order: ZoneOrder) -> list[str]:
-    """As Python sorts them: the column up or down, then always the name up."""
+    """Return the names as Python sorts them: the column up or down, then always the name up."""
 
     def key(zone: Zone) -> object:
         return {

@@ -23,7 +23,7 @@ OTHER = "other.test."
 
 @pytest.fixture
 def other(make_zone: MakeZone) -> Zone:
-    """A zone of a host, an alias, a wildcard, a delegation, a DNAME, and a text."""
+    """Create a zone of a host, an alias, a wildcard, a delegation, a DNAME, and a text."""
     return make_zone(
         "mail 300 A 192.0.2.9", "alias 300 CNAME mail", "*.wild 300 A 192.0.2.9", "sub 300 NS ns1.example.net.",
         "old 300 DNAME new.example.net.", "text 300 TXT hello", name=OTHER,
@@ -31,7 +31,7 @@ def other(make_zone: MakeZone) -> Zone:
 
 
 def wanted(author: User, *lines: str) -> list[Violation]:
-    """The warnings of the author's draft, which now has these lines too, each with its zone before it."""
+    """Return the warnings of the author's draft, which now has these lines too, each with its zone before it."""
     for line in lines:
         zone_name, _, record = line.partition(" ")
         zone = Zone.objects.get(name=zone_name, deleted_at=None)
@@ -40,7 +40,7 @@ def wanted(author: User, *lines: str) -> list[Violation]:
 
 
 def without(author: User, *records: str) -> list[Violation]:
-    """The warnings of the author's draft, in which these `name TYPE` are now gone, each in the zone above it."""
+    """Return the warnings of the author's draft without these `name TYPE`, each in the zone above it."""
     for text in records:
         name, type_ = text.split()
         zone = Zone.objects.get(name=names.parent(name), deleted_at=None)

@@ -18,7 +18,7 @@ from tests.people import NOW
 
 
 def plan(author: User, zone: Zone, *lines: str, gone: tuple[str, ...] = ()) -> ZonePlan:
-    """The plan of a draft that wants these lines, and these `name TYPE` gone."""
+    """Return the plan of a draft that wants these lines, and these `name TYPE` gone."""
     for line in lines:
         draft.replace_rrset(author=author, zone=zone, rrset=rr(line), now=NOW)
     for text in gone:

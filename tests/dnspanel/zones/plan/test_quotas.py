@@ -32,7 +32,7 @@ def team(db: None) -> Team:
 
 @pytest.fixture
 def carol(team: Team) -> User:
-    """Creates zones in the team Alpha, and nothing else."""
+    """Return a person that creates zones in the team Alpha, and nothing else."""
     carol = make_person("carol", "member")
     Membership.objects.create(team=team, user=carol, role="editor")
     return carol

@@ -25,7 +25,7 @@ def node() -> Node:
 
 @pytest.fixture
 def zone(make_zone: MakeZone, node: Node) -> Zone:
-    """A zone with a value that no node of PowerDNS 4.7 reads, published while there was none."""
+    """Create a zone with a value that no node of PowerDNS 4.7 reads, published while there was none."""
     return make_zone(EMPTY, "mail 300 A 192.0.2.2")
 
 

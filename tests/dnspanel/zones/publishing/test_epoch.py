@@ -80,7 +80,7 @@ def test_an_id_that_is_taken_here_is_not_used_twice(zone: Zone, alice: User) -> 
 
 
 def test_zones_come_back_in_nobodys_names(zone: Zone, make_zone: MakeZone, alice: User) -> None:
-    """Both ways back, from the nodes and from the trash; who decided may have lost the role since."""
+    """Both ways back, from the nodes and from the trash; the person that decided may have lost the role since."""
     trashed = make_zone(name="below.example.test.")
     edit.delete_zone(zone=trashed, author=alice, channel=Channel.WEB, now=NOW)
     nick = make_person("nick", Role.MEMBER)

@@ -1,4 +1,4 @@
-"""What is taken back is as it was, is marked, and can be a draft again."""
+"""A publication that is taken back is undone, is marked, and can be a draft again."""
 
 import pytest
 from django.utils import timezone

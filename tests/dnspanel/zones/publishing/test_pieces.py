@@ -26,7 +26,7 @@ LINES = [f"h{number:02} 300 A 192.0.2.{number}" for number in range(10)]
 
 @pytest.fixture(autouse=True)
 def small_pieces(monkeypatch: pytest.MonkeyPatch) -> None:
-    """And nobody who is asked for room, unless a test says who."""
+    """Make pieces small, and let no one be asked for room, unless a test says who."""
     monkeypatch.setattr(pieces, "PIECE_RRSETS", PIECE)
     monkeypatch.setattr(pieces, "room_requested", Signal())
 
@@ -57,11 +57,11 @@ def publish(author: User, *patches: zone_patches.Patch, **more: Any) -> zone_pat
 
 
 def nothing() -> None:
-    """Nobody else does anything."""
+    """Do nothing else."""
 
 
 def sizes() -> list[int]:
-    """How many RRsets besides the SOA each publication after the first changed."""
+    """Return how many RRsets except the SOA each publication after the first changed."""
     revisions = Revision.objects.filter(kind="change").order_by("publication")
     return [Change.objects.filter(revision=each).exclude(type=6).count() for each in revisions]
 
@@ -137,7 +137,7 @@ def test_what_goes_makes_room_for_what_comes(make_zone: MakeZone, alice: User) -
 
 
 def test_who_gets_no_room_waits_for_it_once(make_zone: MakeZone, alice: User) -> None:
-    """As while the publisher stands still: then nothing gets to the nodes anyway."""
+    """The same happens while the publisher is stopped: then nothing gets to the nodes anyway."""
     zone = make_zone()
     with before_pieces(has_room=False) as waited:
         publish(alice, zone_patches.patch_of_steps(zone, steps(LINES)))

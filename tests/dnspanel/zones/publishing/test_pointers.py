@@ -20,7 +20,7 @@ WWW = Pair(f"www.{ZONE}", "192.0.2.1")
 
 
 def drafted(person: User) -> dict[str, str]:
-    """What the person's draft has: each owner name with its records, or with nothing where they go."""
+    """Return what the person's draft has: each owner name with its records, or with nothing where they go."""
     edits = [draft.edit_of(operation).change for operation in Operation.objects.filter(draft__author=person)]
     return {change.name: " | ".join(change.after.rdata) if change.after else "" for change in edits}
 

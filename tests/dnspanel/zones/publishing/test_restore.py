@@ -41,7 +41,7 @@ LATER = NOW + timedelta(hours=1)
 
 
 def delete(*zones: Zone, at: datetime = NOW) -> Publication:
-    """The zones are in the trash, by one publication."""
+    """Move the zones into the trash, by one publication."""
     rows = [(zone.pk, Zone.objects.get(pk=zone.pk).revision) for zone in zones]
     publication, left = bulk.delete_zones(
         zones=rows, author=None, channel=Channel.WEB, now=at, reason="script", confirmed=True
@@ -70,7 +70,7 @@ def refusals(found: Restored) -> dict[str, str]:
 
 @pytest.fixture
 def three(make_zone: MakeZone) -> list[Zone]:
-    """Three zones with a www."""
+    """Create three zones with a www."""
     return [make_zone("www 300 A 192.0.2.1", name=f"{word}.test.") for word in ("one", "two", "three")]
 
 

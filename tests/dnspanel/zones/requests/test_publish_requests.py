@@ -99,13 +99,13 @@ def publish(request: PublishRequest, by: User, **terms: Any) -> Publication:
 
 
 def refused() -> list[tuple[str, str | None, str]]:
-    """What was refused of requests, as the audit log has it: the act, by whom, and why."""
+    """Return what was refused of requests, as the audit log has it: the act, its author, and the reason."""
     found = AuditEntry.objects.filter(action="request.refused").order_by("pk").select_related("user")
     return [(e.details["act"], e.user.username if e.user else None, e.details["refusal"]) for e in found]
 
 
 def kept_back() -> list[tuple[str, str | None, str]]:
-    """What rules kept from being published, as the audit log has it: the zone, by whom, and why."""
+    """Return what rules kept from being published, as the audit log has it: the zone, the author, and the reason."""
     found = AuditEntry.objects.filter(action="publication.refused").order_by("pk").select_related("user")
     return [(e.target, e.user.username if e.user else None, e.details["refusal"]) for e in found]
 

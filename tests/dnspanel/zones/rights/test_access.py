@@ -100,7 +100,7 @@ def test_a_deleted_zone_is_only_in_the_trash(bob: User, charlie: User, zone: Zon
 
 
 def test_a_zone_in_the_trash_says_so_to_who_may_know_of_it(make_zone: MakeZone, bob: User, charlie: User) -> None:
-    """The page said that there is no such zone, and people created it anew beside what they had deleted by mistake."""
+    """The page denied that such a zone existed, and people created it again beside what they had deleted by mistake."""
     first = make_zone()
     edit.delete_zone(zone=first, author=bob, channel="web", now=NOW)
     second = make_zone()

@@ -31,7 +31,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 @pytest.fixture
 def mia(alice: User) -> User:
-    """In the team Web since before, with a role of her own."""
+    """Return a person in the team Web since before, with a role of her own."""
     role = own_roles.create_role(name="Own", permissions=[], rights=[Right.READ], by=alice, now=NOW)
     mia = make_person("mia", Role.MEMBER)
     people.change_role(user=mia, role=Role.MEMBER, own_role=role, by=alice, now=NOW)

@@ -40,7 +40,7 @@ def made(call: Caller, name: str = "key.test.") -> Key:
 
 
 def updates(key: Key, zone_name: str = "example.test.", name: str = "www", now: Any = None) -> str:
-    """The rcode of adding a record."""
+    """Return the rcode of adding a record."""
     now = now or timezone.now()
     update = dns.update.UpdateMessage(zone_name)
     update.add(name, 300, "A", f"192.0.2.{TsigPermission.objects.count() + 7}")
@@ -48,7 +48,7 @@ def updates(key: Key, zone_name: str = "example.test.", name: str = "www", now: 
 
 
 def transfers(key: Key) -> str:
-    """The rcode of a transfer."""
+    """Return the rcode of a transfer."""
     now = timezone.now()
     query = dns.message.make_query("example.test.", "AXFR")
     first, *_ = replies(key.sign(query, at=now), now=now, over_tcp=True)
@@ -77,7 +77,7 @@ def test_a_key_may_nothing_until_a_zone_names_it_and_then_only_that(call: Caller
 
 
 def test_a_name_in_metadata_gives_no_more_than_the_keys_maker_has(make_zone: MakeZone, alice: User) -> None:
-    """Else whoever makes a key of a name that a zone still has in its metadata could change that zone."""
+    """Else the maker of a key of a name that a zone still has in its metadata could change that zone."""
     mine, other = make_zone(name="mine.test."), make_zone(name="other.test.")
     for zone in (mine, other):
         tsig_permissions.replace_key_names(zone=zone, act=TsigAct.UPDATE, key_names=["key.test."])

@@ -46,7 +46,7 @@ def test_dmarc_needs_a_policy_and_should_ask_for_reports() -> None:
 
 
 def dkim(key: object, *, kind: str = "rsa") -> str:
-    """A DKIM record with this public key, in strings of 255 characters."""
+    """Return a DKIM record with this public key, in strings of 255 characters."""
     der = key.public_bytes(Encoding.DER, PublicFormat.SubjectPublicKeyInfo)  # type: ignore[attr-defined]
     text = f"v=DKIM1; k={kind}; p={base64.b64encode(der).decode()}"
     strings = " ".join(f'"{text[at : at + 255]}"' for at in range(0, len(text), 255))

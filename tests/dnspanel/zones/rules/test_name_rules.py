@@ -15,7 +15,7 @@ SOA = "@ SOA ns1.other.test. hostmaster.other.test. 1 10800 3600 604800 3600\n"
 
 
 def read_soa(primary: str, mailbox: str, more: str = "") -> list[tuple[str, str, str]]:
-    """The code, the word and the fix of each warning of a file with this SOA."""
+    """Return the code, the word and the fix of each warning of a file with this SOA."""
     line = f"@ SOA {primary} {mailbox} 1 10800 3600 604800 3600"
     found = read(f"$ORIGIN {ZONE}\n$TTL 3600\n{line}\n{NS}{more}")
     assert found.is_sound

@@ -18,7 +18,7 @@ APEX = (
 
 
 def codes(*lines: str, around: tuple[str, ...] = (), below: dict[str, tuple[str, ...]] | None = None) -> set[str]:
-    """Codes of what the changed `lines` break, beside a sound apex and the RRsets `around`."""
+    """Return codes of what the changed `lines` break, beside a sound apex and the RRsets `around`."""
     changed = [rr(line) for line in lines]
     everything = {(r.name, r.type): r for r in (*map(rr, APEX), *map(rr, around), *changed)}
     return {v.code for v in check_zone(ZONE, everything, {(r.name, r.type) for r in changed}, below=below)}

@@ -40,7 +40,7 @@ def zones(make_zone: MakeZone) -> list[Zone]:
 
 
 def worked(run: ChangeRun, *, batch: int = 2) -> ChangeRun:
-    """The run once it has ended, in turns of one batch."""
+    """Return the run once it has ended, in turns of one batch."""
     while work_on_run(run.pk, batch=batch, seconds=0):
         pass
     return ChangeRun.objects.get(pk=run.pk)

@@ -1,4 +1,4 @@
-"""Records copied to another zone: names move, what stands there stays, is replaced or is merged."""
+"""Records copied to another zone: names move; present records stay, are replaced or are merged."""
 
 import pytest
 

@@ -48,7 +48,7 @@ TERMS = Terms(nsec3=Nsec3(), cds="2", cdnskey=True)
 
 @pytest.fixture(autouse=True)
 def rooms(monkeypatch: pytest.MonkeyPatch) -> list[object]:
-    """What was asked for room between two batches; others than these tests' own receiver do not answer."""
+    """Return what was asked for room between two batches; others than these tests' own receiver do not answer."""
     monkeypatch.setattr(run_turns, "room_requested", Signal())
     senders: list[object] = []
 
@@ -66,7 +66,7 @@ def policy(alice: User) -> DnssecPolicy:
 
 
 def create_many(author: User, count: int = MANY) -> None:
-    """So many zones in one publication."""
+    """Create `count` zones in one publication."""
     apex = (
         "@ 3600 SOA ns1.example.net. hostmaster.example.net. 1 10800 3600 604800 3600",
         "@ 3600 NS ns1.example.net.",

@@ -12,7 +12,7 @@ CatchUp = Callable[[], int]
 
 @pytest.fixture
 def catch_up(db: None) -> CatchUp:
-    """Lets the texts follow, and returns of how many zones they were written."""
+    """Return a function that lets the texts follow, and returns the number of zones whose texts were written."""
 
     def follow() -> int:
         written = 0

@@ -32,7 +32,7 @@ def mia(db: None) -> User:
 def zones(
     request: pytest.FixtureRequest, make_zone: MakeZone, catch_up: CatchUp, monkeypatch: pytest.MonkeyPatch
 ) -> dict[str, Zone]:
-    """`bad` has complaints of its own, `into` one that leads into `other`, `good` none."""
+    """Create zones: `bad` has complaints of its own, `into` one that leads into `other`, `good` none."""
     if request.param == "many zones":
         monkeypatch.setattr(complaints, "FEW_ZONES", 0)
     made = {

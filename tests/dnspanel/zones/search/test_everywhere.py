@@ -26,7 +26,7 @@ READ = frozenset({Right.READ})
 
 @pytest.fixture
 def zones(make_zone: MakeZone) -> dict[str, Zone]:
-    """Some zones; blog.test. has a tag, and so has one RRset of shop.test., whose value has a comment."""
+    """Create some zones; blog.test. has a tag, and so has one RRset of shop.test., whose value has a comment."""
     made = {
         name: make_zone(*lines, name=name)
         for name, lines in {

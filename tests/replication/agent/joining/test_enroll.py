@@ -59,7 +59,7 @@ class Endpoint:
                 self.wfile.write(encoded)
 
             def log_message(self, *_: object) -> None:
-                """Quiet."""
+                """Log nothing."""
 
         self.server = HTTPServer(("127.0.0.1", 0), Handler)
         self.url = f"http://127.0.0.1:{self.server.server_port}"
@@ -77,7 +77,7 @@ class Endpoint:
         return 200, self.granted(request)
 
     def granted(self, request: x509.CertificateSigningRequest, **other: Any) -> dict[str, Any]:
-        """The panel's answer to this request, where `other` says nothing else."""
+        """Return the panel's answer to this request, where `other` says nothing else."""
         certificate, key_file = self.authority.issue(PANEL_NAME, "door", ExtendedKeyUsageOID.CLIENT_AUTH)
         key = serialization.load_pem_private_key(key_file.read_bytes(), None)
         assert isinstance(key, ec.EllipticCurvePrivateKey)

@@ -1,4 +1,6 @@
-"""ALIAS and LUA on a real PowerDNS: set up by the panel's choice, asked for by the proof, and told when they fail."""
+"""ALIAS and LUA on a real PowerDNS: set up by the panel's choice, asked for by the proof, and reported when
+they fail.
+"""
 
 import pytest
 

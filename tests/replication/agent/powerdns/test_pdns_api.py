@@ -14,7 +14,7 @@ from tests.ports import free_port
 
 @contextmanager
 def answering(answer: bytes) -> Iterator[tuple[int, list[bytes]]]:
-    """A port at which one connection is taken and gets this, whatever it sends; and what it sends."""
+    """Yield a port at which one connection is taken and gets this, whatever it sends; and what it sends."""
     requests: list[bytes] = []
     with socket.create_server(("127.0.0.1", 0)) as server:
 

@@ -47,7 +47,9 @@ class PausedZoneCache(ZoneCache):
 
 @pytest.fixture
 def applier(node: RunningNode) -> Iterator[Applier]:
-    """In this process, on the files of a node whose agent has ended; `read_list` is for the test to call."""
+    """Return an applier in this process, on the files of a node whose agent has ended; `read_list` is for the
+    test to call.
+    """
     node.agent.stop()
     PausedZoneCache.begun.clear()
     PausedZoneCache.may_end.clear()

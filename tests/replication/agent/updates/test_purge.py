@@ -48,7 +48,7 @@ class World:
 
 
 def thread_steps(world: World, index: int) -> Iterator[World]:
-    """What one receiver may do next: as PowerDNS answers one question."""
+    """Yield what one receiver may do next: as PowerDNS answers one question."""
     doing, content = world.threads[index]
 
     def become(state: tuple[str, str | None], **changes: str | None) -> World:
@@ -71,7 +71,7 @@ def thread_steps(world: World, index: int) -> Iterator[World]:
 
 
 def agent_steps(world: World, plan: tuple[str, ...]) -> Iterator[World]:
-    """What the agent may do next. Waiting ends when every receiver was seen between two questions."""
+    """Yield what the agent may do next. Waiting ends when every receiver was seen between two questions."""
     if world.agent == len(plan):
         return
     step = plan[world.agent]
@@ -91,7 +91,9 @@ def agent_steps(world: World, plan: tuple[str, ...]) -> Iterator[World]:
 
 
 def old_answers_after(plan: tuple[str, ...]) -> bool:
-    """True if some interleaving leaves an old row or answer in a cache, or on its way into one, after the plan."""
+    """Return True if some interleaving leaves an old row or answer in a cache, or on its way into one, after
+    the plan.
+    """
     seen: set[World] = set()
     open_worlds = [World()]
     while open_worlds:

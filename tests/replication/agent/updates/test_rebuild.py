@@ -1,4 +1,4 @@
-"""Whole new files for a node that cannot be mended in place: damaged trees, another schema, kills in between."""
+"""Whole new files for a node that cannot be repaired in place: damaged trees, another schema, kills in between."""
 
 import contextlib
 import json
@@ -38,7 +38,7 @@ def schema_of(node: RunningNode) -> int:
 
 
 def tear_pages(path: Path) -> None:
-    """A torn write: all pages but the first ten lost their content."""
+    """Tear a write: all pages but the first ten lost their content."""
     size = path.stat().st_size
     with path.open("r+b") as file:
         for page in range(10, size // 4096):
@@ -146,7 +146,7 @@ def test_a_swap_that_a_kill_cut_short_is_finished_at_the_next_start(
 
 
 def sent(snapshot: Made, node: RunningNode) -> bool:
-    """Whether the node took it; not while its PowerDNS does not answer."""
+    """Return True if the node took it; not while its PowerDNS does not answer."""
     try:
         snapshot.send(node.client)
     except NotServed:

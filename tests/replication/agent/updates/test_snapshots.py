@@ -71,7 +71,7 @@ def until(holds: Callable[[], bool], what: str, seconds: float = 20) -> None:
 
 
 def status_of(node: RunningNode) -> Status:
-    """The status, also from an agent that is just starting."""
+    """Return the status, also from an agent that is just starting."""
     for _ in range(100):
         with contextlib.suppress(NodeUnreachable):
             return node.client.status()
@@ -81,7 +81,7 @@ def status_of(node: RunningNode) -> Status:
 
 @contextmanager
 def watching(node: RunningNode, *names: str) -> Iterator[set[str]]:
-    """What is answered to these names all the while."""
+    """Record what is answered to these names all the while."""
     found: set[str] = set()
     done = threading.Event()
 
@@ -323,7 +323,7 @@ def test_an_agent_killed_anywhere_in_an_installation_ends_with_all_of_it(
 
 @pytest.fixture(scope="module")
 def large(tmp_path_factory: pytest.TempPathFactory, sample: Sample) -> Made:
-    """A snapshot of many zones, z0.test. and so on."""
+    """Make a snapshot of many zones, z0.test. and so on."""
     zones = sample.few(10_000, 40_000, reason="zones of a large snapshot")
     directory = tmp_path_factory.mktemp("large")
     panel = Panel(directory)
@@ -336,7 +336,7 @@ def large(tmp_path_factory: pytest.TempPathFactory, sample: Sample) -> Made:
 
 @contextmanager
 def killed_while_it_installs(node: RunningNode) -> Iterator[None]:
-    """The agent is killed as soon as its file says that an installation has begun; it runs again at the end."""
+    """Kill the agent as soon as its file says that an installation has begun; it runs again at the end."""
     over = threading.Event()
     path = str(node.pdns.lmdb_path)
 

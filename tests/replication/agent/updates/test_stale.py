@@ -33,7 +33,7 @@ ALWAYS = {ZONE, f"ns1.{ZONE}", f"www.{ZONE}"}
 
 @pytest.fixture
 def store(tmp_path: Path) -> Store:
-    """A node's, at first empty."""
+    """Return a node's store, at first empty."""
     (tmp_path / "node").mkdir()
     return Store.open(tmp_path / "node" / "pdns.lmdb", 4, MAP_SIZE, cluster=CLUSTER)
 
@@ -185,7 +185,7 @@ def test_two_changes_as_one_know_the_soa_before_both(panel: Panel, store: Store)
 
 
 def test_a_push_of_more_zones_than_are_noted_forgets_everything(panel: Panel, store: Store) -> None:
-    """Each of its segments could be told by itself; the last zones are noted nowhere."""
+    """Each of its segments could be applied alone; the last zones are noted nowhere."""
     zones = [f"z{number}.test." for number in range(MAX_ZONES + 50)]
     follow(store, panel.create(*(small_zone(zone) for zone in zones)))
     touched = Touched()
@@ -233,7 +233,7 @@ QUESTIONS = (
 
 
 def everything(node: RunningNode) -> dict[tuple[str, int], object]:
-    """Every answer PowerDNS gives now, but for the serial beside a negative one."""
+    """Return every answer PowerDNS gives now, except the serial beside a negative one."""
     found: dict[tuple[str, int], object] = {}
     for label in QUESTIONS:
         name = ZONE if label == "@" else f"{label}.{ZONE}"
@@ -255,7 +255,7 @@ def lines(message: dns.message.Message, section: int) -> list[str]:
 
 
 def some_change(chance: random.Random, panel: Panel) -> list[RRset | Key]:
-    """An RRset that is put or deleted."""
+    """Return an RRset that is put or deleted."""
     label, target = chance.choice(HOSTS), chance.choice(HOSTS)
     number = chance.randrange(1, 250)
     expected = chance.choice(

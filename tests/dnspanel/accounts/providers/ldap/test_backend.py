@@ -43,7 +43,7 @@ def refusals() -> list[str]:
 
 
 def bound(server: AtLdap, user: User, **terms: Any) -> SignInProvider:
-    """The account of this person, who is at the server under the same name."""
+    """Bind the account of this person to the server, where they have the same name."""
     provider = ldap_added(server, **terms)
     identity = identity_by_password(provider, user.username, PASSWORD, NOW)
     assert identity is not None

@@ -57,7 +57,7 @@ def test_the_address_that_was_checked_is_the_one_of_the_connection(
 
 @contextmanager
 def answering(*chunks: bytes) -> Iterator[int]:
-    """A server that reads a question and answers with these bytes, whatever it was."""
+    """Run a server that reads a question and answers with these bytes, whatever it was."""
     with socket.create_server(("127.0.0.1", 0)) as server:
 
         def serve() -> None:

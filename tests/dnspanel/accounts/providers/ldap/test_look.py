@@ -1,4 +1,7 @@
-"""Groups are read every few minutes, and who is gone or disabled has no session and no token any more (`ldap.look`)."""
+"""Groups are read every few minutes.
+
+A person that is gone or disabled has no session and no token any more (`ldap.look`).
+"""
 
 import socket
 from datetime import datetime, timedelta

@@ -1,4 +1,4 @@
-"""LDAP servers are added and changed by who may, and asked before (`ldap.rows`)."""
+"""LDAP servers are added and changed by people with the right, and asked before (`ldap.rows`)."""
 
 from dataclasses import replace
 from typing import Any

@@ -1,4 +1,6 @@
-"""A real OpenID Connect provider on loopback (zitadel/oidc, from the Go module proxy), and who signs in at it."""
+"""A real OpenID Connect provider on loopback (zitadel/oidc, from the Go module proxy), and the people that
+sign in at it.
+"""
 
 import json
 from collections.abc import Iterator
@@ -41,11 +43,11 @@ class AtProvider:
     file: Path
 
     def users(self, **people: Somebody) -> None:
-        """Subject → person; nobody else is there."""
+        """Set subject → person; no one else is there."""
         self.file.write_text(json.dumps({subject: asdict(person) for subject, person in people.items()}))
 
     def sign_in(self, url: str, name: str) -> str:
-        """What the browser of this person does there, from the panel's request to the URL that leads back."""
+        """Return what the browser of this person does there, from the panel's request to the URL that leads back."""
         with requests.Session() as browser:
             form = browser.get(url, timeout=_SECONDS)
             sent = {"id": parse_qs(urlsplit(form.url).query)["authRequestID"][0], "username": name, "password": SECRET}
@@ -61,7 +63,7 @@ class AtProvider:
 
 @contextmanager
 def provider_running(directory: Path, *redirect_uris: str) -> Iterator[AtProvider]:
-    """Nobody is there at first."""
+    """Run a provider, at first without people."""
     try:
         program = go_programs("oidc-provider") / "oidc-provider"
     except NotInstalled as exc:
@@ -76,25 +78,25 @@ def provider_running(directory: Path, *redirect_uris: str) -> Iterator[AtProvide
 
 
 def added(idp: AtProvider, slug: str = "one", **terms: Any) -> SignInProvider:
-    """The provider as an administrator has added it."""
+    """Add the provider as an administrator does."""
     given = ProviderTerms(name=slug.title(), slug=slug, issuer=idp.issuer, client_id="client", **terms)
     return create_provider(terms=given, secret=SECRET, by=None, now=NOW)
 
 
 def begun(client: Client, slug: str = "one", **form: str) -> str:
-    """The URL at the provider that the button of the sign-in page leads to."""
+    """Return the URL at the provider that the button of the sign-in page leads to."""
     page = client.post(f"/sign-in/by/{slug}/", form)
     assert page.status_code == 200, (page.status_code, page.headers, page.content)
     return str(page.context["url"])
 
 
 def comes(client: Client, idp: AtProvider, name: str, slug: str = "one", **form: str) -> Any:
-    """The panel's answer to this person, who pressed the button, signed in there, and was sent back."""
+    """Return the panel's answer to this person after the button, the sign-in there, and the way back."""
     return back(client, idp.sign_in(begun(client, slug, **form), name))
 
 
 def back(client: Client, url: str) -> Any:
-    """What the panel answers to the URL that the provider sent the browser to."""
+    """Return what the panel answers to the URL that the provider sent the browser to."""
     parts = urlsplit(url)
     return client.get(f"{parts.path}?{parts.query}")
 

@@ -1,4 +1,4 @@
-"""Sessions end with the one at the provider, at once; and who signs out here may sign out there too."""
+"""Sessions end with the one at the provider, at once; and a person that signs out here may sign out there too."""
 
 import json
 import threading
@@ -29,7 +29,9 @@ Sign = Callable[..., str]
 
 @pytest.fixture
 def signed(idp: AtProvider) -> Iterator[tuple[SignInProvider, Sign]]:
-    """Eve's provider, which from her sign-in on is one whose key the test has: the real one makes no such tokens."""
+    """Yield Eve's provider, which from her sign-in on is one whose key the test has: the real one makes no
+    such tokens.
+    """
     key = rsa.generate_private_key(65537, 2048)
     public = jwt.algorithms.RSAAlgorithm.to_jwk(key.public_key(), as_dict=True) | {"kid": "k"}
 

@@ -31,7 +31,7 @@ TERMS = ProviderTerms(name="Work", slug="work", issuer="https://idp.example.test
 
 @pytest.fixture(autouse=True)
 def known(monkeypatch: pytest.MonkeyPatch) -> None:
-    """What a provider says is tested in `test_session`."""
+    """Replace what a provider says, which is tested in `test_session`."""
     monkeypatch.setattr("dnspanel.accounts.providers.oidc.rows.configuration_of", lambda issuer: {})
 
 

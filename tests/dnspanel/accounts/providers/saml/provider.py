@@ -1,4 +1,4 @@
-"""A real SAML provider on loopback (crewjam/saml, from the Go module proxy), and who signs in at it."""
+"""A real SAML provider on loopback (crewjam/saml, from the Go module proxy), and the people that sign in at it."""
 
 import base64
 import html
@@ -42,12 +42,12 @@ class AtSaml:
     directory: Path
 
     def users(self, **people: Member) -> None:
-        """Name → person; nobody else is there."""
+        """Set name → person; no one else is there."""
         content = json.dumps({name: asdict(person) for name, person in people.items()})
         (self.directory / "users.json").write_text(content)
 
     def knows(self, slug: str) -> None:
-        """The provider has read what the panel says of itself."""
+        """Let the provider read what the panel says of itself."""
         answer = Client().get(f"/sign-in/by/{slug}/metadata/")
         assert answer.status_code == 200
         (self.directory / "services" / f"{slug}.xml").write_bytes(answer.content)
@@ -57,7 +57,7 @@ class AtSaml:
         return requests.get(f"{self.root}/metadata", timeout=_SECONDS).text
 
     def sign_in(self, url: str, name: str, flaw: str = "") -> str:
-        """What the browser of this person brings back: base64 of the response."""
+        """Return what the browser of this person brings back: base64 of the response."""
         cookies = {"user": name} | ({"flaw": flaw} if flaw else {})
         page = requests.get(url, cookies=cookies, timeout=_SECONDS)
         assert page.status_code == 200, page.text
@@ -68,7 +68,7 @@ class AtSaml:
 
 @contextmanager
 def saml_running(directory: Path) -> Iterator[AtSaml]:
-    """Nobody is there at first, and no service is known."""
+    """Run a provider, at first without people and services."""
     try:
         program = go_programs("saml-provider") / "saml-provider"
     except NotInstalled as exc:
@@ -83,7 +83,7 @@ def saml_running(directory: Path) -> Iterator[AtSaml]:
 
 
 def saml_added(idp: AtSaml, slug: str = "work", **terms: Any) -> SignInProvider:
-    """The provider as an administrator has added it, and the panel as the provider's has."""
+    """Add the provider as an administrator does, and the panel as the provider's does."""
     given: dict[str, Any] = {"name": slug.title(), "slug": slug, "metadata_url": f"{idp.root}/metadata"}
     given |= {"attributes": {"mail": "mail", "username": "uid"}, "trusts_mail": True}
     provider = create_provider(terms=SamlTerms(**(given | terms)), by=None, now=NOW)
@@ -92,25 +92,25 @@ def saml_added(idp: AtSaml, slug: str = "work", **terms: Any) -> SignInProvider:
 
 
 def begun_saml(client: Client, slug: str = "work", **form: str) -> str:
-    """The URL at the provider that the button of the sign-in page leads to."""
+    """Return the URL at the provider that the button of the sign-in page leads to."""
     page = client.post(f"/sign-in/by/{slug}/", form)
     assert page.status_code == 200, (page.status_code, page.content)
     return str(page.context["url"])
 
 
 def posted(encoded: str, slug: str = "work") -> Any:
-    """What the panel answers to the provider's form, which comes without the session's cookie."""
+    """Return what the panel answers to the provider's form, which comes without the session's cookie."""
     return Client().post(f"/sign-in/by/{slug}/acs/", {"SAMLResponse": encoded})
 
 
 def ends(client: Client, encoded: str, slug: str = "work") -> Any:
-    """The panel's last word on this answer in the browser."""
+    """Return the panel's last word on this answer in the browser."""
     answer = posted(encoded, slug)
     return answer if answer.status_code != 302 else client.get(answer["Location"])
 
 
 def comes_by_saml(client: Client, idp: AtSaml, name: str, flaw: str = "", **form: str) -> Any:
-    """The panel's answer to this person, who pressed the button, signed in there, and was sent back."""
+    """Return the panel's answer to this person after the button, the sign-in there, and the way back."""
     return ends(client, idp.sign_in(begun_saml(client, **form), name, flaw))
 
 

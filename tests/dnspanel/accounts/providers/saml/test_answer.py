@@ -90,7 +90,7 @@ def test_a_flaw_of_the_assertion_is_refused(saml_idp: AtSaml, client: Client, fl
 
 
 def forged(kind: str, encoded: str) -> str:
-    """The answer with an assertion about somebody else next to, around or in place of the signed one."""
+    """Return the answer with an assertion about another person next to, around or in place of the signed one."""
     response = etree.fromstring(xml_of(encoded).encode())
     signed = response.find("a:Assertion", NAMES)
     assert signed is not None

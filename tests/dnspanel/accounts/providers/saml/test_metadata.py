@@ -1,4 +1,4 @@
-"""What is metadata of one SAML provider, and what is none."""
+"""Metadata of one SAML provider, and texts that are not."""
 
 import re
 from typing import Any

@@ -83,7 +83,7 @@ def test_the_document_is_marked_by_what_sends_the_headers() -> None:
 
 
 def deprecated_in(pattern: URLPattern) -> set[tuple[str, str]]:
-    """What the view at this address calls deprecated: operations, and their parameters."""
+    """Return what the view at this address calls deprecated: operations, and their parameters."""
     found = {
         method: deprecation_of(pattern.callback.cls, method) for method in ("get", "post", "put", "patch", "delete")
     }

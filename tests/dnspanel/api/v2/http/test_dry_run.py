@@ -16,7 +16,7 @@ WWW = "/zones/example.test./rrsets/www/A"
 
 
 def planned(call: Caller, method: str, path: str, body: Any = None, **headers: str) -> Any:
-    """The answer to a dry run, which wrote nothing."""
+    """Return the answer to a dry run, which wrote nothing."""
     before = list(Publication.objects.values_list("sequence", flat=True)), RRset.objects.count(), Zone.objects.count()
     found = call(method, f"{path}{'&' if '?' in path else '?'}dry_run=true", body, **headers)
     assert found.status_code == 200, found.content

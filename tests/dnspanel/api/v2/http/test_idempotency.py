@@ -89,7 +89,7 @@ def test_a_process_that_died_before_it_wrote_is_taken_over(call: Caller, zone: Z
 
 @pytest.fixture
 def commit_is_lost(zone: Zone, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The connection is lost while PostgreSQL commits the next publication, after it has."""
+    """Lose the connection while PostgreSQL commits the next publication, after it has."""
     commit, before = psycopg.Connection.commit, Publication.objects.count()
 
     def is_lost(conn: "psycopg.Connection[Any]") -> None:
@@ -172,6 +172,6 @@ def test_reads_do_not_remember(call: Caller, zone: Zone) -> None:
 
 
 def _lose_the_answer() -> None:
-    """As if the process had died between its commit and its answer."""
+    """Lose the answer, as if the process had died between its commit and its answer."""
     long_ago = timezone.now() - idempotency.LEASE - timedelta(seconds=1)
     RememberedAnswer.objects.update(status=None, body=b"", headers={}, at=long_ago)

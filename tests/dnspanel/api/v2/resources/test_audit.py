@@ -1,4 +1,4 @@
-"""The audit log over the API: who did what; pages that join; one's own acts without the permission."""
+"""The audit log over the API: acts and their authors; pages that join; one's own acts without the permission."""
 
 from dnspanel.zones.audit import audit_links
 from tests.dnspanel.api.callers import Caller, MakeApi

@@ -22,7 +22,7 @@ def zones(make_zone: MakeZone) -> list[Zone]:
 
 
 def worked(call: Caller, **body: Any) -> Any:
-    """The run that this begins, once it has ended."""
+    """Return the run that this begins, once it has ended."""
     begun = call("POST", RUNS, body)
     assert begun.status_code == 202, begun.content
     while change_runs.work_on_run(begun.json()["id"]):

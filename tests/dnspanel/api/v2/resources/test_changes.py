@@ -1,4 +1,4 @@
-"""Many changes at once: all or none, and every item that stands in the way is pointed at.
+"""Many changes at once: all or none, and every item in the way is pointed at.
 
 Tests `schema.parsing` too.
 """

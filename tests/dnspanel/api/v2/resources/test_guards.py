@@ -14,7 +14,7 @@ HOSTS = [f"h{number}" for number in range(20)]
 
 
 def fill(call: Caller, *names: str) -> int:
-    """20 hosts in each of these zones; returns the sequence."""
+    """Add 20 hosts to each of these zones; return the sequence."""
     orders = [replace(host, "A", "192.0.2.1") for host in HOSTS]
     body = {"zones": [{"zone": name, "changes": orders} for name in names]}
     return int(call.good("POST", "/bulk", body)["publication"]["sequence"])

@@ -31,7 +31,7 @@ def directory(settings: Any, tmp_path: Path) -> None:
 
 
 def worked(api: Api, url: str) -> Any:
-    """The import once the workers have done what there is to do."""
+    """Return the import once the workers have done what there is to do."""
     work_through(ImportJob.objects.get(pk=int(url.rpartition("/")[2])))
     return api.get(url).json()
 

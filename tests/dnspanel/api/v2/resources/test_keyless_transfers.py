@@ -1,4 +1,4 @@
-"""Who transfers a zone without a key, and who is told of its changes, over API v2 and v1 alike."""
+"""Transfers of a zone without a key, and receivers of NOTIFY, over API v2 and v1 alike."""
 
 from typing import Any
 

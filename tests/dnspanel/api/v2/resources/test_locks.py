@@ -1,4 +1,4 @@
-"""Locks placed, listed and lifted over the API, and what a writer is told that one keeps out."""
+"""Locks placed, listed and lifted over the API, and the message to a writer that one keeps out."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who am I: every caller learns what it may do, and strangers nothing.
+"""The caller itself: every caller learns what it may do, and strangers nothing.
 
 Tests `schema.permissions` too.
 """

@@ -16,7 +16,7 @@ WWW = "/zones/example.test./rrsets/www/A"
 
 
 def aside(call: Caller, name: str = "Move", **more: object) -> str:
-    """Where a draft of one change is, put aside."""
+    """Return where a draft of one change is, put aside."""
     call.good("PUT", DRAFT + "www/A", {"wanted": content("192.0.2.7")})
     return f"/drafts/{call.good('POST', '/drafts', {'name': name, **more})['key']}"
 

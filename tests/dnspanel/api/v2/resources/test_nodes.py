@@ -44,7 +44,7 @@ def test_the_list_has_the_canary_and_says_which_it_is(api: MakeApi, node: Node, 
 
 @pytest.fixture
 def sample() -> Sample:
-    """A second just past with a hundred questions."""
+    """Return a second just past with a hundred questions."""
     return Sample(
         at=int(timezone.now().timestamp()) - 1,
         seconds=1.0,

@@ -1,4 +1,4 @@
-"""The document at its address: open, for this host, and not sent again to who has it."""
+"""The document at its address: open, for this host, and not sent again to a client that has it."""
 
 from tests.dnspanel.api.callers import Caller, MakeApi
 

@@ -19,7 +19,7 @@ WWW = "/zones/example.test./rrsets/www/A"
 
 @pytest.fixture
 def governor(make_caller: MakeCaller) -> Caller:
-    """A token of an administrator that lets everything through."""
+    """Return a token of an administrator that lets everything through."""
     return make_caller(Grant(frozenset(Right), everywhere=True))
 
 

@@ -24,7 +24,7 @@ DRAFT = "/draft/zones/example.test./rrsets/www/A"
 
 @pytest.fixture
 def governor(make_caller: MakeCaller) -> Caller:
-    """A token of an administrator that lets everything through."""
+    """Return a token of an administrator that lets everything through."""
     return make_caller(Grant(frozenset(Right), everywhere=True))
 
 
@@ -34,7 +34,7 @@ def erin(db: None) -> User:
 
 
 def ask(call: Caller, **more: object) -> str:
-    """Where a request for one change is."""
+    """Return where a request for one change is."""
     call.good("PUT", DRAFT, {"wanted": content("192.0.2.7")})
     return f"/requests/{call.good('POST', '/requests', {'name': 'Move', **more})['key']}"
 

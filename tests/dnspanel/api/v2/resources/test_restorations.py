@@ -19,13 +19,13 @@ RESTORE = "/trash/restore"
 
 @pytest.fixture
 def zones(make_zone: MakeZone) -> list[Zone]:
-    """Three zones, two of them with shop in their names."""
+    """Create three zones, two of them with shop in their names."""
     return [make_zone(name=name) for name in ("shop1.test.", "shop2.test.", "other.test.")]
 
 
 @pytest.fixture
 def deletion(zones: list[Zone]) -> int:
-    """All three are in the trash; the sequence of what deleted them."""
+    """Move all three into the trash; return the sequence of what deleted them."""
     return delete(*zones)
 
 

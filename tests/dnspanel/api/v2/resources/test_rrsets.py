@@ -1,4 +1,4 @@
-"""RRsets one at a time: what they look like, what a write answers, and who loses when two write at once.
+"""RRsets one at a time: what they look like, what a write answers, and the loser when two write at once.
 
 Tests `http.representation`, `http.visibility` and `resources.publishing` too.
 """

@@ -1,4 +1,4 @@
-"""Directories over API v2: their secret is told once, and no lesser token makes or changes one."""
+"""Directories over API v2: their secret is shown once, and no lesser token makes or changes one."""
 
 import pytest
 from django.utils import timezone

@@ -1,4 +1,4 @@
-"""Search over all zones: what is found, in pages, and what a narrow token is not told."""
+"""Search over all zones: what is found, in pages, and what a narrow token does not see."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Vanity names over the API: kept in a zone, kept no more, and the parent asked."""
+"""Vanity names over the API: kept in a zone, not kept any longer, and the parent asked."""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Who may do what in a zone, over the API: page by page, with what gives it."""
+"""Rights in a zone, over the API: page by page, with what gives it."""
 
 from dnspanel.accounts.models import User
 from tests.dnspanel.api.callers import Caller, MakeApi

@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def zones(alice: User) -> list[str]:
-    """Ten small zones."""
+    """Create ten small zones."""
     names = [f"z{number:02}.test." for number in range(10)]
     edit.create_zones(zones=[edit.NewZone(name) for name in names], acting=Acting(alice, Channel.WEB, NOW))
     return names

@@ -1,4 +1,4 @@
-"""Who acted, zones, nodes and events have one form each in the whole document."""
+"""Actors, zones, nodes and events have one form each in the whole document."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -14,7 +14,7 @@ OTHER_NAMES = {"author", "username_of", "token_purpose", "in_hands_of", "zone_na
 
 
 def members(schema: Any, where: str) -> Iterator[tuple[str, str, Any]]:
-    """Each member that a schema has at any depth: where, its name, and its schema."""
+    """Yield each member that a schema has at any depth: where, its name, and its schema."""
     if isinstance(schema, dict):
         for name, member in schema.get("properties", {}).items():
             yield where, name, member
@@ -26,7 +26,7 @@ def members(schema: Any, where: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def references(schema: Any) -> set[str]:
-    """What a member's schema refers to, directly or as one of several."""
+    """Return what a member's schema refers to, directly or as one of several."""
     found = {schema["$ref"]} if "$ref" in schema else set()
     for several in ("allOf", "anyOf", "oneOf"):
         for each in schema.get(several, ()):

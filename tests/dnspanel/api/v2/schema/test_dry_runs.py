@@ -23,7 +23,7 @@ def with_dry_run(found: Found) -> Iterator[tuple[str, Found]]:
 
 
 def components_of(operation: Found, status: str, found: Found) -> dict[str, Found]:
-    """The components of which an answer with this status is one."""
+    """Return the components of the alternatives of an answer with this status."""
     schemas = found["components"]["schemas"]
     response = operation["responses"].get(status, {})
     if "content" not in response:

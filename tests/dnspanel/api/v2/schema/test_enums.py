@@ -1,4 +1,4 @@
-"""Enumerations of the OpenAPI document: each has one name, and none stands twice under two names."""
+"""Enumerations of the OpenAPI document: each has one name, and none is there twice under two names."""
 
 from typing import Any
 

@@ -18,7 +18,7 @@ def test_code_is_open_and_names_every_kind_of_today() -> None:
 
 
 def test_every_extension_that_the_code_gives_to_a_problem_is_described() -> None:
-    """Of each dictionary that becomes `extensions` of a Problem, wherever it stands in the code of API v2."""
+    """Checked is each dictionary that becomes `extensions` of a Problem, anywhere in the code of API v2."""
     described_members = problem_schemas()["Problem"]["properties"].keys()
     given = {name for path in API.rglob("*.py") for name in _extensions_in(ast.parse(path.read_text()))}
     assert {"zone", "right", "base", "conflicts", "violations", "in_doubt"} <= given
@@ -26,7 +26,9 @@ def test_every_extension_that_the_code_gives_to_a_problem_is_described() -> None
 
 
 def _extensions_in(module: ast.Module) -> set[str]:
-    """The members in a function that makes a Problem: of the argument `extensions`, and of names that it is given."""
+    """Return the members in a function that makes a Problem: of the argument `extensions`, and of names that
+    it is given.
+    """
     found: set[str] = set()
     for function in (node for node in ast.walk(module) if isinstance(node, ast.FunctionDef | ast.Lambda)):
         calls = [node for node in ast.walk(function) if isinstance(node, ast.Call) and _is_problem(node.func)]
@@ -48,7 +50,7 @@ def _is_problem(function: ast.expr) -> bool:
 
 
 def _dictionaries(value: ast.expr) -> list[ast.Dict]:
-    """The outermost dictionaries of an expression: those within are values of members."""
+    """Return the outermost dictionaries of an expression: those within are values of members."""
     if isinstance(value, ast.Dict):
         return [value]
     return [

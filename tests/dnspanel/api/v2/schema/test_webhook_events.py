@@ -1,4 +1,4 @@
-"""The webhooks of the document: a delivered request of each kind is what it says, no more and no less."""
+"""The webhooks of the document: a delivered request of each kind is exactly what it says."""
 
 import copy
 import json
@@ -47,7 +47,7 @@ def closed() -> dict[str, Any]:
 
 
 def everything_happens(bob: User, made: Webhook, node: Any) -> None:
-    """One event of each kind and more wait for the webhook."""
+    """Make one event of each kind and more wait for the webhook."""
     first = publish("one.test.", bob)
     prove(node, first.sequence, now=later(0.04))
     hear(node, now=later(1))

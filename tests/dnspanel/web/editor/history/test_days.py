@@ -1,4 +1,4 @@
-"""Days in an address, and what is none."""
+"""Days in an address, and texts that are not."""
 
 from datetime import UTC, datetime
 

@@ -1,4 +1,4 @@
-"""The page of everybody's publications."""
+"""The page of all publications."""
 
 import pytest
 from pytest_django.fixtures import DjangoAssertNumQueries
@@ -17,7 +17,7 @@ PAGE = "/publications/"
 
 @pytest.fixture
 def zone(make_zone: MakeZone, bob: User) -> Zone:
-    """Created by Alice, changed by Bob over the API."""
+    """Create a zone by Alice, changed by Bob over the API."""
     zone = make_zone("www 300 A 192.0.2.1")
     rrset = rr("www 300 A 192.0.2.2")
     changes = {(rrset.name, 1): rrset}

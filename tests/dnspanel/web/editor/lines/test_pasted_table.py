@@ -9,7 +9,7 @@ ZONE = "example.test."
 
 
 def read(text: str) -> list[tuple[int, str]]:
-    """The number of each row, and what it says or what is wrong with it."""
+    """Return the number of each row, and what it says or what is wrong with it."""
     mapping = mapping_of(text, ZONE)
     assert mapping is not None
     return [

@@ -20,7 +20,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 
 def clash(zone: Zone, bob: User, alice: User, mine: RRset | None, theirs: RRset | None):
-    """Bob drafts one change of an RRset, Alice publishes another."""
+    """Draft one change of an RRset by Bob, and publish another by Alice."""
     shape = mine or theirs
     assert shape is not None
     key = (shape.name, shape.type)

@@ -1,4 +1,4 @@
-"""What stands beside the review of a draft with a name."""
+"""The content beside the review of a draft with a name."""
 
 from django.test import RequestFactory
 

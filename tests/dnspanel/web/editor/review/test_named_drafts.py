@@ -28,7 +28,7 @@ def edits(person: User, zone: Zone, line: str) -> None:
 
 
 def aside(client: Client, name: str = "Move") -> Draft:
-    """The person's draft, put aside by its form."""
+    """Put the person's draft aside by its form."""
     page = client.post(reverse("draft-aside"), {"name": name}, follow=True)
     assert page.redirect_chain[-1][0] == LIST
     return Draft.objects.get(name=name)

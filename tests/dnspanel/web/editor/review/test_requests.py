@@ -47,7 +47,7 @@ def edits(person: User, zone: Zone, value: str = "192.0.2.9") -> None:
 
 
 def send(client: Client, address: str, act: str, **data: str) -> str:
-    """Send the review as somebody who saw it does; returns the page that it leads to."""
+    """Send the review as a person that saw it does; return the page that it leads to."""
     page = client.get(address)
     posted = {"seen": page.context["seen"], "form_id": page.context["form"]["form_id"].value(), "act": act, **data}
     return client.post(address, posted, follow=True).content.decode()
@@ -229,7 +229,7 @@ def test_a_planned_publication_and_a_freeze_stand_on_the_pages_of_the_zone_and_t
 
 
 def queries_of(client: Client, page: str) -> tuple[int, int]:
-    """How many statements a page takes, and how many of them look for requests, rules, freezes or locks."""
+    """Return how many statements a page takes, and how many of them look for requests, rules, freezes or locks."""
     client.get(page)
     with CaptureQueriesContext(connection) as captured:
         assert client.get(page).status_code == 200

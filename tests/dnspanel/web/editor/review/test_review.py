@@ -43,7 +43,7 @@ def published(zone: Zone, name: str, type: int = 1) -> RRset | None:
 
 
 def hidden(page: str) -> dict[str, str]:
-    """The hidden fields of the form that publishes."""
+    """Return the hidden fields of the form that publishes."""
     form = page[page.index('id="publish-form"') :]
     found = {}
     for name in ("form_id", "seen"):
@@ -228,7 +228,7 @@ def test_a_reader_cannot_review(zone: Zone, browser: Browser, charlie: User) -> 
 
 @pytest.fixture
 def clash(zone: Zone, alice: User, bob: User) -> Operation:
-    """Both change www; Alice publishes first. Bob has another change, which clashes with nothing."""
+    """Change www by both; Alice publishes first. Bob has another change, which clashes with nothing."""
     put(bob, zone, "www 300 A 192.0.2.1 | 192.0.2.50")
     put(bob, zone, "new 300 A 192.0.2.51")
     put(alice, zone, "www 60 A 192.0.2.1 | 192.0.2.60")
@@ -253,7 +253,7 @@ def test_the_second_publisher_sees_base_theirs_and_mine(
 
 
 def test_a_conflict_with_oneself_is_not_blamed_on_others(zone: Zone, browser: Browser, alice: User, bob: User) -> None:
-    """Who had published the change by the API read that somebody else had."""
+    """A person that had published the change by the API read that another person had."""
     for author, told in ((bob, True), (alice, False)):
         rrset = rr("www 300 A 192.0.2.50")
         draft.replace_rrset(author=bob, zone=zone, rrset=rrset, now=NOW)

@@ -1,4 +1,4 @@
-"""The editor says which of its records are never answered, and by which zone the name is."""
+"""The editor says which of its records are never answered, and the zone that answers for their names."""
 
 from dnspanel.accounts.models import User
 from dnspanel.zones.models import Publication

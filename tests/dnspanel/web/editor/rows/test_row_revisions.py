@@ -1,4 +1,4 @@
-"""Sorted by change, each row says which revision changed it last, when and by whom."""
+"""Sorted by change, each row says which revision changed it last, with its time and author."""
 
 import pytest
 

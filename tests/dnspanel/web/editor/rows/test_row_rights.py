@@ -21,7 +21,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 @pytest.fixture
 def mia(zone: Zone) -> User:
-    """May see the zone, and change and add `www` and what is below `dev`."""
+    """Return a person that may see the zone, and change and add `www` and what is below `dev`."""
     mia = make_person("mia", Role.MEMBER)
     rights = frozenset({Right.READ, Right.CHANGE, Right.ADD})
     grant = Grant(rights, zones=frozenset({zone.pk}), names=("www", "*.dev"))

@@ -42,7 +42,7 @@ def drafted(author: User, zone: Zone, name: str, type: int) -> RRset | None:
 
 
 def sent(client: Client, query: str) -> dict[str, str]:
-    """What the panel would send if nothing were typed."""
+    """Return what the panel would send if nothing were typed."""
     return fields_in(client.get(FORM + query))
 
 
