@@ -91,7 +91,7 @@ class Agent:
         return ack
 
     def ack(self) -> Ack:
-        """The newest; of an agent that starts there is none."""
+        """Return the newest ack; an agent that starts has none."""
         if self.last_ack is None:
             raise Busy(what="the agent")
         position = self.store.position()
@@ -119,7 +119,7 @@ class Agent:
         return IntegrityScanner(self.store)
 
     def offer(self, name: str, sealed: bytes) -> list[int]:
-        """Which chunks lack; those of another snapshot are forgotten."""
+        """Return which chunks lack; those of another snapshot are forgotten."""
         if self.refuse_snapshots_with is not None:
             raise self.refuse_snapshots_with
         assert snapshot_id(sealed) == name
@@ -170,7 +170,7 @@ class _Handler(BaseHTTPRequestHandler):
     agent: Agent
 
     def log_message(self, *_: object) -> None:
-        """Tests are quiet."""
+        """Log nothing."""
 
     def do_PUT(self) -> None:
         self.agent.requests += 1

@@ -40,14 +40,14 @@ def new_key() -> ec.EllipticCurvePrivateKey:
 
 
 def signing_request(key: ec.EllipticCurvePrivateKey | None = None, name: str = "node") -> str:
-    """A PEM request as an agent makes it."""
+    """Return a PEM request as an agent makes it."""
     subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, name)])
     request = x509.CertificateSigningRequestBuilder().subject_name(subject).sign(key or new_key(), hashes.SHA256())
     return request.public_bytes(serialization.Encoding.PEM).decode()
 
 
 def create_waiting_node(name: str = "ns1", agent_port: int = 8533, agent_host: str = "127.0.0.1") -> Node:
-    """A node that waits for its agent."""
+    """Create a node that waits for its agent."""
     return enroll.create_node(
         enroll.NodeDescription(
             name=name, dns_address="192.0.2.53", dns_port=53, agent_host=agent_host, agent_port=agent_port, schema=4
@@ -58,7 +58,7 @@ def create_waiting_node(name: str = "ns1", agent_port: int = 8533, agent_host: s
 
 
 def create_front(name: str = "front1", agent_port: int = 8534) -> Node:
-    """A front that waits for its agent."""
+    """Create a front that waits for its agent."""
     return enroll.create_node(
         enroll.NodeDescription(
             name=name, dns_address="192.0.2.80", dns_port=53, agent_host="127.0.0.1", agent_port=agent_port, schema=4
@@ -72,7 +72,7 @@ def create_front(name: str = "front1", agent_port: int = 8534) -> Node:
 def create_active_node(
     name: str = "ns1", key: ec.EllipticCurvePrivateKey | None = None, agent_port: int = 8533
 ) -> Node:
-    """A node whose agent was approved; `key` is the agent's own."""
+    """Create a node whose agent was approved; `key` is the agent's own."""
     node = create_waiting_node(name, agent_port)
     code = enroll.make_code(node=node, now=NOW, by=None)
     enroll.submit_request(code=code, csr_pem=signing_request(key), now=NOW)
@@ -81,19 +81,19 @@ def create_active_node(
 
 @pytest.fixture
 def waiting_node() -> MakeNode:
-    """Makes nodes that wait for their agent."""
+    """Return a function that makes nodes that wait for their agent."""
     return create_waiting_node
 
 
 @pytest.fixture
 def active_node() -> MakeNode:
-    """Makes nodes whose agent was approved."""
+    """Return a function that makes nodes whose agent was approved."""
     return create_active_node
 
 
 @pytest.fixture
 def live_redis() -> Iterator[None]:
-    """Redis without live numbers, before and after."""
+    """Clear live numbers in Redis, before and after."""
     redis = telemetry.connection(settings.REDIS_URL)
     kinds = ("live", "totals", "top", "watched", "log", "minutes", "hours", "zone-minute", "zone-top")
     for moment in ("before", "after"):
@@ -114,7 +114,7 @@ class Served:
 
 @pytest.fixture
 def served(waiting_node: MakeNode, tmp_path: Path) -> Iterator[Callable[..., Served]]:
-    """Makes active nodes whose agents answer on a port of this machine."""
+    """Yield a function that makes active nodes whose agents answer on a port of this machine."""
     running: list[Agent] = []
 
     def make(name: str = "ns1") -> Served:
@@ -141,7 +141,7 @@ def served(waiting_node: MakeNode, tmp_path: Path) -> Iterator[Callable[..., Ser
 
 @pytest.fixture
 def enrolled_agent(tmp_path: Path) -> Iterator[Callable[..., "EnrolledAgent"]]:
-    """Makes active nodes whose real agent runs on a port of this machine, without a PowerDNS beside it."""
+    """Yield a function that makes active nodes whose real agent runs on a port of this machine, without a PowerDNS."""
     running: list[EnrolledAgent] = []
 
     def make(name: str = "ns1", age: timedelta = timedelta(0)) -> EnrolledAgent:
@@ -174,7 +174,7 @@ class EnrolledAgent:
         self.start()
 
     def enroll(self, age: timedelta = timedelta(0)) -> None:
-        """Become the node so long ago, as the agent's command does, with a person who approves at once."""
+        """Become the node that long ago, as the agent's command does, with a person who approves at once."""
         now = timezone.now() - age
         code = enroll.make_code(node=self.node, now=now, by=None)
         identity = self.directory / "identity"
@@ -213,7 +213,7 @@ class EnrolledAgent:
             self.agent.__exit__(None, None, None)
 
     def client(self) -> NodeClient:
-        """A new connection of the panel; it lives as long as the caller keeps it open."""
+        """Return a new connection of the panel; it lives as long as the caller keeps it open."""
         self.node.refresh_from_db()
         context = client_ssl_context(ensure_authority(now=timezone.now()))
         return NodeClient("127.0.0.1", self.port, context, certificate_sha256=self.node.pins)

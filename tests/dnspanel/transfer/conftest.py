@@ -22,7 +22,7 @@ MakeImport = Callable[..., ImportJob]
 
 
 def zone_text(name: str, *lines: str, serial: int = 7) -> str:
-    """A zone file with SOA, two NS, and these lines."""
+    """Return a zone file with SOA, two NS, and these lines."""
     head = (
         f"$ORIGIN {name}",
         "$TTL 3600",
@@ -45,7 +45,7 @@ def work_through(job: ImportJob, *, most: int = 500) -> ImportJob:
 
 
 def import_all(job: ImportJob) -> ImportJob:
-    """From the scan to the report."""
+    """Run the import from the scan to the report."""
     work_through(job)
     assert job.state == State.CHOOSING, job.failure
     jobs.start_plan(job=job, now=NOW)
@@ -56,7 +56,7 @@ def import_all(job: ImportJob) -> ImportJob:
 
 
 def lines_of(name: str) -> set[str]:
-    """What PostgreSQL holds of a zone, without its SOA: `name ttl type-number rdata…`."""
+    """Return what PostgreSQL holds of a zone, without its SOA: `name ttl type-number rdata…`."""
     zone = Zone.objects.get(name=name, deleted_at=None)
     return {
         f"{one.name} {one.ttl} {one.type} {' | '.join(one.rdata)}"
@@ -77,7 +77,7 @@ def directories(tmp_path: Path, settings: Any) -> Path:
 
 @pytest.fixture
 def make_import(alice: User) -> MakeImport:
-    """Makes an import of zone texts, {path: text}, which waits to be scanned."""
+    """Return a function that makes an import of zone texts, {path: text}, which waits to be scanned."""
 
     def make_import(texts: dict[str, str], *, options: Options | None = None, title: str = "test") -> ImportJob:
         documents = [Document(path=path, text=text.encode()) for path, text in texts.items()]

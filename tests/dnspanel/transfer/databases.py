@@ -14,7 +14,7 @@ from tests.dnspanel.transfer.running import SCHEMAS, MariaDB, PowerDNS, mariadb,
 
 
 def schema(backend: str, name: str) -> str:
-    """PowerDNS's own schema of a backend."""
+    """Return PowerDNS's own schema of a backend."""
     path = SCHEMAS / f"pdns-backend-{backend}/schema/schema.{name}.sql"
     if not path.exists():
         pytest.skip(f"pdns-backend-{backend} is not installed on this machine")
@@ -23,7 +23,7 @@ def schema(backend: str, name: str) -> str:
 
 @pytest.fixture(scope="session")
 def sqlite_estate(tmp_path_factory: pytest.TempPathFactory) -> PowerDNS:
-    """PowerDNS on a filled `pdns.sqlite`."""
+    """Return PowerDNS on a filled `pdns.sqlite`."""
     powerdns = sqlite_powerdns(tmp_path_factory.mktemp("gsqlite3"))
     fill(powerdns)
     run("sqlite3", powerdns.directory / "pdns.sqlite", input=EXTRAS.format(true="1"))
@@ -31,7 +31,7 @@ def sqlite_estate(tmp_path_factory: pytest.TempPathFactory) -> PowerDNS:
 
 
 def postgres_options() -> dict[str, str]:
-    """How libpq reaches the server that the tests have."""
+    """Return how libpq reaches the server that the tests have."""
     database_settings = settings.DATABASES["default"]
     options = {
         "host": database_settings["HOST"],
@@ -53,7 +53,7 @@ def postgres_url(database: str) -> str:
 
 @pytest.fixture(scope="session")
 def postgres_estate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """The URL of a filled PostgreSQL database of its own."""
+    """Yield the URL of a filled PostgreSQL database of its own."""
     database = f"pdns_{uuid4().hex[:12]}"
     with psycopg.connect(dbname="postgres", autocommit=True, **postgres_options()) as server:
         server.execute(f"CREATE DATABASE {database} TEMPLATE template0 ENCODING 'UTF8'")
@@ -73,7 +73,7 @@ def postgres_estate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
 
 @pytest.fixture(scope="session")
 def mysql_estate(tmp_path_factory: pytest.TempPathFactory) -> Iterator[MariaDB]:
-    """A MariaDB with a filled database `pdns`."""
+    """Run a MariaDB with a filled database `pdns`."""
     tables = schema("mysql", "mysql")
     with mariadb() as server:
         server.client("CREATE DATABASE pdns")

@@ -59,7 +59,7 @@ LOST_COMMENT = (EXTRA_ZONE, KeptKind.COMMENT, "gone.extra.test. TXT", b"it's gon
 
 
 def texts() -> dict[str, str]:
-    """Zone file text by zone name."""
+    """Return zone file text by zone name."""
     second = EXTRA_TEXT.replace("www", "copy")
     corpus = zone_texts()
     # PowerDNS's SQL schemas have 255 characters for a name and 64,000 for content, escapes and quotes included.
@@ -92,7 +92,7 @@ class Read:
     kept: set[tuple[str, str, str, bytes]] = field(default_factory=set)
 
     def rrsets(self) -> dict[str, set[RRset]]:
-        """Served RRsets by zone, canonical."""
+        """Return served RRsets by zone, canonical."""
         return {zone: set(rrsets_of(zone, plain(document))) for zone, document in self.documents.items()}
 
     def lines(self, zone: str) -> list[str]:
@@ -100,7 +100,7 @@ class Read:
 
 
 def plain(document: Document) -> str:
-    """The document's lines of served records, without comments."""
+    """Return the document's lines of served records, without comments."""
     lines = document.text.decode("utf-8", "surrogateescape").splitlines()
     # The corpus, as PowerDNS, leaves out the dot where IPSECKEY has no gateway.
     served = (re.sub(r"(IPSECKEY \d+ 0 \d+) \. ", r"\1 ", line) for line in lines if not line.startswith(";"))
@@ -131,7 +131,7 @@ CDS, CDNSKEY = 59, 60
 
 
 def check_parsed(document: Document) -> None:
-    """Our parser finds in the document what the zone has, and no error."""
+    """Check that our parser finds in the document what the zone has, and no error."""
     parsed = read_zone(document, options=Options(), include=lambda _: None, allow_lua=True)
     assert parsed.is_sound, parsed.faults
     served = {
@@ -151,7 +151,9 @@ def check_parsed(document: Document) -> None:
 
 
 def check_estate(found: Read, *, comments: bool = True) -> None:
-    """Every zone has exactly the RRsets of the texts; order, notes, comments and what is kept aside are right."""
+    """Check that every zone has exactly the RRsets of the texts; order, notes, comments and what is kept
+    aside are right.
+    """
     expected_zones, got = expected(), found.rrsets()
     assert sorted(got) == sorted(expected_zones)
     for zone, rrsets in expected_zones.items():

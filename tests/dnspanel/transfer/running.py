@@ -29,7 +29,7 @@ def needed(*programs: str) -> None:
 
 
 def run(*command: str | Path, input: str | None = None) -> str:
-    """Output of a program, both streams; AssertionError with it when the program fails."""
+    """Return output of a program, both streams; AssertionError with it when the program fails."""
     done = subprocess.run(
         list(map(str, command)),
         check=False,
@@ -45,7 +45,7 @@ def run(*command: str | Path, input: str | None = None) -> str:
 
 @contextmanager
 def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool]) -> Iterator[int]:
-    """The process of a server in the foreground, once `ready` says so; killed at the end."""
+    """Run the process of a server in the foreground, until `ready` says so; kill it at the end."""
     with log.open("wb") as out:
         process = subprocess.Popen(
             list(map(str, command)),
@@ -68,7 +68,7 @@ def running(command: Sequence[str | Path], log: Path, ready: Callable[[], bool])
 
 
 def listening(*ports: int) -> Callable[[], bool]:
-    """Whether something takes connections at all of these ports."""
+    """Return a function that is true if connections are taken at all of these ports."""
 
     def takes(port: int) -> bool:
         with socket.socket() as probe:
@@ -96,7 +96,7 @@ class PowerDNS:
 
     @contextmanager
     def server(self, **settings: object) -> Iterator[int]:
-        """pdns_server; yields its port once it answers there and, if it has one, at its web server."""
+        """Run pdns_server; yield its port once it answers there and, if it has one, at its web server."""
         needed("pdns_server")
         port = free_port()
         self._write_config(
@@ -123,7 +123,7 @@ class PowerDNS:
 
 
 def sqlite_powerdns(directory: Path) -> PowerDNS:
-    """PowerDNS on an empty SQLite database, `pdns.sqlite` in the directory."""
+    """Return PowerDNS on an empty SQLite database, `pdns.sqlite` in the directory."""
     needed("sqlite3", "pdnsutil")
     schema = SCHEMAS / "pdns-backend-sqlite3/schema/schema.sqlite3.sql"
     if not schema.exists():
@@ -134,7 +134,7 @@ def sqlite_powerdns(directory: Path) -> PowerDNS:
 
 
 def lmdb_powerdns(directory: Path, shards: int) -> PowerDNS:
-    """PowerDNS on an empty LMDB, `pdns.lmdb` in the directory."""
+    """Return PowerDNS on an empty LMDB, `pdns.lmdb` in the directory."""
     settings = {"launch": "lmdb", "lmdb-filename": directory / "pdns.lmdb", "lmdb-shards": shards}
     return PowerDNS(directory, dict(settings))
 
@@ -160,7 +160,7 @@ FORGETFUL = "--innodb-flush-log-at-trx-commit=0"
 
 @contextmanager
 def mariadb(*options: str) -> Iterator[MariaDB]:
-    """An empty MariaDB in a directory that its own user can reach: it refuses to run as root."""
+    """Run an empty MariaDB in a directory that its own user can reach: it refuses to run as root."""
     needed("mariadbd", "mariadb-install-db", "mariadb")
     with tempfile.TemporaryDirectory(prefix="mariadb-", dir="/tmp") as place:
         # One that starts removes the temporary tables of others that have the same directory for them.

@@ -1,4 +1,4 @@
-"""Workers are shared between people; one with many jobs, or with silent servers, has no more of them than others."""
+"""Workers are shared between people; one with many jobs, or with silent servers, has not more of them than others."""
 
 from collections.abc import Iterator
 
@@ -20,13 +20,13 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def worker_elsewhere() -> Iterator["psycopg.Connection[tuple[object, ...]]"]:
-    """The session of another worker, whose locks are those of jobs that it is at."""
+    """Open the session of another worker, whose locks are those of jobs that it is at."""
     with other_session() as session:
         yield session
 
 
 def unread(author: User | None) -> ImportJob:
-    """An import whose source is to be read."""
+    """Return an import whose source has to be read."""
     job = jobs.create_job(source=SourceKind.JSON, title="unread", author=author, now=NOW)
     jobs.start_scan(job=job, now=NOW)
     return job

@@ -1,4 +1,4 @@
-"""An import or export does no more than whoever made it may do."""
+"""An import or export does nothing that its author may not do."""
 
 from datetime import timedelta
 
@@ -47,7 +47,7 @@ def mia() -> User:
 
 @pytest.fixture
 def estate(make_import: MakeImport) -> dict[str, Zone]:
-    """Three zones of the administrator's."""
+    """Create three zones of the administrator's."""
     import_all(make_import({name: zone_text(name, NEW) for name in ("a.test.", "b.test.", "c.test.")}))
     return {zone.name: zone for zone in Zone.objects.all()}
 

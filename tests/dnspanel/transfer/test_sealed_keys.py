@@ -1,4 +1,4 @@
-"""Sealed keys: opened by their passphrase alone, for their zone and DNSKEY alone, whoever made the text."""
+"""Sealed keys: opened by their passphrase alone, for their zone and DNSKEY alone, with any maker of the text."""
 
 import base64
 import hashlib
@@ -30,7 +30,7 @@ GOLDEN = (
 
 
 def counted(size: int) -> bytes:
-    """Chance that is none."""
+    """Return bytes that are not random."""
     return bytes(range(size))
 
 

@@ -33,7 +33,7 @@ EVERY_SOURCE = [
 
 @pytest.fixture
 def leads_to(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
-    """What the DNS says about every host, answer after answer; the last one stays."""
+    """Return what the DNS says about every host, answer after answer; the last one stays."""
     answers: list[list[str]] = [["9.9.9.9"]]
     monkeypatch.setattr(outbound, "resolved", lambda host, port: answers.pop(0) if len(answers) > 1 else answers[0])
     return answers
@@ -41,7 +41,7 @@ def leads_to(monkeypatch: pytest.MonkeyPatch) -> list[list[str]]:
 
 @pytest.fixture
 def listening() -> Iterator[socket.socket]:
-    """A port of this machine on which something listens; nobody may reach it."""
+    """Yield a listening port of this machine; no job may reach it."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         listening.settimeout(0)
         yield listening

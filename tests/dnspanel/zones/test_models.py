@@ -1,4 +1,4 @@
-"""What PostgreSQL itself refuses, whoever writes."""
+"""The refusals of PostgreSQL itself, for every writer."""
 
 from typing import Any
 
@@ -149,7 +149,7 @@ def test_an_rrset_written_while_its_zone_goes_does_not_stay_behind(make_zone: Ma
 
 
 def test_a_new_serial_touches_no_index_of_the_zone(alice: User, zone: Zone) -> None:
-    """The row's new version stands on the page of the old one: what PostgreSQL calls a HOT update."""
+    """The row's new version is on the page of the old one: what PostgreSQL calls a HOT update."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT reloptions FROM pg_class WHERE relname = 'zones_zone'")
         assert cursor.fetchone() == (["fillfactor=50"],)

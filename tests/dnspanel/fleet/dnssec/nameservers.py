@@ -24,7 +24,7 @@ SOA = "ns.parent.test. hostmaster.parent.test. 1 3600 600 86400 "
 
 @contextlib.contextmanager
 def serving(servers: Mapping[str, Answers], port: int) -> Iterator[None]:
-    """These servers, by address, answer while the block runs."""
+    """Let these servers, by address, answer inside the block."""
     with contextlib.ExitStack() as stack:
         selector = stack.enter_context(selectors.DefaultSelector())
         stop, stopped = socket.socketpair()
@@ -80,7 +80,7 @@ def reply_to(query: dns.message.Message, *, aa: bool = True) -> dns.message.Mess
 
 
 def has(*ds: str, ttl: int = 3600) -> Answers:
-    """A server of the parent with these DS records for the zone; without any it says so."""
+    """Return a server of the parent with these DS records for the zone; without any it says so."""
 
     def answer(query: dns.message.Message, is_tcp: bool) -> dns.message.Message:
         reply = reply_to(query)
@@ -95,7 +95,7 @@ def has(*ds: str, ttl: int = 3600) -> Answers:
 
 
 def changed(answers: Answers, change: Callable[[dns.message.Message], None]) -> Answers:
-    """The same with something done to each reply."""
+    """Return the same with something done to each reply."""
 
     def answer(query: dns.message.Message, is_tcp: bool) -> dns.message.Message:
         reply = answers(query, is_tcp)
@@ -107,7 +107,7 @@ def changed(answers: Answers, change: Callable[[dns.message.Message], None]) -> 
 
 
 def cut_short(answers: Answers) -> Answers:
-    """The same over TCP only."""
+    """Return the same over TCP only."""
 
     def answer(query: dns.message.Message, is_tcp: bool) -> "dns.message.Message | bytes | None":
         if is_tcp:
@@ -120,7 +120,7 @@ def cut_short(answers: Answers) -> Answers:
 
 
 def resolver_of(nameservers: Mapping[str, tuple[str, ...]], *more: tuple[str, str, str]) -> Answers:
-    """A resolver that knows the parent's name servers with their addresses, and more: (name, type, text)."""
+    """Return a resolver that knows the parent's name servers with their addresses, and more: (name, type, text)."""
     records = [(PARENT, "NS", host) for host in nameservers]
     for host, addresses in nameservers.items():
         records += [(host, "AAAA" if ":" in address else "A", address) for address in addresses]
@@ -149,4 +149,4 @@ def resolver_of(nameservers: Mapping[str, tuple[str, ...]], *more: tuple[str, st
 
 
 def nobody(query: dns.message.Message, is_tcp: bool) -> None:
-    """It takes queries and says nothing."""
+    """Answer nothing to a query."""

@@ -56,9 +56,9 @@ class Key:
     dnskey: DNSKEY
 
     def sign(self, rrset: dns.rrset.RRset) -> list[dns.rrset.RRset]:
-        """The RRset, and its signature, which began an hour ago.
+        """Return the RRset, and its signature, which began an hour ago.
 
-        Who follows the chain may have read the clock a second before this answer is made.
+        A validator of the chain may have read the clock a second before this answer is made.
         """
         began = datetime.now(UTC) - timedelta(hours=1)
         signature = dns.dnssec.sign(
@@ -80,14 +80,14 @@ class World:
 
 
 def ds_of(place: powerdns.Place, zone: str) -> list[str]:
-    """The DS records of SHA-256 and SHA-384."""
+    """Return the DS records of SHA-256 and SHA-384."""
     lines = place.pdnsutil("export-zone-ds", zone.rstrip(".") or ".").splitlines()
     found = [line.split(" IN DS ")[1].partition(" ;")[0].strip() for line in lines if " IN DS " in line]
     return [text for text in found if text.split()[2] in ("2", "4")]
 
 
 def sign_zone(place: powerdns.Place, zone: str) -> Key:
-    """The zone is signed with a new key."""
+    """Sign the zone with a new key."""
     pair = key_material.generate(13)
     (place.directory / "key").write_text(pair.private_text)
     place.pdnsutil("import-zone-key", zone.rstrip("."), place.seen(place.directory / "key"), "ksk")
@@ -99,7 +99,7 @@ def sign_zone(place: powerdns.Place, zone: str) -> Key:
 
 
 def lines_of(place: powerdns.Place, parent: str) -> str:
-    """A zone that delegates: signed and not, below empty names, below an alias, and with the DS of another."""
+    """Return a zone that delegates: signed and not, below empty names, below an alias, and with the DS of another."""
     lines = "plain 3600 IN NS ns.test.\nfar.open 3600 IN NS ns.test.\nalias 3600 IN CNAME ns.test.\n"
     lines += "*.wild 3600 IN A 192.0.2.1\n"
     of = {name: f"{name}.{parent}" for name in SIGNED}
@@ -114,8 +114,10 @@ def lines_of(place: powerdns.Place, parent: str) -> str:
 
 @pytest.fixture(scope="module")
 def world() -> Iterator[World]:
-    """Below a signed root, zones that deny in every way delegate signed zones and unsigned ones; other.test. has the
-    DS of good.test."""
+    """Make a signed root, and below it zones that deny in every way and delegate signed zones and unsigned ones.
+
+    The zone other.test. has the DS of good.test.
+    """
     try:
         installation = powerdns.native()
     except powerdns.Unavailable as exc:
@@ -154,7 +156,7 @@ def follow(world: World, zone: str, *, anchors: tuple[str, ...] | None = None, n
 
 
 def delved(world: World, zone: str, folder: Path, *, address: str = RESOLVER, port: int = 0) -> Verdict:
-    """What BIND's validator finds from the same anchors."""
+    """Return what BIND's validator finds from the same anchors."""
     anchors = [f'. static-ds {" ".join(text.split()[:3])} "{"".join(text.split()[3:])}";' for text in world.anchors]
     (folder / "anchors").write_text(f"trust-anchors {{ {' '.join(anchors)} }};\n")
     command = ["delv", f"@{address}", "-p", str(port or world.port), "-a", str(folder / "anchors"), "+root=."]
@@ -199,7 +201,7 @@ def test_a_delegation_that_is_proven_to_be_unsigned_ends_it(
 
 
 def test_the_proofs_of_a_resolver_with_a_cache_are_complete(world: World) -> None:
-    """Unbound has them from its cache, some of which it puts together itself (RFC 8198)."""
+    """Unbound takes them from its cache, and puts a part together itself (RFC 8198)."""
     zones = [".", *PARENTS, *(f"{name}.{parent}" for parent in PARENTS for name in (*SIGNED, *PLAIN))]
     with unbound({zone: [world.port] for zone in zones}, [f". DS {text}" for text in world.anchors]) as resolver:
         servers = Resolver(((RESOLVER, resolver.port),))
@@ -248,7 +250,7 @@ def test_a_clock_that_is_wrong_by_weeks_is_no_fault_of_the_zone(world: World, da
 
 
 def through(world: World, type: str, zone: str, change: Change, *, to: str = "good.test.") -> Chain:
-    """The chain to a zone where what is answered for one RRset was changed on the way."""
+    """Return the chain to a zone where what is answered for one RRset was changed on the way."""
     return behind(changing(world, type, zone, change), world, to=to)
 
 
@@ -355,7 +357,7 @@ def _old_proof(world: World, reply: dns.message.Message) -> None:
 
 
 def _altered_proof(world: World, reply: dns.message.Message) -> None:
-    """Another type is in its bitmap, under the old signature."""
+    """Alter a proof: another type is in its bitmap, under the old signature."""
     [link] = [each for each in reply.authority if _is_denial(each)]
     kind = dns.rdatatype.to_text(link.rdtype)
     changed = dns.rrset.from_text(link.name, link.ttl, "IN", kind, f"{link[0]} TXT")
@@ -363,7 +365,7 @@ def _altered_proof(world: World, reply: dns.message.Message) -> None:
 
 
 def authority_of(name: str, type: str) -> Forgery:
-    """Nothing is answered, with what is said of another question for a proof."""
+    """Answer nothing, with what is said of another question for a proof."""
 
     def forge(world: World, reply: dns.message.Message) -> None:
         reply.answer.clear()
@@ -373,7 +375,7 @@ def authority_of(name: str, type: str) -> Forgery:
 
 
 def signed_again(zone: str, **changes: Any) -> Forgery:
-    """The zone itself has signed NSEC3 records with these changes."""
+    """Let the zone itself sign NSEC3 records with these changes."""
 
     def forge(world: World, reply: dns.message.Message) -> None:
         links = [each for each in reply.authority if each.rdtype == dns.rdatatype.NSEC3]
@@ -491,7 +493,7 @@ def test_nobody_takes_a_ds_away(
     ],
 )
 def test_what_delv_takes_otherwise(world: World, zone: str, forge: Forgery, expected: Chain) -> None:
-    """It looks at more records, goes after the alias for 12 seconds, and reads flags that nobody knows.
+    """It looks at more records, goes after the alias for 12 seconds, and reads unknown flags.
 
     RFC 5155 section 8.2.
     """

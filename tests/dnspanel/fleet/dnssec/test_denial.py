@@ -21,7 +21,7 @@ def hash_of(name: str, *, iterations: int = 0, salt: str = "") -> str:
 
 
 def beside(hash: str, step: int) -> str:
-    """The hash that comes before (-1) or after (1)."""
+    """Return the hash that comes before (-1) or after (1)."""
     number = int(hash, 32) + step
     return "".join(_NUMBERS[number >> 5 * at & 31] for at in reversed(range(32)))
 
@@ -29,14 +29,14 @@ def beside(hash: str, step: int) -> str:
 def nsec3_at(
     name: str, types: str, *, flags: int = 0, iterations: int = 0, salt: str = "", algorithm: int = 1
 ) -> dns.rrset.RRset:
-    """The record that matches the name."""
+    """Return the record that matches the name."""
     hash = hash_of(name, iterations=iterations, salt=salt)
     text = f"{algorithm} {flags} {iterations} {salt or '-'} {beside(hash, 1)} {types}"
     return dns.rrset.from_text(f"{hash}.test.", 60, "IN", "NSEC3", text)
 
 
 def nsec3_over(name: str, *, flags: int = 0, salt: str = "") -> dns.rrset.RRset:
-    """One that covers the name."""
+    """Return one that covers the name."""
     hash = hash_of(name, salt=salt)
     text = f"1 {flags} 0 {salt or '-'} {beside(hash, 1)} NS"
     return dns.rrset.from_text(f"{beside(hash, -1)}.test.", 60, "IN", "NSEC3", text)
@@ -47,7 +47,7 @@ LAST = dns.rrset.from_text(f"{'0' * 32}.test.", 60, "IN", "NSEC3", f"1 0 0 - {'0
 
 
 def last_before(name: str) -> dns.rrset.RRset:
-    """The last record of a chain, if the name is the first."""
+    """Return the last record of a chain, if the name is the first."""
     return dns.rrset.from_text(f"{'V' * 32}.test.", 60, "IN", "NSEC3", f"1 0 0 - {hash_of(name)} A")
 
 

@@ -92,7 +92,7 @@ class World:
         return [(str(key.tag), key.active, key.published) for key in queries.keys_of(self.zone)]
 
     def answer(self, *names: str) -> None:
-        """Nodes (all, or these) answer with everything that was published."""
+        """Let nodes (all, or these) answer with everything that was published."""
         head = LogHead.objects.get()
         nodes = Node.objects.filter(name__in=names) if names else Node.objects.all()
         nodes.update(epoch=head.epoch, acked=head.sequence)
@@ -207,7 +207,7 @@ def test_a_late_node_a_drained_one_and_one_that_differs_are_waited_for(world: Wo
 
 
 def transferred(serial: int | None = None) -> None:
-    """The secondaries know of everything that was published, and answer with it, or with this serial."""
+    """Let the secondaries know of everything that was published, and answer with it, or with this serial."""
     members.note_publications(now=NOW)
     for member in Member.objects.select_related("zone"):
         assert member.zone is not None
@@ -560,7 +560,7 @@ def test_trust_is_cancelled_without_a_trace(world: World) -> None:
 
 
 def has_first_ds(world: World, **says: Any) -> None:
-    """The policy that is for all zones has the first DS come by itself."""
+    """Let the policy that is for all zones have the first DS come by itself."""
     terms = Terms(first_ds=True, **says)
     policies.create_policy(name="First", terms=terms, is_default=True, by=world.author, now=world.now)
 

@@ -45,7 +45,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 @pytest.fixture
 def port(zone: Zone) -> Iterator[int]:
-    """A PowerDNS that signs the zone with its key."""
+    """Run a PowerDNS that signs the zone with its key."""
     try:
         installation = powerdns.native()
     except powerdns.Unavailable as exc:

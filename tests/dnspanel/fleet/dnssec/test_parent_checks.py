@@ -1,4 +1,4 @@
-"""The daily look at parents: which zones are due, what is kept, who asks at once. Tests `fleet.ask_parent` too."""
+"""The daily look at parents: which zones are due, what is kept, requests at once. Tests `fleet.ask_parent` too."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -64,7 +64,7 @@ def surroundings(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def signed(make_zone: MakeZone) -> Zone:
-    """A signed zone whose parent is elsewhere."""
+    """Create a signed zone whose parent is elsewhere."""
     zone = make_zone("www 300 A 192.0.2.1", name=ZONE)
     sign.sign(zones=[zone], acting=acting())
     return zone
@@ -76,7 +76,9 @@ def ds(zone: Zone) -> str:
 
 @pytest.fixture
 def check() -> Check:
-    """Checks what is due, through servers that answer as it is told; returns what is known then."""
+    """Return a function that checks what is due, through servers with scripted answers, and returns what is
+    known then.
+    """
 
     def check_once(now: datetime, first: Answers, second: Answers) -> ParentCheck | None:
         port = free_port()

@@ -40,7 +40,7 @@ Look = Callable[..., ParentLook]
 
 @pytest.fixture
 def look(monkeypatch: pytest.MonkeyPatch) -> Look:
-    """Looks at the parent through servers that answer as it is told."""
+    """Return a function that looks at the parent through servers with scripted answers."""
     monkeypatch.setattr(exchange, "TRY_SECONDS", 0.3)
     port = free_port()
 
@@ -200,7 +200,7 @@ def test_more_servers_than_can_be_asked_are_not_asked(look: Look) -> None:
 def test_a_family_without_a_route_is_left_out_where_names_have_the_other(
     look: Look, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The kernel says at once that there is none; on a machine with IPv6 it is told to."""
+    """The kernel says at once that the route is missing; on a machine with IPv6 a patch does."""
     monkeypatch.setattr(parent_dns, "has_route", lambda address, port: ":" not in address)
     networks = [*LOOPBACK, "fd00::/8"]
     both = resolver_of({"a.ns.test.": (A, "fd00::1"), "b.ns.test.": (B,)})
@@ -251,7 +251,7 @@ def test_resolvers_are_those_of_the_settings_else_the_systems(settings: Any) -> 
 
 
 def test_a_powerdns_says_what_it_holds() -> None:
-    """The same server stands for the resolver and the parent."""
+    """The same server is the resolver and the parent."""
     try:
         installation = powerdns.native()
     except powerdns.Unavailable as exc:

@@ -35,7 +35,7 @@ def surroundings(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def world(alice: User, active_node: MakeNode) -> Iterator[World]:
-    """In which a rollover of the zone below is under way, and every node has everything."""
+    """Make a world in which a rollover of the zone below is under way, and every node has everything."""
     found = World(alice, [active_node("ns1", agent_port=8533), active_node("ns2", agent_port=8534)])
     found.sign()
     rollovers.begin(zone=found.zone, kind=Kind.CSK, acting=found.acting)
@@ -44,7 +44,7 @@ def world(alice: User, active_node: MakeNode) -> Iterator[World]:
 
 
 def add_nameserver(world: World, host: str, *addresses: str) -> None:
-    """The parent has one more name server, and its address."""
+    """Give the parent one more name server, and its address."""
     key = "example.com.", rdtypes.NS
     world.publish(world.parent, key, zone_patches.extended(rr(f"@ 3600 NS {host}", origin="example.com.")))
     if addresses:

@@ -48,7 +48,7 @@ class World:
         ParentCheck.objects.update_or_create(zone=self.shop, defaults={"state": state, "due_at": NOW})
 
     def names(self, zone: Zone | None = None) -> dict[tuple[str, str], set[str]]:
-        """What stands at signalling names."""
+        """Return the records at signalling names."""
         reconcile(now=NOW + timedelta(minutes=1))
         rows = (zone or self.provider).rrsets.filter(name__startswith="_dsboot.")
         return {

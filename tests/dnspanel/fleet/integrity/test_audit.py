@@ -27,7 +27,7 @@ WWW = "www.example.test."
 
 @pytest.fixture
 def made(served: Serve) -> Served:
-    """Two zones, at PostgreSQL, in the panel's LMDB and on one node."""
+    """Create two zones, at PostgreSQL, in the panel's LMDB and on one node."""
     made = served()
     create("example.test.", rrset(WWW, rdtypes.A, "192.0.2.1"))
     create("other.test.")
@@ -56,7 +56,7 @@ def lines() -> list[str]:
 
 
 def alter(where: object, zone: str = "example.test.") -> None:
-    """Another hand in the records of a store."""
+    """Alter the records of a store as another hand does."""
     table = where._records  # type: ignore[attr-defined]
     key = keys.record_key(Zone.objects.get(name=zone).pk, b"www\0", rdtypes.A)
     with table.env.begin(write=True) as txn:

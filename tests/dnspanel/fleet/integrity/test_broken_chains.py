@@ -45,7 +45,7 @@ def ds_of(name: str, *ids: int) -> list[str]:
 
 
 def delegate(texts: Sequence[str], *, name: str = CHILD) -> None:
-    """The parent has these DS records, whatever they break on the way."""
+    """Give the parent these DS records, whatever they break on the way."""
     steps = [((name, rdtypes.NS), zone_patches.replaced(make(name, rdtypes.NS, 60, ["ns1.example.net."])))]
     steps.append(((name, rdtypes.DS), zone_patches.replaced(make(name, rdtypes.DS, 60, texts) if texts else None)))
     zone_patches.publish_patches(
@@ -57,7 +57,7 @@ def delegate(texts: Sequence[str], *, name: str = CHILD) -> None:
 
 @pytest.fixture
 def made(served: Serve, settings: Any) -> Served:
-    """A node that has a signed zone with its parent, and one whose parent is elsewhere."""
+    """Return a node that has a signed zone with its parent, and one whose parent is elsewhere."""
     settings.DNS_RESOLVERS = ["127.0.0.1:9"]  # where nobody answers
     node = served()
     for name in (PARENT, CHILD, OTHER):
@@ -70,12 +70,12 @@ def made(served: Serve, settings: Any) -> Served:
 
 
 def add_key(name: str) -> int:
-    """A new key signs the zone besides; its id."""
+    """Add a new key that also signs the zone; return its id."""
     return sign.add_key(zone=zone_of(name), acting=acting()).pk
 
 
 def finish_rollover(node: Served) -> None:
-    """The zone's key and its DS are others now, one step after the other, as in a rollover."""
+    """Exchange the zone's key and its DS, one step after the other, as in a rollover."""
     [old] = [key.id for key in queries.keys_of(zone_of(CHILD))]
     delegate(ds_of(CHILD, add_key(CHILD)))
     sign.delete_key(zone=zone_of(CHILD), key_id=old, acting=acting())
@@ -151,7 +151,7 @@ def test_a_parent_elsewhere_is_asked_for_what_it_has_now(
 def test_keys_in_caches_that_nothing_is_signed_by_any_more_are_told(
     made: Served, alice: User, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A zone with split keys of which only the one that signs records was exchanged: its DS is as it was."""
+    """In a zone with split keys only the one that signs records was exchanged: its DS is unchanged."""
     sign.unsign(zones=[zone_of(OTHER)], acting=acting())
     sign.sign(zones=[zone_of(OTHER)], acting=acting(), split=True)
     publish_to(made)

@@ -1,4 +1,4 @@
-"""A node whose content is not the panel's is mended: by one zone, by looking closer, or by a snapshot."""
+"""A node whose content is not the panel's is repaired: by one zone, by looking closer, or by a snapshot."""
 
 from collections.abc import Callable
 from dataclasses import replace
@@ -31,7 +31,7 @@ WWW = "www.example.test."
 
 @pytest.fixture
 def made(served: Serve, monkeypatch: pytest.MonkeyPatch) -> Served:
-    """A node at the head, with two zones, that has looked at its rows."""
+    """Return a node at the head, with two zones, that has looked at its rows."""
     monkeypatch.setattr(repair, "_PAUSE_SECONDS", 0.0)
     monkeypatch.setattr(repair, "_POLL_SECONDS", 0.01)
     made = served()

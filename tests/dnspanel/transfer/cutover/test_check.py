@@ -44,7 +44,7 @@ www 300 IN A {address}
 
 @pytest.fixture(scope="module")
 def ports() -> Iterator[tuple[int, int]]:
-    """The old server and our node; they differ in www.b.test. and in every serial."""
+    """Run the old server and our node; they differ in www.b.test. and in every serial."""
     try:
         installation = powerdns.native()
     except powerdns.Unavailable as exc:
@@ -62,7 +62,7 @@ def ports() -> Iterator[tuple[int, int]]:
 
 @pytest.fixture
 def check(ports: tuple[int, int], active_node: Any, make_zone: MakeZone, alice: User) -> CutoverCheck:
-    """A comparison of all zones that waits."""
+    """Return a comparison of all zones that waits."""
     for name in NAMES:
         make_zone("www 300 A 192.0.2.1", name=name)
     node = active_node("ns1")

@@ -65,7 +65,7 @@ QUESTIONS = questions_of(
 
 @pytest.fixture(scope="module")
 def servers() -> Iterator[tuple[Server, Server]]:
-    """The old one, which also has the zone that an alias leads to, and the new one."""
+    """Run the old one, which also has the zone that an alias leads to, and the new one."""
     try:
         installation = powerdns.native()
     except powerdns.Unavailable as exc:

@@ -26,7 +26,7 @@ def answer_to(query: dns.message.Message, text: str = "192.0.2.1") -> dns.messag
 
 
 def sockets_of_one_port() -> tuple[socket.socket, socket.socket]:
-    """UDP and TCP sockets with one port; a port that is free for UDP may be taken for TCP."""
+    """Return UDP and TCP sockets with one port; a port that is free for UDP may be taken for TCP."""
     for _ in range(50):
         udp, tcp = socket.socket(socket.AF_INET, socket.SOCK_DGRAM), socket.socket()
         try:
@@ -42,7 +42,7 @@ def sockets_of_one_port() -> tuple[socket.socket, socket.socket]:
 
 @contextmanager
 def server(reply: Reply, tcp: Callable[[dns.message.Message], dns.message.Message] | None = None) -> Iterator[Server]:
-    """A name server on loopback; `reply` gets each query and how often this name was asked."""
+    """Run a name server on loopback; `reply` gets each query and how often this name was asked."""
     udp, listener = sockets_of_one_port()
     udp.settimeout(0.05)
     listener.listen()
@@ -180,7 +180,7 @@ def test_no_more_questions_are_under_way_than_agreed(in_flight: int) -> None:
 
 
 def test_who_may_not_know_is_not_told_why_a_server_does_not_answer() -> None:
-    """Else a comparison tells a member which ports of which hosts are closed."""
+    """Else a comparison tells a member the closed ports of any host."""
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as taken:
         taken.bind(("127.0.0.1", 0))
         port = taken.getsockname()[1]

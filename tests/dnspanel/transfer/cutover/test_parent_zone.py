@@ -1,4 +1,4 @@
-"""What parents say, asked of a real PowerDNS that holds parent and hosts, and stands for the resolver too."""
+"""What parents say, asked of a real PowerDNS that holds parent and hosts, and is the resolver too."""
 
 import socket
 from collections.abc import Iterator

@@ -42,7 +42,7 @@ def read_by_dnspython(zone: str, text: str) -> Served:
 
 
 def read_dump(text: str) -> Served:
-    """What named-checkzone writes: one record per line, nothing relative."""
+    """Read what named-checkzone writes: one record per line, nothing relative."""
     found = set()
     for line in text.splitlines():
         name, ttl, _, mnemonic, value = line.split(None, 4)
@@ -73,7 +73,7 @@ def archive_of(zones: dict[str, list[RRset]]) -> bytes:
 
 @pytest.fixture
 def unpacked(tmp_path: Path) -> Path:
-    """An archive of everything odd, unpacked by tar."""
+    """Return an archive of everything odd, unpacked by tar."""
     (tmp_path / "a.tar").write_bytes(archive_of(estate()))
     subprocess.run(["tar", "-xf", "a.tar"], cwd=tmp_path, check=True, timeout=30)
     return tmp_path

@@ -31,7 +31,7 @@ def import_kept(path: Path, *options: str) -> None:
 
 @pytest.fixture(params=DENIALS)
 def mode(request: pytest.FixtureRequest, tmp_path: Path) -> str:
-    """A presigned zone is here."""
+    """Create a presigned zone."""
     name: str = request.param
     source = tmp_path / "source"
     source.write_text(signed_text(ZONE, zone_text(ZONE, *ALL_LINES), tmp_path, *DENIALS[name][1]))
@@ -40,7 +40,7 @@ def mode(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 def came_back(mode: str, exported: Path, alice: User, *options: str) -> None:
-    """The zone is deleted and imported from this file: it is as it was."""
+    """Delete the zone and import it from this file: it is the same again."""
     zone = Zone.objects.get(name=ZONE, deleted_at=None)
     before, state = lines_of(ZONE), signing_of(zone)
     edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)

@@ -24,7 +24,7 @@ ESTATE = estate()
 
 @pytest.fixture
 def stored_estate(db: None) -> None:
-    """Every odd zone in PostgreSQL, whatever an editor would say of it."""
+    """Store every odd zone in PostgreSQL, whatever an editor would say of it."""
     zones = [
         Zone(name=name, serial=7, rrset_count=len(rrsets), created_at=NOW, changed_at=NOW)
         for name, rrsets in ESTATE.items()
@@ -34,7 +34,7 @@ def stored_estate(db: None) -> None:
 
 
 def exported(path: Path, format: str) -> Path:
-    """Everything as a compressed file."""
+    """Export everything as a compressed file."""
     with path.open("wb") as file:
         out = export_file.Gzip(file, 1)
         export_file.write_export(connection.connection, Zone.objects.all(), out, export_format=format, mtime=1)
@@ -43,7 +43,7 @@ def exported(path: Path, format: str) -> Path:
 
 
 def read_back(items: Iterable[Item]) -> dict[str, list[RRset]]:
-    """The zones of a source's documents; a fault fails the test."""
+    """Return the zones of a source's documents; a fault fails the test."""
     found = {}
     for item in items:
         assert isinstance(item, Document), item

@@ -44,7 +44,7 @@ def make_export(author: User | None, format: str = "json", selection: Selection 
 
 
 def written(job: ExportJob) -> bytes:
-    """The finished file, unpacked."""
+    """Return the finished file, unpacked."""
     job.refresh_from_db()
     assert job.state == RunState.DONE, job.failure
     packed = export_jobs.export_path(job).read_bytes()
@@ -243,7 +243,7 @@ class TestWithKeys:
 
     @pytest.fixture
     def signed(self, zones: None, alice: User) -> Zone:
-        """Of the three zones, b.test. is signed."""
+        """Sign b.test. of the three zones."""
         zone = Zone.objects.get(name="b.test.")
         sign.sign(zones=[zone], acting=Acting(author=alice, channel="web", now=NOW))
         return zone

@@ -26,7 +26,7 @@ PASSPHRASE = "a long passphrase"
 
 
 def exported(sealer: Sealer | None = None) -> tuple[dict[str, Any], export_file.Tally]:
-    """Every zone's object by name, and what was counted."""
+    """Return every zone's object by name, and what was counted."""
     out = io.BytesIO()
     connection.ensure_connection()
     with connection.connection.transaction():
@@ -44,7 +44,7 @@ def acting(alice: User) -> Acting:
 
 @pytest.fixture
 def signed(make_zone: MakeZone, acting: Acting) -> list[Zone]:
-    """Five zones, of which the second and the fourth are signed: by one key, and by two with NSEC3 and CDS."""
+    """Create five zones; the second and the fourth are signed: by one key, and by two with NSEC3 and CDS."""
     zones = [make_zone("www 300 A 192.0.2.1", name=f"{name}.test.") for name in "abcde"]
     sign.sign(zones=[zones[1]], acting=acting)
     sign.sign(zones=[zones[3]], acting=acting, split=True, nsec3=Nsec3(0, b"\x01\xab", True, narrow=True))

@@ -1,4 +1,4 @@
-"""Keys travel in a JSON export: exported, the zones deleted, imported, and signed as they were.
+"""Keys travel in a JSON export: exported, the zones deleted, imported, and signed as before.
 
 What a PowerDNS's keys come to is in test_worker.
 """
@@ -46,7 +46,7 @@ def acting(alice: User) -> Acting:
 
 @pytest.fixture
 def zones(make_zone: MakeZone, acting: Acting) -> list[Zone]:
-    """a: one key; b: a KSK, a ZSK and one that only waits, NSEC3 and CDS; c: unsigned."""
+    """Create a: one key; b: a KSK, a ZSK and one that only waits, NSEC3 and CDS; c: unsigned."""
     a, b, c = (make_zone("www 300 A 192.0.2.1", name=name) for name in NAMES)
     sign.sign(zones=[a], acting=acting)
     sign.sign(zones=[b], acting=acting, algorithm=15, split=True, nsec3=Nsec3(0, b"\x01\xab", True, narrow=True))
@@ -56,7 +56,7 @@ def zones(make_zone: MakeZone, acting: Acting) -> list[Zone]:
 
 
 def export(author: User | None, passphrase: str = PASSPHRASE) -> bytes:
-    """The file, uncompressed."""
+    """Return the file, uncompressed."""
     job = export_jobs.create_export(
         selection=EVERYTHING, export_format="json", author=author, now=NOW, keys_passphrase=passphrase
     )
@@ -67,7 +67,7 @@ def export(author: User | None, passphrase: str = PASSPHRASE) -> bytes:
 
 
 def begun(text: bytes, author: User | None, passphrase: str = PASSPHRASE) -> ImportJob:
-    """An import of this file, which waits to be scanned."""
+    """Begin an import of this file, which waits to be scanned."""
     options = Options(nameservers="missing", soa="missing")
     secret = {"keys_passphrase": passphrase} if passphrase else None
     job = jobs.create_job(source=SourceKind.JSON, title="back", author=author, now=NOW, secret=secret, options=options)
@@ -82,7 +82,7 @@ def delete(zones: list[Zone], alice: User) -> None:
 
 
 def signed_as(name: str) -> tuple[Any, ...]:
-    """Everything about how a zone is signed, but for the ids of its keys; in the order of its keys."""
+    """Return everything about how a zone is signed, except the ids of its keys; in the order of its keys."""
     zone = Zone.objects.get(name=name, deleted_at=None)
     state = signing.signing_of(zone)
     alice = User.objects.get(username="alice")
@@ -98,7 +98,7 @@ def warnings(job: ImportJob) -> dict[str, str]:
 
 
 def stored() -> str:
-    """Every row of both kinds of job and of the audit log, as text."""
+    """Return every row of both kinds of job and of the audit log, as text."""
     found = []
     with connection.cursor() as cursor:
         for table in ("transfer_exportjob", "transfer_importjob", "accounts_auditentry", "transfer_importfault"):

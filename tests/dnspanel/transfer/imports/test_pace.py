@@ -15,7 +15,7 @@ pytestmark = pytest.mark.django_db
 
 
 def at(sequence: int) -> LogHead:
-    """The log and its segments are at this sequence."""
+    """Bring the log and its segments to this sequence."""
     head = LogHead.objects.get()
     head.sequence = sequence
     head.save()

@@ -32,7 +32,7 @@ _MADE = {dns.rdatatype.NSEC, dns.rdatatype.NSEC3, dns.rdatatype.NSEC3PARAM}
 
 @pytest.fixture(scope="module")
 def texts(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
-    """Zones that BIND's tools signed, one for each way of denial."""
+    """Return zones that BIND's tools signed, one for each way of denial."""
     folder = tmp_path_factory.mktemp("signed")
     return {zone: signed_text(zone, zone_text(zone, *LINES), folder, *options) for zone, (_, options) in MODES.items()}
 
@@ -44,7 +44,7 @@ def transferred(port: int, zone: str) -> dns.zone.Zone:
 
 
 def wait_for(port: int, zone: str, arrived: Callable[[dns.zone.Zone], bool]) -> dns.zone.Zone:
-    """The zone once it is as it should be."""
+    """Return the zone once it is as it should be."""
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
@@ -57,7 +57,7 @@ def wait_for(port: int, zone: str, arrived: Callable[[dns.zone.Zone], bool]) -> 
 
 
 def content_of(zone: dns.zone.Zone) -> tuple[set[tuple[str, int, int]], set[str]]:
-    """RRsets (owner, type, how many) but for the chain and signatures; the signatures."""
+    """Return RRsets (owner, type, how many) without the chain and signatures; the signatures."""
     records, signatures = set(), set()
     for name, rdataset in zone.iterate_rdatasets():
         if rdataset.rdtype == dns.rdatatype.RRSIG:
@@ -68,7 +68,7 @@ def content_of(zone: dns.zone.Zone) -> tuple[set[tuple[str, int, int]], set[str]
 
 
 def imported(name: str) -> tuple[set[tuple[str, int, int]], set[str]]:
-    """The same of a zone that is here."""
+    """Return the same of a zone that is here."""
     rows = RRset.objects.filter(zone__name=name, zone__deleted_at=None)
     signatures = {"".join(text.split()[8:]) for row in rows.filter(type=rdtypes.RRSIG) for text in row.rdata}
     return {(row.name, row.type, len(row.rdata)) for row in rows.exclude(type=rdtypes.RRSIG)}, signatures
@@ -136,7 +136,9 @@ def test_a_powerdns_that_signs_by_itself(tmp_path: Path) -> None:
 
 @contextmanager
 def secondary(server: PowerDNS, directory: Path, texts: dict[str, str]) -> Iterator[dict[str, dns.zone.Zone]]:
-    """A PowerDNS that has got these zones from a BIND, as they are answered; it does not run any more."""
+    """Run a PowerDNS that has got these zones from a BIND; yield them as they are answered, when it does not
+    run any more.
+    """
     found = {}
     with named(directory, texts) as primary:
         for zone in texts:

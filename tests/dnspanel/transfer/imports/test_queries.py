@@ -19,7 +19,7 @@ WWW = "www 300 A 192.0.2.1"
 
 @pytest.fixture
 def job(make_import: MakeImport) -> ImportJob:
-    """An import in which one zone exists, one is new, one fails, and one changes much."""
+    """Return an import in which one zone exists, one is new, one fails, and one changes much."""
     import_all(
         make_import(
             {

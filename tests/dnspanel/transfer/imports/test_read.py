@@ -109,7 +109,7 @@ def test_what_a_source_says_and_keeps_aside_is_kept_with_its_piece(job: ImportJo
 
 @pytest.fixture
 def silent_port() -> Iterator[int]:
-    """Of a server that takes connections and says nothing."""
+    """Yield the port of a server that takes connections and says nothing."""
     with socket.socket() as server:
         server.bind(("127.0.0.1", 0))
         server.listen(20)

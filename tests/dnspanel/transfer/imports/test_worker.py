@@ -52,7 +52,7 @@ def texts(*names: str) -> dict[str, str]:
 
 
 def change(name: str, line: str, author: User) -> None:
-    """Somebody edits one RRset of a zone."""
+    """Edit one RRset of a zone as another person."""
     rrset = rr(line, origin=name)
     change_rrsets(
         zone=Zone.objects.get(name=name, deleted_at=None),
@@ -211,8 +211,10 @@ def test_a_union_that_would_break_a_rule_fails_alone(make_import: MakeImport) ->
 
 
 def test_a_signed_zone_is_warned_of_and_refused_where_its_parent_holds_a_ds(make_import: MakeImport) -> None:
-    """Its records of DNSSEC were dropped with a note that name servers sign; the zone was then answered by nobody
-    who validates. A PowerDNS's keys, which sign as it answers, were kept aside without a word.
+    """Its records of DNSSEC were dropped with a note that name servers sign; no resolver that validates then got an
+    answer.
+
+    A PowerDNS's keys, which sign as it answers, were kept aside without a word.
     """
     ds = " 3600 DS 1 13 2 " + "00" * 32
     import_all(make_import({"p": zone_text("test.example.", "a NS ns1.other.test.", "a" + ds, "c NS x.y.", "c" + ds)}))

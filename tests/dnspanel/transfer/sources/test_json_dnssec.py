@@ -70,7 +70,7 @@ def test_a_key_that_is_not_opened_is_kept_sealed_with_the_reason_in_its_name() -
 
 
 def test_a_dnskey_that_does_not_belong_to_its_private_key_is_a_problem() -> None:
-    """Whoever has the passphrase can seal anything beside anything."""
+    """A person that has the passphrase can seal anything beside anything."""
     other = key_material.generate(13)
     sealed = Sealer(PASSPHRASE).seal(other.private_text, zone=ZONE, dnskey=DNSKEY)
     [item], [reason] = read_dnssec(ZONE, member(key(sealed=sealed)), OPENER)

@@ -18,7 +18,7 @@ JSON = st.recursive(
 
 
 def slow(text: bytes, size: int) -> Callable[[int], bytes]:
-    """A source that is read in small steps, as far as values allow."""
+    """Return a source that is read in small steps, as far as values allow."""
     json_stream._FIRST_READ = size
     return io.BytesIO(text).read
 

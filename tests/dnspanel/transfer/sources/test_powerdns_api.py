@@ -88,7 +88,7 @@ Answer = tuple[int, dict[str, str], bytes]
 
 @contextmanager
 def web_server(answers: dict[str, Answer], tls: ssl.SSLContext | None = None) -> Iterator[str]:
-    """A web server that knows these paths below the API's; yields its address."""
+    """Run a web server that knows these paths below the API's; yield its address."""
 
     class Handler(BaseHTTPRequestHandler):
         def do_GET(self) -> None:
@@ -101,7 +101,7 @@ def web_server(answers: dict[str, Answer], tls: ssl.SSLContext | None = None) ->
             self.wfile.write(body)
 
         def log_message(self, *reason: Any) -> None:
-            """Nothing on the terminal."""
+            """Log nothing on the terminal."""
 
     server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
     if tls is not None:

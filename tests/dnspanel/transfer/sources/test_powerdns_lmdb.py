@@ -39,7 +39,7 @@ A, AAAA, MX = 1, 28, 15
 
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> PowerDNS:
-    """Files of the machine's own PowerDNS: schema 4, three shards."""
+    """Write files of the machine's own PowerDNS: schema 4, three shards."""
     powerdns = lmdb_powerdns(tmp_path_factory.mktemp("lmdb"), SHARDS)
     fill(powerdns)
     return powerdns
@@ -47,7 +47,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> PowerDNS:
 
 @pytest.fixture
 def copied(written: PowerDNS, tmp_path: Path) -> Path:
-    """The main file of a copy to damage."""
+    """Return the main file of a copy to damage."""
     for path in written.directory.glob("pdns.lmdb*"):
         shutil.copy(path, tmp_path)
     return tmp_path / "pdns.lmdb"
@@ -172,7 +172,7 @@ def test_schemas_5_and_6_come_as_newer_releases_wrote_them(suite: str) -> None:
 
 
 def write_small(path: Path, number: int) -> None:
-    """One zone with a bit of everything, one without records, and rows that do not count."""
+    """Write one zone with a bit of everything, one without records, and rows that do not count."""
     schema = schema_for(number)
     metadata = [MetadataObject("a.test.", "X-KIND", value) for value in ("value", "orphan")]
     main: list[tuple[Dbi, bytes, bytes]] = [
@@ -206,7 +206,7 @@ def write_small(path: Path, number: int) -> None:
 
 
 def variant_rows(schema: Any) -> list[tuple[Dbi, bytes, bytes]]:
-    """The zone again, as PowerDNS 5 serves it to one view: the variant follows the name in the index key."""
+    """Return the zone again, as PowerDNS 5 serves it to one view: the variant follows the name in the index key."""
     name = keys.name_key("a.test.") + b"\0priv"
     index = len(name).to_bytes(2, "big") + name + (3).to_bytes(4, "big")
     zone = domains.encode_domain(ZoneObject("a.test.", 3, variant="priv"), 6)

@@ -1,4 +1,4 @@
-"""Each kind of job opens its source, from files it received or from what it was told of a server."""
+"""Each kind of job opens its source, from files it received or from the parameters of a server."""
 
 import io
 from typing import Any

@@ -1,4 +1,6 @@
-"""Names of name servers in a customer's zone have the addresses of nodes, and keep them, in the name of who said so."""
+"""Names of name servers in a customer's zone have the addresses of nodes, and keep them, in the name of that
+choice's author.
+"""
 
 from datetime import timedelta
 
@@ -44,7 +46,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 @pytest.fixture
 def vanity(active_node: MakeNode, ada: User) -> ZoneTemplate:
-    """Two names in the customer's zone, each a node, and one elsewhere."""
+    """Create two names in the customer's zone, each a node, and one elsewhere."""
     for name, addresses in (("fra1", ["192.0.2.1", "2001:db8::1"]), ("ams1", ["192.0.2.2"])):
         node = active_node(name)
         enroll.describe(node=node, group=None, tags=(), public_addresses=addresses, now=NOW, by=None)

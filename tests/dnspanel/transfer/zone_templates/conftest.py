@@ -24,7 +24,7 @@ MakeTemplate = Callable[..., ZoneTemplate]
 
 
 def template_maker(author: User) -> MakeTemplate:
-    """What makes a template of the whole panel, or of a team, in this person's name."""
+    """Return what makes a template of the whole panel, or of a team, in this person's name."""
 
     def make_template(
         text: str = WEB,
@@ -46,5 +46,5 @@ def make_template(alice: User) -> MakeTemplate:
 
 @pytest.fixture
 def template(make_template: MakeTemplate) -> ZoneTemplate:
-    """Address and mail for a web site."""
+    """Create a template with address and mail for a web site."""
     return make_template()

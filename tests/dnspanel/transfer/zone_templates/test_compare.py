@@ -1,4 +1,4 @@
-"""What a template changes in a zone: nobody's edit is overwritten unless chosen."""
+"""What a template changes in a zone: no edit is overwritten unless chosen."""
 
 import pytest
 

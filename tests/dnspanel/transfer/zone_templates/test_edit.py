@@ -1,4 +1,6 @@
-"""Templates are made, changed, published in versions and deleted; who sees them, and who may change them."""
+"""Templates are made, changed, published in versions and deleted; the people that see them, and those that
+may change them.
+"""
 
 import pytest
 

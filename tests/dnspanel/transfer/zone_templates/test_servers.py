@@ -1,4 +1,4 @@
-"""Sets of name servers: what one says, who follows it, and zones that are brought to it."""
+"""Sets of name servers: what one says, the zones that follow it, and zones that are brought to it."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -45,7 +45,7 @@ def make_team(name: str) -> Team:
 
 
 def apex(name: str) -> tuple[tuple[str, ...], str, str]:
-    """Name servers, primary and mailbox of a zone."""
+    """Return name servers, primary and mailbox of a zone."""
     zone = Zone.objects.get(name=name, deleted_at=None)
     found = rrsets_at_names({zone.pk: (name, {name})})[zone.pk]
     primary, mailbox, *_ = found[name, rdtypes.SOA].rdata[0].split(" ")
@@ -66,7 +66,7 @@ def new(
 def carry_out(
     template: ZoneTemplate, by: User, *, search: str | None = None, overwrite: bool = False
 ) -> dict[str, str]:
-    """A dry run and then the run; what the latter found, by zone."""
+    """Carry out a dry run and then the run; return what the latter found, by zone."""
     dry = runs.create_run(template=template, by=by, now=NOW, search=search, keep=True)
     runs.work_on_run(dry.pk)
     dry.refresh_from_db()

@@ -90,7 +90,7 @@ UNANSWERED = {
 
 
 def both(text: str) -> tuple[set[Violation], set[Violation]]:
-    """What is found by the quick look, and by the rules in the whole zone; notes aside."""
+    """Return what is found by the quick look, and by the rules in the whole zone; notes aside."""
     reader = Reader(ZONE, Scope(comments=True, allow_lua=True), include=lambda path: None)
     reader.read_sheet(Sheet(Document("z", text.encode(), ZONE), 0))
     ordered = reader.content.finish()
@@ -122,7 +122,7 @@ def test_the_quick_look_and_the_rules_agree(head: str, body: list[str]) -> None:
 
 
 def doubled_aside(found: set[Violation]) -> set[Violation]:
-    """Owners that end in the zone twice are reported by `zonefile_report`, for all of them."""
+    """Leave out owners that end in the zone twice: `zonefile_report` reports them, for all of them."""
     return {violation for violation in found if violation.code != "doubled-name"}
 
 

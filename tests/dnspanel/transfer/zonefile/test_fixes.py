@@ -1,4 +1,4 @@
-"""Proposals; what is proposed for which line is in test_zonefile.py."""
+"""Proposals; those for single lines are in test_zonefile.py."""
 
 from dnspanel.transfer.zonefile.fixes import bad_rdata, check_characters, replaced, target_fix, unquoted_text
 from dnspanel.transfer.zonefile.tokens import Token, read_entry

@@ -50,7 +50,7 @@ def read(
 
 
 def body(text: str | bytes, **more: object) -> ParsedZone:
-    """A zone with a SOA and an NS in lines 1 to 4, and these lines below them."""
+    """Return a zone with a SOA and an NS in lines 1 to 4, and these lines below them."""
     raw = text if isinstance(text, bytes) else text.encode()
     return read(HEAD.encode() + raw, **more)  # type: ignore[arg-type]
 
@@ -62,7 +62,7 @@ def at(zone: ParsedZone, name: str, type: str) -> ReadyRRset:
 
 
 def codes(zone: ParsedZone) -> list[str]:
-    """The faults, without the warning that the zone of most tests gives: one name server only."""
+    """Return the faults, without the warning that the zone of most tests gives: one name server only."""
     return [fault.code for fault in zone.faults if fault.code != "ns-few"]
 
 
@@ -498,7 +498,7 @@ TOKENS = sorted({*b"\n".join(CORPUS).split(), b"(", b")", b'"', b"\\", b";", b"$
 
 
 def spoilt() -> st.SearchStrategy[bytes]:
-    """Zone files with something put in, left out or moved."""
+    """Return zone files with something put in, left out or moved."""
 
     def spoil(raw: bytes, changes: list[tuple[int, int, bytes]]) -> bytes:
         for place, cut, word in changes:

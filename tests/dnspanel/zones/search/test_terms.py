@@ -1,4 +1,4 @@
-"""The words of a search: what each means, and what is told of one that means nothing."""
+"""The words of a search: what each means, and the message about one that means nothing."""
 
 from datetime import UTC, datetime, timedelta
 from ipaddress import ip_address, ip_network

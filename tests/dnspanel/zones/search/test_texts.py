@@ -1,4 +1,4 @@
-"""Which texts a search looks into, and what is looked at besides."""
+"""The texts that a search looks into, and what else it looks at."""
 
 import pytest
 

@@ -27,7 +27,7 @@ def small(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def lines_of(zone: Zone) -> list[set[str]]:
-    """What each text of a zone says; the blocks have no gaps."""
+    """Return what each text of a zone says; the blocks have no gaps."""
     rows = list(SearchText.objects.filter(zone=zone).order_by("first_key"))
     assert bytes(rows[0].first_key) == b""
     assert rows[-1].end_key is None

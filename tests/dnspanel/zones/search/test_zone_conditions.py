@@ -86,7 +86,7 @@ def make_estate() -> None:
 
 @pytest.fixture(scope="class")
 def estate(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """The zones, once for all tests of a class."""
+    """Create the zones, once for all tests of a class."""
     with database.lasting_rows(django_db_blocker):
         make_estate()
         yield

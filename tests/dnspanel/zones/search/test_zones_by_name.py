@@ -62,7 +62,7 @@ def zones(make_zone: MakeZone) -> dict[str, Zone]:
 
 
 def paged(bob: User, search: str, limit: int) -> str:
-    """The first letters of the zones found, page by page."""
+    """Return the first letters of the zones found, page by page."""
     found, after = "", ""
     for _ in range(20):
         page = queries.zone_page(user=bob, search=search, after=after, limit=limit)

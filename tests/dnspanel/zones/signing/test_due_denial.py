@@ -35,7 +35,7 @@ def zone(make_zone: MakeZone) -> Zone:
 
 
 def die_half_way(act: Callable[[], object]) -> None:
-    """Another process does this, and is killed when it begins with its second publication."""
+    """Let another process do this, and kill it when it begins with its second publication."""
     if (child := os.fork()) == 0:
         try:
             inherited = [(each, each.connection) for each in connections.all()]
@@ -62,7 +62,7 @@ def publications() -> list[Publication]:
 
 
 def test_what_died_half_way_to_another_chain_is_carried_out(zone: Zone, alice: User) -> None:
-    """The zone stayed with NSEC, and nobody knew that it was to have another chain."""
+    """The zone stayed with NSEC, and the wish for another chain was lost."""
     before = len(publications())
     die_half_way(lambda: sign.set_denial(zone=zone, nsec3=NEW, acting=Acting(alice, Channel.WEB, NOW)))
     state = queries.signing_of(zone)

@@ -36,7 +36,7 @@ def record(zone: Zone, key: OtherKey) -> str:
 
 
 def apex(zone: Zone) -> dict[str, tuple[str, ...]]:
-    """The rdata of the types of keys at the apex."""
+    """Return the rdata of the types of keys at the apex."""
     rows = zone.rrsets.filter(type__in=[rdata.type_from_text(word) for word in APEX_TYPES])
     return {rdata.type_to_text(row.type): tuple(map(in_one_piece, row.rdata)) for row in rows}
 

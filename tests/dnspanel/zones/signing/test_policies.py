@@ -1,4 +1,6 @@
-"""Policies are made, changed, deleted and attached; who may; and which is for a zone (`dnssec.policy_queries`)."""
+"""Policies are made, changed, deleted and attached, by people with the right; and the one for a zone
+(`dnssec.policy_queries`).
+"""
 
 import pytest
 

@@ -1,4 +1,4 @@
-"""Zones that are served with the signatures that they came with: nobody changes them, and they can lose those."""
+"""Zones that are served with the signatures that they came with: they cannot be changed, and can lose those."""
 
 from datetime import UTC, datetime
 

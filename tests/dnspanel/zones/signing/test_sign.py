@@ -1,4 +1,4 @@
-"""Zones are signed and unsigned, their keys come and go; and who may do it.
+"""Zones are signed and unsigned, their keys come and go; by people with the right.
 
 Tests `log.signing_log`, `signing.guarded` and `dnssec.queries` too.
 """

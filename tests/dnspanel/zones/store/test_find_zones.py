@@ -54,7 +54,7 @@ def test_what_belongs_to_a_zone_comes_with_it_as_from_django(make_zone: MakeZone
 
 
 def _beside(zone: Zone, path: str) -> object:
-    """The fields of what the zone has by this relation; and that it leads back to the very zone."""
+    """Return the fields of what the zone has by this relation; and check that it leads back to the very zone."""
     at: object = zone
     for step in path.split("__"):
         at = getattr(at, step, None)

@@ -60,7 +60,7 @@ def change(zone: Zone, text: str) -> Zone:
 
 
 def serials(zone: Zone) -> tuple[int, int, int]:
-    """The zone's serial as its row, its SOA and its newest revision have it: all of them must say the same."""
+    """Return the zone's serial as its row, its SOA and its newest revision have it: all of them must say the same."""
     apex = store_rrsets.rrsets_at_names({zone.pk: (zone.name, {zone.name})})[zone.pk]
     newest = Revision.objects.filter(zone=zone).latest("number")
     return zone.serial, soa.serial_of(apex[zone.name, rdtypes.SOA]).value, newest.serial
@@ -173,7 +173,7 @@ def test_a_zone_with_signatures_of_its_own_keeps_the_serial_that_they_are_of(ali
 
 
 def test_a_zone_that_never_came_from_its_primary_leaves_no_serial(alice: User, settings: Any) -> None:
-    """Its SOA is a placeholder: nobody has ever seen the serial."""
+    """Its SOA is a placeholder: the serial was never seen."""
     settings.SOURCE_NETWORKS = ["192.0.2.0/24"]
     create_transferred_zone(name=ZONE, terms=Terms(["192.0.2.53"]), author=None, channel=Channel.WEB, now=NOW)
     delete(alive())

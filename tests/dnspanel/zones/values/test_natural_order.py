@@ -22,7 +22,7 @@ def placed(owner: str) -> tuple[bytes, bytes]:
 
 
 def as_people_read(owner: str) -> tuple[list[tuple[int, int]], ...]:
-    """Labels from the right, each as characters and numbers; a number stands where its digits stood."""
+    """Return labels from the right, each as characters and numbers; a number takes the place of its digits."""
     return tuple(
         [
             part

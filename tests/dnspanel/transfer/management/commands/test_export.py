@@ -91,7 +91,7 @@ PASSPHRASE = "a long passphrase"
 
 @pytest.fixture
 def passphrase(tmp_path: Path) -> str:
-    """The file of a passphrase."""
+    """Return the file of a passphrase."""
     path = tmp_path / "passphrase"
     path.write_text(PASSPHRASE + "\n")
     return str(path)

@@ -27,7 +27,7 @@ def run(*arguments: str, **options: Any) -> str:
 
 @pytest.fixture
 def directory(tmp_path: Path) -> Path:
-    """Two good zone files and a bad one."""
+    """Return two good zone files and a bad one."""
     zones = tmp_path / "zones"
     zones.mkdir()
     for name in ("a.test.", "b.test."):

@@ -58,7 +58,7 @@ def named(
     include: str = "",
     own_options: str = "",
 ) -> Iterator[int]:
-    """BIND with these zones.
+    """Run BIND with these zones.
 
     `options` are lines in the zone's own clause, `own_options` in that of the server; `include` is one more file.
     """
@@ -84,7 +84,9 @@ def named(
 
 
 def bind_texts() -> dict[str, str]:
-    """The estate without what named refuses: types of PowerDNS's own, name servers of wildcards or without address."""
+    """Return the estate without what named refuses: types of PowerDNS's own, name servers of wildcards or
+    without address.
+    """
     address = "ns1 300 IN A 192.0.2.53\n"
     return {
         zone: "\n".join(line for line in text.splitlines() if not re.match(r"\*\S* \d+ IN NS ", line))
@@ -194,7 +196,7 @@ Answers = Callable[[dns.message.Message], list[bytes]]
 
 @contextmanager
 def server(answers: Answers) -> Iterator[tuple[int, list[int]]]:
-    """A server that sends what a function says, then closes; yields its port, and which connections it had."""
+    """Run a server that sends what a function says, then closes; yield its port, and which connections it had."""
     connections: list[int] = []
     with closing(socket.create_server(("127.0.0.1", 0))) as listener:
 
@@ -218,7 +220,7 @@ def server(answers: Answers) -> Iterator[tuple[int, list[int]]]:
 
 
 def answer(query: dns.message.Message, *lines: str) -> bytes:
-    """One message with these records, each by itself and in this order."""
+    """Return one message with these records, each by itself and in this order."""
     response = dns.message.make_response(query)
     response.answer = [dns.rrset.from_text(*line.split(None, 4)[:2], *line.split(None, 4)[2:]) for line in lines]
     return response.to_wire()

@@ -18,7 +18,9 @@ NAME = "ns.partner.test"
 
 @contextmanager
 def server(own: OwnCertificate | None, directory: Path, *, alpn: str = "dot", old: bool = False) -> Iterator[int]:
-    """One that takes one connection: over TLS by this certificate, or without one says something in clear text."""
+    """Run a server that takes one connection: over TLS by this certificate, or without one says something in
+    clear text.
+    """
     listener = socket.create_server(("127.0.0.1", 0))
 
     def serve() -> None:
