@@ -109,14 +109,14 @@ class Person:
         expect(self.page.locator("#progress")).to_be_visible()
 
     def sees_everywhere(self, nodes: int = 3) -> None:
-        """The progress says, without a reload, that every node answers."""
+        """Check that the progress says, without a reload, that every node answers."""
         expect(self.page.locator("#progress")).to_contain_text("everywhere", timeout=10_000)
         expect(self.page.locator("#progress .big-number")).to_contain_text(f"{nodes}/{nodes}")
 
 
 @contextlib.contextmanager
 def person(browser: Browser, stack: Stack, *, width: int = 1280, height: int = 900) -> Iterator[Person]:
-    """Somebody with a fresh browser window; at the end, the console must have had nothing to complain of."""
+    """Open a fresh browser window of a person; at the end, the console must have had nothing to complain of."""
     context = browser.new_context(viewport={"width": width, "height": height})
     someone = Person(context.new_page(), stack.url)
     yield someone

@@ -78,7 +78,7 @@ def write(budgets: Budgets, path: Path = BUDGETS) -> None:
 
 
 def family_of(name: str, rows: Iterable[Row]) -> str:
-    """Return the path of the row that a file of tests belongs to; the name itself if there is none."""
+    """Return the path of the row that a file of tests belongs to; the name itself without one."""
     fitting = [
         (len(path), row.path)
         for row in rows

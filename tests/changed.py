@@ -117,7 +117,7 @@ class Tree:
         return found
 
     def _files_of(self, name: str) -> list[str]:
-        """The files that an imported name can mean: a module, or the module or package that it is defined in."""
+        """Return the files that an imported name can mean: a module, or the module or package that it is defined in."""
         for dotted in (name, name.rpartition(".")[0]):
             path = dotted.replace(".", "/")
             for file in (f"{path}.py", f"{path}/__init__.py"):
@@ -190,7 +190,7 @@ def read_tree(root: Path = ROOT, cache: Path = CACHE) -> Tree:
 
 
 def mirror_of(path: str) -> str | None:
-    """Return the folder of tests that mirrors the folder of a file of the code; None where there is none."""
+    """Return the folder of tests that mirrors the folder of a file of the code; None without such a folder."""
     if path.startswith(("dnspanel/", "replication/")):
         return f"tests/{PurePosixPath(path).parent}"
     if room := OF_A_ROOM.fullmatch(path):
@@ -268,7 +268,7 @@ class Choice:
 
 
 def choose(reasons: Mapping[str, tuple[str, int]], cost: Callable[[str], float], *, most: float) -> Choice:
-    """Choose the nearest files whose cost together is at most so many CPU seconds; cheap ones first where as near.
+    """Choose the nearest files whose cost together is at most `most` CPU seconds; cheap ones first where as near.
 
     A test file that was changed runs in any case. Slow ones need a reason of their own: see SLOW.
     """

@@ -39,7 +39,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """What collection made lives to the end: no later collection of garbage has to look through it again."""
+    """Keep what collection made to the end: no later collection of garbage has to look through it again."""
     gc.collect()
     gc.freeze()
 
@@ -53,7 +53,7 @@ def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> 
 
 @pytest.fixture(scope="session")
 def django_db_setup(django_db_blocker: DjangoDbBlocker) -> Iterator[None]:
-    """In place of pytest-django's: a copy of a template, which is migrated once and not by every process.
+    """Replace pytest-django's: use a copy of a template, which is migrated once and not by every process.
 
     A test that says nothing of a database is refused it: what it wrote would be there in all tests after it.
     """

@@ -1,7 +1,7 @@
 """The database of a test run: a copy of a template that was migrated once, and put back by what a test touched.
 
 Django's own way migrates for each process of a run, and truncates every table after each test that commits: on
-PostgreSQL that is half a second for 70 tables, of which such a test fills five. It also closes the connection. A new
+PostgreSQL that is half a second for 70 tables, and such a test fills five. It also closes the connection. A new
 connection knows no table and no plan, which costs PostgreSQL more than most tests do; so both of these are kept.
 """
 
@@ -54,9 +54,9 @@ def test_database() -> Iterator[None]:
 
 @contextmanager
 def lasting_rows(blocker: DjangoDbBlocker) -> Iterator[None]:
-    """What is written at the start of the block is there for every test within it, and rolled back after it.
+    """Keep what is written at the start of the block for every test within it, and roll it back after it.
 
-    For a fixture of a whole module: each of its tests has a savepoint, which pytest-django rolls back to.
+    This is for a fixture of a whole module: each of its tests has a savepoint, which pytest-django rolls back to.
     """
     # As a test's own block is, so that verbs which insist on being outermost do not mind it.
     block = transaction.atomic()
@@ -109,7 +109,7 @@ class InitialRows:
             self._cleaner = None
 
     def _open(self) -> psycopg.Connection:
-        """The connection; a new one if a test has ended all sessions of the server."""
+        """Return the connection; a new one if a test has ended all sessions of the server."""
         if self._cleaner is not None and not _is_at_rest(self._cleaner):
             self.close()
         if self._cleaner is None:
@@ -171,7 +171,7 @@ def _copy_in(cursor: Any, name: str, rows: bytes) -> None:
 
 
 def _template(server: psycopg.Connection) -> str:
-    """The name of the database that all migrations were applied to; made by the first process that comes."""
+    """Return the name of the database that all migrations were applied to; made by the first process that comes."""
     name = TEMPLATES + _migrations_digest()
     LOCK.parent.mkdir(parents=True, exist_ok=True)
     with LOCK.open("w") as lock:
@@ -192,7 +192,7 @@ def _template(server: psycopg.Connection) -> str:
 
 
 def _migrations_digest() -> str:
-    """Another one as soon as a migration or a model of any installed application is another."""
+    """Return a digest that changes with a migration or a model of any installed application."""
     digest = hashlib.sha256()
     for config in apps.get_app_configs():
         folder = Path(config.path)
@@ -207,7 +207,7 @@ def _connect_to(name: str) -> None:
 
 
 def _server(name: str = "postgres", **parameters: str) -> psycopg.Connection:
-    """A connection to one database of the cluster, beside Django's."""
+    """Open a connection to one database of the cluster, beside Django's."""
     there = settings.DATABASES["default"]
     return psycopg.connect(
         host=there["HOST"], port=there["PORT"], user=there["USER"], password=there["PASSWORD"], dbname=name,
@@ -216,7 +216,7 @@ def _server(name: str = "postgres", **parameters: str) -> psycopg.Connection:
 
 
 def _is_at_rest(session: psycopg.Connection[Any]) -> bool:
-    """Whether the session is open, in no transaction, and the server has not said that it ends."""
+    """Return True if the session is open, in no transaction, and the server has not said that it ends."""
     if session.closed or session.info.transaction_status != TransactionStatus.IDLE:
         return False
     poll = select.poll()

@@ -1,4 +1,4 @@
-"""Certificates that somebody makes for their own server: a key and what it signed itself."""
+"""Certificates that an operator makes for their own server: a key and what it signed itself."""
 
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
@@ -26,7 +26,8 @@ class OwnCertificate:
 def own_certificate(
     name: str = "ns.partner.test", *, rsa_bits: int = 0, begins: datetime | None = None, days: int = 30
 ) -> OwnCertificate:
-    """Signed by itself, with an elliptic curve unless it is to be RSA; good since yesterday unless said otherwise.
+    """Make a certificate signed by itself, with an elliptic curve unless RSA is asked for; good since yesterday
+    unless said otherwise.
 
     `name` is of a host, or its address.
     """

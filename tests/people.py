@@ -14,7 +14,7 @@ NOW = datetime(2026, 11, 21, 12, 0, tzinfo=UTC)
 
 
 def make_person(name: str, role: str) -> User:
-    """A person with this role who can sign in with PASSWORD."""
+    """Create a person with this role who can sign in with PASSWORD."""
     user = User(username=name, email=f"{name}@people.test", role=role, date_joined=NOW, password=_hash())
     user.save()
     return user
@@ -22,7 +22,7 @@ def make_person(name: str, role: str) -> User:
 
 @cache
 def _hash() -> str:
-    """Hashing takes as long as it must; once for all tests is enough."""
+    """Return the hash of the password: hashing takes as long as it must; once for all tests is enough."""
     return make_password(PASSWORD)
 
 
@@ -43,5 +43,5 @@ def charlie(db: None) -> User:
 
 @pytest.fixture
 def dora() -> AnonymousUser:
-    """No session."""
+    """Return a visitor without a session."""
     return AnonymousUser()

@@ -9,7 +9,7 @@ from tests.oracle.powerdns import Unavailable, of_suite
 
 
 def install(step: Callable[[], object]) -> str:
-    """Why it could not be had; the tests that need it will say so too."""
+    """Return why it could not be had; the tests that need it will say so too."""
     try:
         step()
     except (NotInstalled, Unavailable) as exc:

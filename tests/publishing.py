@@ -20,7 +20,7 @@ def change_rrsets(
     reason: str = "",
     confirmed: bool = False,
 ) -> Publication:
-    """These RRsets of the zone are published as given (None: deleted). Raises NothingToPublish if all is so already."""
+    """Publish these RRsets of the zone as given (None: deleted). Raise NothingToPublish if all is so already."""
     patch = zone_patches.Patch(zone, lambda current: changes, {name for name, _ in changes})
     outcome = zone_patches.publish_patches(
         patches=[patch], acting=Acting(author, channel, now, reason), confirmed=confirmed

@@ -1,4 +1,4 @@
-"""Every regular expression of the code: where it stands, its pattern, and how it is used."""
+"""Every regular expression of the code: its place, its pattern, and how it is used."""
 
 import ast
 import importlib
@@ -45,7 +45,7 @@ def places() -> list[Place]:
 
 
 def calls_of(module: Any, name: str) -> frozenset[str]:
-    """How a module of somebody else uses a compiled pattern of its own."""
+    """Return how a module of another author uses a compiled pattern of its own."""
     path = Path(module.__file__)
     return frozenset(_USES.get(each, each) for each in _Reader(str(path), tree_of(path))._calls_of(name))
 
@@ -81,7 +81,7 @@ class _Reader:
             return None
 
     def _calls_of(self, name: str) -> set[str]:
-        """The methods that are called of a compiled pattern; all of them if none is seen here."""
+        """Return the methods that are called of a compiled pattern; all of them if none is seen here."""
         found = {
             node.attr
             for node in self.nodes
@@ -104,7 +104,7 @@ class _Reader:
 
 
 def _use(call: ast.Call) -> str:
-    """`compile`, `search` … of a call that makes or uses a pattern; empty for any other call."""
+    """Return `compile`, `search` … of a call that makes or uses a pattern; empty for any other call."""
     name = dotted(call.func)
     module, _, function = name.rpartition(".")
     if module == "re" and function in _FUNCTIONS:
@@ -121,7 +121,7 @@ def _value(expression: ast.expr, module: Any) -> Any:
 
 
 def _with_owner(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
-    """Every node with the function it is in: `Reader.read`, or an empty name."""
+    """Yield every node with the function it is in: `Reader.read`, or an empty name."""
     waiting: list[tuple[str, ast.AST]] = [("", tree)]
     while waiting:
         owner, node = waiting.pop()
@@ -132,7 +132,7 @@ def _with_owner(tree: ast.Module) -> Iterator[tuple[str, ast.AST]]:
 
 
 def _constant(tree: ast.Module, wanted: ast.expr) -> str:
-    """The constant of the module in whose value a node stands, or an empty name."""
+    """Return the constant of the module whose value contains a node, or an empty name."""
     for node in tree.body:
         if not isinstance(node, ast.Assign | ast.AnnAssign) or (node.end_lineno or 0) < wanted.lineno:
             continue

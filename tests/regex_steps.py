@@ -28,12 +28,14 @@ ONE_CHARACTER = {ops.LITERAL, ops.NOT_LITERAL, ops.IN, ops.ANY}
 
 
 class TooManySteps(Exception):
-    """The count passed the limit: no more is known than that."""
+    """The count passed the limit: nothing else is known."""
 
 
 @contextmanager
 def deep_recursion() -> Iterator[None]:
-    """A repeated group is a call within a call here, and texts are longer than Python's limit of calls."""
+    """Allow deep recursion: a repeated group is a call within a call here, and texts are longer than Python's
+    limit of calls.
+    """
     before = sys.getrecursionlimit()
     sys.setrecursionlimit(1_000_000)
     try:
@@ -72,7 +74,7 @@ class CountedPattern:
         return None
 
     def finditer(self, text: Text) -> list[tuple[int, int]]:
-        """What `sub`, `split` and `findall` do too. An empty match beside another one is passed over."""
+        """Return what `sub`, `split` and `findall` do too. An empty match beside another one is left out."""
         found: list[tuple[int, int]] = []
         at = 0
         while at <= len(text) and (span := self.search(text, at)) is not None:
@@ -81,7 +83,7 @@ class CountedPattern:
         return found
 
     def follow(self, text: Text) -> int:
-        """One match behind the other, as a loop reads tokens; where it stops."""
+        """Return where one match behind the other, as a loop reads tokens, stops."""
         at = 0
         while at < len(text) and (end := self.match(text, at)) is not None and end > at:
             at = end
@@ -131,7 +133,7 @@ class CountedPattern:
         return compiler.compile(parser.SubPattern(self._state, [node]), flags)
 
     def _fits(self, node: Any, flags: int) -> Callable[[int], bool]:
-        """Whether the character at a place is one that the node means."""
+        """Return a function that is true if the character at a place is one that the node means."""
         one = self._compiled(node, flags)
         known = cache(lambda character: one.fullmatch(character) is not None)
 
@@ -275,7 +277,7 @@ def _is_bytes(pattern: re.Pattern[Any]) -> bool:
 
 
 def _one_character(inner: Any) -> Callable[[int], tuple[Any, int]] | None:
-    """The one node of a repeat that the engine walks without a call: `a*`, `(?:[ab])*`, but not `(a)*`."""
+    """Return the one node of a repeat that the engine walks without a call: `a*`, `(?:[ab])*`, but not `(a)*`."""
     if len(inner) != 1:
         return None
     op, value = inner[0]

@@ -27,7 +27,7 @@ _TEXTS = 25
 
 
 def texts(pattern: re.Pattern[Any]) -> list[Made]:
-    """Functions from a size to a text, the same ones in each run."""
+    """Return functions from a size to a text, the same ones in each run."""
     tree = parser.parse(
         pattern.pattern, pattern.flags & ~re.UNICODE if isinstance(pattern.pattern, bytes) else pattern.flags
     )
@@ -73,7 +73,9 @@ def _made(start: str, pump: str, second: str, end: str) -> Made:
 
 
 class _Samples:
-    """Short texts that parts of one pattern match; what stands at a place only (`^`, lookahead) is taken as empty."""
+    """Short texts that parts of one pattern match; a part that only marks a place (`^`, lookahead) is taken
+    as empty.
+    """
 
     def __init__(self, tree: Any) -> None:
         self._state = tree.state
@@ -84,11 +86,11 @@ class _Samples:
         return list(dict.fromkeys(found))[:20]
 
     def endings(self) -> list[str]:
-        """The pattern's own words without their last character."""
+        """Return the pattern's own words without their last character."""
         return list(dict.fromkeys(text[:-1] for text in self.of(self._tree) if len(text) > 1))[:3]
 
     def repeats(self, nodes: list[Any], before: str = "") -> Iterator[tuple[str, list[Any]]]:
-        """Each repeated part, and a text that leads to it."""
+        """Yield each repeated part, and a text that leads to it."""
         for op, value in nodes:
             if op in _REPEATS:
                 yield before, list(value[2])

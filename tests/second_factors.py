@@ -18,17 +18,17 @@ class App:
         self.secret = secret
 
     def code(self, at: datetime, steps: int = 0) -> str:
-        """The code of that time, or of so many steps later."""
+        """Return the code of that time, or of `steps` later."""
         return str(format_hotp_value(hotp_value(self.secret, int(at.timestamp()) // STEP + steps)))
 
     def wrong_code(self, at: datetime) -> str:
-        """One of six digits that is none of the codes near that time."""
+        """Return one of six digits that is not one of the codes near that time."""
         near = {self.code(at, steps) for steps in range(-3, 4)}
         return next(code for code in (f"{number:06}" for number in range(10)) if code not in near)
 
 
 def set_up(user: User, at: datetime) -> tuple[App, list[str]]:
-    """The app of this person, set up two minutes before, and their recovery codes."""
+    """Return the app of this person, set up two minutes before, and their recovery codes."""
     session = SessionStore()
     app = App(begin_set_up(session))
     before = datetime.fromtimestamp(at.timestamp() - 4 * STEP, at.tzinfo)

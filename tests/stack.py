@@ -36,7 +36,7 @@ shared_stacks: list[Stack] = []
 
 @pytest.fixture(scope="session")
 def stack() -> Iterator[Stack]:
-    """One running stack with the sample zones and a trickle of queries, for all tests of a run."""
+    """Start one running stack with the sample zones and a trickle of queries, for all tests of a run."""
     with new_stack("stack", sample_zones=True, traffic=True) as running:
         wait_until_in_sync(running)
         shared_stacks.append(running)
@@ -44,14 +44,14 @@ def stack() -> Iterator[Stack]:
 
 
 def stop_shared_stacks() -> None:
-    """None of them runs any more, and takes the processor from the tests that follow."""
+    """Stop all of them, so that none takes the processor from the tests that follow."""
     while shared_stacks:
         shared_stacks.pop().stop()
 
 
 @pytest.fixture
 def fresh_stack() -> Iterator[Stack]:
-    """A running stack for this test alone, without zones."""
+    """Start a running stack for this test alone, without zones."""
     with new_stack("fresh-stack", sample_zones=False, traffic=False) as running:
         yield running
 
@@ -74,7 +74,7 @@ class PreparedStack(Stack):
                 connection.execute(update, (node.dns_port, node.agent_port, node.name))
 
     def prepare_nodes(self) -> None:
-        """Identities and LMDB files were copied."""
+        """Do nothing: identities and LMDB files were copied."""
 
     @cached_property
     def interpreter(self) -> Interpreter:
@@ -105,7 +105,7 @@ def run_inside(stack: Stack, name: str, *args: Any) -> Any:
 
 
 def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = False) -> Stack:
-    """A stack in a directory of its own, without zones or with the sample zones; it runs while it is entered."""
+    """Return a stack in a directory of its own, without zones or with the sample zones; it runs while it is entered."""
     directory = FOLDER / name
     shutil.rmtree(directory, ignore_errors=True)
     files = prepared_stack()
@@ -121,7 +121,9 @@ def new_stack(name: str, *, sample_zones: bool, traffic: bool, durable: bool = F
 
 @cache
 def prepared_stack() -> Path:
-    """What every new stack has, made once: secrets, a migrated database, static files, enrolled nodes in sync."""
+    """Return what every new stack has, made once: secrets, a migrated database, static files, enrolled nodes
+    in sync.
+    """
     shared = ROOT / "var" / "test" / "prepared"
     shared.mkdir(parents=True, exist_ok=True)
     with (shared / "lock").open("w") as lock:
@@ -143,7 +145,7 @@ def prepared_stack() -> Path:
 
 @cache
 def _digest() -> str:
-    """Another one as soon as anything is another that a stack is made of."""
+    """Return a digest that changes with anything that a stack is made of."""
     digest = hashlib.sha256()
     for folder in ("dnspanel", "replication", "static"):
         for path in sorted(path for path in (ROOT / folder).rglob("*") if path.is_file() and path.suffix != ".pyc"):
@@ -168,7 +170,7 @@ def ask(node: DemoNode, name: str, rdtype: str = "A", *, timeout: float = 2.0) -
 
 
 def ask_all(stack: Stack, name: str, rdtype: str = "A") -> list[Answer]:
-    """What each node of the stack says, in the order of their names."""
+    """Return what each node of the stack says, in the order of their names."""
     return [ask(node, name, rdtype) for node in stack.nodes]
 
 
@@ -194,7 +196,7 @@ def make_person(stack: Stack, username: str, *, role: str = "administrator") -> 
 
 
 def wait_until_in_sync(stack: Stack, *, seconds: float = 30) -> None:
-    """Every node has acknowledged the head of the log. Raises TimeoutError, with what holds the nodes up."""
+    """Wait until every node has acknowledged the head of the log. Raise TimeoutError, with what holds the nodes up."""
 
     behind = """
         SELECT NOT EXISTS (SELECT FROM fleet_node)

@@ -41,7 +41,7 @@ _READ_OTHERWISE = {
 
 
 def places() -> Iterator[tuple[str, str]]:
-    """File and function of each call that cuts a text."""
+    """Yield file and function of each call that cuts a text."""
     for path in sorted((ROOT / "dnspanel").rglob("*.py")):
         name = str(path.relative_to(ROOT))
         if not name.startswith(_OURS):

@@ -131,7 +131,7 @@ def test_no_file_has_a_name_that_says_nothing() -> None:
 
 
 def test_functions_are_short_and_take_few_parameters() -> None:
-    """More parameters than eight are often one thing of the domain: who acts, a new zone, a node's description."""
+    """More parameters than eight are often one thing of the domain: an author, a new zone, a node's description."""
     found = []
     for path in modules():
         for node in nodes_of(ROOT / path):
@@ -144,7 +144,7 @@ def test_functions_are_short_and_take_few_parameters() -> None:
 
 
 def source_files() -> list[Path]:
-    """Every Python file that is neither a test nor a migration."""
+    """Return every Python file that is neither a test nor a migration."""
     return [
         Path(name)
         for name in tracked_files()
@@ -191,7 +191,7 @@ def test_every_module_has_tests() -> None:
 
 
 def _package(path: Path) -> tuple[str, ...]:
-    """`dnspanel.zones` of `dnspanel/zones/publishing/edit.py`; `replication` of everything below it."""
+    """Return `dnspanel.zones` of `dnspanel/zones/publishing/edit.py`; `replication` of everything below it."""
     return path.parts[:1] if path.parts[0] == "replication" else path.parts[:2]
 
 
@@ -252,7 +252,7 @@ def _imported(node: ast.AST) -> list[str]:
 
 
 def _writes(call: ast.Call) -> bool:
-    """True for calls that can only be writes of the ORM."""
+    """Return True for calls that can only be writes of the ORM."""
     assert isinstance(call.func, ast.Attribute)
     name = call.func.attr
     if name in WRITING_METHODS:
@@ -288,7 +288,9 @@ def _banned_parts(name: str) -> list[str]:
 
 
 def _identifiers(nodes: Iterable[ast.AST]) -> list[tuple[str, int]]:
-    """What a module itself names: functions, classes, parameters, variables, attributes that it sets, aliases."""
+    """Return what a module itself names: functions, classes, parameters, variables, attributes that it sets,
+    aliases.
+    """
     found = []
     for node in nodes:
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -309,7 +311,7 @@ def _has_models(path: Path) -> bool:
 
 
 def _columns_and_fields(tree: ast.Module, is_models: bool) -> list[str]:
-    """The names that models and serializers assign: those of the database and of JSON."""
+    """Return the names that models and serializers assign: those of the database and of JSON."""
     classes = [node for node in tree.body if isinstance(node, ast.ClassDef)]
     public = [node for node in classes if is_models or node.name.endswith("Serializer")]
     return [name for of_class in public for node in of_class.body for name in _assigned(node)]
@@ -383,7 +385,7 @@ def test_no_file_holds_unfinished_work_or_a_path_of_one_machine() -> None:
 
 
 def long_sleeps(path: Path) -> list[str]:
-    """Where the file sleeps longer than a second, and no comment on the line or above it says why."""
+    """Return where the file sleeps longer than a second, and no comment on the line or above it says why."""
     text = path.read_text()
     if "sleep(" not in text and ".wait(" not in text:
         return []

@@ -36,7 +36,7 @@ def catalog(code: str) -> Path:
 
 @cache
 def texts(code: str) -> dict[str, str]:
-    """The translations of a language by their English; those with a plural once for each number."""
+    """Return the translations of a language by their English; those with a plural once for each number."""
     with (ROOT / catalog(code)).with_suffix(".mo").open("rb") as file:
         read = gettext.GNUTranslations(file)._catalog  # type: ignore[attr-defined]  # the one way to all of it
     return {key if isinstance(key, str) else f"{key[0]}\0{key[1]}": text for key, text in read.items() if key}
@@ -44,7 +44,7 @@ def texts(code: str) -> dict[str, str]:
 
 @pytest.fixture(scope="session")
 def collected(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The catalogs as `./dev texts` would leave them now."""
+    """Return the catalogs as `./dev texts` would leave them now."""
     directory = tmp_path_factory.mktemp("texts")
     for name in ("dnspanel", "replication", "templates", "locale"):
         shutil.copytree(ROOT / name, directory / name, ignore=shutil.ignore_patterns("__pycache__", "*.mo"))
@@ -78,7 +78,7 @@ def test_no_text_is_made_within_another_string() -> None:
 
 
 def test_no_text_has_its_language_when_a_module_is_read() -> None:
-    """What is made then is `gettext_lazy`: by `gettext` it would be English for everybody."""
+    """What is made then is `gettext_lazy`: by `gettext` it would be English for every reader."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.alone.texts_at_import"], cwd=ROOT, check=True, capture_output=True, text=True
     )
@@ -94,7 +94,7 @@ def test_a_language_has_every_text(collected: Path, code: str) -> None:
 
 @pytest.mark.parametrize("code", TRANSLATED)
 def test_a_catalog_says_nothing_of_places(code: str) -> None:
-    """Where texts stand changes with every move of a file: 30,000 lines that nobody reads and every diff shows."""
+    """The places of texts change with every move of a file: 30,000 lines without readers that every diff shows."""
     lines = (ROOT / catalog(code)).read_text().splitlines()
     assert [line for line in lines if line.startswith(("#: ", '"POT-Creation-Date', '"Report-Msgid-Bugs-To'))] == []
 

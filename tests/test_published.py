@@ -31,7 +31,7 @@ RESULT = Result(
 
 @pytest.fixture
 def document(tmp_path: Path) -> Path:
-    """The page of one test that was kept, and of others that never ran."""
+    """Return the page of one test that was kept, and of others that never ran."""
     recorded.keep(tmp_path / "kept", "random_names", Options(tmp_path, zones=12), RESULT)
     path = tmp_path / "published.md"
     page.write_page(path, recorded.kept(tmp_path / "kept", ("backends", "random_names")))

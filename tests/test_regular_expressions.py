@@ -43,7 +43,7 @@ LIMIT = 150_000
 
 @cache
 def documented() -> dict[tuple[str, str], tuple[int, str]]:
-    """File and name of each pattern of the table, with how many there are and what they meet."""
+    """Return file and name of each pattern of the table, with how many there are and what they meet."""
     found = {}
     for line in DOCUMENT.read_text().splitlines():
         if line.startswith("| `"):
@@ -92,7 +92,7 @@ def test_twice_the_text_is_at_most_twice_the_steps() -> None:
 
 
 def superlinear(pattern: re.Pattern[Any], uses: frozenset[str]) -> str:
-    """How a pattern takes more than twice the steps for twice a text; empty if it does not."""
+    """Return how a pattern takes more than twice the steps for twice a text; empty if it does not."""
     counted = CountedPattern(pattern, LIMIT)
     is_bytes = isinstance(pattern.pattern, bytes)
     with deep_recursion():
@@ -104,7 +104,10 @@ def superlinear(pattern: re.Pattern[Any], uses: frozenset[str]) -> str:
 
 
 def _superlinear(counted: CountedPattern, use: str, made: Made, is_bytes: bool) -> str:
-    """A bounded repeat looks quadratic up to its bound, so what seems so is looked at in larger texts."""
+    """Return the same for one text.
+
+    A bounded repeat looks quadratic up to its bound, so it is looked at in larger texts.
+    """
     size = SMALL
     while True:
         once, twice = _steps(counted, use, made, size, is_bytes), _steps(counted, use, made, 2 * size, is_bytes)
@@ -128,7 +131,7 @@ def _steps(counted: CountedPattern, use: str, made: Made, size: int, is_bytes: b
 
 
 def test_routes_of_urls_are_linear_too() -> None:
-    """Those with two names are so beyond what a name may have. Nobody has signed in when they are looked through."""
+    """Those with two names are so beyond what a name may have. They are looked through before any sign-in."""
     shapes = {re.sub(r"\(\?P<\w+>", "(?:", pattern.pattern): pattern for pattern in _routes(get_resolver())}
     # Literal text between two parts does not matter, so the routes that differ in it alone are one.
     shapes = {re.sub(r"[a-z0-9_.-]{2,}(?=/|\\)", "x", shape): each for shape, each in shapes.items() if "(?:" in shape}
@@ -221,7 +224,9 @@ _REPEATS = ("*", "+", "?", "{1,3}", "{0,2}", "{2,}", "*?", "+?", "??", "{1,2}?")
 
 
 def random_pattern(chance: random.Random, depth: int = 0) -> str:
-    """Of all that the counter knows but possessive groups, in which Python 3.11.2 is wrong (python/cpython#106052)."""
+    """Return a pattern of all that the counter knows but possessive groups, in which Python 3.11.2 is wrong
+    (python/cpython#106052).
+    """
     kind = chance.random()
     if depth > 3 or kind < 0.4:
         return chance.choice(_ATOMS + _AROUND)

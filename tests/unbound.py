@@ -69,7 +69,7 @@ class Unbound:
         return _FAILURE.findall(self._log.read_text(errors="replace"))
 
     def ask(self, name: str, type: str, *, seconds: float = 10) -> Reply:
-        """Raises dns.exception.Timeout where no answer comes in time."""
+        """Ask it. Raise dns.exception.Timeout where no answer comes in time."""
         query = dns.message.make_query(name, type, want_dnssec=True)
         answer = dns.query.udp_with_fallback(query, "127.0.0.1", port=self.port, timeout=seconds)[0]
         return Reply(dns.rcode.to_text(answer.rcode()), bool(answer.flags & dns.flags.AD))
@@ -79,8 +79,10 @@ class Unbound:
 def unbound(
     servers: Mapping[str, Sequence[int]], anchors: Sequence[str], *, at: datetime | None = None
 ) -> Iterator[Unbound]:
-    """One that asks for each zone these ports of 127.0.0.1, and trusts these DNSKEY or DS records, named in full; it
-    judges signatures as at that time, if one is given."""
+    """Run one that asks for each zone these ports of 127.0.0.1, and trusts these DNSKEY or DS records, named in full.
+
+    It judges signatures as at that time, if one is given.
+    """
     with tempfile.TemporaryDirectory(prefix="unbound-") as folder:
         directory, port = Path(folder), free_port()
         stubs = "".join(

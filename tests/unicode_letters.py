@@ -20,7 +20,7 @@ PLAIN = frozenset("abcdefghijklmnopqrstuvwxyz0123456789-")
 
 
 def table_of(directory: Path) -> str:
-    """The table, with the version and the sums of the files that it is made of."""
+    """Return the table, with the version and the sums of the files that it is made of."""
     texts = {name: (directory / name).read_text(encoding="utf-8") for name in FILES}
     version = texts["Scripts.txt"].split("\n", 1)[0].removeprefix("# Scripts-").removesuffix(".txt")
     lines = [
@@ -64,7 +64,7 @@ def _points(text: str) -> range:
 
 
 def _scripts(texts: dict[str, str], allowed: set[int]) -> dict[int, tuple[str, ...]]:
-    """The scripts of each letter that has any: those in which it is used (UAX 24)."""
+    """Return the scripts of each letter that has any: those in which it is used (UAX 24)."""
     full = {fields[1]: fields[2] for fields in _rows(texts["PropertyValueAliases.txt"]) if fields[0] == "sc"}
     found = {p: (script,) for points, script, *_ in _rows(texts["Scripts.txt"]) for p in _points(points)}
     for points, used, *_ in _rows(texts["ScriptExtensions.txt"]):
@@ -74,7 +74,7 @@ def _scripts(texts: dict[str, str], allowed: set[int]) -> dict[int, tuple[str, .
 
 
 def _ranges(scripts: dict[int, tuple[str, ...]]) -> Iterator[tuple[int, int, tuple[str, ...]]]:
-    """Neighbours of one script; what no label may hold does not part them."""
+    """Yield neighbours of one script; what no label may hold does not part them."""
     first = last = -1
     names: tuple[str, ...] = ()
     for point in sorted(scripts):
@@ -88,7 +88,7 @@ def _ranges(scripts: dict[int, tuple[str, ...]]) -> Iterator[tuple[int, int, tup
 
 
 def _plain(text: str, allowed: set[int]) -> dict[int, str]:
-    """What each letter beyond ASCII looks like, where that is letters, digits and hyphens of ASCII."""
+    """Return what each letter beyond ASCII looks like, where that is letters, digits and hyphens of ASCII."""
     found = {}
     for source, target, *_ in _rows(text):
         looks = "".join(chr(int(point, 16)) for point in target.split()).lower()

@@ -1,4 +1,4 @@
-"""A walk along a table in one test: each step finds the database as it was, and the end names all steps that failed.
+"""A walk along a table in one test: each step finds the database unchanged, and the end names all steps that failed.
 
 A test for each row of a table pays for its own fixtures and its own sign-in, which cost more than what it asks.
 """

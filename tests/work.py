@@ -28,7 +28,7 @@ class Work(NamedTuple):
     copied: int
 
     def is_at_most_twice(self, other: Self) -> bool:
-        """And a little: what does not depend on the text."""
+        """Return True if it is at most twice and a little: what does not depend on the text."""
         return all(mine <= 2.15 * its + 150 for mine, its in zip(self, other, strict=True))
 
 
@@ -39,7 +39,7 @@ class _Tracer:
         self._variables: dict[FrameType, dict[str, _KEPT]] = {}
 
     def trace(self, frame: FrameType, event: str, argument: Any) -> Any:
-        """What `sys.settrace` takes."""
+        """Trace as `sys.settrace` takes it."""
         if frame.f_code.co_filename == __file__:
             return None
         self.steps += 1
@@ -63,7 +63,7 @@ def _copied(before: _KEPT | None, now: _KEPT) -> int:
 
 
 def work_of(function: Callable[[], object]) -> Work:
-    """What a call takes, whether it returns or refuses its text."""
+    """Return what a call takes, whether it returns or refuses its text."""
     tracer = _Tracer()
     before = sys.gettrace()
     sys.settrace(tracer.trace)
@@ -110,7 +110,7 @@ class _Counting:
 
 @contextmanager
 def counted_patterns(*modules: ModuleType) -> Iterator[Callable[[], int]]:
-    """The patterns of these modules count their steps; gives a function: how many there were since its last call."""
+    """Count the steps of the patterns of these modules; yield a function: how many there were since its last call."""
     total = 0
 
     def add(steps: int) -> None:

@@ -15,7 +15,7 @@ CACHE = Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "dnsp
 
 
 def _redis_url(url: str) -> str:
-    """The same Redis, another of its sixteen databases."""
+    """Return the same Redis, another of its sixteen databases."""
     return re.sub(r"/\d+$", f"/{int(WORKER.removeprefix('gw')) + 1}", url)
 
 

@@ -57,12 +57,12 @@ _HOST_WEIGHTS = list(accumulate((40, 10, 20, 12, 8, 6, 4)))
 
 
 def provider_records(zones: int) -> int:
-    """How many records so many zones have if the provider's are as large: about 10.6 each."""
+    """Return how many records `zones` zones have if the provider's are as large: about 10.6 each."""
     return round(zones * PROVIDER_RECORDS / PROVIDER_ZONES)
 
 
 def estate(zones: int, records: int | None = None, seed: int = 1) -> Iterator[tuple[str, list[RRset]]]:
-    """`zones` zones with `records` records (rdata, SOA included) altogether; about 10.6 per zone by default."""
+    """Yield `zones` zones with `records` records (rdata, SOA included) altogether; about 10.6 per zone by default."""
     if records is None:
         records = provider_records(zones)
     for number, size in enumerate(zone_sizes(zones, records, seed)):
@@ -71,12 +71,12 @@ def estate(zones: int, records: int | None = None, seed: int = 1) -> Iterator[tu
 
 
 def provider_estate(seed: int = 1) -> Iterator[tuple[str, list[RRset]]]:
-    """The estate of a published test: 263,238 zones with 2,798,571 records."""
+    """Yield the estate of a published test: 263,238 zones with 2,798,571 records."""
     return estate(PROVIDER_ZONES, PROVIDER_RECORDS, seed)
 
 
 def zone_sizes(zones: int, records: int, seed: int = 1) -> list[int]:
-    """Records of each zone: at least SMALLEST, the rest shared out so that few zones have many."""
+    """Return records of each zone: at least SMALLEST, the rest shared out so that few zones have many."""
     chance = random.Random(seed)
     spare = records - zones * SMALLEST
     if spare < 0:
@@ -90,7 +90,7 @@ def zone_sizes(zones: int, records: int, seed: int = 1) -> list[int]:
 
 
 def zone_rrsets(name: str, records: int, seed: int = 1) -> list[RRset]:
-    """The RRsets of one zone with exactly this many records (at least SMALLEST), in no particular order."""
+    """Return the RRsets of one zone with exactly this many records (at least SMALLEST), in no particular order."""
     chance = random.Random(seed)
     address = _address(chance)
     soa = f"ns1.provider.test. hostmaster.provider.test. {chance.randrange(1, 2**31)} 10800 3600 604800 3600"
@@ -108,7 +108,7 @@ def zone_rrsets(name: str, records: int, seed: int = 1) -> list[RRset]:
 
 
 def _host(zone: str, number: int, chance: random.Random) -> RRset:
-    """One more record, at a name of its own."""
+    """Return one more record, at a name of its own."""
     label = _LABELS[number % len(_LABELS)]
     owner = f"{label}.{zone}" if number < len(_LABELS) else f"{label}{number // len(_LABELS)}.{zone}"
     kind = chance.randrange(10)
@@ -123,12 +123,14 @@ def _host(zone: str, number: int, chance: random.Random) -> RRset:
 
 
 def _address(chance: random.Random) -> str:
-    """An address of 192.0.2.0/24."""
+    """Return an address of 192.0.2.0/24."""
     return f"192.0.2.{chance.randrange(1, 255)}"
 
 
 def import_sizes(zones: int, records: int, seed: int = 1) -> list[int]:
-    """Records of each zone of an estate to import: three of 100,000 (in small estates: a 27th), most of about ten."""
+    """Return records of each zone of an estate to import: three of 100,000 (in small estates: a 27th), most
+    of about ten.
+    """
     large = min(LARGE_ZONE, records // 27)
     if zones <= LARGE_ZONES or large <= SMALLEST:
         return zone_sizes(zones, records, seed)
@@ -139,14 +141,14 @@ def import_sizes(zones: int, records: int, seed: int = 1) -> list[int]:
 
 
 def zone_files(zones: int, records: int, seed: int = 1, prefix: str = "zone") -> Iterator[tuple[str, bytes]]:
-    """(zone name, its file as an administrator would have it) for each zone of an estate to import."""
+    """Yield (zone name, its file as an administrator would have it) for each zone of an estate to import."""
     for number, size in enumerate(import_sizes(zones, records, seed)):
         name = f"{prefix}-{number:07d}.{_ENDINGS[number % len(_ENDINGS)]}."
         yield name, zone_file(name, size, seed=seed * 1_000_003 + number)
 
 
 def zone_file(name: str, records: int, seed: int = 1) -> bytes:
-    """A zone file with exactly this many records: at least SMALLEST, of SOA NS A AAAA MX TXT; the others besides."""
+    """Return a zone file with exactly this many records: at least SMALLEST, of SOA NS A AAAA MX TXT; then others."""
     chance = random.Random(seed)
     address, serial = _address(chance), chance.randrange(1, 2**31)
     lines = [
@@ -171,7 +173,7 @@ def zone_file(name: str, records: int, seed: int = 1) -> bytes:
 
 
 def write_archive(path: Path, zones: int, records: int, seed: int = 1, prefix: str = "zone") -> str:
-    """A tar.gz with one zone file for each zone of an estate; returns the name of the last zone."""
+    """Write a tar.gz with one zone file for each zone of an estate; return the name of the last zone."""
     name = ""
     with tarfile.open(path, "w:gz", compresslevel=4) as archive:
         for name, content in zone_files(zones, records, seed, prefix):
@@ -182,22 +184,22 @@ def write_archive(path: Path, zones: int, records: int, seed: int = 1, prefix: s
 
 
 def write_named_conf(directory: Path, zones: int, records: int, seed: int = 1, prefix: str = "zone") -> Path:
-    """The same as files in a directory, with a named.conf that names them; returns its path."""
+    """Write the same as files in a directory, with a named.conf that names them; return its path."""
     return write_files(directory, zone_files(zones, records, seed, prefix))
 
 
 def write_estate(directory: Path, zones: int, records: int) -> Path:
-    """The zones of `estate` as files in a directory, with a named.conf that names them; returns its path."""
+    """Write the zones of `estate` as files in a directory, with a named.conf that names them; return its path."""
     return write_files(directory, ((name, zone_text(rrsets).encode()) for name, rrsets in estate(zones, records)))
 
 
 def zone_path(directory: Path, name: str) -> Path:
-    """Where the file of a zone is written in a directory."""
+    """Return where the file of a zone is written in a directory."""
     return directory / f"{name}zone"
 
 
 def write_files(directory: Path, files: Iterable[tuple[str, bytes]]) -> Path:
-    """Each zone's file in the directory, and a named.conf that names them; returns its path."""
+    """Write each zone's file in the directory, and a named.conf that names them; return its path."""
     conf = [f'options {{ directory "{directory}"; }};\n']
     for name, content in files:
         file = zone_path(directory, name)
@@ -209,7 +211,7 @@ def write_files(directory: Path, files: Iterable[tuple[str, bytes]]) -> Path:
 
 
 def zone_text(rrsets: Iterable[RRset]) -> str:
-    """RRsets as a zone file, one record a line."""
+    """Return RRsets as a zone file, one record a line."""
     return "".join(
         f"{rrset.name} {rrset.ttl} IN {rdata.type_to_text(rrset.type)} {text}\n"
         for rrset in rrsets

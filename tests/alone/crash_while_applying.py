@@ -1,4 +1,4 @@
-"""Apply segments in processes, each of which kills itself at one of these points."""
+"""Apply segments in processes that kill themselves at one of these points."""
 
 import os
 import signal

@@ -1,4 +1,4 @@
-"""Make files until the file system takes no more, and print what `disk_of` says then."""
+"""Make files until the file system is full, and print what `disk_of` says then."""
 
 import pathlib
 import sys

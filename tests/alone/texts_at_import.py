@@ -1,4 +1,4 @@
-"""Import every module, and print which texts are asked for meanwhile."""
+"""Import every module, and print which texts are asked for by that."""
 
 import importlib
 import pkgutil

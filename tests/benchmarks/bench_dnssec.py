@@ -2,9 +2,10 @@
 by one job, and signed answers beside unsigned ones and beside servers of others.
 
 Edits are single ones as in `push`, of random names of one zone: from before `publish()` to the last of three real
-nodes' answers. The ways of denial follow one another on the same zone, which is not measured but told: so many seconds
-until every node has the zone in its new way. The job is the policy run that a person starts after its dry run, for
-zones of the estate; its clock stops when each node has answered for each zone with a signature over its SOA.
+nodes' answers. The ways of denial follow one another on the same zone, which is not measured but reported: the
+seconds until every node has the zone in its new way. The job is the policy run that a person starts after its dry
+run, for zones of the estate; its clock stops when each node has answered for each zone with a signature over its
+SOA.
 
 `--only edits|job|answers` runs one part; keys of the other parts are missing then.
 """

@@ -7,5 +7,7 @@ from dnspanel.transfer.imports import pace
 
 @pytest.fixture(autouse=True)
 def nobody_waits_for_nodes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nothing encodes here unless a test does: each piece of an import would wait its five seconds for it."""
+    """Wait for no nodes: nothing encodes here unless a test does, and each piece of an import would wait its
+    five seconds.
+    """
     monkeypatch.setattr(pace, "MOST_SECONDS", 0.0)

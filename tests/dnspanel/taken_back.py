@@ -21,7 +21,7 @@ REASON = "PowerDNS answers SERVFAIL when asked for www.example.test. CAA."
 
 
 def take_back(sequence: int, *nodes: Node, now: datetime | None = None) -> Publication:
-    """The publication is taken back, and these nodes answer with what took it back: one segment brought both."""
+    """Take the publication back, and let these nodes answer with what took it back: one segment brought both."""
     now = now or timezone.now()
     inverse = failed.take_back(sequence=sequence, reason=REASON, now=now, in_transaction=nothing)
     assert inverse is not None
@@ -33,7 +33,7 @@ def take_back(sequence: int, *nodes: Node, now: datetime | None = None) -> Publi
 
 @contextmanager
 def refusing(sequence: int, act: Callable[[int], object] = take_back) -> Iterator[None]:
-    """As soon as there is a publication of this sequence, the canary refuses it, or does something else with it."""
+    """Let the canary refuse a publication of this sequence as soon as it exists, or do something else with it."""
 
     def refuse() -> None:
         until = monotonic() + 20

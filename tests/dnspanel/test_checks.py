@@ -1,4 +1,4 @@
-"""The panel refuses to start on a wrong setting, and says how to mend it."""
+"""The panel refuses to start on a wrong setting, and says how to correct it."""
 
 from pathlib import Path
 from typing import Any

@@ -1,4 +1,4 @@
-"""What somebody pastes for certificates: what is taken, whatever stands around it, and what is not."""
+"""Pasted certificates: what is taken, with any text around it, and what is not."""
 
 import pytest
 

@@ -11,7 +11,7 @@ pytestmark = pytest.mark.django_db
 
 
 class Clock:
-    """Time that passes only while somebody sleeps."""
+    """Time that passes only during sleeps."""
 
     def __init__(self) -> None:
         self.now = 0.0

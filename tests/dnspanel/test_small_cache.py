@@ -53,7 +53,7 @@ def _decorated() -> Iterator[tuple[str, ast.expr]]:
 
 
 def test_every_cache_has_a_bound() -> None:
-    """The push worker kept 65,536 values of any length, and grew to 434 MB when somebody published long ones."""
+    """The push worker kept 65,536 values of any length, and grew to 434 MB when a person published long ones."""
     found = {where for where, each in _decorated() if ast.unparse(each).startswith(("lru_cache", "functools.lru"))}
     assert found == COUNTED.keys()
 

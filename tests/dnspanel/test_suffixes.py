@@ -1,4 +1,4 @@
-"""Names that nobody may hold, in the rules of the Public Suffix List."""
+"""Names that no person may hold, in the rules of the Public Suffix List."""
 
 from pathlib import Path
 

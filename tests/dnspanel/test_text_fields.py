@@ -1,4 +1,6 @@
-"""What is stored without a language is told to each reader in theirs: reports, alerts, refusals; logs keep English."""
+"""Texts that are stored without a language are shown to each reader in theirs: reports, alerts, refusals;
+logs keep English.
+"""
 
 from datetime import timedelta
 
@@ -31,7 +33,7 @@ pytestmark = pytest.mark.django_db
 
 @pytest.fixture
 def hans(bob: User) -> User:
-    """Bob, who reads German."""
+    """Return Bob. He reads German."""
     User.objects.filter(pk=bob.pk).update(language="de")
     bob.refresh_from_db()
     return bob

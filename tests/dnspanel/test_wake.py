@@ -1,4 +1,4 @@
-"""Waking a worker: enqueued once, short-lived, and nobody's failure when the broker is away."""
+"""Waking a worker: enqueued once, short-lived, and no failure of its caller when the broker is away."""
 
 import threading
 from collections.abc import Iterator
@@ -56,7 +56,7 @@ def test_a_broker_that_dies_is_not_tried_again_for_each() -> None:
 
 @pytest.fixture
 def by_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """As in a process that serves people."""
+    """Act as in a process that serves people."""
     monkeypatch.setattr(wake_module, "_by_thread", False)
     answer_before_waking()
     yield

@@ -22,12 +22,12 @@ def text_of(path: Path) -> str:
 
 
 def prose(path: Path) -> str:
-    """The document without its blocks of code."""
+    """Return the document without its blocks of code."""
     return _FENCE.sub("", text_of(path))
 
 
 def links(path: Path) -> Iterator[tuple[str, str]]:
-    """File and anchor of every link inside the repository; an empty file is the document itself."""
+    """Yield file and anchor of every link inside the repository; an empty file is the document itself."""
     for target in _LINK.findall(prose(path)):
         if "://" not in target and not target.startswith("mailto:"):
             file, _, anchor = target.partition("#")
@@ -35,25 +35,25 @@ def links(path: Path) -> Iterator[tuple[str, str]]:
 
 
 def code_spans(path: Path) -> list[str]:
-    """What stands between backticks in the prose."""
+    """Return the texts between backticks in the prose."""
     return _CODE.findall(prose(path))
 
 
 def anchors(path: Path) -> set[str]:
-    """The anchors that a reader's program makes of the headings."""
+    """Return the anchors that a reader's program makes of the headings."""
     headings = re.findall(r"^#+ (.+)$", prose(path), re.MULTILINE)
     return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
 
 
 def section(path: Path, heading: str) -> str:
-    """What stands below a heading, up to the next one of its rank or above."""
+    """Return the text below a heading, up to the next one of its rank or above."""
     found = re.search(rf"^(#+) {re.escape(heading)}$(.*?)(?=^#{{1,6}} |\Z)", text_of(path), re.MULTILINE | re.DOTALL)
     assert found is not None, f"{path} has no heading {heading}"
     return found[2]
 
 
 def has_name(dotted: str) -> bool:
-    """Whether a dotted name of our packages is a module, or something that a module or its class defines."""
+    """Return True if a dotted name of our packages is a module, or something that a module or its class defines."""
     parts = dotted.split(".")
     for cut in range(len(parts), 0, -1):
         module = ROOT.joinpath(*parts[:cut])
@@ -64,7 +64,7 @@ def has_name(dotted: str) -> bool:
 
 
 def _hands_on(package: Path, names: list[str]) -> bool:
-    """Whether a package imports this name from one of its modules, for others to import."""
+    """Return True if a package imports this name from one of its modules, for others to import."""
     imports = (node for node in _parsed(package) if isinstance(node, ast.ImportFrom))
     homes = [node.module or "" for node in imports if names and names[0] in {alias.name for alias in node.names}]
     return any(has_name(".".join([home, *names])) for home in homes)
@@ -88,7 +88,7 @@ def _defines(body: list[ast.stmt], names: list[str]) -> bool:
 
 @cache
 def strings_of_code() -> tuple[str, ...]:
-    """Every string of the code that may be shown to a person, as the parts between its values."""
+    """Return every string of the code that may be shown to a person, as the parts between its values."""
     found: set[str] = set()
     for package in ("dnspanel", "replication"):
         for path in (ROOT / package).rglob("*.py"):

@@ -1,6 +1,6 @@
 """The runbooks of the operator, and the commands in them that a test runs.
 
-Each page begins with its title and the symptom. What is to be copied is in fenced blocks: one command a line, a
+Each page begins with its title and the symptom. The commands to copy are in fenced blocks: one command a line, a
 backslash continues it. A test of a page takes its commands from here and runs them.
 """
 
@@ -22,7 +22,7 @@ def pages() -> list[Path]:
 
 
 def command_lines_of(stem: str, step: str = "") -> list[str]:
-    """Return the commands of `docs/operate/runbooks/STEM.md`, or of one step of it, as they are to be copied."""
+    """Return the commands of `docs/operate/runbooks/STEM.md`, or of one step of it, as a reader copies them."""
     page = FOLDER / f"{stem}.md"
     written = section(page, step) if step else page.read_text()
     text = "".join(_BLOCK.findall(written)).replace("\\\n", " ")

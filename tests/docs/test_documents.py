@@ -111,7 +111,7 @@ def test_every_path_that_is_named_exists(path: Path) -> None:
 
 
 def _is_path(span: str) -> bool:
-    """Whether it names a file or folder of this repository."""
+    """Return True if it names a file or folder of this repository."""
     if _NOT_PATHS.search(span) or span.startswith(_ELSEWHERE):
         return False
     first = span.split("/")[0]
@@ -227,7 +227,7 @@ def test_every_alert_is_documented() -> None:
 
 
 def test_messages_of_troubleshooting_are_those_of_the_code() -> None:
-    """Each message is quoted as the code has it, but for its values, which are written as …."""
+    """Each message is quoted as the code has it, except its values, which are written as …."""
     strings = documents.strings_of_code()
     lines = re.findall(r"^\| (`.+?) \| ", (OPERATE / "troubleshooting.md").read_text(), re.MULTILINE)
     missing = []
@@ -270,7 +270,7 @@ def test_every_decision_is_listed_and_has_its_parts() -> None:
 
 
 def test_every_error_between_panel_and_node_is_explained() -> None:
-    """Whoever adds an error adds what to do about it, or says here why nobody ever sees it."""
+    """A new error needs a text on what to do about it, or the reason here why it is never seen."""
     bases, panels_own = {"Transient", "Permanent", "BadBytes"}, {"Gap", "NeedsSnapshot", "TooMuch", "Refused"}
     unseen = bases | panels_own | {"BadName", "NameOutside", "BadRdata", "BadRRset"}  # whoever typed these
     explained = {

@@ -73,7 +73,7 @@ def _copy_checkout(copy: Path) -> None:
 
 
 def _noticed_by(copy: Path, mutant: Mutant, *, near: bool) -> str | None:
-    """The first test that fails with the error in the code, or None."""
+    """Return the first test that fails with the error in the code, or None."""
     own = f"tests/{Path(mutant.path).parent}/test_{Path(mutant.path).stem}.py"
     package = f"tests/{mutant.path.split('/')[0]}" if mutant.path.startswith("replication") else None
     package = package or "/".join(["tests", *mutant.path.split("/")[:2]])
@@ -110,7 +110,7 @@ def _importers(copy: Path, path: str) -> list[str]:
 
 
 def _failing(copy: Path, arguments: list[str]) -> str | None:
-    """The first failing test of a run; a run that does not end, or cannot begin, counts as noticed."""
+    """Return the first failing test of a run; a run that does not end, or cannot begin, counts as noticed."""
     python = str(ROOT / ".venv/bin/python")
     command = [
         python,

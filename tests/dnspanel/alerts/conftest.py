@@ -30,7 +30,7 @@ MakeRoute = Callable[..., NewRoute]
 
 @pytest.fixture
 def route(db: None) -> MakeRoute:
-    """Makes routes, to an address on this machine unless told otherwise."""
+    """Return a function that makes routes, by default to an address on this machine."""
 
     def make(
         name: str = "on call", kind: str = "webhook", address: str = "https://hooks.test/", **terms: Any

@@ -1,4 +1,4 @@
-"""What waits is sent, together, until somebody takes it; to a real mail server and a real receiver of webhooks."""
+"""What waits is sent, together, until a server takes it; to a real mail server and a real receiver of webhooks."""
 
 import json
 from datetime import UTC, datetime, time, timedelta

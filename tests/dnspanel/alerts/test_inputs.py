@@ -1,4 +1,4 @@
-"""What the rules go by, as it stands in PostgreSQL and Redis."""
+"""What the rules go by, as it is in PostgreSQL and Redis."""
 
 from datetime import timedelta
 from typing import Any

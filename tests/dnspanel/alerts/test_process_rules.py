@@ -45,7 +45,7 @@ WELL = ProcessesNow(
 
 
 def changed(*others: ProcessNow, without: str = "", **given: Any) -> ProcessesNow:
-    """A panel that is well, but for these processes and one that is missing."""
+    """Return a panel that is well, except these processes and one that is missing."""
     names = {each.name for each in others} | {without}
     kept = [each for each in WELL.processes if each.name not in names]
     return replace(WELL, processes=(*kept, *others), **given)

@@ -1,4 +1,4 @@
-"""Who is told: made, changed, switched, tested and removed, each act in the audit log."""
+"""Routes of alerts: made, changed, switched, tested and removed, each act in the audit log."""
 
 from datetime import time, timedelta
 from typing import Any

@@ -1,4 +1,6 @@
-"""Alerts are raised once, kept while they last, over when they have not been seen for a while, and told to whom."""
+"""Alerts are raised once, kept while they last, over when they have not been seen for a while, and the people
+that they are sent to.
+"""
 
 import json
 from datetime import datetime, time, timedelta
@@ -167,7 +169,9 @@ def test_a_hundred_alerts_cost_as_many_queries_as_one(route: MakeRoute, django_a
 def test_who_subscribed_is_told_by_mail_and_by_chat(
     charlie: User, mail_server: MailServer, receiver: Receiver, settings: Any
 ) -> None:
-    """As of publications: gathered, in a sentence with its page, to who may see the fleet, once for each step."""
+    """They are sent like publications: gathered, in a sentence with its page, to people that may see the
+    fleet, once for each step.
+    """
     settings.PANEL_URL = "https://panel.test"
     alerts = (EventKind.ALERT, EventKind.ALERT_OVER)
     mail = create_webhook(terms=WebhookTerms("", alerts, format="mail"), by=charlie, now=NOW).webhook

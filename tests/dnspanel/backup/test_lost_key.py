@@ -1,4 +1,4 @@
-"""Nobody has the master key any more: what cannot be read is listed and cleared, and the panel works again."""
+"""The master key is lost: what cannot be read is listed and cleared, and the panel works again."""
 
 import io
 from typing import Any

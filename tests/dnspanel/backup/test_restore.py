@@ -55,7 +55,7 @@ Manage = Callable[..., Ended]
 
 @pytest.fixture
 def archive(make_zone: MakeZone, tmp_path: Path) -> Path:
-    """A backup of a panel with three zones, segments and a signing key."""
+    """Make a backup of a panel with three zones, segments and a signing key."""
     for name in ("one.test.", "two.test.", "three.test."):
         make_zone("www 300 A 192.0.2.1", name=name)
     ensure_signing_key(now=NOW)
@@ -68,7 +68,7 @@ def archive(make_zone: MakeZone, tmp_path: Path) -> Path:
 
 @pytest.fixture
 def elsewhere() -> Iterator[Target]:
-    """An empty database, as that of a new machine."""
+    """Make an empty database, as that of a new machine."""
     target = panel_database().named(f"elsewhere_{secrets.token_hex(4)}")
     with psycopg.connect(**panel_database().parameters, autocommit=True) as conn:  # type: ignore[arg-type]
         conn.execute(sql.SQL("CREATE DATABASE {} TEMPLATE template0").format(sql.Identifier(target.name)))
@@ -78,7 +78,7 @@ def elsewhere() -> Iterator[Target]:
 
 @pytest.fixture
 def manage(elsewhere: Target, interpreter: Interpreter) -> Manage:
-    """Runs a command of manage.py on the machine whose database this is."""
+    """Return a function that runs a command of manage.py on the machine whose database this is."""
 
     def run(*arguments: str, master_key: str = "") -> Ended:
         return interpreter.run("restored_panel.manage", elsewhere.name, master_key, *arguments)
@@ -110,7 +110,7 @@ def test_a_backup_comes_back_on_another_machine_and_is_held(archive: Path, elsew
 def test_the_commands_of_the_runbook_move_a_panel(
     make_zone: MakeZone, elsewhere: Target, manage: Manage, tmp_path: Path
 ) -> None:
-    """But for the copy, and `audit`, which asks nodes: `test_restored_panel` has a whole stack restored."""
+    """The copy is left out, and `audit`, which asks nodes: `test_restored_panel` has a whole stack restored."""
     make_zone("www 300 A 192.0.2.1", name="moved.test.")
     ensure_signing_key(now=NOW)
     back_up, copy, restore, check, audit = command_lines_of("move-the-panel")
@@ -159,7 +159,7 @@ def test_an_archive_has_no_private_key_in_clear(make_zone: MakeZone, tmp_path: P
 
 
 def forms_of_secrets(private_text: str) -> Iterator[bytes]:
-    """The secret numbers of a private-key text in each form in which somebody could have stored them."""
+    """Yield the secret numbers of a private-key text in each form in which they could have been stored."""
     for line in private_text.splitlines():
         word, _, digits = line.partition(": ")
         if word.startswith(("Private", "Prime", "Exponent", "Coefficient")) and word != "Private-key-format":
@@ -191,7 +191,7 @@ def test_nobody_is_signed_in_or_let_in_by_an_archive(
 
 
 def fill_left_out(alice: User, node: Node) -> None:
-    """One row in each of these tables."""
+    """Create one row in each of these tables."""
     token = create_token(
         owner=alice, terms=TokenTerms("CI", permissions=frozenset({Permission.AUDIT})), by=alice, now=NOW
     ).token
@@ -236,7 +236,7 @@ def test_a_damaged_archive_and_a_wrong_key_change_nothing(
 
 
 def test_a_panel_with_another_key_does_not_start_on_a_restored_database(archive: Path, manage: Manage) -> None:
-    """As it is after somebody restored the dump of another panel by PostgreSQL's own programs."""
+    """This is the state after a person restored the dump of another panel by PostgreSQL's own programs."""
     assert manage("restore", str(archive)).status == 0
     refused = manage("check", master_key="AAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAAA=")
     assert refused.status != 0

@@ -59,7 +59,7 @@ def change(zone: Zone, *lines: str, gone: tuple[str, ...] = ()) -> None:
 
 @pytest.fixture
 def zone(make_zone: MakeZone) -> Zone:
-    """A signed zone with values that are awkward in a dump, among others."""
+    """Create a signed zone with values that are awkward in a dump, among others."""
     make_zone("www 300 A 192.0.2.9", name="other.test.")
     zone = make_zone("www 300 A 192.0.2.1 | 192.0.2.2", "mail 300 A 192.0.2.3", AWKWARD, name="example.test.")
     sign.sign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))

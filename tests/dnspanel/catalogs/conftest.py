@@ -36,7 +36,7 @@ Act = tuple[str, Sequence[Any]]
 
 @dataclass(frozen=True, slots=True)
 class Producer:
-    """A running BIND that takes DNS UPDATE of its catalogs, and gives them and the members to who has the key."""
+    """A running BIND that takes DNS UPDATE of its catalogs, and gives them and the members to clients with the key."""
 
     port: int
 
@@ -52,7 +52,7 @@ class Producer:
         assert answer.rcode() == dns.rcode.NOERROR
 
     def name(self, catalog: str, *zones: str, label: str = "", group: str = "", coo: str = "") -> None:
-        """The catalog names these zones, each under a label of its own, or under this one."""
+        """Name these zones in the catalog, each under a label of its own, or under this one."""
         acts: list[Act] = []
         for zone in zones:
             node = f"{label or zone.partition('.')[0]}.zones"
@@ -62,7 +62,7 @@ class Producer:
         self.update(catalog, *acts)
 
     def forget(self, catalog: str, *labels: str) -> None:
-        """The catalog names what stood under these labels no more."""
+        """Remove these labels from the catalog."""
         nodes = [f"{label}.zones" for label in labels]
         self.update(
             catalog, *(("delete", (name,)) for node in nodes for name in (node, f"group.{node}", f"coo.{node}"))
@@ -80,7 +80,7 @@ def producer(tmp_path: Any, settings: Any) -> Iterator[Producer]:
 
 
 def follow_one(author: User, name: str = FIRST, source: Terms | None = None, **terms: Any) -> Catalog:
-    """The catalog, which the panel follows from now on."""
+    """Follow the catalog from now on."""
     return set_up.follow_catalog(
         name=name,
         primaries_terms=source or Terms(["9.9.9.9"], **KEY),
@@ -92,14 +92,14 @@ def follow_one(author: User, name: str = FIRST, source: Terms | None = None, **t
 
 
 def followed(producer: Producer, author: User, name: str = FIRST, **terms: Any) -> Catalog:
-    """The catalog, which the panel follows and has transferred."""
+    """Follow the catalog, and transfer it."""
     catalog = follow_one(author, name, Terms([producer.address], **KEY), **terms)
     take_turns(catalog)
     return catalog
 
 
 def take_turns(catalog: Catalog, *, after: timedelta = timedelta(0)) -> Catalog:
-    """What the catalog's producer has is here, and followed; returned is the catalog as it is then."""
+    """Transfer and follow what the catalog's producer has; return the catalog as it is then."""
     refresh.take_turn(zone_id=catalog.pk, clock=lambda: NOW + after)
     for _ in range(20):
         if not consumer.take_turn(catalog_id=catalog.pk, now=NOW + after):
@@ -110,13 +110,13 @@ def take_turns(catalog: Catalog, *, after: timedelta = timedelta(0)) -> Catalog:
 
 
 def names_here(catalog: Catalog) -> list[str]:
-    """The names of its members, in order."""
+    """Return the names of its members, in order."""
     rows = Listing.objects.filter(catalog=catalog, state=State.MEMBER).order_by("zone_name")
     return list(rows.values_list("zone_name", flat=True))
 
 
 def reason_of(catalog: Catalog, zone: str) -> str:
-    """Why the zone is not taken."""
+    """Return why the zone is not taken."""
     row = Listing.objects.get(catalog=catalog, zone_name=zone)
     assert row.state != State.MEMBER
     return row.reason

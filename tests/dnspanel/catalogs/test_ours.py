@@ -1,4 +1,4 @@
-"""What is read of catalogs of ours, and who may (`catalogs.access`)."""
+"""Reads of catalogs of ours, and the right to them (`catalogs.access`)."""
 
 import pytest
 from django.db import connection

@@ -31,7 +31,7 @@ Put = Callable[..., None]
 
 @pytest.fixture
 def put(alice: User, make_zone: MakeZone) -> Put:
-    """Puts zones into a catalog; "" takes them out of any. All begin in A, and A says so."""
+    """Return a function that puts zones into a catalog; "" takes them out of any. All begin in A, and A says so."""
     for name in (A, B, C):
         producer.create_catalog(name=name, group_tags=["gold"], author=alice, channel=Channel.WEB, now=NOW)
     for name in (ONE, TWO):
@@ -47,13 +47,13 @@ def put(alice: User, make_zone: MakeZone) -> Put:
 
 
 def look(after: timedelta = timedelta()) -> None:
-    """All catalogs are looked at, as often as something changes, this much later."""
+    """Look at all catalogs, as often as something changes, this much later."""
     while producer.follow_members(now=timezone.now() + after):
         pass
 
 
 def later(after: timedelta) -> None:
-    """So much time has passed."""
+    """Let this much time pass."""
     for row in Leaving.objects.exclude(told_at=None):
         assert isinstance(row.told_at, datetime)
         Leaving.objects.filter(pk=row.pk).update(told_at=row.told_at - after)
@@ -61,7 +61,7 @@ def later(after: timedelta) -> None:
 
 
 def says(catalog: str) -> dict[str, tuple[str, str]]:
-    """The label of each zone that a catalog names, and in which one it is now, as that says."""
+    """Return the label of each zone that a catalog names, and in which one it is now, as that says."""
     rows = Zone.objects.get(name=catalog, deleted_at=None).rrsets.filter(type=dns.rdatatype.PTR)
     by_name = {row.name.removesuffix(f".zones.{catalog}"): row.rdata[0] for row in rows}
     members = {label: zone for label, zone in by_name.items() if not label.startswith("coo.")}
@@ -74,7 +74,7 @@ def serial_of(catalog: str) -> int:
 
 
 def named_in(zone: str = ONE) -> dict[str, tuple[str, str]]:
-    """The catalogs that name the zone."""
+    """Return the catalogs that name the zone."""
     return {name: found[zone] for name in (A, B, C) if zone in (found := says(name))}
 
 

@@ -60,7 +60,7 @@ def catalog(call: Any) -> Zone:
 
 
 def listed() -> dict[str, str]:
-    """The members that the catalog names, with their labels."""
+    """Return the members that the catalog names, with their labels."""
     rows = Zone.objects.get(name=CATALOG, deleted_at=None).rrsets.filter(type=dns.rdatatype.PTR)
     return {row.rdata[0]: row.name.removesuffix(f".zones.{CATALOG}") for row in rows}
 
@@ -213,7 +213,7 @@ def test_its_pages_say_what_it_is_and_offer_no_change(catalog: Zone, alice: User
 
 
 def looks() -> int:
-    """How many statements a look takes."""
+    """Return how many statements a look takes."""
     with CaptureQueriesContext(connection) as queries:
         producer.follow_members(now=timezone.now())
     return len(queries)
@@ -290,7 +290,7 @@ def test_api_v1_says_in_which_catalog_a_zone_is_whoever_put_it_there(call: Any, 
 
 
 def groups() -> dict[str, str]:
-    """The group of each member that is in one, by the records that lie beside its PTR."""
+    """Return the group of each member that is in one, by the records beside its PTR."""
     by_label = {label: member for member, label in listed().items()}
     texts = Zone.objects.get(name=CATALOG).rrsets.filter(type=dns.rdatatype.TXT, name__startswith="group.")
     return {by_label[row.name.removeprefix("group.").removesuffix(f".zones.{CATALOG}")]: row.rdata[0] for row in texts}

@@ -31,7 +31,7 @@ def loopback(settings: Any) -> None:
 
 
 def until_members(catalog: Catalog, zones: list[str]) -> None:
-    """Knot makes its catalog by itself, a moment after its configuration."""
+    """Wait until Knot makes its catalog by itself, a moment after its configuration."""
 
     def are_here() -> bool:
         take_turns(catalog)
@@ -42,7 +42,7 @@ def until_members(catalog: Catalog, zones: list[str]) -> None:
 
 @pytest.fixture
 def knot(tmp_path: Path) -> Iterator[tuple[str, Any]]:
-    """A Knot DNS that makes the catalog; its address, and what names its members with their groups."""
+    """Run a Knot DNS that makes the catalog; yield its address, and what names its members with their groups."""
     needed("knotd", "knotc")
     port, conf = free_port(), tmp_path / "knot.conf"
 

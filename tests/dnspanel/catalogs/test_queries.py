@@ -1,4 +1,4 @@
-"""How catalogs of others stand, in a word, and about which somebody is to be told."""
+"""The state of catalogs of others, in a word, and the alerts about them."""
 
 from datetime import timedelta
 

@@ -1,4 +1,4 @@
-"""Who may have catalogs followed, and what may be said of them.
+"""The right to have catalogs followed, and the terms of that.
 
 Tests `catalogs.access`, `catalogs.errors` and `catalogs.signals` too.
 """

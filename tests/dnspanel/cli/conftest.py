@@ -27,19 +27,19 @@ Run = Callable[..., Ran]
 
 @pytest.fixture
 def erin(transactional_db: None) -> User:
-    """Erin may edit all zones; the commands act for her."""
+    """Create Erin. She may edit all zones; the commands act for her."""
     return make_person("erin", Role.EDITOR)
 
 
 @pytest.fixture
 def everything(erin: User) -> str:
-    """A token that may do all that Erin may."""
+    """Return a token that may do all that Erin may."""
     return create_token(owner=erin, terms=EVERYTHING, by=erin, now=timezone.now()).secret
 
 
 @pytest.fixture
 def panel(live_server: Any) -> Iterator[str]:
-    """The URL of the panel, which answers commands in this process without a connection."""
+    """Yield the URL of the panel, which answers commands in this process without a connection."""
     with panel_in_process(live_server.url):
         yield live_server.url
 
@@ -68,7 +68,7 @@ def run_apart(live_server: Any, everything: str, tmp_path: Path) -> Run:
 
 @pytest.fixture
 def administrator(transactional_db: None) -> str:
-    """The token of an administrator with every permission: it sees other tokens too."""
+    """Return the token of an administrator with every permission: it sees other tokens too."""
     root = make_person("root", Role.ADMINISTRATOR)
     terms = TokenTerms("all", scope=(Grant(EVERY_RIGHT, everywhere=True),), permissions=frozenset(Permission))
     return create_token(owner=root, terms=terms, by=root, now=timezone.now()).secret

@@ -1,4 +1,4 @@
-"""Where the panel is and by which token."""
+"""The address of the panel and the token."""
 
 from pathlib import Path
 

@@ -103,7 +103,7 @@ def url() -> Iterator[str]:
 
 
 def guarded() -> set[str]:
-    """Every operation that takes `confirm`."""
+    """Return every operation that takes `confirm`."""
     found = document()
     schemas = found["components"]["schemas"]
     names = set()

@@ -187,6 +187,6 @@ def test_every_command_at_a_panel_answers_json(
 
 
 def last_what_ends(item: tuple[tuple[str, ...], click.Command]) -> tuple[bool, tuple[str, ...]]:
-    """What deletes or revokes comes after what needs it."""
+    """Return a key that sorts what deletes or revokes behind what needs it."""
     words = item[0]
     return words[-1] in {"delete", "revoke", "retire", "undo", "unsign", "end", "lift"}, words

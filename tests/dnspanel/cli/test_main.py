@@ -18,7 +18,7 @@ NOWHERE = {"DNSPANEL_URL": "http://127.0.0.1:1", "DNSPANEL_TOKEN": "dnsp_secret"
 
 
 def commands(group: click.Group, *names: str) -> Iterator[tuple[tuple[str, ...], click.Command]]:
-    """Every command with the words that lead to it."""
+    """Yield every command with the words that lead to it."""
     for name, command in sorted(group.commands.items()):
         if isinstance(command, click.Group):
             yield from commands(command, *names, name)

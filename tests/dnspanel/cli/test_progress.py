@@ -1,4 +1,4 @@
-"""Progress, colours and interruptions, on a terminal and where there is none."""
+"""Progress, colours and interruptions, on a terminal and without one."""
 
 import json
 import os
@@ -62,7 +62,7 @@ def _environ(url: str, token: str, home: Path) -> Mapping[str, str]:
 
 @pytest.fixture
 def late(run: Run, active_node: MakeNode) -> None:
-    """A publication that no node answers with."""
+    """Make a publication that no node answers with."""
     active_node("ns1")
     assert run("zones", "create", "example.test").code == 0
 

@@ -19,7 +19,7 @@ _DEADLINE = 30
 
 @pytest.fixture
 def kept() -> Iterator[DatabaseWrapper]:
-    """A connection of its own, which a test may end."""
+    """Yield a connection of its own, which a test may end."""
     own = connection.copy()
     assert isinstance(own, DatabaseWrapper)
     own.ensure_connection()
@@ -29,7 +29,7 @@ def kept() -> Iterator[DatabaseWrapper]:
 
 @pytest.fixture
 def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """What is sent to PostgreSQL by whatever connection."""
+    """Return what is sent to PostgreSQL by any connection."""
     statements: list[str] = []
     execute = psycopg.Cursor.execute
 
@@ -42,7 +42,7 @@ def sent(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
 
 def end(kept: DatabaseWrapper) -> None:
-    """The server has ended it, as in a restart."""
+    """End it as the server does in a restart."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_terminate_backend(%s, 10000)", [kept.connection.info.backend_pid])
         assert cursor.fetchone() == (True,)
@@ -58,7 +58,7 @@ def test_a_connection_at_rest_is_usable_without_a_question(kept: DatabaseWrapper
 def test_after_a_pause_the_server_is_asked(
     kept: DatabaseWrapper, sent: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A firewall may have forgotten the connection meanwhile, and nothing is to be seen of that on the socket."""
+    """A firewall may have forgotten the connection in between, which cannot be seen at the socket."""
     now = time.monotonic()
     kept.is_usable()
     sent.clear()
@@ -128,7 +128,7 @@ def test_what_is_prepared_is_planned_without_its_parameters_where_plans_are_kept
 
 
 def _plans_of_eight_calls() -> tuple[int, int]:
-    """Of a new connection: how often a plan was kept, and how often one was made for the parameters."""
+    """Return for a new connection how often a plan was kept, and how often one was made for the parameters."""
     own = connection.copy()
     own.ensure_connection()
     try:

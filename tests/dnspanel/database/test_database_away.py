@@ -29,14 +29,14 @@ AWAY = OperationalError('connection to server at "10.1.2.3", port 5432 failed: C
 
 
 def of_django(kind: type[Exception], cause: psycopg.Error) -> Exception:
-    """As Django wraps an error of psycopg."""
+    """Return an error of psycopg as Django wraps it."""
     error = kind(*cause.args)
     error.__cause__ = cause
     return error
 
 
 def after(cause: BaseException) -> TransactionManagementError:
-    """As Django refuses a statement after one that failed in the same transaction."""
+    """Return Django's refusal of a statement after one that failed in the same transaction."""
     error = TransactionManagementError("An error occurred in the current transaction.")
     error.__cause__ = cause
     return error
@@ -87,7 +87,7 @@ def test_nothing_of_the_servers_message_is_told() -> None:
 
 @pytest.fixture(autouse=True)
 def no_write() -> None:
-    """This thread asked for no change: a test before may have ended in one, whose commits would count as this one's."""
+    """Forget changes of this thread: a test before may have ended in one, whose commits would count as this one's."""
     database_away.begin_read()
 
 
@@ -105,13 +105,13 @@ FACES = {
 
 @pytest.fixture
 def notes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No line was written lately."""
+    """Forget recent lines of the log."""
     monkeypatch.setattr(database_away, "_notes", Notes())
 
 
 @pytest.fixture
 def nobody_answers(monkeypatch: pytest.MonkeyPatch, notes: None) -> None:
-    """Whoever asks PostgreSQL hears that it is away."""
+    """Let every request to PostgreSQL find that it is away."""
 
     def fails(wrapper: DatabaseWrapper, *args: Any) -> Any:
         raise AWAY

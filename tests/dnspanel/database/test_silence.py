@@ -68,7 +68,7 @@ _port = ""
 
 @pytest.fixture
 def relay() -> Iterator[Relay]:
-    """Connections of the test go through it."""
+    """Send connections of the test through it."""
     global _port
     _port, made = connection.settings_dict["PORT"], Relay()
     connection.close()
@@ -81,7 +81,7 @@ def relay() -> Iterator[Relay]:
 
 @pytest.fixture
 def patient() -> Iterator[None]:
-    """As a web process, with less patience."""
+    """Act as a web process, with less patience."""
     parameters = {**connection.get_connection_params()}
     silence.begin(lambda: parameters, patience=PATIENCE)
     connection.close()
@@ -137,7 +137,7 @@ def test_a_server_that_lets_nobody_in_is_given_up(relay: Relay) -> None:
 
 @pytest.mark.usefixtures("patient")
 def test_a_statement_that_takes_long_is_waited_for() -> None:
-    """Also one that waits for a lock: the server answers whoever asks it meanwhile."""
+    """The same holds for one that waits for a lock: the server answers other requests at that time."""
     assert ask(f"SELECT 1 FROM pg_sleep({PATIENCE + 1})") == (1,)
     assert not silence.hangs()
 
@@ -163,7 +163,7 @@ def test_one_backend_that_hangs_costs_its_own_statement_only() -> None:
 
 @pytest.mark.usefixtures("patient")
 def test_a_server_that_refuses_answers() -> None:
-    """Too many connections, a start that is not finished: who has a connection waits on."""
+    """Too many connections, a start that is not finished: a process with a connection waits on."""
     silence.begin(lambda: connection.get_connection_params() | {"dbname": "there is none"}, patience=PATIENCE)
     assert ask(f"SELECT 1 FROM pg_sleep({PATIENCE})") == (1,)
     assert not silence.hangs()

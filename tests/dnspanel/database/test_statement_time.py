@@ -38,7 +38,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
-    """Begins as a process of this kind, with a new connection."""
+    """Return a function that begins as a process of this kind, with a new connection."""
     options = dict(connections.settings["default"]["OPTIONS"])
     monkeypatch.setattr(statement_time, "_process", statement_time.COMMAND)
 
@@ -55,7 +55,7 @@ def begin(monkeypatch: pytest.MonkeyPatch) -> Iterator[Callable[[str], None]]:
 
 @pytest.fixture
 def short(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A statement of a search may take 1 ms."""
+    """Limit a statement of a search to 1 ms."""
     monkeypatch.setitem(settings.STATEMENT_SECONDS, "search", 0.001)
 
 
@@ -66,13 +66,13 @@ def limit() -> str:
 
 
 def wait_long(*args: object, **how: object) -> Any:
-    """A statement that only a limit ends within the test."""
+    """Run a statement that only a limit ends within the test."""
     with connection.cursor() as cursor:
         cursor.execute("SELECT pg_sleep(60)")
 
 
 def wait_too_long(*args: object, **how: object) -> Any:
-    """A statement that takes longer than it may, in a request of any kind."""
+    """Run a statement that takes longer than it may, in a request of any kind."""
     with connection.cursor() as cursor:
         cursor.execute("SET statement_timeout = 1")
         try:

@@ -12,7 +12,9 @@ from dnspanel.demo import unprivileged
 
 @pytest.fixture
 def directory() -> Iterator[Path]:
-    """An empty directory that the stack's user can reach; below `tmp_path`, which may be root's own, it could not."""
+    """Make an empty directory that the stack's user can reach; below `tmp_path`, which may be root's own, it
+    could not.
+    """
     path = Path(tempfile.mkdtemp(prefix="dnspanel-test-", dir="/tmp"))
     unprivileged.give(path)
     yield path

@@ -1,4 +1,6 @@
-"""How to get in is printed at each start: the first administrator's link, or where to sign in and as whom."""
+"""How to get in is printed at each start: the first administrator's link, or the address and the account to
+sign in with.
+"""
 
 from io import StringIO
 from urllib.parse import urlsplit

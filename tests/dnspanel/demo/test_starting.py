@@ -1,4 +1,4 @@
-"""Who waits for a stack hears what it waits for, and reads the log of the process that failed."""
+"""A person that waits for a stack learns what it waits for, and reads the log of the process that failed."""
 
 import os
 import signal

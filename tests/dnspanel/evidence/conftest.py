@@ -21,7 +21,7 @@ MakeDestination = Callable[..., Destination]
 
 @pytest.fixture
 def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The operator allows this machine and plain http; the receiver's name leads here."""
+    """Let the operator allow this machine and plain http; the receiver's name leads here."""
     settings.EVIDENCE_NETWORKS, settings.OUTBOUND_HTTP = ["127.0.0.0/8"], True
     settings.OUTBOUND_NETWORKS = []
     settings.PANEL_URL = "https://panel.test"
@@ -41,7 +41,7 @@ def make_destination(at_home: None, alice: User) -> MakeDestination:
 
 
 def linked(alice: User, *actions: str, **details: Any) -> None:
-    """Acts with these names are in the audit log and its chain, in this order."""
+    """Put acts with these names into the audit log and its chain, in this order."""
     for action in actions:
         audit.record(action=action, by=alice, now=NOW, target="Ours", **details)
     audit_links.link_new_acts()

@@ -48,12 +48,12 @@ class Rsyslog:
     process: "subprocess.Popen[bytes]"
 
     def stop(self) -> None:
-        """It has ended, and written everything that it had read."""
+        """End it, after it has written everything that it had read."""
         self.process.terminate()
         self.process.wait(30)
 
     def messages(self) -> list[dict[str, Any]]:
-        """What came, in its order, after it was stopped."""
+        """Return what came, in its order, after it was stopped."""
         self.stop()
         log = self.directory / "log"
         return [json.loads(line) for line in log.read_text().splitlines()] if log.exists() else []
@@ -61,7 +61,7 @@ class Rsyslog:
 
 @contextmanager
 def running_rsyslog(directory: Path, *, server: str, ca: str = "", port: int = 0) -> Iterator[Rsyslog]:
-    """rsyslogd with this certificate and key in PEM; with a `ca` it lets in who shows a certificate of that."""
+    """Run rsyslogd with this certificate and key in PEM; with a `ca` it lets in clients with a certificate of that."""
     (directory / "server.pem").write_text(server)
     (directory / "ca.pem").write_text(ca or server)
     port = port or free_port()

@@ -30,7 +30,7 @@ pytestmark = pytest.mark.django_db
 
 
 def deliver_all(destination: Destination, *, now: datetime = NOW, **more: Any) -> int:
-    """Returns how many batches."""
+    """Deliver all batches; return how many."""
     batches = 0
     while deliver.deliver_next(destination_id=destination.pk, clock=lambda: now, **more):
         batches += 1
@@ -39,7 +39,7 @@ def deliver_all(destination: Destination, *, now: datetime = NOW, **more: Any) -
 
 
 class Refusing:
-    """Takes what it is sent as often as it is told to, and keeps it."""
+    """A destination that takes what it is sent as often as the test says, and keeps it."""
 
     def __init__(self, *failures: NotSent | None) -> None:
         self.failures, self.taken = list(failures), list[int | None]()

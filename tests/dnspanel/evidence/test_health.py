@@ -1,4 +1,4 @@
-"""How far destinations are, as alerts and metrics are told."""
+"""The progress of destinations, as alerts and metrics report it."""
 
 from datetime import timedelta
 

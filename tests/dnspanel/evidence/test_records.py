@@ -105,7 +105,7 @@ REQUEST = {
 
 
 def hold_against(schema: Any, value: Any) -> None:
-    """Each field is one of the schema's, and of its type."""
+    """Check that each field is one of the schema's, and of its type."""
     if isinstance(schema, dict):
         assert isinstance(value, dict)
         assert value.keys() <= schema.keys()

@@ -38,7 +38,7 @@ def syslog(port: int, **more: Any) -> Target:
 
 @contextmanager
 def ending_so(end: Callable[[ssl.SSLSocket], object]) -> Iterator[int]:
-    """The port of a TLS server that does this with the first connection."""
+    """Yield the port of a TLS server that does this with the first connection."""
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
     context.num_tickets = 0
     with file_in_memory((SERVER.certificate + SERVER.key).encode()) as path:

@@ -1,4 +1,4 @@
-"""Certificates and keys of destinations, as somebody pastes them."""
+"""Certificates and keys of destinations, as a person pastes them."""
 
 import ssl
 

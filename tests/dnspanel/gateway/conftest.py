@@ -39,7 +39,7 @@ class Key:
         self.tsig = dns.tsig.Key(str(token.tsig_name), secret, algorithm)
 
     def sign(self, message: dns.message.Message, *, at: datetime = NOW) -> bytes:
-        """The message as it would be sent at that time."""
+        """Return the message as it would be sent at that time."""
         message.use_tsig(self.tsig, algorithm=self.tsig.algorithm)
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("dns.message.time.time", at.timestamp)
@@ -48,7 +48,7 @@ class Key:
     def ask(
         self, message: dns.message.Message, *, at: datetime = NOW, now: datetime = NOW, **how: object
     ) -> dns.message.Message:
-        """The answer to the signed message, with its signature checked."""
+        """Return the answer to the signed message, with its signature checked."""
         (reply,) = replies(self.sign(message, at=at), now=now, **how)
         return self.read(reply, message, now=now)
 
@@ -59,13 +59,13 @@ class Key:
 
 
 def replies(wire: bytes, *, now: datetime = NOW, address: str = "192.0.2.53", over_tcp: bool = False) -> list[bytes]:
-    """Every message that answers this one."""
+    """Return every message that answers this one."""
     return list(answers(wire, address=address, over_tcp=over_tcp, now=now))
 
 
 @pytest.fixture
 def make_key(alice: User) -> MakeKey:
-    """Makes a TSIG key of Alice's."""
+    """Return a function that makes a TSIG key of Alice's."""
 
     def make_key(
         name: str = "key.test.", *, owner: User = alice, algorithm: str = "hmac-sha256", **terms: object

@@ -1,4 +1,4 @@
-"""Transfers without a key: to the networks that a zone is open to, whole and as changes, and to nobody else."""
+"""Transfers without a key: to the networks that a zone is open to, whole and as changes, and to no others."""
 
 import dns.message
 import dns.rcode

@@ -25,13 +25,13 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def messages(zone: Zone, sees: Visibility | None = None) -> Iterator[bytes]:
-    """The messages of the transfer."""
+    """Yield the messages of the transfer."""
     with ixfr.transfer_of(zone, since=None, sees=sees) as transfer:
         yield from axfr.packed(transfer.records, zone.name, id=7, qtype=dns.rdatatype.AXFR)
 
 
 def transferred(zone: Zone, sees: Visibility | None = None) -> list[str]:
-    """Every record that arrives, in its order."""
+    """Return every record that arrives, in its order."""
     wires = list(messages(zone, sees))
     parsed = [dns.message.from_wire(wire, one_rr_per_rrset=True) for wire in wires]
     assert all(message.id == 7 and len(message.question) == 1 for message in parsed)

@@ -1,4 +1,4 @@
-"""Which zone a name lies in, and what everybody may know of it."""
+"""The zone of a name, and what every client may know of it."""
 
 import pytest
 

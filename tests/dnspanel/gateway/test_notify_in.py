@@ -1,4 +1,4 @@
-"""NOTIFY from primaries elsewhere: from whom it is taken, what becomes of it, and a BIND that sends it."""
+"""NOTIFY from primaries elsewhere: the accepted senders, what becomes of it, and a BIND that sends it."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -57,7 +57,7 @@ def signed(message: dns.message.Message, secret: str = TSIG_SECRET, name: str = 
 
 
 def answer_to(wire: bytes, address: str = LOOPBACK, now: Any = LATER) -> str:
-    """The rcode; and that it is an answer to a NOTIFY."""
+    """Return the rcode; and check that it is an answer to a NOTIFY."""
     (reply,) = replies(wire, address=address, now=now)
     assert (reply[2] >> 3 & 15, reply[2] >> 7) == (dns.opcode.NOTIFY, 1)
     return dns.rcode.to_text(dns.rcode.Rcode.make(reply[3] & 15))
@@ -65,7 +65,7 @@ def answer_to(wire: bytes, address: str = LOOPBACK, now: Any = LATER) -> str:
 
 @pytest.fixture
 def woken() -> Any:
-    """How often workers were woken meanwhile."""
+    """Return how often workers were woken in the test."""
     times: list[None] = []
 
     def note(**_: Any) -> None:

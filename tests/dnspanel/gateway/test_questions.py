@@ -1,7 +1,8 @@
-"""Questions about the content of zones: who is answered from what is published, and who learns nothing.
+"""Questions about the content of zones: the clients that are answered from what is published, and those that learn
+nothing.
 
 What is answered (`gateway.lookup`) is compared with PowerDNS's own answers in `tests/oracle/test_gateway_answers.py`.
-Here are who may read (`gateway.questions`), the form of the answer (`gateway.reply`), and what ring 0 answers
+Here are the rights to read (`gateway.questions`), the form of the answer (`gateway.reply`), and what ring 0 answers
 (`gateway.from_signer`).
 """
 

@@ -16,7 +16,7 @@ from tests.people import NOW
 
 @pytest.mark.django_db(transaction=True)
 def test_a_transfer_is_given_once_for_each_signature(zone: Zone, key: Key) -> None:
-    """Whoever saw the question on its way could ask it again, and got the zone."""
+    """A reader of the question on its way could ask it again, and got the zone."""
     query = dns.message.make_query("example.test.", "AXFR")
     wire = key.sign(query)
     for expected in ("NOERROR", "REFUSED"):

@@ -1,6 +1,6 @@
 """Transfers of signed zones: what ring 0 gives, as it gives it, and never an older one than is published.
 
-A BIND stands where ring 0's PowerDNS is; with that, and with what validates, is `tests/flow/test_secondaries.py`.
+A BIND takes the place of ring 0's PowerDNS; with that, and with what validates, is `tests/flow/test_secondaries.py`.
 """
 
 from collections.abc import Iterator
@@ -66,7 +66,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @pytest.fixture
 def signed_zone(zone: Zone, ring0: int, secondary: Secondary) -> Zone:
-    """Signed here, and at ring 0 with the serial that is published."""
+    """Sign the zone here, and at ring 0 with the serial that is published."""
     create_active_node("ring0")
     Node.objects.update(is_ring0=True, dns_address="127.0.0.1", dns_port=ring0)
     sign.sign(zones=[zone], acting=Acting(None, Channel.SYSTEM, NOW))

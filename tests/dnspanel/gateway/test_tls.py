@@ -1,4 +1,7 @@
-"""Transfers over TLS (RFC 9103): who is let in, who is not, and what is noted of it. Real clients of OpenSSL."""
+"""Transfers over TLS (RFC 9103): the clients that are let in, those that are not, and what is noted of it.
+
+Real clients of OpenSSL.
+"""
 
 import base64
 import shutil
@@ -60,7 +63,7 @@ def connected(
     gateway: Gateway, directory: Path, *, own: OwnCertificate | None = None, alpn: list[str] | None = None,
     newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
 ) -> ssl.SSLSocket:  # fmt: skip
-    """A client that knows the gateway by the panel's authority, as a secondary's configuration has it."""
+    """Connect a client that knows the gateway by the panel's authority, as a secondary's configuration has it."""
     endpoint = tls_endpoint(now=timezone.now())
     assert endpoint is not None
     context = ssl.create_default_context(cadata=endpoint.authority)
@@ -75,7 +78,7 @@ def connected(
 
 
 def transferred(stream: Any, secondary: Secondary, name: str = "example.test.") -> str:
-    """The rcode of an AXFR by its key, whose answer is one message."""
+    """Return the rcode of an AXFR by its key, whose answer is one message."""
     query = dns.message.make_query(name, "AXFR", flags=0)
     key = key_of(secondary)
     query.use_tsig(key, algorithm=key.algorithm)
@@ -128,7 +131,7 @@ def test_its_own_certificate_is_needed_besides_where_that_is_so(
 
 
 def refused_reason(secondary: Secondary, count: int) -> str:
-    """Why it was refused last, once it was so many times: the client hears of the end before that is noted."""
+    """Return why it was refused last, once it was `count` times: the client hears of the end before that is noted."""
     deadline = time.monotonic() + 10
     while secondary.refusals < count and time.monotonic() < deadline:
         secondary.refresh_from_db()

@@ -30,7 +30,7 @@ ONLY_A = Grant(EVERY_RIGHT, everywhere=True, types=frozenset({rdtypes.A}))
 
 
 def transferred(key: Key, zone: Zone, since: int | None = None) -> list[str]:
-    """Every record of the one message that answers."""
+    """Return every record of the one message that answers."""
     query = transfer_question(zone.name, since)
     (wire,) = replies(key.sign(query), over_tcp=True)
     with pytest.MonkeyPatch.context() as patch:
@@ -43,7 +43,7 @@ def transferred(key: Key, zone: Zone, since: int | None = None) -> list[str]:
 
 
 def refusal(key: Key, zone: Zone, since: int | None = None) -> tuple[str, str]:
-    """The code and what is said to who speaks EDNS."""
+    """Return the code and the text to clients that speak EDNS."""
     query = transfer_question(zone.name, since)
     query.use_edns(0)
     reply = key.ask(query, over_tcp=True)
@@ -52,7 +52,7 @@ def refusal(key: Key, zone: Zone, since: int | None = None) -> tuple[str, str]:
 
 @pytest.fixture
 def named_key(make_key: MakeKey, signed_zone: Zone) -> Key:
-    """A key made over API v1, which may nothing but what a zone names it for (TSIG-ALLOW-AXFR)."""
+    """Return a key made over API v1, which may nothing but what a zone names it for (TSIG-ALLOW-AXFR)."""
     made = make_key("v1.test.")
     type(made.token).objects.filter(pk=made.token.pk).update(needs_permission=True)
     tsig_permissions.replace_key_names(zone=signed_zone, act=TsigAct.TRANSFER, key_names=["v1.test."])

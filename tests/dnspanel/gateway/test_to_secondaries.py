@@ -1,4 +1,4 @@
-"""Transfers to secondaries, message by message: which zones, by which key, from where, and what changed since."""
+"""Transfers to secondaries, message by message: which zones, the key, the address, and what changed since."""
 
 from collections.abc import Callable, Mapping
 from datetime import datetime, timedelta
@@ -58,7 +58,7 @@ def signed(message: dns.message.Message, key: dns.tsig.Key, at: datetime = NOW) 
 def records(
     secondary: Secondary, zone_name: str = "example.test.", since: int | None = None, *, over_tcp: bool = True
 ) -> list[str]:
-    """What is transferred, record by record, every signature checked."""
+    """Return what is transferred, record by record, every signature checked."""
     query = transfer_question(zone_name, since)
     wires = replies(signed(query, key_of(secondary)), over_tcp=over_tcp, address=ADDRESS)
     found: list[str] = []
@@ -213,7 +213,7 @@ def _unsign(zone: Zone) -> None:
 
 
 def _settle(zone: Zone) -> None:
-    """As API v1's `dnssec: false` and API v2 do it."""
+    """Unsign the zone as API v1's `dnssec: false` and API v2 do it."""
     sign.settle(zone=zone, requested=RequestedSigning(False, False, None), acting=Acting(None, Channel.SYSTEM, NOW))
 
 

@@ -29,14 +29,16 @@ def message() -> dns.update.UpdateMessage:
 
 
 def read(update: dns.update.UpdateMessage) -> Update:
-    """As it arrives: through bytes, where `example.test.` has compressed names and each record stands for itself."""
+    """Read an update as it arrives: through bytes, where `example.test.` has compressed names and each record
+    is by itself.
+    """
     found = dns.message.from_wire(update.to_wire(), one_rr_per_rrset=True)
     assert isinstance(found, dns.update.UpdateMessage)
     return read_update(found)
 
 
 def becomes(update: dns.update.UpdateMessage, *lines: str) -> set[str]:
-    """What changes: `name type ttl values`, or `name type -` for what goes."""
+    """Return what changes: `name type ttl values`, or `name type -` for what goes."""
     wanted = read(update).decide(current(*lines))
     return {f"{name} {type_} {_displayed(rrset)}" for (name, type_), rrset in wanted.items()}
 

@@ -36,7 +36,7 @@ VERBOSE = "/healthz?verbose"
 
 @pytest.fixture(autouse=True)
 def forget_answers(monkeypatch: pytest.MonkeyPatch) -> None:
-    """No answer of a test is given in the next one."""
+    """Forget answers, so that no answer of a test is given in the next one."""
     for check in (health._postgresql, health._panel):
         monkeypatch.setattr(check, "_run", None)
         monkeypatch.setattr(check, "_fresh_seconds", 0.0)
@@ -44,14 +44,14 @@ def forget_answers(monkeypatch: pytest.MonkeyPatch) -> None:
 
 @contextlib.contextmanager
 def silent_server() -> Iterator[int]:
-    """A port where connections are taken and nothing is ever said, as by a server that was stopped."""
+    """Yield a port where connections are taken and nothing is ever said, as by a server that was stopped."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield server.getsockname()[1]
 
 
 @pytest.fixture
 def hanging_postgresql() -> Iterator[None]:
-    """PostgreSQL takes connections, and says nothing."""
+    """Let PostgreSQL take connections, and say nothing."""
     before = dict(connection.settings_dict)
     with silent_server() as port:
         connection.settings_dict |= {"HOST": "127.0.0.1", "PORT": str(port)}
@@ -156,7 +156,7 @@ def test_publishing_that_stalls_is_at_fault() -> None:
 
 
 def begin_processes(now: datetime, *, silent: str = "") -> None:
-    """All processes have run for an hour and just said so; but one has not for five minutes."""
+    """Let all processes have run for an hour and just said so; but one has not for five minutes."""
     beat(process=WATCH_SINCE, now=now - timedelta(hours=1))
     for pid, name in enumerate(REQUIRED):
         identity = Identity(name, "panel", pid, now - timedelta(hours=1))

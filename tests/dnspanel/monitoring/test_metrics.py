@@ -1,4 +1,4 @@
-"""What Prometheus is told, read by its own parser."""
+"""The metrics for Prometheus, read by its own parser."""
 
 from datetime import timedelta
 from typing import Any
@@ -32,7 +32,7 @@ Labels = tuple[tuple[str, str], ...]
 
 
 def scrape() -> dict[str, dict[Labels, float]]:
-    """Samples by name and labels."""
+    """Return samples by name and labels."""
     found: dict[str, dict[Labels, float]] = {}
     for family in text_string_to_metric_families(exposition(NOW).decode()):
         assert family.documentation

@@ -1,4 +1,4 @@
-"""`/metrics`: for a token that may see nodes and for the operator's networks; nobody else learns anything."""
+"""`/metrics`: for a token that may see nodes and for the operator's networks; others learn nothing."""
 
 from typing import Any
 

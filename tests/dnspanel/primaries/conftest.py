@@ -41,7 +41,7 @@ txt 60 TXT "one" "two words"
 
 @dataclass(frozen=True, slots=True)
 class Primary:
-    """A running server that takes DNS UPDATE from everybody, and transfers to who has the key."""
+    """A running server that takes DNS UPDATE from every client, and transfers to clients with the key."""
 
     port: int
 
@@ -74,7 +74,7 @@ def primary(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Primary]:
 
 @pytest.fixture
 def transferred(primary: Primary, alice: User, settings: Any) -> Zone:
-    """The zone as it is here after its first transfer."""
+    """Return the zone as it is here after its first transfer."""
     settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
     zone = awaited(primary.address, alice, **KEY)
     assert take_turn(zone) == "axfr"
@@ -83,14 +83,14 @@ def transferred(primary: Primary, alice: User, settings: Any) -> Zone:
 
 
 def awaited(address: str, author: User, **terms: Any) -> Zone:
-    """The zone before its first transfer, from this address."""
+    """Create the zone before its first transfer, from this address."""
     made_of = Terms(addresses=[address], **terms)
     set_up.create_transferred_zone(name=ZONE, terms=made_of, author=author, channel=Channel.WEB, now=NOW)
     return Zone.objects.get(name=ZONE, deleted_at=None)
 
 
 def take_turn(zone: Zone, *, after: timedelta = timedelta(0)) -> str:
-    """What a turn does so long after NOW."""
+    """Take a turn this long after NOW; return what it does."""
     return refresh.take_turn(zone_id=zone.pk, clock=lambda: NOW + after)
 
 
@@ -99,7 +99,7 @@ def row_of(zone: Zone) -> TransferredZone:
 
 
 def records_here(zone: Zone) -> set[Record]:
-    """Every record that is here, in the form of dnspython."""
+    """Return every record that is here, in the form of dnspython."""
     lines = [
         f"{row.name} {row.ttl} IN {rdata.type_to_text(row.type)} {text}"
         for row in RRset.objects.filter(zone=zone)

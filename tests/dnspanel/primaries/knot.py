@@ -28,7 +28,7 @@ class Knot:
 def running_knot(
     directory: Path, port: int, *, server: str, acl: str, programs: Sequence[str | Path] = ("knotd", "knotc")
 ) -> Iterator[Knot]:
-    """It listens at this port as `server` says, and transfers to whom `acl` names, an ACL of the id `panel`."""
+    """Run Knot at this port as `server` says; it transfers to the clients in `acl`, an ACL of the id `panel`."""
     daemon, control = programs
     conf = directory / "knot.conf"
     (directory / "zone").write_text(TEXT)

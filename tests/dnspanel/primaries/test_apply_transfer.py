@@ -23,7 +23,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 
 def encoded_zones() -> set[str]:
-    """The zones that every file has to hold, once all is encoded: both ways of working it out agree."""
+    """Return the zones that every file has to hold, once all is encoded: both ways of computing it agree."""
     while encode_step(now=NOW):
         pass
     with reading() as conn:

@@ -1,4 +1,4 @@
-"""Who may say where a zone comes from, what is read-only then, and how a zone is taken over and given back.
+"""The right to set where a zone comes from, what is read-only then, and how a zone is taken over and given back.
 
 Tests `primaries.signals` too: each of it wakes the workers.
 """
@@ -131,7 +131,7 @@ ACTS = {"set": set_elsewhere, "move": set_elsewhere, "take over": take_it_over, 
 
 
 def zone_for(act: str, author: User) -> Zone:
-    """A zone for which this act is the next one."""
+    """Create a zone whose next act is this one."""
     if act == "set":
         edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(author, Channel.WEB, NOW))
         return Zone.objects.get(name=ZONE)

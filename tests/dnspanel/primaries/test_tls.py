@@ -1,4 +1,4 @@
-"""A zone of a BIND that gives it over TLS alone; whatever stands in for that BIND is refused, and that is told.
+"""A zone of a BIND that gives it over TLS alone; every replacement of that BIND is refused, and that is reported.
 
 And zones of a Knot DNS and an NSD of a newer Debian: those of Debian 12 speak no TLS, or do not select `dot`.
 """
@@ -45,7 +45,7 @@ def certificate() -> OwnCertificate:
 
 @pytest.fixture(scope="module")
 def over_tls(certificate: OwnCertificate, tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Primary, str]]:
-    """BIND, which gives its zone over TLS alone, and where it speaks that."""
+    """Run BIND, which gives its zone over TLS alone, and yield where it speaks that."""
     directory, port = tmp_path_factory.mktemp("over-tls"), free_port()
     with bind_over_tls(directory, certificate, port, ZONE) as clear:
         yield Primary(clear), f"127.0.0.1:{port}"
@@ -171,7 +171,7 @@ def test_a_primary_that_wants_to_know_who_asks_is_shown_the_panels_certificate(
 
 @contextmanager
 def knot_over_tls(directory: Path, port: int) -> Iterator[Callable[[], None]]:
-    """What adds a record to the zone."""
+    """Yield what adds a record to the zone."""
     server = (
         f"    listen: 127.0.0.1@{free_port()}\n    listen-tls: 127.0.0.1@{port}\n"
         f"    cert-file: {directory}/own.pem\n    key-file: {directory}/own.key\n"
@@ -187,7 +187,7 @@ def knot_over_tls(directory: Path, port: int) -> Iterator[Callable[[], None]]:
 
 @contextmanager
 def nsd_over_tls(directory: Path, port: int) -> Iterator[Callable[[], None]]:
-    """What adds a record to the zone."""
+    """Yield what adds a record to the zone."""
     server, control = (program_of_suite(SUITE, f"usr/sbin/{name}", directory) for name in ("nsd", "nsd-control"))
     conf = directory / "nsd.conf"
     (directory / "zone").write_text(TEXT)

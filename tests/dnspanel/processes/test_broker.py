@@ -35,7 +35,7 @@ def redis() -> Iterator[Any]:
 
 
 def receive(connection: Any, queue: str) -> Any:
-    """One message that was sent to the queue, not acknowledged yet."""
+    """Return one message that was sent to the queue, not acknowledged yet."""
     simple = connection.SimpleQueue(Queue(queue, routing_key=queue))
     simple.put("look")
     return simple.get(timeout=5)
@@ -196,7 +196,7 @@ def _kill_twice(server: OwnRedis) -> None:
 
 
 def _hang(server: OwnRedis) -> None:
-    """Longer than `socket_timeout`."""
+    """Hang longer than `socket_timeout`."""
     assert server.process is not None
     server.process.send_signal(signal.SIGSTOP)
     time.sleep(8)  # longer than `socket_timeout`

@@ -12,7 +12,7 @@ from tests.stack import until
 
 @pytest.fixture
 def app() -> Celery:
-    """An application with one task in each of two queues."""
+    """Return an application with one task in each of two queues."""
     made = Celery("made", set_as_current=False)
     made.conf.task_routes = {"ours": {"queue": "push"}, "others": {"queue": "bulk"}}
     made.conf.beat_schedule = {
@@ -38,7 +38,7 @@ def calls(app: Celery) -> list[tuple[str, tuple[Any, ...]]]:
 
 
 def later(poller: Poller, seconds: float) -> None:
-    """A step of the poller, so many seconds after it was made."""
+    """Take a step of the poller, this many seconds after it was made."""
     poller._step(poller._received_at + seconds)
 
 

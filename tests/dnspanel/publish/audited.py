@@ -1,4 +1,4 @@
-"""The panel's LMDB against a full compile of PostgreSQL as it was at the last segment, for tests."""
+"""A comparison of the panel's LMDB with a full compile of PostgreSQL at the last segment, for tests."""
 
 from dataclasses import dataclass
 

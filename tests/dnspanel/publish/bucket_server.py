@@ -56,7 +56,7 @@ class BucketServer:
                 return
 
     def stop(self) -> None:
-        """The process is gone, and with it what it held: moto keeps everything in memory."""
+        """End the process, and with it what it held: moto keeps everything in memory."""
         if self._process is not None:
             self._process.kill()
             self._process.wait()
@@ -68,7 +68,7 @@ class BucketServer:
         self._process.send_signal(signal)
 
     def objects(self) -> list[str]:
-        """The keys of all objects, with the prefix."""
+        """Return the keys of all objects, with the prefix."""
         answer = self._client().list_objects_v2(Bucket=BUCKET)
         return sorted(entry["Key"] for entry in answer.get("Contents", ()))
 

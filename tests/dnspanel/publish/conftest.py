@@ -15,7 +15,7 @@ from tests.interpreter import Interpreter
 
 @pytest.fixture(scope="module")
 def interpreter(django_db_setup: None) -> Iterator[Interpreter]:
-    """A panel on the test's database."""
+    """Start a panel on the test's database."""
     running = Interpreter(os.environ | {"PANEL_DATABASE": url_of(panel_database())})
     yield running
     running.close()

@@ -13,7 +13,7 @@ from tests.ports import free_port
 
 
 def _parts(key: dns.tsig.Key) -> tuple[str, str, str]:
-    """Name, algorithm and secret of a key."""
+    """Return name, algorithm and secret of a key."""
     return str(key.name), str(key.algorithm).rstrip("."), b64encode(key.secret).decode()
 
 

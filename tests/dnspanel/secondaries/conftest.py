@@ -24,7 +24,7 @@ MakeSecondary = Callable[..., Secondary]
 
 @pytest.fixture
 def make_secondary(alice: User) -> MakeSecondary:
-    """Sets up a secondary of every zone at ADDRESS, unless said otherwise."""
+    """Return a function that sets up a secondary of every zone at ADDRESS, unless said otherwise."""
 
     def make(name: str = "partner", **terms: Any) -> Secondary:
         made_of = Terms(**{"name": name, "addresses": [ADDRESS], **terms})
@@ -39,5 +39,5 @@ def secondary(make_secondary: MakeSecondary) -> Secondary:
 
 
 def key_of(secondary: Secondary) -> dns.tsig.Key:
-    """The key by which its server signs."""
+    """Return the key that its server signs with."""
     return keys.key_of(secondary)

@@ -53,7 +53,7 @@ class NameServer:
 
 
 def signed_answer(query: dns.message.Message) -> dns.message.Message:
-    """NOERROR, signed by the key of the query."""
+    """Return NOERROR, signed by the key of the query."""
     answer = dns.message.make_response(query)
     answer.flags |= dns.flags.AA
     return answer
@@ -70,9 +70,9 @@ def tls_server(
     newest: ssl.TLSVersion = ssl.TLSVersion.TLSv1_3,
     ended: int = 0,
 ) -> Iterator[tuple[str, int]]:
-    """Where a server takes one connection over TLS, so many questions at once, and gives these answers.
+    """Run a server that takes one connection over TLS, `count` questions at once, and gives these answers.
 
-    So many connections before that one it ends once it has read their questions.
+    It ends `ended` connections before that one once it has read their questions.
     """
     (directory / "server.pem").write_text(own.certificate + own.key)
     context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)

@@ -1,4 +1,4 @@
-"""Certificates as somebody pastes them: what is taken, what is not, and why."""
+"""Certificates as a person pastes them: what is taken, what is not, and why."""
 
 import hashlib
 

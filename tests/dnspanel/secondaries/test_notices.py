@@ -31,7 +31,7 @@ KEY = dns.tsig.Key("key.test.", b"0123456789abcdef", "hmac-sha256")
 
 @pytest.fixture(autouse=True)
 def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The operator allows this machine; nobody waits long for who does not answer."""
+    """Let the operator allow this machine; a silent server is not waited for long."""
     settings.SECONDARY_NETWORKS = ["127.0.0.0/8"]
     monkeypatch.setattr(notices, "_SECONDS", 0.2)
 
@@ -47,7 +47,7 @@ def exchanged(decide: Any, *messages: dns.message.Message, seconds: float = 0.3)
 
 
 def told(server: NameServer) -> list[str]:
-    """The zones that NOTIFY came for, in order."""
+    """Return the zones that NOTIFY came for, in order."""
     assert all(query.opcode() == dns.opcode.NOTIFY and query.had_tsig for query in server.received)
     return [query.question[0].name.to_text() for query in server.received]
 

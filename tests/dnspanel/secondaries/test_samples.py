@@ -40,7 +40,9 @@ def at_home(settings: Any) -> None:
 
 @pytest.fixture
 def zone(make_zone: MakeZone, alice: User) -> Zone:
-    """All kinds of places at which another rule decides what is answered, and some at which none does."""
+    """Create a zone with all kinds of places at which another rule decides what is answered, and some without
+    a rule.
+    """
     made = make_zone(
         "@ 3600 NS ns1.example.net.",
         "@ 300 MX 10 mail",
@@ -67,7 +69,7 @@ def change(zone: Zone, author: User, changes: dict[Key, RRset | None]) -> Zone:
 
 
 def text_of(zone: Zone, other: dict[Key, Sequence[str]] | None = None) -> str:
-    """The zone as a file, with other values at some keys."""
+    """Return the zone as a file, with other values at some keys."""
     found = {key: (rrset.ttl, rrset.served) for key, rrset in store_rrsets.rrsets_of_zones([zone.pk])[zone.pk].items()}
     for key, values in (other or {}).items():
         found[key] = 300, tuple(values)

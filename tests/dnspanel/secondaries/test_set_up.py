@@ -1,4 +1,4 @@
-"""What people and tokens do to secondaries, and who may (`secondaries.access`, `secondaries.errors`)."""
+"""Acts of people and tokens on secondaries, and the right to them (`secondaries.access`, `secondaries.errors`)."""
 
 import hashlib
 from typing import Any

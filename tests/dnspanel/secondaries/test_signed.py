@@ -1,4 +1,4 @@
-"""Which signed zones somebody gets, and which get a new week's signatures."""
+"""The signed zones that a person gets, and those that get a new week's signatures."""
 
 from datetime import timedelta
 

@@ -19,11 +19,11 @@ Meanwhile = Callable[[], object]
 
 
 def nothing() -> None:
-    """What happens while a hook thinks, unless a test has something."""
+    """Do nothing while a hook thinks, unless a test has something."""
 
 
 class Answering(Receiver):
-    """Answers each question as it is told, in turn; a question for which nothing is told gets status 418."""
+    """A receiver with scripted answers, in turn; a question without one gets status 418."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -39,11 +39,11 @@ class Answering(Receiver):
         return [json.loads(each.body) for each in self.received]
 
     def allow(self, *, meanwhile: Meanwhile = nothing, **more: Any) -> None:
-        """The next question gets a yes, after `meanwhile`."""
+        """Answer the next question with a yes, after `meanwhile`."""
         self.answers.append_signed({"allow": True, **more}, meanwhile=meanwhile)
 
     def refuse(self, reason: str, **more: Any) -> None:
-        """The next question gets a no."""
+        """Answer the next question with a no."""
         self.answers.append_signed({"allow": False, "reason": reason, **more})
 
 
@@ -81,7 +81,7 @@ class _Answers(deque[Any]):
 def signed_reply(
     question: Received, body: bytes, secret: str, *, status: int = 200, id: str = "", age: float = 0, **_: Any
 ) -> Reply:
-    """This body with the headers of Standard Webhooks, by default such as they should be."""
+    """Return this body with the headers of Standard Webhooks, by default such as they should be."""
     id, moment = id or question.headers["webhook-id"], str(int(time.time() - age))
     signed = b".".join([id.encode(), moment.encode(), body])
     signature = b64encode(hmac.new(b64decode(secret.split("_", 1)[1]), signed, sha256).digest()).decode()

@@ -23,13 +23,13 @@ MakeWebhook = Callable[..., NewWebhook]
 
 @pytest.fixture
 def member(db: None) -> User:
-    """Mia may see what teams and grants give her."""
+    """Create Mia. She may see what teams and grants give her."""
     return make_person("mia", Role.MEMBER)
 
 
 @pytest.fixture
 def at_home(settings: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The operator allows this machine and plain http; the receiver's name leads here."""
+    """Let the operator allow this machine and plain http; the receiver's name leads here."""
     settings.OUTBOUND_NETWORKS, settings.OUTBOUND_HTTP = ["127.0.0.0/8"], True
     real = outbound.resolved
     monkeypatch.setattr(outbound, "resolved", lambda host, port: ["127.0.0.1"] if host == HOST else real(host, port))
@@ -65,7 +65,7 @@ def webhook(db: None) -> MakeWebhook:
 
 @pytest.fixture
 def mail_server(settings: Any) -> Iterator[MailServer]:
-    """A mail server on this machine, which the panel is told of."""
+    """Run a mail server on this machine, and set it in the panel."""
     with MailServer() as running:
         settings.EMAIL_HOST, settings.EMAIL_PORT = "127.0.0.1", running.port
         settings.EMAIL_HOST_USER = settings.EMAIL_HOST_PASSWORD = ""

@@ -56,7 +56,7 @@ def notice_all(now: datetime = NOW) -> list[tuple[str, Any]]:
 
 
 def told(**which: Any) -> list[tuple[str, str]]:
-    """(owner, kind) of each delivery, in order."""
+    """Return (owner, kind) of each delivery, in order."""
     found = Delivery.objects.filter(**which).order_by("pk")
     return list(found.values_list("webhook__owner__username", "event__kind"))
 

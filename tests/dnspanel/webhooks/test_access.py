@@ -1,4 +1,4 @@
-"""Who may know of a webhook, and as whom it listens."""
+"""The people that may know of a webhook, and the account that it listens as."""
 
 from datetime import timedelta
 

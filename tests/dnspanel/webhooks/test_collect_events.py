@@ -1,4 +1,4 @@
-"""What happened is noticed once, whoever looks and whenever, and told to those who may see it."""
+"""Events are noticed once, at any look and any time, and sent to those that may see them."""
 
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any

@@ -22,7 +22,7 @@ from tests.people import NOW
 
 
 def send_all(webhook: Webhook, now: datetime = NOW) -> int:
-    """How many attempts were due."""
+    """Return how many attempts were due."""
     attempts = 0
     while deliver_next(webhook_id=webhook.pk, clock=lambda: now):
         attempts += 1

@@ -1,4 +1,4 @@
-"""Where the panel sends, and where nobody makes it send."""
+"""Addresses that the panel sends to, and those that it never sends to."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""When people are told."""
+"""The time at which people are informed."""
 
 from datetime import UTC, datetime, time
 

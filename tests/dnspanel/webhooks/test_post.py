@@ -1,4 +1,4 @@
-"""One request to a receiver that nobody trusts."""
+"""One request to an untrusted receiver."""
 
 import socket
 import ssl
@@ -19,7 +19,7 @@ HOME = resolve_to("127.0.0.1")
 
 @pytest.fixture
 def trusted(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """A certificate for the receiver's name that this machine trusts."""
+    """Make a certificate for the receiver's name that this machine trusts."""
     certificate = make_certificate(tmp_path / "receiver.pem")
     monkeypatch.setenv("SSL_CERT_FILE", str(certificate))
     module._tls.cache_clear()

@@ -1,4 +1,4 @@
-"""Publish hooks: who places them, and that nothing is published without their yes, by whatever verb."""
+"""Publish hooks: the people that place them, and that nothing is published without their yes, by whatever verb."""
 
 from collections.abc import Callable
 from datetime import timedelta

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.django_db(transaction=True)
 
 @pytest.fixture
 def woken(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
-    """What was enqueued, instead of a broker."""
+    """Return what was enqueued, instead of a broker."""
     woken: list[Any] = []
     monkeypatch.setattr(tasks.deliver_webhook, "apply_async", lambda args, **options: woken.append((*args, options)))
     return woken

@@ -60,7 +60,7 @@ Urls = dict[str, str]
 
 @pytest.fixture
 def okta(directory: MakeDirectory) -> AtDirectory:
-    """The directory that knows the person and the group of the URLs."""
+    """Return the directory that knows the person and the group of the URLs."""
     return directory()
 
 

@@ -14,7 +14,7 @@ from tests.people import make_person
 
 @pytest.fixture
 def token(transactional_db: None) -> str:
-    """A token of an administrator that may everything."""
+    """Return a token of an administrator that may do everything."""
     alice = make_person("alice", Role.ADMINISTRATOR)
     scope = (Grant(frozenset(Right), everywhere=True),)
     terms = TokenTerms("everything", scope, permissions=frozenset(Permission))

@@ -16,7 +16,7 @@ from tests.people import make_person
 
 @pytest.fixture
 def token(transactional_db: None) -> str:
-    """A token of an administrator, which may govern every zone."""
+    """Return a token of an administrator, which may govern every zone."""
     alice = make_person("alice", Role.ADMINISTRATOR)
     terms = TokenTerms("governing", (Grant(frozenset(Right), everywhere=True),))
     return create_token(owner=alice, terms=terms, by=alice, now=timezone.now()).secret

@@ -45,7 +45,7 @@ def administrator(run: Run) -> Run:
 
 
 def request_from(node: Node) -> str:
-    """A server asks to be this node; return the fingerprint that `join` prints there."""
+    """Ask as a server to be this node; return the fingerprint that `join` prints there."""
     code = enroll.make_code(node=node, now=timezone.now(), by=None)
     return enroll.submit_request(code=code, csr_pem=signing_request(), now=timezone.now()).fingerprint  # type: ignore[union-attr]
 

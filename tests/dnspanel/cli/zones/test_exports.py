@@ -37,7 +37,7 @@ PASSPHRASE = "a long passphrase"
 
 @pytest.fixture(autouse=True)
 def working(settings: Any, tmp_path: Path) -> Iterator[None]:
-    """What workers do is done at once, by the server's own thread."""
+    """Do what workers do at once, by the server's own thread."""
     settings.TRANSFER_DIR = tmp_path / "transfer"
 
     def work(sender: type, job_id: int, **_: Any) -> None:
@@ -54,7 +54,7 @@ def working(settings: Any, tmp_path: Path) -> Iterator[None]:
 
 @pytest.fixture
 def administrator(transactional_db: None) -> str:
-    """The token of an administrator, who may export keys."""
+    """Return the token of an administrator with the right to export keys."""
     ada = make_person("ada", Role.ADMINISTRATOR)
     scope = (Grant(frozenset(Right), everywhere=True),)
     terms = TokenTerms(purpose="keys", scope=scope, permissions=frozenset(Permission))

@@ -18,7 +18,7 @@ from tests.people import make_person
 
 
 def four_eyes(zone: Zone) -> str:
-    """Changes of the zone need another editor; returns the secret of one."""
+    """Make changes of the zone need another editor; return the secret of one."""
     alice, bob, now = make_person("alice", Role.ADMINISTRATOR), make_person("bob", Role.EDITOR), timezone.now()
     terms = ApprovalTerms(role=Role.EDITOR)
     publish_rules.add_approval_rule(scope=Scope(zone=zone), terms=terms, reason="Four eyes", author=alice, now=now)

@@ -16,7 +16,7 @@ from tests.people import make_person
 
 @pytest.fixture
 def worker(transactional_db: None) -> Iterator[None]:
-    """What is queued is worked on, as a Celery worker would."""
+    """Work on what is queued, as a Celery worker would."""
     yield from work_on(runs.unfinished_runs, runs.work_on_run)
 
 

@@ -195,7 +195,7 @@ def test_a_change_of_many_zones_says_what_and_where_once(run: Run, options: list
 
 @pytest.fixture
 def worker(transactional_db: None) -> Iterator[None]:
-    """What is queued is worked on, as a Celery worker would."""
+    """Work on what is queued, as a Celery worker would."""
     yield from work_on(change_run_queries.unfinished_runs, change_runs.work_on_run)
 
 

@@ -23,7 +23,7 @@ def admit(codes: Path, *, seconds: float) -> None:
 
 
 def act_as(name: str, *, directory: Path, panel: str) -> None:
-    """What a node's container does: try with the code that lies there, until one is good."""
+    """Do what a node's container does: try with the present code, until one is good."""
     while not (directory / name / "identity.json").exists():
         with contextlib.suppress(FileNotFoundError, NotEnrolled):
             code = (directory / name / "code").read_text()

@@ -33,7 +33,7 @@ def acting() -> Acting:
 
 
 def slip_in(zone: Zone, text: str) -> int:
-    """A DS stands in the zone and in the log that no verb of a person's would publish; returns its sequence."""
+    """Put a DS into the zone and into the log that no verb of a person's would publish; return its sequence."""
     zone.refresh_from_db()
     changes = {(CHILD, rdtypes.DS): rrset(CHILD, rdtypes.DS, text)}
     moved = bulk.ZoneChange(zone.pk, zone.revision, changes)
@@ -49,7 +49,7 @@ def parent(db: None) -> Zone:
 
 @pytest.fixture
 def child(parent: Zone) -> Zone:
-    """Signed, with its DS at its parent, and all of that encoded."""
+    """Create a signed zone, with its DS at its parent, and all of that encoded."""
     found = create(CHILD)
     sign.sign(zones=[found], acting=acting())
     change(parent, rrset(CHILD, rdtypes.DS, ds_of(found)))
@@ -62,7 +62,7 @@ def ds_of(zone: Zone) -> str:
 
 
 def stalled_at() -> str:
-    """What the log stands still for, for certain."""
+    """Return what stops the log, for certain."""
     encode_all()
     assert encode_step(now=timezone.now()) is None
     [stall] = stalls()

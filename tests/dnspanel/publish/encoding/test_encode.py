@@ -252,7 +252,7 @@ def test_a_full_disk_stalls_in_words_and_goes_on_by_itself(monkeypatch: pytest.M
 def test_a_disk_that_stays_full_is_one_line_of_the_log(
     monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Each attempt said that publishing goes on, and at once that it stands still: several times a second."""
+    """Each attempt said that publishing goes on, and at once that it is stopped: several times a second."""
     import errno
 
     def refuse(*_: object) -> None:

@@ -50,7 +50,7 @@ def during(monkeypatch: pytest.MonkeyPatch) -> During:
 
 @pytest.fixture
 def zones() -> tuple[Zone, Zone]:
-    """Two zones that are served, and a piece of an import that waits for its segment."""
+    """Create two zones that are served, and a piece of an import that waits for its segment."""
     one, two = (create(name, rrset(f"www.{name}", rdtypes.A, "192.0.2.1")) for name in ("one.test.", "two.test."))
     encode_all()
     prepare(publish_zones())

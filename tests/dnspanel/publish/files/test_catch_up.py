@@ -1,4 +1,4 @@
-"""The panel's LMDB follows its segments, and is made anew from PostgreSQL where they do not lead to it."""
+"""The panel's LMDB follows its segments, and is made again from PostgreSQL where they do not lead to it."""
 
 import shutil
 from pathlib import Path
@@ -45,7 +45,7 @@ def lose_the_lmdb(directory: Path) -> None:
 
 
 def go_on(zone: Zone) -> None:
-    """The next change is published, and the LMDB is what PostgreSQL says."""
+    """Publish the next change, and check that the LMDB is what PostgreSQL says."""
     change(zone, rrset("new.example.test.", rdtypes.A, "192.0.2.99"))
     encode_all()
     assert not Stall.objects.exists()

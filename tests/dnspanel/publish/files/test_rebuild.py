@@ -1,4 +1,4 @@
-"""The panel's LMDB, made anew from PostgreSQL and proved equal to it.
+"""The panel's LMDB, made again from PostgreSQL and proved equal to it.
 
 Tests `files.full_zone` too.
 """

@@ -1,4 +1,4 @@
-"""One zone as it was at any position, sealed for a node that is there."""
+"""One zone at any former position, sealed for a node that is there."""
 
 from datetime import UTC, datetime
 

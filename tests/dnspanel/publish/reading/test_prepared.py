@@ -33,7 +33,7 @@ NAMES = [f"z{number}.test." for number in range(30)]
 
 
 def publish_zones(names: Sequence[str] = NAMES) -> Publication:
-    """Many zones in one publication, with delegations and empty non-terminals among them."""
+    """Publish many zones in one publication, with delegations and empty non-terminals among them."""
     return edit.create_zones(
         zones=[
             NewZone(
@@ -51,7 +51,7 @@ def publish_zones(names: Sequence[str] = NAMES) -> Publication:
 
 
 def prepare(publication: Publication, names: Iterable[str] = NAMES) -> Prepared:
-    """What an import does before it publishes, done right after it."""
+    """Do what an import does before it publishes, right after it."""
     pieces, rows, digest = [], 0, 0
     for zone in Zone.objects.filter(name__in=names, deleted_at=None).order_by("pk"):
         compiled = compile_zone(zone.name, map(rrset_of, zone.rrsets.all()))
@@ -82,7 +82,7 @@ def anew() -> None:
 
 
 def counted_reads(monkeypatch: pytest.MonkeyPatch) -> list[int]:
-    """The sequences for which PostgreSQL's RRsets were read."""
+    """Return the sequences whose RRsets were read from PostgreSQL."""
     reads: list[int] = []
     real = encode.publication_log.rrsets_at
 
@@ -208,7 +208,7 @@ def test_zones_out_of_order_are_not_taken(publisher_directory: Path, second: int
 
 
 def test_a_publication_that_also_changes_zones_is_read_from_postgresql() -> None:
-    """Nobody prepares such a one; if somebody did, nothing would be lost."""
+    """Such a publication is never prepared; if it were, nothing would be lost."""
     zone = create("there.test.")
     encode_all()
     change(zone, rrset("www.there.test.", rdtypes.A, "192.0.2.1"))

@@ -62,7 +62,7 @@ def test_a_chain_of_cnames_through_other_zones_is_followed() -> None:
 
 
 def plan_of_the_look_up() -> str:
-    """How PostgreSQL looks for CNAMEs that lead to a changed name, on the publisher's connection."""
+    """Return how PostgreSQL looks for CNAMEs that lead to a changed name, on the publisher's connection."""
     with this_publisher().session.publishing() as conn:
         assert conn is not None
         found = conn.execute("SELECT name FROM pg_prepared_statements WHERE statement LIKE %s", ("%wanted.name%",))
@@ -162,7 +162,7 @@ def test_many_cnames_of_one_zone_do_not_hide_another_zone(monkeypatch: pytest.Mo
 
 
 def test_a_chain_is_followed_until_more_zones_are_found_than_are_marked(monkeypatch: pytest.MonkeyPatch) -> None:
-    """As many as are marked is not too many: what lies behind them may still make nodes purge everything."""
+    """As many as are marked is not too many: the zones behind them may still make nodes purge everything."""
     monkeypatch.setattr(referrers, "MOST_ZONES", 1)
     target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
     create("near.test.", cname("a.near.test.", "www.target.test."))

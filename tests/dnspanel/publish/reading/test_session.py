@@ -65,7 +65,9 @@ def test_a_snapshot_does_not_see_what_is_committed_meanwhile() -> None:
 
 
 def plans(conn: Connection, statement: str) -> tuple[int, int]:
-    """How often this connection has run a statement by a plan that it keeps, and by one made for its parameters."""
+    """Return how often this connection has run a statement by a plan that it keeps, and by one made for its
+    parameters.
+    """
     row = conn.execute(
         "SELECT generic_plans, custom_plans FROM pg_prepared_statements WHERE statement LIKE %s", (statement,)
     ).fetchone()

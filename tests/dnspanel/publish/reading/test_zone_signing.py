@@ -80,7 +80,7 @@ def last_ops() -> list[Op]:
 
 
 def assert_right() -> None:
-    """The files have what a full compile makes, and what is worked out by other code."""
+    """Check that the files have what a full compile makes, and what is computed by other code."""
     assert_equal_to_postgresql()
     with reading() as conn:
         found = expected_state(conn)

@@ -42,7 +42,7 @@ def running_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[BucketS
 
 @pytest.fixture
 def server(running_server: BucketServer, publisher_directory: Path, settings: Any) -> BucketServer:
-    """The service, empty, as the panel's storage of segments."""
+    """Return the service, empty, as the panel's storage of segments."""
     for key in running_server.objects():
         running_server.remove(key)
     settings.STORAGES = settings.STORAGES | {"segments": running_server.storage}
@@ -51,7 +51,7 @@ def server(running_server: BucketServer, publisher_directory: Path, settings: An
 
 @pytest.fixture
 def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A service that is silent is given up soon."""
+    """Give up a silent service soon."""
     monkeypatch.setattr(bucket, "CONNECT_SECONDS", 0.5)
     monkeypatch.setattr(bucket, "ANSWER_SECONDS", 0.5)
     monkeypatch.setattr(bucket, "ATTEMPTS", 1)

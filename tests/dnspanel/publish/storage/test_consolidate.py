@@ -41,7 +41,7 @@ def node_store(path: Path, schema: int) -> Iterator[Store]:
 
 
 def random_history(panel: Panel, seed: int) -> None:
-    """Zones that come, change, go and come again, one publication each."""
+    """Publish zones that come, change, go and come again, one publication each."""
     chance = random.Random(seed)
     panel.create(*(small_zone(f"z{number}.test.") for number in range(3)))
     for step in range(40):
@@ -86,7 +86,7 @@ def merged_bytes(segments: list[bytes], schema: int) -> bytes:
 
 
 def content(store: Store, panel: Panel) -> dict[str, object]:
-    """What a node serves: each zone with its rows, without headers."""
+    """Return what a node serves: each zone with its rows, without headers."""
     found: dict[str, object] = {}
     for name in [f"z{number}.test." for number in range(6)]:
         zone_id = store.zone_id(name)

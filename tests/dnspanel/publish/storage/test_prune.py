@@ -32,7 +32,7 @@ SOON = timedelta(minutes=1)
 
 
 def make_log(changes: int, snapshots_at: tuple[int, ...]) -> None:
-    """Sequence 1 makes a zone, each later one changes it."""
+    """Make a log: sequence 1 makes a zone, each later one changes it."""
     zone = create("example.test.", rrset("www.example.test.", rdtypes.A, "192.0.2.1"))
     for number in range(1, changes + 2):
         if number > 1:
