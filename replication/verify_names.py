@@ -11,7 +11,7 @@ import socket
 import struct
 import time
 from collections.abc import Collection, Iterable, Iterator, Sequence
-from itertools import islice
+from itertools import groupby, islice
 
 import dns.rcode
 
@@ -21,12 +21,16 @@ from replication.dns import names, rdata, rdtypes
 from replication.errors import NotServed
 from replication.store.store import Store
 from replication.verify import connected
+from replication.verify_transfer import Transfers
 
 # At most this many questions are under way at a time: their answers fit the buffer of a socket as the kernel gives
 # it.
 MOST_UNDER_WAY = 100
 # At most this many plain rows are kept of a push. Their names are asked for if it has no others.
 MOST_PLAIN = 20_000
+# A zone of which so many names are to be asked for is transferred instead, if it has not many times as many rows.
+FEWEST_TO_TRANSFER = 16
+MOST_ROWS_PER_NAME = 3
 # Without any answer for so long, the questions under way are asked again.
 RETRY_SECONDS = 0.1
 # The types that imports have most. Every PowerDNS reads each of their values: docs/develop/boundary-values.md.
@@ -52,6 +56,7 @@ _HEAD = struct.Struct(">HHHHHH")
 _LENGTH = struct.Struct(">H")
 _TYPE = struct.Struct(">H")
 _PLAIN_ENDS = frozenset(map(_TYPE.pack, PLAIN_TYPES))
+_COMPUTED_ENDS = frozenset(map(_TYPE.pack, (rdtypes.ALIAS, rdtypes.LUA)))
 _HASHED_END = _TYPE.pack(rdtypes.NSEC3)  # such rows are at hashes, not at names
 
 
@@ -107,12 +112,16 @@ def prove_names(
     *,
     seconds: float,
     known: Collection[str] = (),
+    may_transfer: bool = False,
 ) -> None:
     """Ask for the name of each of these rows, except those that are `known` to be answered.
 
-    Raise NotServed for the first name that PowerDNS answers with SERVFAIL, and if no answer comes for this many
-    seconds.
+    If it `may_transfer`, have PowerDNS transfer zones with many of these names: then it has read all rows of the zone.
+    Raise NotServed for the first name that PowerDNS answers with SERVFAIL, and if no answer comes for so many seconds.
     """
+    if may_transfer:
+        with Transfers(address, port, seconds=seconds) as transfers:
+            record_keys = list(_not_transferred(store, record_keys, transfers))
     questions = _questions(store, record_keys, frozenset(map(names.to_wire, known)))
     under_way: dict[int, bytes] = {}
     id_, heard_at = 0, time.monotonic()
@@ -139,6 +148,28 @@ def prove_names(
             else:  # lost on the way
                 for lost, question in under_way.items():
                     _send(sock, lost, question)
+
+
+def _not_transferred(store: Store, record_keys: Iterable[bytes], transfers: Transfers) -> Iterator[bytes]:
+    """Yield those of these keys whose names are still to be asked for, once zones with many of them are transferred."""
+    for prefix, of_zone in groupby(record_keys, key=lambda key: key[:4]):
+        together = list(of_zone)
+        plain = [key for key in together if key[-2:] in _PLAIN_ENDS]
+        zone_id = int.from_bytes(prefix, "big")
+        if len(plain) >= FEWEST_TO_TRANSFER and _is_worth_a_transfer(store, zone_id, len(plain)):
+            zone_wire = _wire_of_zone(store, zone_id)
+            if zone_wire is not None and transfers.is_complete(zone_wire):
+                together = [key for key in together if key[-2:] not in _PLAIN_ENDS]
+        yield from together
+
+
+def _is_worth_a_transfer(store: Store, zone_id: int, changed: int) -> bool:
+    """Return True if the zone has few rows besides those that changed, and PowerDNS neither signs nor computes any."""
+    zone, most = store.zone(zone_id), changed * MOST_ROWS_PER_NAME
+    if zone is None or store.signed_zones([zone.name]):
+        return False
+    ends = [key[-2:] for key, _ in islice(store.rows(zone_id).raw(), most + 1)]
+    return len(ends) <= most and _COMPUTED_ENDS.isdisjoint(ends)
 
 
 def _questions(store: Store, record_keys: Iterable[bytes], known: frozenset[bytes]) -> Iterator[bytes]:

@@ -53,6 +53,7 @@ class Prover:
                     self._dns_port,
                     seconds=VERIFY_SECONDS,
                     known={expectation.name for expectation in expected},
+                    may_transfer=not self._purger.has_caches(),
                 )
                 to_validate = {mark.name: mark for mark in (*touched.signed, *marks) if mark.name not in self.unproven}
                 verify_signatures(

@@ -23,7 +23,7 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from cryptography.x509.oid import ExtendedKeyUsageOID, NameOID
 
 from replication.agent.config import Identity, format_identity
-from replication.agent.powerdns.pdnsconf import PdnsSettings, render
+from replication.agent.powerdns.pdnsconf import LOOPBACK, PdnsSettings, render
 from replication.node_client import NodeClient
 from replication.wire.protocol import PANEL_NAME
 from tests.ports import free_port
@@ -143,6 +143,7 @@ class Pdns:
             map_size=MAP_SIZE,
             cache_entries=100_000,
             caches=caches,
+            transfers_to=() if caches else LOOPBACK,
         )
         (directory / "pdns.conf").write_text(render(settings))
 
