@@ -44,6 +44,12 @@ def pytest_collection_finish() -> None:
     gc.freeze()
 
 
+def pytest_prepared() -> None:
+    """Exclude a file's module and tests likewise, and what they imported."""
+    gc.collect()
+    gc.freeze()
+
+
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_teardown(item: pytest.Item, nextitem: pytest.Item | None) -> Generator[None, None, None]:
     yield

@@ -11,11 +11,13 @@ from collections import Counter, defaultdict
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import cache
 from pathlib import Path
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import pytest
 
+from tests.handed_files import HandedFile, hands_out_files
 from tests.lanes import OWN_STACK
 
 T = TypeVar("T")
@@ -102,6 +104,7 @@ TURNS: dict[str, tuple[int, Sequence[str]]] = {
     **{name: ((len(_that_rest(folders)) + 1) // 2, _that_rest(folders)) for name, folders in FEATURES.items()},
 }
 _left_out: Counter[str] = Counter()
+_resting_files: Counter[str] = Counter()
 _is_full = False
 
 
@@ -134,22 +137,23 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if config.option.full:
         return
     left_out = {item: str(mark.kwargs["reason"]) for item in items for mark in item.iter_markers("full")}
-    if config.option.names_no_path:
-        left_out |= _not_today(items, seed=config.option.sample_seed)
+    left_out |= _not_today(items, config)
     for (_, count, reason), group in _sampled(items).items():
         kept = {*choose(group, count, seed=config.option.sample_seed)}
         left_out |= {item: reason for item in group if item not in kept}
-    _left_out.update(left_out.values())
+    for item, reason in left_out.items():
+        (_resting_files if isinstance(item, HandedFile) else _left_out)[reason] += 1
     if left_out:
         config.hook.pytest_deselected(items=list(left_out))
         items[:] = [item for item in items if item not in left_out]
 
 
-def _not_today(items: Sequence[pytest.Item], *, seed: int) -> dict[pytest.Item, str]:
+def _not_today(items: Sequence[pytest.Item], config: pytest.Config) -> dict[pytest.Item, str]:
     """Return the items whose turn it is not, or their files', each with what they are."""
-    resting = {
-        path: name for name, (count, paths) in TURNS.items() for path in {*paths} - {*choose(paths, count, seed=seed)}
-    }
+    if not config.option.names_no_path:
+        return {}
+    seed = config.option.sample_seed
+    resting = _resting(seed)
     paths = {item: item.nodeid.partition("::")[0] for item in items}
     of_files = {item: resting[path] for item, path in paths.items() if path in resting}
     marked = {
@@ -164,6 +168,14 @@ def _not_today(items: Sequence[pytest.Item], *, seed: int) -> dict[pytest.Item, 
 def _has_turn(name: str, days: int, *, seed: int) -> bool:
     """Return True on one of so many days, which depends on the name of the test."""
     return (zlib.crc32(name.encode()) + seed) % days == 0
+
+
+@cache
+def _resting(seed: int) -> dict[str, str]:
+    """Return the files whose turn it is not, each with what it is."""
+    return {
+        path: name for name, (count, paths) in TURNS.items() for path in {*paths} - {*choose(paths, count, seed=seed)}
+    }
 
 
 def _sampled(items: Sequence[pytest.Item]) -> dict[tuple[str, int, str], list[pytest.Item]]:
@@ -237,17 +249,23 @@ def pytest_sessionfinish(session: pytest.Session) -> None:
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["left_out"] = dict(_left_out)
+        output["resting_files"] = dict(_resting_files)
 
 
 @pytest.hookimpl(optionalhook=True)
-def pytest_testnodedown(node: object) -> None:
-    # All processes collect the same tests; what a test left out by itself is known to one of them.
-    for reason, count in getattr(node, "workeroutput", {}).get("left_out", {}).items():
-        _left_out[reason] = max(_left_out[reason], count)
+def pytest_testnodedown(node: Any) -> None:
+    output = getattr(node, "workeroutput", None) or {}
+    # All processes know the same files, but only one of them looks into each.
+    _resting_files.update(Counter(output.get("resting_files", {})) - _resting_files)
+    counted = Counter(output.get("left_out", {}))
+    # Otherwise all processes collect the same tests; what a test left out by itself is known to one of them.
+    _left_out.update(counted if hands_out_files(node.config) else counted - _left_out)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
-    if _left_out:
+    if _left_out or _resting_files:
         terminalreporter.section("only with --full")
         for reason, count in sorted(_left_out.items()):
             terminalreporter.line(f"{count:>5} more: {reason}")
+        for reason, count in sorted(_resting_files.items()):
+            terminalreporter.line(f"{count:>5} more files: {reason}")

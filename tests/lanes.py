@@ -17,9 +17,9 @@ import pytest
 from xdist.scheduler import LoadScopeScheduling
 from xdist.workermanage import WorkerController
 
+from tests import budgets
+from tests.handed_files import hands_out_files
 from tests.run_results import runs_everything
-from tests.stack import prepared_stack
-from tests.workers import FOLDER
 
 STACK, FAULTS, ORACLE, SOURCE = "stack", "faults", "oracle", "source"
 FOLDERS = {"tests/clients": STACK, "tests/flow": STACK, "tests/faults": FAULTS, "tests/oracle": ORACLE}
@@ -44,6 +44,8 @@ OWN_STACK = (
 )
 NO_STACK = ("tests/faults/test_harness.py", "tests/faults/test_history.py", "tests/faults/test_table.py")
 ALONE = {*OWN_STACK, *NO_STACK}
+# Files that have a budget of their own take long.
+LONG = frozenset(path for row in budgets.read().rows for path in (row.path, *row.also) if path.endswith(".py"))
 # The processes of this lane: gw0 and gw1. All others compute.
 WAITING = 2
 
@@ -63,11 +65,17 @@ def waits(unit: str) -> bool:
 
 def order(unit: str) -> int:
     """Units with a lower number begin earlier: a long one that begins last is waited for by everybody."""
-    return [STACK, FAULTS, ORACLE].index(unit) if unit in {STACK, FAULTS, ORACLE} else 3 if waits(unit) else 4
+    if unit in {STACK, FAULTS, ORACLE}:
+        return [STACK, FAULTS, ORACLE].index(unit)
+    return 3 if waits(unit) else 4 if unit in LONG else 5
 
 
 class Lanes(LoadScopeScheduling):  # type: ignore[misc]
     """Hands out whole units, each to a process of its lane where there is one."""
+
+    def __init__(self, config: pytest.Config, log: Any) -> None:
+        super().__init__(config, log)
+        self._files_ended = 0
 
     def _split_scope(self, nodeid: str) -> str:
         return unit_of(nodeid)
@@ -79,39 +87,40 @@ class Lanes(LoadScopeScheduling):  # type: ignore[misc]
             self.workqueue.move_to_end(unit, last=False)
         super()._assign_work_unit(node)
 
+    def _reschedule(self, node: WorkerController) -> None:
+        # A file counts as one test. A process that has two is far from done.
+        if node.shutting_down or self._pending_of(self.assigned_work[node]) != 2 or not hands_out_files(self.config):
+            super()._reschedule(node)
+
+    def mark_test_complete(self, node: WorkerController, item_index: int, duration: float = 0) -> None:
+        super().mark_test_complete(node, item_index, duration)
+        if hands_out_files(self.config):
+            self._estimate_tests(files=len(self.registered_collections[node]))
+
+    def _estimate_tests(self, *, files: int) -> None:
+        """Estimate how many tests there are from the files that ended, for the percentage that pytest prints."""
+        self._files_ended += 1
+        terminal = self.config.pluginmanager.get_plugin("terminalreporter")
+        if terminal is not None:
+            terminal._session.testscollected = terminal.reported_progress * files // self._files_ended
+
 
 def _is_waiting(worker: str) -> bool:
     return int(worker.removeprefix("gw")) < WAITING
 
 
-# What pytest makes of the asserts of all test files, 20 seconds of a processor in a new checkout, is kept beside them:
-# one process makes it, a second one prepares the stacks, and the others wait for the first.
-FIRST, PREPARES = "gw0", "gw1"
-COLLECTED = FOLDER.parent / "collected"
-COLLECTION_SECONDS = 180
-
-
-@pytest.hookimpl(tryfirst=True)
-def pytest_sessionstart() -> None:
-    if "PYTEST_XDIST_WORKER" not in os.environ:
-        COLLECTED.unlink(missing_ok=True)
-
-
-@pytest.hookimpl(wrapper=True)
-def pytest_collection(session: pytest.Session) -> Generator[None, object, object]:
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
+    """One process of the waiting lane prepares the stacks, and the other waits for it; the rest run tests."""
     worker = os.environ.get("PYTEST_XDIST_WORKER")
-    if worker == PREPARES and runs_everything(session.config):
+    if worker is not None and _is_waiting(worker) and runs_everything(session.config):
+        from tests.stack import prepared_stack  # imports Django
+
+        start = time.monotonic()
         with contextlib.suppress(Exception):  # the first test that wants one tries again, and says what is wrong
             prepared_stack()
-    if worker not in {FIRST, None}:
-        deadline = time.monotonic() + COLLECTION_SECONDS
-        while not COLLECTED.exists() and time.monotonic() < deadline:
-            time.sleep(0.2)
-    try:
-        return (yield)
-    finally:
-        if worker == FIRST:
-            COLLECTED.touch()
+        session.config.hook.pytest_prepared(seconds=time.monotonic() - start)
+    return (yield)
 
 
 @pytest.hookimpl

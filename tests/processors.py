@@ -23,6 +23,7 @@ import pytest
 
 from tests import budgets
 from tests.beside import PLUGIN, Beside
+from tests.handed_files import HandedFile
 from tests.run_results import report_result, runs_everything
 
 TICKS = os.sysconf("SC_CLK_TCK")
@@ -124,8 +125,14 @@ class Meter:
     def pytest_collection_finish(self) -> None:
         self._take(COLLECTION, wall=time.monotonic() - self._started, tests=0)
 
+    @pytest.hookimpl(trylast=True)
+    def pytest_prepared(self, seconds: float) -> None:
+        self._take(COLLECTION, wall=seconds, tests=0)
+
     @pytest.hookimpl(wrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Generator[None, object, object]:
+        if isinstance(item, HandedFile):  # its tests come here one by one
+            return (yield)
         start = time.monotonic()
         if start >= self._loop_due:
             self._loop_due = start + LOOP_EVERY

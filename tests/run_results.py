@@ -7,9 +7,13 @@ import pytest
 
 def runs_everything(config: pytest.Config) -> bool:
     """Return True for a run that names no part of the tests, with or without `--full`."""
-    option = config.option
+    return bool(config.option.names_no_path) and not chooses_tests(config)
+
+
+def chooses_tests(config: pytest.Config) -> bool:
+    """Return True for a run that chooses among the tests below its paths, or runs none of them."""
     parts = ("keyword", "markexpr", "deselect", "ignore", "ignore_glob", "lf", "stepwise", "collectonly")
-    return bool(option.names_no_path) and not any(getattr(option, part, None) for part in parts)
+    return any(getattr(config.option, part, None) for part in parts)
 
 
 def report_result(session: pytest.Session, name: str, *, complaint: str, seconds: float = 0.0) -> None:

@@ -1,14 +1,15 @@
 """A run is shared out so that what uses one stack stays in one process."""
 
+from argparse import Namespace
 from pathlib import Path
 
-from tests.lanes import ALONE, FAULTS, FOLDERS, JOINED, STACK, unit_of, waits
+from tests.lanes import ALONE, FAULTS, FOLDERS, JOINED, LONG, STACK, Lanes, order, unit_of, waits
 
 ROOT = Path(__file__).resolve().parents[1]
 
 
 def test_every_path_that_is_named_exists() -> None:
-    assert [path for path in (*ALONE, *JOINED, *FOLDERS) if not (ROOT / path).exists()] == []
+    assert [path for path in (*ALONE, *JOINED, *FOLDERS, *LONG) if not (ROOT / path).exists()] == []
 
 
 def test_tests_of_one_stack_are_one_unit_and_others_one_for_each_file() -> None:
@@ -23,6 +24,17 @@ def test_tests_of_one_stack_are_one_unit_and_others_one_for_each_file() -> None:
     ]  # fmt: skip
 
 
+def test_what_takes_longest_begins_first() -> None:
+    units = (
+        "tests/docs/test_a.py",
+        "tests/dnspanel/web/test_every_page.py",
+        "tests/flow/test_alerts.py",
+        FAULTS,
+        STACK,
+    )
+    assert sorted(units, key=order) == [*reversed(units)]
+
+
 def test_a_file_that_uses_the_shared_stack_is_in_its_unit() -> None:
     users = [
         str(path.relative_to(ROOT)) for path in (ROOT / "tests").rglob("test_*.py")
@@ -30,3 +42,43 @@ def test_a_file_that_uses_the_shared_stack_is_in_its_unit() -> None:
     ]  # fmt: skip
     own = {path for path in users if "def test" in (ROOT / path).read_text()}
     assert {unit_of(path) for path in own} <= {STACK, FAULTS, *ALONE}
+
+
+class Process:
+    """A process of pytest-xdist that keeps what it is sent."""
+
+    def __init__(self, name: str) -> None:
+        self.gateway = Namespace(id=name)
+        self.shutting_down = False
+        self.sent: list[int] = []
+
+    def send_runtest_some(self, indices: list[int]) -> None:
+        self.sent += indices
+
+    def shutdown(self) -> None:
+        self.shutting_down = True
+
+
+def test_a_process_has_the_next_file_and_no_further_one() -> None:
+    config = Namespace(
+        option=Namespace(numprocesses=2, loadscopereorder=False, tx=["2*popen"]),
+        args=["tests"],
+        pluginmanager=Namespace(get_plugin=lambda name: None),
+        getoption=lambda name: ["2*popen"],
+        getvalue=lambda name: ["2*popen"],
+    )
+    lanes, processes = Lanes(config, None), [Process("gw2"), Process("gw3")]  # type: ignore[arg-type]
+    files = [f"tests/test_{number}.py" for number in range(8)]
+    for process in processes:
+        lanes.add_node(process)
+        lanes.add_node_collection(process, files)
+    lanes.schedule()
+    assert [len(process.sent) for process in processes] == [2, 2]
+    first, second = processes
+    for count in (3, 4, 5, 6):
+        lanes.mark_test_complete(first, first.sent[count - 3])
+        assert len(first.sent) == count
+    assert not first.shutting_down
+    lanes.mark_test_complete(first, first.sent[4])
+    assert first.shutting_down  # nothing is left
+    assert sorted(first.sent + second.sent) == [*range(8)]
