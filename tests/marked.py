@@ -229,12 +229,21 @@ def _text_of(value: ast.expr) -> str:
 
 def unmarked() -> Iterator[str]:
     """Every unmarked text of our pages, with its place."""
+    yield from _unmarked_in_pages()
+    yield from _unmarked_in_panel()
+    yield from _unmarked_in_nodes()
+
+
+def _unmarked_in_pages() -> Iterator[str]:
     for path in sorted((ROOT / "templates").rglob("*.html")):
         for number, said in unmarked_in_template(path.read_text()):
             yield f"{path.relative_to(ROOT)}:{number}: {said}"
     for path in sorted((ROOT / "dnspanel" / "web").rglob("*.py")):
         for number, said in unmarked_in_module(nodes_of(path)):
             yield f"{path.relative_to(ROOT)}:{number}: {said}"
+
+
+def _unmarked_in_panel() -> Iterator[str]:
     columns = stored_columns()
     for path in sorted((ROOT / "dnspanel").rglob("*.py")):
         within = path.relative_to(ROOT / "dnspanel")
@@ -246,6 +255,9 @@ def unmarked() -> Iterator[str]:
         found = {*unmarked_in_errors(nodes), *unmarked_in_columns(nodes, columns), *unmarked_anywhere(nodes)}
         for number, said in sorted((number, said) for number, said in found if said not in _OF_THE_RECORD):
             yield f"{path.relative_to(ROOT)}:{number}: {said}"
+
+
+def _unmarked_in_nodes() -> Iterator[str]:
     for place in _OF_NODES:
         for path in sorted((ROOT / place).rglob("*.py")) or [ROOT / place]:
             nodes = nodes_of(path)

@@ -21,7 +21,7 @@ What becomes of each address family:
 import logging
 import time
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network, ip_address, ip_network
 
@@ -157,32 +157,47 @@ def intents_in(parameters: Mapping[str, Sequence[str]], caller: str) -> Intents:
     """
     if "yes" in (text.lower() for text in parameters.get("offline", ())):
         return {rdtypes.A: Addresses(()), rdtypes.AAAA: Addresses(())}
-    preserved: set[int] = set()
-    empty: set[int] = set()
-    given: dict[int, list[str]] = {}
-    unusable = ""
+    request = _read_families(parameters)
+    if not request.addresses:
+        families = {_type_of(caller)} - request.preserved
+        if request.unusable or (families and not _is_of_a_host(caller)):
+            raise NotAnAddress(request.unusable or caller)
+        return {type_: Addresses((caller,)) for type_ in families}
+    intents = {type_: _intent(items) for type_, items in request.addresses.items() if type_ not in request.preserved}
+    return intents | {type_: Addresses(()) for type_ in request.empty - request.addresses.keys() - request.preserved}
+
+
+@dataclass(slots=True)
+class _Families:
+    """What the parameters of a request have for each family, by record type; `unusable`: an address of no host."""
+
+    addresses: dict[int, list[str]] = field(default_factory=dict)
+    empty: set[int] = field(default_factory=set)
+    preserved: set[int] = field(default_factory=set)
+    unusable: str = ""
+
+    def add(self, type_: int, items: Sequence[str]) -> None:
+        """Take the items of one parameter, which is meant for records of this type."""
+        if "preserve" in items:
+            self.preserved.add(type_)
+        if not items:
+            self.empty.add(type_)
+        for item in items:
+            if item == "preserve":
+                continue
+            family = _type_of(item)
+            if _is_of_a_host(item):
+                self.addresses.setdefault(family, []).append(item)
+            else:
+                self.unusable = item
+
+
+def _read_families(parameters: Mapping[str, Sequence[str]]) -> _Families:
+    found = _Families()
     for type_, known in _PARAMETERS_OF.items():
         for texts in (parameters[name] for name in known if name in parameters):
-            items = _items(texts)
-            if "preserve" in items:
-                preserved.add(type_)
-            if not items:
-                empty.add(type_)
-            for item in items:
-                if item == "preserve":
-                    continue
-                family = _type_of(item)
-                if _is_of_a_host(item):
-                    given.setdefault(family, []).append(item)
-                else:
-                    unusable = item
-    if not given:
-        families = {_type_of(caller)} - preserved
-        if unusable or (families and not _is_of_a_host(caller)):
-            raise NotAnAddress(unusable or caller)
-        return {type_: Addresses((caller,)) for type_ in families}
-    intents = {type_: _intent(items) for type_, items in given.items() if type_ not in preserved}
-    return intents | {type_: Addresses(()) for type_ in empty - given.keys() - preserved}
+            found.add(type_, _items(texts))
+    return found
 
 
 def lines_for(actor: Actor, hosts: Iterable[str], intents: Intents, now: datetime) -> list[str]:

@@ -244,25 +244,40 @@ def _make(turn: Turn, free: Sequence[str], refused: dict[str, tuple[State, str]]
         for name in of_rule[len(fitting) :]:
             reason = gettext("The team {team} has as many zones as it may.").format(team=team)
             refused[name] = State.REFUSED, reason
-        while fitting:
-            try:
-                _make_all(turn, fitting, rule, team)
-            except NamesRefused as exc:
-                own = {name: str(each) for name, each in exc.refusals.items()}
-            except HookRefused as exc:
-                own = dict.fromkeys(exc.zones.values(), str(exc))
-            except NameRefused as exc:
-                own = {exc.name: str(exc)}
-            except ZoneError as exc:
-                own = dict.fromkeys(fitting, str(exc))
-            else:
-                turn.made += len(fitting)
-                break
-            refused |= {name: (State.REFUSED, own[name]) for name in fitting if name in own}
-            if not own.keys() & set(fitting):
-                turn.left = True  # another worker was first; the next turn sees it
-                break
-            fitting = [name for name in fitting if name not in own]
+        own = _make_fitting(turn, fitting, rule, team)
+        refused |= {name: (State.REFUSED, own[name]) for name in fitting if name in own}
+
+
+def _make_fitting(turn: Turn, fitting: Sequence[str], rule: Rule | None, team: Team | None) -> dict[str, str]:
+    """Create these zones, without those that are refused; return the reasons of these."""
+    refused: dict[str, str] = {}
+    left = list(fitting)
+    while left:
+        try:
+            _make_all(turn, left, rule, team)
+        except ZoneError as exc:
+            own = _reasons_in(exc, left)
+        else:
+            turn.made += len(left)
+            break
+        refused |= own
+        if not own.keys() & set(left):
+            turn.left = True  # another worker was first; the next turn sees it
+            break
+        left = [name for name in left if name not in own]
+    return refused
+
+
+def _reasons_in(exc: ZoneError, names: Sequence[str]) -> dict[str, str]:
+    """Return why zones are refused, by name: the ones that the error names, else all of these."""
+    match exc:
+        case NamesRefused():
+            return {name: str(each) for name, each in exc.refusals.items()}
+        case HookRefused():
+            return dict.fromkeys(exc.zones.values(), str(exc))
+        case NameRefused():
+            return {exc.name: str(exc)}
+    return dict.fromkeys(names, str(exc))
 
 
 def _make_all(turn: Turn, new: Sequence[str], rule: Rule | None, team: Team | None) -> None:

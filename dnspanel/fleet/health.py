@@ -84,17 +84,29 @@ def health(inputs: HealthInputs, now: datetime) -> Health:
     ours = inputs.epoch == inputs.head_epoch
     lag = max(0, inputs.head - inputs.acked) if ours else inputs.head and max(1, inputs.head - inputs.began_after)
     behind = _since(inputs.behind_since, now) if lag else timedelta(0)
-    word, message = _judge(inputs, lag, behind, now)
+    word, message = (
+        _judge_state(inputs)
+        or _judge_refusal(inputs, now)
+        or _judge_silence(inputs, now)
+        or _judge_lag(inputs, lag, behind, now)
+    )
     return Health(word, message, lag, behind.total_seconds())
 
 
-def _judge(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime) -> tuple[Word, str]:
+_Judgement = tuple[Word, str]
+
+
+def _judge_state(inputs: HealthInputs) -> _Judgement | None:
     if inputs.state == NodeState.AWAITING_APPROVAL:
         return Word.WAITING, gettext("Its agent has not been approved yet.")
     if inputs.state == NodeState.DRAINED:
         return Word.DRAINED, _drained(inputs)
     if inputs.state == NodeState.RETIRED:
         return Word.RETIRED, gettext("It has left the fleet.")
+    return None
+
+
+def _judge_refusal(inputs: HealthInputs, now: datetime) -> _Judgement | None:
     if inputs.certificate_expires_at is not None and inputs.certificate_expires_at <= now:
         return Word.REJECTING, gettext(
             "It stays at sequence {acked}: its certificate expired {day}. Revoke it and enroll the node again."
@@ -103,6 +115,10 @@ def _judge(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime) -> 
         return Word.REJECTING, gettext("It stays at sequence {acked}: {refusal}.").format(
             acked=inputs.acked, refusal=inputs.refusal
         )
+    return None
+
+
+def _judge_silence(inputs: HealthInputs, now: datetime) -> _Judgement | None:
     if inputs.contact_at is None:
         return Word.OFFLINE, (
             gettext("The panel has not reached its agent yet: {problem}.").format(problem=inputs.contact_problem)
@@ -119,6 +135,10 @@ def _judge(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime) -> 
         return Word.OFFLINE, message.format(
             silent=duration_text(silent), problem=inputs.contact_problem, acked=inputs.acked
         )
+    return None
+
+
+def _judge_lag(inputs: HealthInputs, lag: int, behind: timedelta, now: datetime) -> _Judgement:
     if inputs.snapshot:
         return Word.CATCHING_UP, gettext("{snapshot} It serves sequence {acked} meanwhile.").format(
             snapshot=inputs.snapshot, acked=inputs.acked

@@ -187,16 +187,8 @@ def _faults_in(values: Mapping[str, Any]) -> list[str]:
     for name, value in values.items():
         if name not in known:
             faults.append(f"{name} is not a setting")
-        elif not _has_type(value, known[name]):
-            faults.append(f"{name} has to be {_TYPE_NAMES[known[name]]}")
-        elif name == "metrics_port" and value == 0:
-            continue
-        elif name.endswith("_port") and not 1 <= value <= 65535:
-            faults.append(f"{name} has to be between 1 and 65535")
-        elif known[name] is int and value < 1:
-            faults.append(f"{name} has to be at least 1")
-        elif known[name] is str and not value and name not in _MAY_BE_EMPTY:
-            faults.append(f"{name} is empty")
+        elif fault := _fault_of(name, value, known[name]):
+            faults.append(fault)
     for name in ("dns_address", "metrics_address"):
         if isinstance(address := values.get(name), str) and address:
             try:
@@ -206,6 +198,21 @@ def _faults_in(values: Mapping[str, Any]) -> list[str]:
     if isinstance(networks := values.get("transfers_to", ""), str) and not all(map(_is_network, listed(networks))):
         faults.append("transfers_to has to be networks with commas between")
     return faults
+
+
+def _fault_of(name: str, value: Any, expected: type) -> str:
+    """Return what is wrong with one value, or ""."""
+    if not _has_type(value, expected):
+        return f"{name} has to be {_TYPE_NAMES[expected]}"
+    if name == "metrics_port" and value == 0:
+        return ""
+    if name.endswith("_port") and not 1 <= value <= 65535:
+        return f"{name} has to be between 1 and 65535"
+    if expected is int and value < 1:
+        return f"{name} has to be at least 1"
+    if expected is str and not value and name not in _MAY_BE_EMPTY:
+        return f"{name} is empty"
+    return ""
 
 
 def listed(networks: str) -> tuple[str, ...]:

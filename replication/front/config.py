@@ -243,14 +243,7 @@ def _endpoint(what: str, text: Any, faults: list[str]) -> Endpoint | None:
 
 def _faults_of(taken: Mapping[str, Any]) -> list[str]:
     """Return the faults of values with the right types."""
-    faults = []
-    for name in _PORTS:
-        least = 0 if name in _MAY_BE_ZERO else 1
-        if not least <= taken.get(name, 1) <= 65535:
-            faults.append(f"{name} has to be between {least} and 65535")
-    for name, (lowest, highest) in {"cores": (1.0, float(MOST_CORES)), **RANGES}.items():
-        if name in taken and not lowest <= taken[name] <= highest:
-            faults.append(f"{name} has to be between {lowest} and {highest}")
+    faults = list(_out_of_range(taken))
     if bool(taken.get("tls_certificate")) != bool(taken.get("tls_key")):
         faults.append("tls_certificate and tls_key belong together")
     if taken.get("tls_certificate"):
@@ -263,6 +256,16 @@ def _faults_of(taken: Mapping[str, Any]) -> list[str]:
         if any(ipaddress.ip_address(endpoint.address).is_unspecified for endpoint in taken["listen"]):
             faults.append("with xdp_interface, listen has to name each address: packets are told apart by it")
     return faults
+
+
+def _out_of_range(taken: Mapping[str, Any]) -> Iterator[str]:
+    for name in _PORTS:
+        least = 0 if name in _MAY_BE_ZERO else 1
+        if not least <= taken.get(name, 1) <= 65535:
+            yield f"{name} has to be between {least} and 65535"
+    for name, (lowest, highest) in {"cores": (1.0, float(MOST_CORES)), **RANGES}.items():
+        if name in taken and not lowest <= taken[name] <= highest:
+            yield f"{name} has to be between {lowest} and {highest}"
 
 
 def _clashes(taken: Mapping[str, Any]) -> Iterator[str]:

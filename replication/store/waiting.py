@@ -72,19 +72,27 @@ class Plan:
             if added != len(rows):
                 raise NotAlone
         for table, rows in self.deleted:
-            for number, (key, value) in enumerate(rows, 1):
-                txn.delete(key, value, db=table)
-                if not number % ROWS_PER_RELEASE:
-                    release_pages()
+            _delete(txn, table, rows, release_pages)
         for table, rows in self.put:
             with txn.cursor(db=table) as cursor:
-                for start in range(0, len(rows), ROWS_PER_RELEASE):
-                    cursor.putmulti(rows[start : start + ROWS_PER_RELEASE])
-                    if start:
-                        release_pages()
+                _put(cursor, rows, release_pages)
         for table, rows in self.missing:
             with txn.cursor(db=table) as cursor:
                 cursor.putmulti(rows, overwrite=False)
+
+
+def _delete(txn: Any, table: Any, rows: Sequence[Row], release_pages: Callable[[], None]) -> None:
+    for number, (key, value) in enumerate(rows, 1):
+        txn.delete(key, value, db=table)
+        if not number % ROWS_PER_RELEASE:
+            release_pages()
+
+
+def _put(cursor: Any, rows: Sequence[Row], release_pages: Callable[[], None]) -> None:
+    for start in range(0, len(rows), ROWS_PER_RELEASE):
+        cursor.putmulti(rows[start : start + ROWS_PER_RELEASE])
+        if start:
+            release_pages()
 
 
 class Waiting:

@@ -225,17 +225,23 @@ def arrange(ops: Iterable[Op], removed: Iterable[int] = (), late: Iterable[Op] =
         stages[2].append(op)
     for stage in (stages[0], stages[2]):
         stage.sort(key=lambda op: op.key)
-        for op, following in zip(stage, islice(stage, 1, None), strict=False):
-            if op.key == following.key:
-                raise BadSegment(reason=f"two operations on the key {op.key.hex()}")
-    if late_keys := {op.key for op in stages[2]}:
-        for op in stages[0]:
-            if op.key in late_keys:
-                raise BadSegment(reason=f"two operations on the key {op.key.hex()}")
+    _refuse_same_keys(stages[0], stages[2])
     for op in stages[1]:
         if op.dbi is Dbi.KEYDATA and op.kind is OpKind.PUT and not is_sealed_body(op.body):
             raise BadSegment(reason="a DNSSEC key that is not sealed")
     return stages[0] + stages[1] + stages[2]
+
+
+def _refuse_same_keys(early: Sequence[Op], late: Sequence[Op]) -> None:
+    """Raise BadSegment if two operations are on one key. Both sequences are sorted by key."""
+    for stage in (early, late):
+        for op, following in zip(stage, islice(stage, 1, None), strict=False):
+            if op.key == following.key:
+                raise BadSegment(reason=f"two operations on the key {op.key.hex()}")
+    if late_keys := {op.key for op in late}:
+        for op in early:
+            if op.key in late_keys:
+                raise BadSegment(reason=f"two operations on the key {op.key.hex()}")
 
 
 def seal(

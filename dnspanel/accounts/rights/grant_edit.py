@@ -74,6 +74,16 @@ def refuse_bad_grant(grant: Grant) -> None:
     faults: dict[str, list[str]] = {}
     if not grant.rights:
         faults["rights"] = [gettext("Say what may be done.")]
+    faults |= _faults_of_zones(grant) | _faults_of_rrsets(grant)
+    for field, entries in (("zones", grant.zones), ("tags", grant.tags), ("names", grant.names)):
+        if len(entries) > MOST_ENTRIES:
+            faults[field] = [gettext("At most {most_entries:,}.").format(most_entries=MOST_ENTRIES)]
+    if faults:
+        raise GrantRefused(faults)
+
+
+def _faults_of_zones(grant: Grant) -> dict[str, list[str]]:
+    faults: dict[str, list[str]] = {}
     if not (grant.everywhere or grant.zones or grant.tags or grant.teams):
         faults["zones"] = [gettext("Say which zones: all, or some by name, tag or team.")]
     if any(not 0 < zone_id <= _LARGEST_ID for zone_id in grant.zones):
@@ -82,17 +92,18 @@ def refuse_bad_grant(grant: Grant) -> None:
         faults["teams"] = [gettext("There is no team with the id {pk}.").format(pk=pk) for pk in missing]
     if reasons := [reason for tag in sorted(grant.tags) if (reason := _fault_of_tag(tag))]:
         faults["tags"] = reasons
+    return faults
+
+
+def _faults_of_rrsets(grant: Grant) -> dict[str, list[str]]:
+    faults: dict[str, list[str]] = {}
     if reasons := [reason for pattern in grant.names if (reason := name_patterns.fault(pattern))]:
         faults["names"] = reasons
     elif _starred([grant]) > MOST_STARRED:
         faults["names"] = [gettext("At most {most_starred} patterns with a star.").format(most_starred=MOST_STARRED)]
     if reasons := [reason for type_ in sorted(grant.types) if (reason := _fault_of_type(type_))]:
         faults["types"] = reasons
-    for field, entries in (("zones", grant.zones), ("tags", grant.tags), ("names", grant.names)):
-        if len(entries) > MOST_ENTRIES:
-            faults[field] = [gettext("At most {most_entries:,}.").format(most_entries=MOST_ENTRIES)]
-    if faults:
-        raise GrantRefused(faults)
+    return faults
 
 
 def faults_of_scope(scope: Sequence[Grant]) -> list[str]:

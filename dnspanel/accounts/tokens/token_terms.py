@@ -37,6 +37,20 @@ def refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime) 
         faults["purpose"] = [gettext("Say what the token is for; the list and the history show it.")]
     elif len(terms.purpose) > 100:
         faults["purpose"] = [gettext("At most 100 characters.")]
+    faults |= _faults_of_limits(terms, now)
+    if not terms.scope and not terms.permissions:
+        faults["scope"] = [gettext("A token needs at least one zone scope or permission.")]
+    elif wrong := grant_edit.faults_of_scope(terms.scope):
+        faults["scope"] = wrong
+    if "scope" not in faults and (lacking := _lacking(owner, terms, by)):
+        faults["scope"] = lacking
+    if faults := faults or faults_beyond_maker(terms, by):
+        raise TokenRefused(faults)
+
+
+def _faults_of_limits(terms: TokenTerms, now: datetime) -> dict[str, list[str]]:
+    """Return what is wrong with the limits of a token: from where, until when and how often it works."""
+    faults: dict[str, list[str]] = {}
     for network in terms.networks:
         try:
             ip_network(network)
@@ -50,14 +64,7 @@ def refuse_bad_terms(owner: User, terms: TokenTerms, by: Author, now: datetime) 
         faults["unused_days"] = [gettext("From 1 to 3650 days.")]
     if terms.requests_per_minute is not None and not 1 <= terms.requests_per_minute <= 1_000_000:
         faults["requests_per_minute"] = [gettext("From 1 to 1,000,000.")]
-    if not terms.scope and not terms.permissions:
-        faults["scope"] = [gettext("A token needs at least one zone scope or permission.")]
-    elif wrong := grant_edit.faults_of_scope(terms.scope):
-        faults["scope"] = wrong
-    if "scope" not in faults and (lacking := _lacking(owner, terms, by)):
-        faults["scope"] = lacking
-    if faults := faults or faults_beyond_maker(terms, by):
-        raise TokenRefused(faults)
+    return faults
 
 
 def _lacking(owner: User, terms: TokenTerms, by: Author) -> list[str]:

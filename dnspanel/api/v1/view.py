@@ -199,6 +199,11 @@ def _refusal_of(exc: Exception) -> Refusal | None:
             return Refusal(401)
         case APIException():
             return Refusal(exc.status_code)
+    return _refusal_of_domain(exc)
+
+
+def _refusal_of_domain(exc: Exception) -> Refusal | None:
+    match exc:
         case InTrash():
             return Refusal(404, str(exc))
         case Unknown() | KeyUnknown() | Http404():

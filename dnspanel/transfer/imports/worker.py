@@ -64,11 +64,7 @@ def read_import(job_id: int) -> str:
         try:
             ended = read.read_source(job=job, source=open_source(job), goes_on=_waking_while(job))
         except Exception as exc:
-            if is_away(exc):
-                raise  # reading goes on later
-            _stop(job, exc)
-            if not isinstance(exc, TransferError | Forbidden | OSError):
-                raise
+            _stop_or_raise(job, exc, TransferError, Forbidden, OSError)
             return f"import={job_id} stopped: {exc}"
     work_to_do.send(sender=ImportPiece, job_id=job_id)
     return f"import={job_id} {'read' if ended else 'stopped reading'}"
@@ -106,40 +102,47 @@ def work_on_import(job_id: int) -> Turn:
     if not places.may_compute(first.author_id):
         return Turn(f"import={job_id}: the turn of others")
     with _worker_place(job_id) as has_place:
-        if not has_place:
-            return Turn("enough workers")
-        until = time.monotonic() + TURN_SECONDS
-        units, idle = 0, 0.0
-        while time.monotonic() < until:
-            job = ImportJob.objects.select_related("author", "token").filter(pk=job_id, state__in=ACTIVE_STATES).first()
-            if job is None or job.paused:
-                return Turn(f"import={job_id} units={units}: nothing to do")
-            if current_hold():
-                return Turn(f"import={job_id} units={units}: waits while publishing is held")
-            try:
-                with audit.coming_from(audit.Origin(job.address, job.request_id)):
-                    done = _do_unit(job)
-            except PublishingOnHold:
-                continue  # it began this moment; the piece is unchanged
-            except Exception as exc:
-                if is_away(exc):
-                    raise  # the same unit is tried again
-                _stop(job, exc)
-                if not isinstance(exc, TransferError | Forbidden | QuotaExceeded | OSError):
-                    raise
-                return Turn(f"import={job_id} stopped: {exc}")
-            units += done
-            idle = 0.0 if done else idle + _PAUSE_SECONDS
-            if idle > IDLE_SECONDS:
-                return Turn(f"import={job_id} units={units}: nothing to do just now")
-            if not done:
-                time.sleep(_PAUSE_SECONDS)
-        return Turn(f"import={job_id} units={units}", again=True)
+        return _work_in_turn(job_id) if has_place else Turn("enough workers")
+
+
+def _work_in_turn(job_id: int) -> Turn:
+    until = time.monotonic() + TURN_SECONDS
+    units, idle = 0, 0.0
+    while time.monotonic() < until:
+        job = ImportJob.objects.select_related("author", "token").filter(pk=job_id, state__in=ACTIVE_STATES).first()
+        if job is None or job.paused:
+            return Turn(f"import={job_id} units={units}: nothing to do")
+        if current_hold():
+            return Turn(f"import={job_id} units={units}: waits while publishing is held")
+        try:
+            with audit.coming_from(audit.Origin(job.address, job.request_id)):
+                done = _do_unit(job)
+        except PublishingOnHold:
+            continue  # it began this moment; the piece is unchanged
+        except Exception as exc:
+            _stop_or_raise(job, exc, TransferError, Forbidden, QuotaExceeded, OSError)
+            return Turn(f"import={job_id} stopped: {exc}")
+        units += done
+        idle = 0.0 if done else idle + _PAUSE_SECONDS
+        if idle > IDLE_SECONDS:
+            return Turn(f"import={job_id} units={units}: nothing to do just now")
+        if not done:
+            time.sleep(_PAUSE_SECONDS)
+    return Turn(f"import={job_id} units={units}", again=True)
 
 
 def active_imports() -> list[int]:
     """Return the jobs that have work; none while publishing is held: ids of zones must not be handed out either."""
     return [] if current_hold() else list(places.imports_with_work().values_list("pk", flat=True))
+
+
+def _stop_or_raise(job: ImportJob, exc: Exception, *expected: type[Exception]) -> None:
+    """Stop the import, and raise the error unless it is expected. A database that is away stops no import."""
+    if is_away(exc):
+        raise exc
+    _stop(job, exc)
+    if not isinstance(exc, expected):
+        raise exc
 
 
 def _stop(job: ImportJob, exc: Exception) -> None:

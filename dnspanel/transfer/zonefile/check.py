@@ -41,6 +41,8 @@ APEX_SOA, APEX_NS = APEX + TAIL_SOA, APEX + TAIL_NS
 _TAGS = frozenset(("v=", "V=", 'v"', 'V"', '" '))
 # Last bytes of the types that the quick look stops at.
 _SERVICES = frozenset((rdtypes.SRV, rdtypes.TLSA))
+# Of the others, those that name hosts.
+_HOSTS = frozenset((rdtypes.MX, rdtypes.NS))
 _STOPS = _SERVICES | {rdtypes.NS, rdtypes.CNAME, rdtypes.SOA, rdtypes.MX, rdtypes.TXT, rdtypes.DNAME, rdtypes.DS}
 
 
@@ -59,8 +61,24 @@ class Suspects:
 def suspects(content: Content, ordered: list[bytes]) -> Suspects:
     """Find every RRset that may break a rule. `ordered` are the record keys, sorted."""
     found = Suspects()
+    misplaced, has_cuts = _suspect_by_type(content, ordered, found)
+    _suspect_aliases(content, ordered, misplaced, found)
+    _suspect_apex(content, found)
+    _suspect_noted(content, ordered, found)
+    if has_cuts:
+        _suspect_below(content, ordered, found)
+    if content.hosts or content.aliases:
+        _suspect_targets(content, ordered, found)
+    return found
+
+
+def _suspect_by_type(content: Content, ordered: list[bytes], found: Suspects) -> tuple[set[str], bool]:
+    """Look at each RRset of the types with rules of their own.
+
+    Return the names of services at names of another form, and whether there are delegations or DNAMEs.
+    """
     sets, stops = content.sets, _STOPS
-    cuts = False
+    has_cuts = False
     misplaced: set[str] = set()
     for at, record in enumerate(ordered):
         if record[-1] not in stops or record[-2]:
@@ -70,36 +88,54 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
             if _is_mail_suspect(sets[record]):
                 found.slight[record] = None
         elif type_ == rdtypes.CNAME:
-            rrset = sets[record]
-            if _is_cname_suspect(rrset, ordered[at - 1] if at else b"", ordered[at + 1 : at + 2]):
-                found.grave[record] = None
-            if rrset.name.startswith("*."):  # it may lead back to itself
-                found.slight[record] = None
+            _suspect_cname(content, ordered, at, found)
         elif type_ == rdtypes.SOA:
-            if record != APEX_SOA or len(sets[record].texts) > 1:
-                found.grave[record] = None
-            elif is_doubtful_soa(sets[record].texts[0], content.zone):
-                found.slight[record] = None
-        elif type_ == rdtypes.MX:
-            if breaks_hosts(type_, sets[record].texts):
-                found.slight[record] = None
+            _suspect_soa(content, record, found)
         elif type_ in _SERVICES:
-            rrset = sets[record]
-            is_elsewhere = is_misplaced(rrset.name, type_)
-            if is_elsewhere:
-                misplaced.add(rrset.name)
-            if is_elsewhere or breaks_hosts(type_, rrset.texts):
-                found.slight[record] = None
+            _suspect_service(record, sets[record], misplaced, found)
         elif record != APEX_NS:
-            cuts = True
-            if type_ == rdtypes.NS and breaks_hosts(type_, sets[record].texts):
+            has_cuts = has_cuts or type_ != rdtypes.MX
+            if type_ in _HOSTS and breaks_hosts(type_, sets[record].texts):
                 found.slight[record] = None
+    return misplaced, has_cuts
+
+
+def _suspect_cname(content: Content, ordered: list[bytes], at: int, found: Suspects) -> None:
+    record = ordered[at]
+    rrset = content.sets[record]
+    if _is_cname_suspect(rrset, ordered[at - 1] if at else b"", ordered[at + 1 : at + 2]):
+        found.grave[record] = None
+    if rrset.name.startswith("*."):  # it may lead back to itself
+        found.slight[record] = None
+
+
+def _suspect_soa(content: Content, record: bytes, found: Suspects) -> None:
+    texts = content.sets[record].texts
+    if record != APEX_SOA or len(texts) > 1:
+        found.grave[record] = None
+    elif is_doubtful_soa(texts[0], content.zone):
+        found.slight[record] = None
+
+
+def _suspect_service(record: bytes, rrset: ReadyRRset, misplaced: set[str], found: Suspects) -> None:
+    is_elsewhere = is_misplaced(rrset.name, rrset.type)
+    if is_elsewhere:
+        misplaced.add(rrset.name)
+    if is_elsewhere or breaks_hosts(rrset.type, rrset.texts):
+        found.slight[record] = None
+
+
+def _suspect_aliases(content: Content, ordered: list[bytes], misplaced: set[str], found: Suspects) -> None:
+    """Take the CNAMEs that lead to services at names of another form, and those that DNAMEs may send in circles."""
     has_dname = any(record.endswith(_TAIL_DNAME) for record in content.special)
     if misplaced or has_dname:
         found.aliases = _aliases_to(content, ordered, misplaced)
     if has_dname:  # which may lead them back to themselves
         found.slight |= {record: None for record in ordered if record.endswith(TAIL_CNAME)}
-    _suspect_apex(content, found)
+
+
+def _suspect_noted(content: Content, ordered: list[bytes], found: Suspects) -> None:
+    """Take what the reader noted as special, and internationalized names."""
     if content.special:
         found.grave |= dict.fromkeys(content.special)
     if content.has_doubtful_caa:
@@ -109,11 +145,6 @@ def suspects(content: Content, ordered: list[bytes]) -> Suspects:
     found.slight |= {record: None for record in ordered if b"xn--" in record}
     if "xn--" in content.zone:
         found.slight[APEX_SOA] = None
-    if cuts:
-        _suspect_below(content, ordered, found)
-    if content.hosts or content.aliases:
-        _suspect_targets(content, ordered, found)
-    return found
 
 
 def _aliases_to(content: Content, ordered: list[bytes], ends: set[str]) -> dict[Key, RRset]:

@@ -48,7 +48,7 @@ class FastReader:
         """Read the entry that begins here; return how many more lines it takes."""
         raise NotImplementedError
 
-    def read(self, lines: Iterator[tuple[int, str]], *, comment: str = "", checked: bool = True) -> None:
+    def read(self, lines: Iterator[tuple[int, str]], *, comment: str = "", checked: bool = True) -> None:  # noqa: C901
         """Read numbered lines. `checked` says that all of them are printable ASCII and tabs.
 
         The one loop where each bytecode counts: it runs once per record.

@@ -212,6 +212,10 @@ class RecordReader(FastReader):
             self.content.comment(record, entry.comment)
         if ttl < LOW_TTL:
             self.content.low_ttls.add(record)
+        self._note_doubts(record, head, text, disabled=disabled)
+
+    def _note_doubts(self, record: bytes, head: Head, text: str, *, disabled: bool) -> None:
+        """Note what the rules have to look at once the zone is complete."""
         is_special = head.type in _SPECIAL or kind_of(head.type, text) is not None
         if is_special or disabled or "\\@" in text or "\\@" in head.owner:
             self.content.special.add(record)

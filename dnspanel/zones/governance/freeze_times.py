@@ -1,5 +1,6 @@
 """When a freeze holds: once, or again and again by an RFC 5545 rule, by the clocks of a place."""
 
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 from zoneinfo import ZoneInfo
@@ -27,11 +28,15 @@ def fault_of(repeats: str) -> str:
                 part=part[:40] or "Nothing"
             )
         parts[name] = value
-    frequency = parts.get("FREQ", "")
-    if frequency not in ("DAILY", "WEEKLY", "MONTHLY"):
+    if parts.get("FREQ") not in ("DAILY", "WEEKLY", "MONTHLY"):
         return gettext("FREQ is DAILY, WEEKLY or MONTHLY.")
     if not _is_number(parts.get("INTERVAL", "1"), 1, 52):
         return gettext("INTERVAL is a number from 1 to 52.")
+    return _fault_of_days(parts) or _fault_of_until(repeats, parts.get("UNTIL", "20300101"))
+
+
+def _fault_of_days(parts: Mapping[str, str]) -> str:
+    frequency = parts["FREQ"]
     for day in parts.get("BYDAY", "MO").split(","):
         ordinal = day[:-2]
         if day[-2:] not in _DAYS or (ordinal and (frequency != "MONTHLY" or ordinal not in ("1", "2", "3", "4", "-1"))):
@@ -41,7 +46,10 @@ def fault_of(repeats: str) -> str:
             return gettext("BYMONTHDAY has days from 1 to 28, or -1 for the last one.")
     if "BYMONTHDAY" in parts and (frequency != "MONTHLY" or "BYDAY" in parts):
         return gettext("BYMONTHDAY goes with MONTHLY, and not with BYDAY.")
-    until = parts.get("UNTIL", "20300101")
+    return ""
+
+
+def _fault_of_until(repeats: str, until: str) -> str:
     if not (len(until) == 8 and _is_number(until, 19700101, 99991231)):
         return gettext("UNTIL is a day, as 20301231.")
     try:

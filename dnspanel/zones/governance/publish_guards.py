@@ -309,14 +309,7 @@ def refusals(
     types = types_changed(part.changes)
     if part.kind in (RevisionKind.CREATE, RevisionKind.AWAIT) or (part.kind == RevisionKind.CHANGE and not types):
         return
-    for freeze in rules.freezes:
-        if until := freeze_times.frozen_until(freeze, now):
-            yield Frozen(
-                zone.name,
-                gettext("{zone} is frozen until {until}: {reason}").format(
-                    zone=_without_dot(zone), until=_utc(until), reason=_with_stop(freeze.reason)
-                ),
-            )
+    yield from _freezes_of(rules, zone, now)
     if part.kind == RevisionKind.RESTORE:
         return
     token = token_of(author)
@@ -337,6 +330,17 @@ def refusals(
             continue
         if rule.needed and (given < rule.needed or part.kind in _ONLY_LIFTED):
             yield ApprovalNeeded(zone.name, _asks(rule, zone, part.kind))
+
+
+def _freezes_of(rules: Rules, zone: Zone, now: datetime) -> Iterator[Frozen]:
+    for freeze in rules.freezes:
+        if until := freeze_times.frozen_until(freeze, now):
+            yield Frozen(
+                zone.name,
+                gettext("{zone} is frozen until {until}: {reason}").format(
+                    zone=_without_dot(zone), until=_utc(until), reason=_with_stop(freeze.reason)
+                ),
+            )
 
 
 def refuse_escape(rules: Rules, author: Author, zone: Zone, tags: Collection[str], team_id: int | None) -> None:

@@ -205,27 +205,14 @@ def publish_request(
         for plan in plans_of(request):
             access.require_right(by, plan.zone, Right.GOVERN)
     elif by is not None:
-        status = status_of(request, by)
-        if not status.may_publish:
-            with _refusal_told("publish", request, by, now):
-                raise RequestRefused(gettext("It is published by who asked or who approved, once enough did."))
-        if status.is_own:
-            _refuse_to_change(by, request)
+        _refuse_publisher(request, by, now)
 
     def passing(plans: Sequence[ZonePlan]) -> Passage:
         found = _locked(request)
-        if holder := User.objects.filter(draft=draft).first():
-            raise RequestRefused(
-                gettext("{username} works in the draft now: it is published once it is put back.").format(
-                    username=holder.username
-                )
-            )
+        _refuse_draft_in_use(draft)
         if past_rules:
             return Passage(past_rules=True, request=found.pk)
-        if Operation.objects.filter(draft=draft).count() != sum(change_count(plan) for plan in plans):
-            raise RequestRefused(gettext("Its author does not see all of its zones any more, or some are gone."))
-        approvals = approvals_of(found, digests_of(plans))
-        return Passage(frozenset(approvers_of(approvals, humans_involved(found))), request=found.pk)
+        return _passage_by_approvals(found, draft, plans)
 
     if by is not None and person(by) != request.author:
         audit.record(action="request.publish", by=by, now=now, target=request.name, request=str(request.key))
@@ -244,6 +231,33 @@ def publish_request(
         )
     except DraftUnknown as gone:  # it was published in the same moment
         raise RequestRefused(gettext("This request is over.")) from gone
+
+
+def _refuse_publisher(request: PublishRequest, by: Drafter, now: datetime) -> None:
+    """Raise RequestRefused unless this person may publish the request, as its author or as an approver."""
+    status = status_of(request, by)
+    if not status.may_publish:
+        with _refusal_told("publish", request, by, now):
+            raise RequestRefused(gettext("It is published by who asked or who approved, once enough did."))
+    if status.is_own:
+        _refuse_to_change(by, request)
+
+
+def _refuse_draft_in_use(draft: Draft) -> None:
+    if holder := User.objects.filter(draft=draft).first():
+        raise RequestRefused(
+            gettext("{username} works in the draft now: it is published once it is put back.").format(
+                username=holder.username
+            )
+        )
+
+
+def _passage_by_approvals(request: PublishRequest, draft: Draft, plans: Sequence[ZonePlan]) -> Passage:
+    """Return what the approvals of these plans let pass. Raise RequestRefused if the plans lack some of the draft."""
+    if Operation.objects.filter(draft=draft).count() != sum(change_count(plan) for plan in plans):
+        raise RequestRefused(gettext("Its author does not see all of its zones any more, or some are gone."))
+    approvals = approvals_of(request, digests_of(plans))
+    return Passage(frozenset(approvers_of(approvals, humans_involved(request))), request=request.pk)
 
 
 def publish_due(*, now: datetime) -> int:

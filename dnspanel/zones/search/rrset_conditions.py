@@ -27,6 +27,7 @@ from dnspanel.zones.search import complaints
 from dnspanel.zones.search.terms import (
     Address,
     Filter,
+    Meaning,
     Network,
     Search,
     Span,
@@ -104,12 +105,8 @@ def condition(term: Term) -> Q:
     A negation is ignored.
     """
     match term.filter, term.meaning:
-        case Filter.WORD, IPv4Address() | IPv6Address() as address:
-            return holds_address(address) | Q(name=f"{address.reverse_pointer}.")
-        case Filter.WORD, IPv4Network() | IPv6Network() as network:
-            return holds_address_in(network)
-        case Filter.WORD, text:
-            return in_name(str(text)) | in_values(str(text)) | in_comment(str(text))
+        case Filter.WORD, meaning:
+            return _has_word(meaning)
         case Filter.TYPE, frozenset() as types:
             return Q(type__in=sorted(types))
         case Filter.TTL, Span() as span:
@@ -125,6 +122,15 @@ def condition(term: Term) -> Q:
         case Filter.HAS, text:
             return has_value(str(text))
     raise AssertionError(term)
+
+
+def _has_word(meaning: Meaning) -> Q:
+    match meaning:
+        case IPv4Address() | IPv6Address() as address:
+            return holds_address(address) | Q(name=f"{address.reverse_pointer}.")
+        case IPv4Network() | IPv6Network() as network:
+            return holds_address_in(network)
+    return in_name(str(meaning)) | in_values(str(meaning)) | in_comment(str(meaning))
 
 
 def within(span: Span, column: str) -> Q:

@@ -1,6 +1,7 @@
 """The terms of a search as conditions on zones."""
 
 import re
+from collections.abc import Callable
 from contextlib import suppress
 from datetime import datetime, timedelta
 from ipaddress import IPv4Address, IPv4Network, IPv6Address, IPv6Network
@@ -174,30 +175,14 @@ def _is_in_name_index(text: str) -> bool:
 
 
 def _condition(term: Term, now: datetime) -> Q:
+    if of_text := _CONDITIONS_OF_TEXT.get(term.filter):
+        return of_text(str(term.meaning))
     match term.filter, term.meaning:
         case Filter.WORD, IPv4Address() | IPv6Address() as address:
             reverse = f"{address.reverse_pointer}."
             return _has_value(str(address)) | Q(name__in=_and_above(reverse)) | in_zone_name(str(address))
         case ((Filter.WORD | Filter.ZONE), text):
             return in_zone_name(str(text))
-        case Filter.TAG, text:
-            return tagged([str(text).lower()])
-        case Filter.TEAM, text:
-            return (
-                Q(team=None)
-                if str(text).lower() == NOBODY
-                else Q(team__in=_ids(Team.objects.filter(same_but_for_ascii_case("name", str(text)))))
-            )
-        case Filter.OWNER, text:
-            if str(text).lower() == NOBODY:
-                return Q(created_by=None)
-            return Q(created_by__in=_ids(User.objects.filter(named(str(text)))))
-        case Filter.DNSSEC, text:
-            return _dnssec(str(text))
-        case Filter.SYNC, text:
-            return _sync(str(text))
-        case Filter.PRIMARY, text:
-            return Q(transferred_from="") if text == "here" else ~Q(transferred_from="")
         case Filter.CHANGED, Since() as since:
             return _changed(since, now)
         case Filter.SERIAL, Span() as span:
@@ -205,6 +190,26 @@ def _condition(term: Term, now: datetime) -> Q:
         case Filter.SERIAL, digits:
             return _serial_begins(str(digits))
     raise AssertionError(term)
+
+
+def _tag(text: str) -> Q:
+    return tagged([text.lower()])
+
+
+def _team(text: str) -> Q:
+    if text.lower() == NOBODY:
+        return Q(team=None)
+    return Q(team__in=_ids(Team.objects.filter(same_but_for_ascii_case("name", text))))
+
+
+def _owner(text: str) -> Q:
+    if text.lower() == NOBODY:
+        return Q(created_by=None)
+    return Q(created_by__in=_ids(User.objects.filter(named(text))))
+
+
+def _primary(place: str) -> Q:
+    return Q(transferred_from="") if place == "here" else ~Q(transferred_from="")
 
 
 def _dnssec(state: str) -> Q:
@@ -223,6 +228,16 @@ def _sync(state: str) -> Q:
     if not acked:
         return Q(pk=None) if state == "late" else Q()
     return Q(sequence__gt=min(acked)) if state == "late" else Q(sequence__lte=min(acked))
+
+
+_CONDITIONS_OF_TEXT: dict[Filter, Callable[[str], Q]] = {
+    Filter.TAG: _tag,
+    Filter.TEAM: _team,
+    Filter.OWNER: _owner,
+    Filter.DNSSEC: _dnssec,
+    Filter.SYNC: _sync,
+    Filter.PRIMARY: _primary,
+}
 
 
 def _changed(since: Since, now: datetime) -> Q:

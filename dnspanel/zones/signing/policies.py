@@ -273,6 +273,22 @@ def _columns(terms: Terms) -> dict[str, object]:
 
 
 def _faults(terms: Terms) -> dict[str, str]:
+    found = _faults_of_keys(terms)
+    try:
+        refuse_nsec3(terms.nsec3)
+    except DnssecRefused as exc:
+        found["nsec3"] = str(exc)
+    try:
+        asks_to_delete = "0" in digest_list(terms.cds).split(",")
+    except DnssecRefused as exc:
+        found["cds"] = str(exc)
+    else:
+        if asks_to_delete:
+            found["cds"] = gettext("A policy signs zones: it cannot ask parents to delete their DS.")
+    return found
+
+
+def _faults_of_keys(terms: Terms) -> dict[str, str]:
     found = {}
     if terms.algorithm not in MADE:
         found["algorithm"] = gettext("No keys are made of algorithm {algorithm}; choose one of {made}.").format(
@@ -289,17 +305,6 @@ def _faults(terms: Terms) -> dict[str, str]:
             found[name] = gettext("A lifetime is 1 to {most_days} days.").format(most_days=MOST_DAYS)
     if terms.zsk_days is not None and not terms.split:
         found["zsk_days"] = gettext("With one key for everything there is no ZSK.")
-    try:
-        refuse_nsec3(terms.nsec3)
-    except DnssecRefused as exc:
-        found["nsec3"] = str(exc)
-    try:
-        asks_to_delete = "0" in digest_list(terms.cds).split(",")
-    except DnssecRefused as exc:
-        found["cds"] = str(exc)
-    else:
-        if asks_to_delete:
-            found["cds"] = gettext("A policy signs zones: it cannot ask parents to delete their DS.")
     return found
 
 

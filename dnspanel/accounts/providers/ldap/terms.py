@@ -63,6 +63,10 @@ class Terms:
 
 def faults_of(terms: Terms) -> dict[str, list[str]]:
     """Return the faults by field."""
+    return _faults_of_search(terms) | _faults_of_person(terms) | _faults_of_groups(terms)
+
+
+def _faults_of_search(terms: Terms) -> dict[str, list[str]]:
     faults: dict[str, list[str]] = {}
     for name in ("base", "group_base"):
         if not is_dn(terms[name], may_be_empty=name == "group_base"):
@@ -72,6 +76,11 @@ def faults_of(terms: Terms) -> dict[str, list[str]]:
         if not is_filter(terms[name]):
             message = gettext("A filter in parentheses (RFC 4515) of at most {longest_filter} characters.")
             faults[name] = [message.format(longest_filter=LONGEST_FILTER)]
+    return faults
+
+
+def _faults_of_person(terms: Terms) -> dict[str, list[str]]:
+    faults: dict[str, list[str]] = {}
     for name in ("subject", "username", "mail"):
         if not is_attribute(terms[name]):
             faults[name] = [gettext("The name of an attribute.")]
@@ -82,6 +91,11 @@ def faults_of(terms: Terms) -> dict[str, list[str]]:
     if not 1 <= len(login) <= _MOST_LOGIN_ATTRIBUTES or not all(map(is_attribute, login)):
         message = gettext("From 1 to {most_attributes} attributes with commas between them.")
         faults["login"] = [message.format(most_attributes=_MOST_LOGIN_ATTRIBUTES)]
+    return faults
+
+
+def _faults_of_groups(terms: Terms) -> dict[str, list[str]]:
+    faults: dict[str, list[str]] = {}
     if terms["groups"] not in list(Groups):
         faults["groups"] = [gettext("There is no such way.")]
     if not is_attribute(terms.member_attribute):

@@ -71,13 +71,7 @@ def needed(field: Any) -> str:
 
 def _needed(field: Any) -> str:
     if isinstance(field, serializers.ListSerializer | serializers.ListField):
-        least = field.min_length or (0 if field.allow_empty else 1)
-        if isinstance(field.child, serializers.ChoiceField):
-            return f"a list of {'one or more' if least else 'some'} of {fault_texts.listed(_choices(field.child))}"
-        things = _kind(field.child)[1]
-        if isinstance(field.child, serializers.Serializer):
-            things += f" with the members {fault_texts.listed(settable(field.child))}"
-        return fault_texts.list_of(things, least, field.max_length)
+        return _needed_list(field)
     if isinstance(field, serializers.ChoiceField):
         return f"one of {fault_texts.listed(_choices(field))}"
     if isinstance(field, serializers.Serializer):
@@ -87,16 +81,34 @@ def _needed(field: Any) -> str:
         most: int | None = getattr(field, "most", None)
         return kind if most is None else f"{kind} with at most {most:,} members"
     if isinstance(field, serializers.IntegerField):
-        least, most = field.min_value, field.max_value
-        if least is not None and most is not None:
-            return f"{kind} from {least} to {most}"
-        return f"{kind} of {least} or more" if least is not None else kind
+        return _needed_integer(field, kind)
     if isinstance(field, serializers.CharField):
-        least = field.min_length or (0 if field.allow_blank else 1)
-        if field.max_length is not None:
-            return f"{kind} of {least} to {field.max_length:,} characters"
-        return f"{kind} that is not empty" if least else kind
+        return _needed_text(field, kind)
     return kind
+
+
+def _needed_list(field: Any) -> str:
+    least = field.min_length or (0 if field.allow_empty else 1)
+    if isinstance(field.child, serializers.ChoiceField):
+        return f"a list of {'one or more' if least else 'some'} of {fault_texts.listed(_choices(field.child))}"
+    things = _kind(field.child)[1]
+    if isinstance(field.child, serializers.Serializer):
+        things += f" with the members {fault_texts.listed(settable(field.child))}"
+    return fault_texts.list_of(things, least, field.max_length)
+
+
+def _needed_integer(field: Any, kind: str) -> str:
+    least, most = field.min_value, field.max_value
+    if least is not None and most is not None:
+        return f"{kind} from {least} to {most}"
+    return f"{kind} of {least} or more" if least is not None else kind
+
+
+def _needed_text(field: Any, kind: str) -> str:
+    least = field.min_length or (0 if field.allow_blank else 1)
+    if field.max_length is not None:
+        return f"{kind} of {least} to {field.max_length:,} characters"
+    return f"{kind} that is not empty" if least else kind
 
 
 def settable(serializer: Any) -> list[str]:
