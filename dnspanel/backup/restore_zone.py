@@ -93,7 +93,7 @@ def restore_zone(
         return [_create(archived, author, now, reason, serial)]
     published = []
     if plan.is_in_trash:
-        back = restore.restore_zones(zones=[plan.zone], author=author, channel=Channel.SYSTEM, now=now, reason=reason)
+        back = restore.restore_zones(zones=[plan.zone], acting=Acting(author, Channel.SYSTEM, now, reason))
         if back.last is None:
             raise ZoneNotRestorable(archived.name, " ".join(text for _, text in back.outcome.refused))
         published.append(back.last)

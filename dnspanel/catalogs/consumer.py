@@ -117,10 +117,7 @@ def _remove(turn: Turn, leaving: Collection[str]) -> None:
     reason = panel_reasons.NOT_NAMED.format(catalog=turn.name)
     _, kept = bulk.delete_zones(
         zones=zones,
-        author=None,
-        channel=Channel.TRANSFER,
-        now=turn.now,
-        reason=reason,
+        acting=Acting(None, Channel.TRANSFER, turn.now, reason),
         in_transaction=in_transaction,
         confirmed=True,
         under=SystemRight.CATALOG,

@@ -12,6 +12,7 @@ from dnspanel.catalogs.models import Catalog, Listing, Rule, State
 from dnspanel.catalogs.turn import BATCH, Turn
 from dnspanel.primaries import set_up as primaries
 from dnspanel.primaries.models import TransferredZone
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import ZoneError
 from dnspanel.zones.governance import publish_guards
 from dnspanel.zones.governance.parts import REPLACE
@@ -61,9 +62,7 @@ def _move(turn: Turn, ids: Sequence[int], columns: Mapping[str, Any]) -> int:
 @after_hooks
 def _move_ruled(zone: Zone, columns: Mapping[str, Any], now: datetime) -> None:
     with transaction.atomic(durable=True):
-        passed = publish_guards.refuse_act(
-            zone, REPLACE, author=None, channel=Channel.TRANSFER, reason="", past_rules=False, now=now
-        )
+        passed = publish_guards.refuse_act(zone, REPLACE, acting=Acting(None, Channel.TRANSFER, now), past_rules=False)
         publish_guards.record_act(passed, zone, author=None, reason="", now=now)
         primaries.move_all(zone_ids=[zone.pk], columns=columns, now=now)
         primaries.wake_on_commit()

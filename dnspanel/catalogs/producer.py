@@ -14,7 +14,6 @@ import uuid
 from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from uuid import UUID
 
 from django.db import connection, transaction
 from django.db.models import F, Q, QuerySet
@@ -142,12 +141,9 @@ def create_producer(
 def create_catalog(
     *,
     name: str,
-    author: Author,
-    channel: str,
-    now: datetime,
+    acting: Acting,
     team: Team | None = None,
     group_tags: Collection[str] = (),
-    form_id: UUID | None = None,
 ) -> Zone:
     """Create an empty producer catalog of this name. Its SOA makes consumers ask often.
 
@@ -155,8 +151,8 @@ def create_catalog(
     """
     zone_name = names.parse(name)
     create_producer(
-        zone=edit.NewZone(zone_name, [catalog_soa(zone_name, first_serial(now).value)]),
-        acting=Acting(author, channel, now, form_id=form_id),
+        zone=edit.NewZone(zone_name, [catalog_soa(zone_name, first_serial(acting.now).value)]),
+        acting=acting,
         team=team,
         group_tags=group_tags,
     )
@@ -355,10 +351,7 @@ def _follow(catalog: Producer, now: datetime) -> bool:
     if changes:
         publication, left = bulk.change_zones(
             changes=[bulk.ZoneChange(zone.pk, zone.revision, changes)],
-            author=None,
-            channel=Channel.SYSTEM,
-            now=now,
-            reason=panel_reasons.CATALOG_MEMBERS,
+            acting=Acting(None, Channel.SYSTEM, now, panel_reasons.CATALOG_MEMBERS),
             under=SystemRight.MEMBERS,
         )
         if left:

@@ -4,7 +4,6 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
 
@@ -20,6 +19,7 @@ from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.primaries.models import TERMS
 from dnspanel.primaries.set_up import Terms
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import SettingsRefused
 from dnspanel.zones.governance import publish_guards
 from dnspanel.zones.governance.parts import REPLACE
@@ -65,31 +65,26 @@ def follow_catalog(
     name: str,
     primaries_terms: Terms,
     terms: CatalogTerms,
-    author: User | Actor,
-    channel: str,
-    now: datetime,
-    form_id: UUID | None = None,
+    acting: Acting,
 ) -> Catalog:
     """Follow a consumer catalog: transfer the catalog zone and create the zones that it lists. No node gets the
     catalog zone.
 
     Raise the errors of `create_transferred_zone`, Forbidden, and CatalogRefused with the fields at fault.
     """
-    actor = require_set_up(author)
+    assert acting.author is not None, "a person follows a catalog"
+    actor = require_set_up(acting.author)
     columns = _checked(terms)
     if Catalog.objects.filter(zone__deleted_at=None).count() >= MOST:
         raise CatalogRefused({"name": [gettext("There are {most} catalogs, and that is the most.").format(most=MOST)]})
 
     def in_transaction(zone: Zone) -> None:
-        _begin(zone, columns, by=actor, now=now)
+        _begin(zone, columns, by=actor, now=acting.now)
 
     primaries.create_transferred_zone(
         name=name,
         terms=primaries_terms,
-        author=author,
-        channel=channel,
-        now=now,
-        form_id=form_id,
+        acting=acting,
         in_transaction=in_transaction,
     )
     return Catalog.objects.select_related("zone").get(zone__name=names.parse(name), zone__deleted_at=None)
@@ -213,7 +208,7 @@ def unfollow_catalog(*, catalog: Catalog, author: User | Actor, channel: str, no
     """
     actor = require_set_up(author)
     zone, reason = catalog.zone, panel_reasons.FOLLOWED_NO_MORE
-    edit.delete_zone(zone=zone, author=author, channel=channel, now=now, reason=reason, confirmed=True)
+    edit.delete_zone(zone=zone, acting=Acting(author, channel, now, reason), confirmed=True)
     with transaction.atomic():
         _end(zone, by=actor, now=now)
 
@@ -234,9 +229,7 @@ def _begin(zone: Zone, columns: Mapping[str, Any], *, by: Actor, now: datetime, 
 
 def _refuse_by_rules(zone: Zone, author: Actor, now: datetime) -> None:
     """Ask all rules about a zone that leaves the nodes as a catalog, or comes to them as a zone again."""
-    passed = publish_guards.refuse_act(
-        zone, REPLACE, author=author, channel=Channel.API, reason="", past_rules=False, now=now
-    )
+    passed = publish_guards.refuse_act(zone, REPLACE, acting=Acting(author, Channel.API, now), past_rules=False)
     publish_guards.record_act(passed, zone, author=author, reason="", now=now)
 
 

@@ -18,6 +18,7 @@ from dnspanel.primaries.models import WELL, TransferredZone
 from dnspanel.primaries.signals import landed
 from dnspanel.primaries.timers import LEAST_GAP, Timers, due_after_failure
 from dnspanel.texts import gettext, shortened
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.dnssec.signing_state import UNSIGNED, SigningState
 from dnspanel.zones.errors import DnssecRefused, NamesRefused
@@ -78,10 +79,7 @@ def apply(
     try:
         publication, left = bulk.change_zones(
             changes=[ZoneChange(zone.pk, base, transfer.changes)],
-            author=None,
-            channel=channel,
-            now=now,
-            reason=reason,
+            acting=Acting(None, channel, now, reason),
             in_transaction=in_transaction,
             by_transfer=True,
             under=SystemRight.TRANSFER,

@@ -4,7 +4,6 @@ from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from django.db import transaction
 
@@ -31,7 +30,7 @@ from dnspanel.zones.governance import publish_guards
 from dnspanel.zones.governance.parts import REPLACE
 from dnspanel.zones.governance.publish_hooks import after_hooks
 from dnspanel.zones.log import panel_reasons
-from dnspanel.zones.models import Channel, Operation, Publication, Zone
+from dnspanel.zones.models import Operation, Publication, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.publishing.transferred import serve_within
 from dnspanel.zones.rights import access
@@ -92,11 +91,8 @@ def create_transferred_zone(
     *,
     name: str,
     terms: Terms,
-    author: Author,
-    channel: str,
-    now: datetime,
+    acting: Acting,
     team: Team | None = None,
-    form_id: UUID | None = None,
     in_transaction: Callable[[Zone], object] = lambda zone: None,
 ) -> Publication:
     """Create a zone that waits for its first transfer, and start the transfer. No node gets the zone before that.
@@ -105,20 +101,20 @@ def create_transferred_zone(
     Raise the errors of `edit.create_zone`, Forbidden if the author may not make the panel read from servers, and
     PrimariesRefused.
     """
-    servers.refuse_servers(author)
+    servers.refuse_servers(acting.author)
     columns = checked_columns(terms, None)
     zone_name = names.parse(name)
 
     def write_rest() -> None:
         zone = Zone.objects.get(name=zone_name, deleted_at=None)
-        _begin(zone, columns, now)
+        _begin(zone, columns, acting.now)
         in_transaction(zone)
-        audit.record(action="primaries.set", by=author, now=now, target=zone.name, after=told(columns))
+        audit.record(action="primaries.set", by=acting.author, now=acting.now, target=zone.name, after=told(columns))
         wake_on_commit()
 
     return edit.create_zone(
         zone=edit.NewZone(name),
-        acting=Acting(author, channel, now, form_id=form_id),
+        acting=acting,
         team=team,
         in_transaction=write_rest,
         awaits_transfer=True,
@@ -130,10 +126,7 @@ def set_primaries(
     *,
     zone: Zone,
     terms: Terms,
-    author: Author,
-    now: datetime,
-    channel: str = Channel.API,
-    reason: str = "",
+    acting: Acting,
     past_rules: bool = False,
 ) -> TransferredZone:
     """Have the zone come from these servers from now on; what it holds stays until the first transfer.
@@ -143,9 +136,9 @@ def set_primaries(
     Frozen, Locked or HookRefused; with `past_rules` who may govern the zone goes past the first two, with a reason.
     Raises Unknown, RightMissing, Forbidden, and PrimariesRefused: also for a zone that is signed by keys of the panel.
     """
-    servers.refuse_servers(author)
+    servers.refuse_servers(acting.author)
     with transaction.atomic(durable=True):
-        locked = _locked(zone, author)
+        locked = _locked(zone, acting.author)
         if locked.is_producer:
             raise PrimariesRefused({"addresses": [producer_reason(locked.name)]})
         row = TransferredZone.objects.filter(pk=locked.pk).first()
@@ -158,12 +151,19 @@ def set_primaries(
                     ]
                 }
             )
-        passed = _refuse_by_rules(locked, author, channel, reason, now, past_rules=past_rules)
+        passed = _refuse_by_rules(locked, acting, past_rules=past_rules)
         before = told(columns_of(row)) if row is not None else None
-        _begin(locked, columns, now)
-        _forget_own_operations(locked, author)
-        audit.record(action="primaries.set", by=author, now=now, target=locked.name, before=before, after=told(columns))
-        publish_guards.record_act(passed, locked, author=author, reason=reason, now=now)
+        _begin(locked, columns, acting.now)
+        _forget_own_operations(locked, acting.author)
+        audit.record(
+            action="primaries.set",
+            by=acting.author,
+            now=acting.now,
+            target=locked.name,
+            before=before,
+            after=told(columns),
+        )
+        publish_guards.record_act(passed, locked, author=acting.author, reason=acting.reason, now=acting.now)
         wake_on_commit()
     zone.transferred_from = locked.transferred_from
     return TransferredZone.objects.get(pk=zone.pk)
@@ -199,9 +199,7 @@ def ask_now(*, zone: Zone, author: Author, now: datetime, wants_all: bool = Fals
 
 
 @after_hooks
-def take_over(
-    *, zone: Zone, author: Author, channel: str, now: datetime, reason: str = "", past_rules: bool = False
-) -> Publication | None:
+def take_over(*, zone: Zone, acting: Acting, past_rules: bool = False) -> Publication | None:
     """Make this panel the primary of a transferred zone. The zone is edited and served here, even if it had expired.
 
     The terms are kept, so that `give_back` can return the zone to its primaries. Return None if nodes have
@@ -209,7 +207,7 @@ def take_over(
     and the refusals of rules, as `set_primaries` does.
     """
     with transaction.atomic(durable=True):
-        locked = _locked(zone, author)
+        locked = _locked(zone, acting.author)
         row = row_of(locked)
         if locked.is_catalog:
             raise TakeOverRefused(
@@ -221,17 +219,19 @@ def take_over(
                     name=locked.name
                 )
             )
-        passed = _refuse_by_rules(locked, author, channel, reason, now, past_rules=past_rules)
+        passed = _refuse_by_rules(locked, acting, past_rules=past_rules)
         TransferredZone.objects.filter(pk=row.pk).update(due_at=None, expires_at=None, **WELL)
         came_from, locked.transferred_from = locked.transferred_from, ""
         Zone.objects.filter(pk=locked.pk).update(transferred_from="")
-        audit.record(action="primaries.take_over", by=author, now=now, target=locked.name, came_from=came_from)
-        publish_guards.record_act(passed, locked, author=author, reason=reason, now=now)
+        audit.record(
+            action="primaries.take_over", by=acting.author, now=acting.now, target=locked.name, came_from=came_from
+        )
+        publish_guards.record_act(passed, locked, author=acting.author, reason=acting.reason, now=acting.now)
         publication = serve_within(
             zone=locked,
-            author=author,
-            channel=channel,
-            now=now,
+            author=acting.author,
+            channel=acting.channel,
+            now=acting.now,
             reason=panel_reasons.TAKEN_OVER.format(server=came_from),
         )
     zone.transferred_from, zone.is_served = "", True
@@ -242,10 +242,7 @@ def take_over(
 def give_back(
     *,
     zone: Zone,
-    author: Author,
-    now: datetime,
-    channel: str = Channel.API,
-    reason: str = "",
+    acting: Acting,
     past_rules: bool = False,
 ) -> TransferredZone:
     """Transfer a zone that was taken over from its primaries again. The next transfer replaces changes made here.
@@ -253,9 +250,9 @@ def give_back(
     Raise Unknown, RightMissing, Forbidden, PrimariesRefused, TakeOverRefused if the zone was not taken over, and the
     refusals of rules, as `set_primaries` does.
     """
-    servers.refuse_servers(author)
+    servers.refuse_servers(acting.author)
     with transaction.atomic(durable=True):
-        locked = _locked(zone, author)
+        locked = _locked(zone, acting.author)
         row = TransferredZone.objects.filter(pk=locked.pk).first()
         if row is None or locked.transferred_from:
             raise TakeOverRefused(gettext("{name} was not taken over from elsewhere.").format(name=locked.name))
@@ -263,12 +260,14 @@ def give_back(
             raise TakeOverRefused(
                 gettext("The panel signs {name} by its own keys: unsign it first.").format(name=locked.name)
             )
-        passed = _refuse_by_rules(locked, author, channel, reason, now, past_rules=past_rules)
+        passed = _refuse_by_rules(locked, acting, past_rules=past_rules)
         columns = columns_of(row)
-        _begin(locked, columns, now)
-        _forget_own_operations(locked, author)
-        audit.record(action="primaries.give_back", by=author, now=now, target=locked.name, after=told(columns))
-        publish_guards.record_act(passed, locked, author=author, reason=reason, now=now)
+        _begin(locked, columns, acting.now)
+        _forget_own_operations(locked, acting.author)
+        audit.record(
+            action="primaries.give_back", by=acting.author, now=acting.now, target=locked.name, after=told(columns)
+        )
+        publish_guards.record_act(passed, locked, author=acting.author, reason=acting.reason, now=acting.now)
         wake_on_commit()
     zone.transferred_from = locked.transferred_from
     return TransferredZone.objects.get(pk=zone.pk)
@@ -314,13 +313,9 @@ def _locked(zone: Zone, author: Author) -> Zone:
     return found
 
 
-def _refuse_by_rules(
-    zone: Zone, author: Author, channel: str, reason: str, now: datetime, *, past_rules: bool
-) -> publish_guards.Passed:
+def _refuse_by_rules(zone: Zone, acting: Acting, *, past_rules: bool) -> publish_guards.Passed:
     """Ask all rules about the zone getting another primary, this panel or a server elsewhere."""
-    return publish_guards.refuse_act(
-        zone, REPLACE, author=author, channel=channel, reason=reason, past_rules=past_rules, now=now
-    )
+    return publish_guards.refuse_act(zone, REPLACE, acting=acting, past_rules=past_rules)
 
 
 def _forget_own_operations(zone: Zone, author: Author) -> None:

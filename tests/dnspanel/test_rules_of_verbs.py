@@ -69,21 +69,21 @@ def _add(zone: Zone, author: User | None, under: SystemRight | None = None) -> N
 
 def _publish_draft(zone: Zone, author: User) -> None:
     draft.replace_rrset(author=author, zone=zone, rrset=NEW, now=NOW)
-    revision.publish(author=author, channel=Channel.WEB, now=NOW)
+    revision.publish(acting=Acting(author, Channel.WEB, NOW))
 
 
 def _change_many(zone: Zone, author: User) -> None:
     change = ZoneChange(zone.pk, zone.revision, {(NEW.name, NEW.type): NEW})
-    _refuse_left(bulk.change_zones(changes=[change], author=author, channel=Channel.IMPORT, now=NOW)[1])
+    _refuse_left(bulk.change_zones(changes=[change], acting=Acting(author, Channel.IMPORT, NOW))[1])
 
 
 def _delete_many(zone: Zone, author: User) -> None:
-    _refuse_left(bulk.delete_zones(zones=[(zone.pk, zone.revision)], author=author, channel=Channel.WEB, now=NOW)[1])
+    _refuse_left(bulk.delete_zones(zones=[(zone.pk, zone.revision)], acting=Acting(author, Channel.WEB, NOW))[1])
 
 
 def _undo(zone: Zone, author: User) -> None:
     last = Publication.objects.latest("sequence").sequence
-    _refuse_left(bulk.undo_zone_changes(sequence=last, author=author, channel=Channel.WEB, now=NOW)[1])
+    _refuse_left(bulk.undo_zone_changes(sequence=last, acting=Acting(author, Channel.WEB, NOW))[1])
 
 
 def _refuse_left(left: Any) -> None:
@@ -92,7 +92,7 @@ def _refuse_left(left: Any) -> None:
 
 
 def _delete(zone: Zone, author: User) -> None:
-    edit.delete_zone(zone=zone, author=author, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(author, Channel.WEB, NOW))
 
 
 def _restore(zone: Zone, author: User) -> None:
@@ -100,7 +100,7 @@ def _restore(zone: Zone, author: User) -> None:
 
 
 def _restore_many(zone: Zone, author: User) -> None:
-    _refuse_left(restore.restore_zones(zones=[zone], author=author, channel=Channel.WEB, now=NOW).outcome.refused)
+    _refuse_left(restore.restore_zones(zones=[zone], acting=Acting(author, Channel.WEB, NOW)).outcome.refused)
 
 
 def _create(zone: Zone, author: User) -> None:
@@ -123,11 +123,11 @@ def _import(zone: Zone, author: User) -> None:
 
 def _from_elsewhere(zone: Zone, author: User) -> None:
     terms = Terms(["9.9.9.9"])
-    set_up.create_transferred_zone(name=BELOW, terms=terms, author=author, channel=Channel.API, now=NOW)
+    set_up.create_transferred_zone(name=BELOW, terms=terms, acting=Acting(author, Channel.API, NOW))
 
 
 def _set_primaries(zone: Zone, author: User) -> None:
-    set_up.set_primaries(zone=zone, terms=Terms(["9.9.9.9"]), author=author, now=NOW)
+    set_up.set_primaries(zone=zone, terms=Terms(["9.9.9.9"]), acting=Acting(author, Channel.API, NOW))
 
 
 def _comes_from_elsewhere(zone: Zone, author: User) -> None:
@@ -136,7 +136,7 @@ def _comes_from_elsewhere(zone: Zone, author: User) -> None:
 
 
 def _take_over(zone: Zone, author: User) -> None:
-    set_up.take_over(zone=zone, author=author, channel=Channel.API, now=NOW)
+    set_up.take_over(zone=zone, acting=Acting(author, Channel.API, NOW))
 
 
 def _taken_over(zone: Zone, author: User) -> None:
@@ -145,7 +145,7 @@ def _taken_over(zone: Zone, author: User) -> None:
 
 
 def _give_back(zone: Zone, author: User) -> None:
-    set_up.give_back(zone=zone, author=author, now=NOW)
+    set_up.give_back(zone=zone, acting=Acting(author, Channel.API, NOW))
 
 
 def _set_expiry(zone: Zone, author: User) -> None:
@@ -179,9 +179,7 @@ def _land(zone: Zone, author: User) -> None:
     change = ZoneChange(zone.pk, zone.revision, {(NEW.name, NEW.type): NEW})
     _, left = bulk.change_zones(
         changes=[change],
-        author=None,
-        channel=Channel.TRANSFER,
-        now=NOW,
+        acting=Acting(None, Channel.TRANSFER, NOW),
         by_transfer=True,
         under=SystemRight.TRANSFER,
     )
@@ -190,15 +188,13 @@ def _land(zone: Zone, author: User) -> None:
 
 def _repair(zone: Zone, author: User) -> None:
     last = Publication.objects.latest("sequence").sequence
-    bulk.undo_zone_changes(sequence=last, author=None, channel=Channel.SYSTEM, now=NOW, under=SystemRight.REPAIR)
+    bulk.undo_zone_changes(sequence=last, acting=Acting(None, Channel.SYSTEM, NOW), under=SystemRight.REPAIR)
 
 
 def _leave_catalog(zone: Zone, author: User) -> None:
     _, kept = bulk.delete_zones(
         zones=[(zone.pk, zone.revision)],
-        author=None,
-        channel=Channel.TRANSFER,
-        now=NOW,
+        acting=Acting(None, Channel.TRANSFER, NOW),
         confirmed=True,
         under=SystemRight.CATALOG,
     )
@@ -233,7 +229,9 @@ ACTS: dict[str, Act] = {
     "a zone leaves a catalog of others": Act(_leave_catalog, NO_QUOTA),
     "set primaries": Act(_set_primaries, NO_QUOTA),
     "other primaries": Act(
-        lambda zone, author: set_up.set_primaries(zone=zone, terms=Terms(["9.9.9.10"]), author=author, now=NOW),
+        lambda zone, author: set_up.set_primaries(
+            zone=zone, terms=Terms(["9.9.9.10"]), acting=Acting(author, Channel.API, NOW)
+        ),
         NO_QUOTA,
         _comes_from_elsewhere,
     ),

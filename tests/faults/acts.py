@@ -82,7 +82,7 @@ def sign_zone(name: str, private_key: str | None = None) -> dict[str, Any]:
 
 def delete_zone(name: str) -> dict[str, Any]:
     """Move the zone into the trash."""
-    publication = edit.delete_zone(zone=_zone(name), author=None, channel=Channel.SYSTEM, now=timezone.now())
+    publication = edit.delete_zone(zone=_zone(name), acting=Acting(None, Channel.SYSTEM, timezone.now()))
     return {"sequence": publication.sequence}
 
 

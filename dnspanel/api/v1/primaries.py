@@ -20,6 +20,7 @@ from dnspanel.primaries import set_up
 from dnspanel.primaries.errors import NotTransferred, PrimaryError
 from dnspanel.primaries.keys import key_name_of
 from dnspanel.primaries.set_up import Terms
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Zone
 
 SLAVE = "Slave"
@@ -45,12 +46,10 @@ def create(*, name: str, attributes: Mapping[str, Any], actor: Actor, now: datet
                 name=name,
                 primaries_terms=terms,
                 terms=CatalogTerms(),
-                author=actor,
-                channel=Channel.API,
-                now=now,
+                acting=Acting(actor, Channel.API, now),
             )
             return Publication.objects.get(sequence=catalog.zone.sequence)
-        return set_up.create_transferred_zone(name=name, terms=terms, author=actor, channel=Channel.API, now=now)
+        return set_up.create_transferred_zone(name=name, terms=terms, acting=Acting(actor, Channel.API, now))
 
 
 def refuse_keys_without_primaries(attributes: Mapping[str, Any], zone_name: str) -> None:
@@ -77,11 +76,11 @@ def follow_kind(*, zone: Zone, attributes: Mapping[str, Any], actor: Actor, now:
             masters = attributes["masters"] if "masters" in attributes else set_up.row_of(zone).addresses
             terms = _terms(zone, masters, attributes.get(PRIMARY_KEYS), actor)
             if not set_up.comes_by(zone, terms):
-                set_up.set_primaries(zone=zone, terms=terms, author=actor, channel=Channel.API, now=now)
+                set_up.set_primaries(zone=zone, terms=terms, acting=Acting(actor, Channel.API, now))
         elif kind in ELSEWHERE and not zone.transferred_from:
             raise Refusal(422, f"Zone '{zone.name}' has no masters to be transferred from")
         elif kind not in ("", *ELSEWHERE) and zone.transferred_from:
-            set_up.take_over(zone=zone, author=actor, channel=Channel.API, now=now)
+            set_up.take_over(zone=zone, acting=Acting(actor, Channel.API, now))
         if kind == CONSUMER and there != CONSUMER:
             catalogs.follow_zone(zone=zone, author=actor, now=now)
         elif kind == SLAVE and there == CONSUMER:

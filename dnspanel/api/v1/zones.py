@@ -157,9 +157,7 @@ class OneZone(PowerdnsView):
         wait, zone = requested_wait(request), zone_by_id(request, zone_id)
         publication = edit.delete_zone(
             zone=zone,
-            author=actor_in(request),
-            channel=Channel.API,
-            now=timezone.now(),
+            acting=Acting(actor_in(request), Channel.API, timezone.now()),
             confirmed=request.GET.get("confirm") == "true",
         )
         wait_for_all(request, publication, wait)

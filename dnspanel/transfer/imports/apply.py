@@ -208,10 +208,7 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
 
     change_zones(
         changes=changes,
-        author=rights.actor_of_job(job),
-        channel=Channel.IMPORT,
-        now=now,
-        reason=reason_of(job),
+        acting=Acting(rights.actor_of_job(job), Channel.IMPORT, now, reason_of(job)),
         in_transaction=in_transaction,
     )
     # Those that were left alone after all.

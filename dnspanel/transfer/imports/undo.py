@@ -8,6 +8,7 @@ from django.db import transaction
 from dnspanel.transfer import rights
 from dnspanel.transfer.imports.apply import last_sequence
 from dnspanel.transfer.models import CHANGING_ACTIONS, Action, ImportJob, ImportPiece, ImportZone, PieceState, State
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.log import panel_reasons
 from dnspanel.zones.models import Channel, Publication, Revision
 from dnspanel.zones.publishing.bulk import delete_zones, undo_zone_changes
@@ -50,10 +51,7 @@ def _delete_created(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
     zones = Revision.objects.filter(publication=piece.created_in).values_list("zone_id", "number")
     delete_zones(
         zones=list(zones),
-        author=rights.actor_of_job(job),
-        channel=Channel.IMPORT,
-        now=now,
-        reason=_reason(job),
+        acting=Acting(rights.actor_of_job(job), Channel.IMPORT, now, _reason(job)),
         in_transaction=note,
         confirmed=True,  # for all pieces at once, when the undo began
     )
@@ -68,10 +66,7 @@ def _restore_changed(job: ImportJob, piece: ImportPiece, now: datetime) -> set[s
     assert piece.changed_in is not None
     _, clashes = undo_zone_changes(
         sequence=piece.changed_in,
-        author=rights.actor_of_job(job),
-        channel=Channel.IMPORT,
-        now=now,
-        reason=_reason(job),
+        acting=Acting(rights.actor_of_job(job), Channel.IMPORT, now, _reason(job)),
         in_transaction=note,
     )
     return {zone_name for zone_name, _, _ in clashes}

@@ -24,6 +24,7 @@ from dnspanel.web.fleet.catalog_form import CatalogForm, NewCatalogForm, RuleFor
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.forms import LONGEST_SEARCH, id_in
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel
 from dnspanel.zones.rights.access import may_create_zones
@@ -156,10 +157,7 @@ def _follow(request: PanelRequest, form: NewCatalogForm) -> Catalog | None:
             name=form.cleaned_data["name"],
             primaries_terms=form.terms,
             terms=form.catalog_terms,
-            author=request.user,
-            channel=Channel.WEB,
-            now=timezone.now(),
-            form_id=form.id,
+            acting=Acting(request.user, Channel.WEB, timezone.now(), form_id=form.id),
         )
     except (PrimariesRefused, CatalogRefused) as exc:
         form.refuse_all(exc.fields)

@@ -25,6 +25,7 @@ from dnspanel.texts import gettext, ngettext
 from dnspanel.web.fleet.own_catalog_form import GroupsForm, NewOwnCatalogForm, PutInForm
 from dnspanel.web.frame.forms import LONGEST_SEARCH
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Forbidden, NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel, TsigAct, Zone
 from dnspanel.zones.rights import access, tsig_permissions
@@ -111,10 +112,7 @@ def _create(request: PanelRequest, form: NewOwnCatalogForm) -> Zone | None:
             name=form.cleaned_data["name"],
             team=form.cleaned_data["team"],
             group_tags=form.groups,
-            author=request.user,
-            channel=Channel.WEB,
-            now=timezone.now(),
-            form_id=form.id,
+            acting=Acting(request.user, Channel.WEB, timezone.now(), form_id=form.id),
         )
     except CatalogRefused as exc:
         form.refuse_all(exc.fields)

@@ -21,6 +21,7 @@ from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.confirm import Question, ask
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.primaries_form import PastRulesForm, PrimariesForm, initial_of
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import HookRefused, KeptBack, Locked
 from dnspanel.zones.governance import publish_guards
 from dnspanel.zones.models import Channel, Zone
@@ -42,10 +43,7 @@ def zone_primaries(request: PanelRequest, zone_name: str) -> HttpResponse:
             set_up.set_primaries(
                 zone=zone,
                 terms=form.terms,
-                author=request.user,
-                channel=Channel.WEB,
-                now=timezone.now(),
-                **_override(request),
+                **_acting(request),
             )
         except PrimariesRefused as exc:
             form.refuse_all(exc.fields)
@@ -90,7 +88,7 @@ def zone_take_over(request: PanelRequest, zone_name: str) -> HttpResponse:
         return question
 
     def take_over() -> None:
-        set_up.take_over(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now(), **_override(request))
+        set_up.take_over(zone=zone, **_acting(request))
 
     return _done(
         request,
@@ -108,7 +106,7 @@ def zone_give_back(request: PanelRequest, zone_name: str) -> HttpResponse:
         return question
 
     def give_back() -> None:
-        set_up.give_back(zone=zone, author=request.user, channel=Channel.WEB, now=timezone.now(), **_override(request))
+        set_up.give_back(zone=zone, **_acting(request))
 
     return _done(
         request, zone, give_back, gettext("{name} is given back: its primaries are being asked.").format(name=zone.name)
@@ -127,10 +125,12 @@ def _done(request: PanelRequest, zone: Zone, act: Callable[[], object], said: st
     return redirect("zone-primaries", zone.name)
 
 
-def _override(request: PanelRequest) -> dict[str, Any]:
-    """Return the reason, and whether it goes past rules: fields of a zone that has rules."""
+def _acting(request: PanelRequest) -> dict[str, Any]:
+    """Return who acts and why, and whether that goes past rules: fields of a zone that has any."""
     form = PastRulesForm(request.POST)
-    return form.said if form.is_valid() else {}
+    said = form.said if form.is_valid() else {}
+    acting = Acting(request.user, Channel.WEB, timezone.now(), str(said.get("reason", "")))
+    return {"acting": acting, "past_rules": said.get("past_rules", False)}
 
 
 def _past_form(request: PanelRequest, zone: Zone) -> PastRulesForm | None:

@@ -16,6 +16,7 @@ from dnspanel.web.frame.read_once import statuses_of
 from dnspanel.web.frame.rows import row_address
 from dnspanel.web.frame.sync import sync_of
 from dnspanel.web.zones.pages import MOST_TRACES
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import MassDeletion, QuotaExceeded, RightMissing, Unknown
 from dnspanel.zones.models import TRASH_DAYS, Channel, Publication, Zone
 from dnspanel.zones.plan import across_zones
@@ -98,11 +99,7 @@ def _delete(form: DeleteZoneForm, zone: Zone, request: PanelRequest) -> Publicat
     def delete(*, confirmed: bool) -> Publication:
         return edit.delete_zone(
             zone=zone,
-            author=request.user,
-            channel=Channel.WEB,
-            now=timezone.now(),
-            reason=form.cleaned_data["reason"],
-            form_id=form.id,
+            acting=Acting(request.user, Channel.WEB, timezone.now(), form.cleaned_data["reason"], form.id),
             confirmed=confirmed,
         )
 

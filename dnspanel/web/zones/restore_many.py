@@ -17,6 +17,7 @@ from dnspanel.database.statement_time import SearchTooGeneral, searching_for
 from dnspanel.texts import gettext, gettext_lazy, ngettext
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PublishingForm
 from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import PublishRefused, RunRefused
 from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Channel, Zone, ZoneAct
@@ -95,11 +96,7 @@ def _restore(request: PanelRequest, form: RestoreZonesForm, zones: Sequence[Zone
     try:
         done = restore.restore_zones(
             zones=zones,
-            author=request.user,
-            channel=Channel.WEB,
-            now=timezone.now(),
-            reason=form.cleaned_data["reason"],
-            form_id=form.id,
+            acting=Acting(request.user, Channel.WEB, timezone.now(), form.cleaned_data["reason"], form.id),
         )
     except PublishRefused as exc:
         messages.error(request, gettext("{exc} Nothing was changed.").format(exc=exc))

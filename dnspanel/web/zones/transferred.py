@@ -17,6 +17,7 @@ from dnspanel.web.frame.forms import MONO, PublishingForm
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.frame.near_quotas import near_quotas
 from dnspanel.web.frame.primaries_form import PrimariesForm
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import HookRefused, KeptBack, Locked, NameRefused, NamesRefused, QuotaExceeded
 from dnspanel.zones.models import Channel
 from dnspanel.zones.rights import access
@@ -64,10 +65,7 @@ def _create(request: PanelRequest, form: NewTransferredZoneForm) -> bool:
         create_transferred_zone(
             name=form.cleaned_data["name"],
             terms=form.terms,
-            author=request.user,
-            channel=Channel.WEB,
-            now=timezone.now(),
-            form_id=form.id,
+            acting=Acting(request.user, Channel.WEB, timezone.now(), form_id=form.id),
         )
     except PrimariesRefused as exc:
         form.refuse_all(exc.fields)

@@ -18,6 +18,7 @@ from dnspanel.accounts.actors.roles import is_below
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Membership, Role, User
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import ApprovalNeeded, Attempt, Frozen, KeptBack, Locked, RightMissing
 from dnspanel.zones.governance import freeze_times, publish_hooks, ticket_patterns
 from dnspanel.zones.governance.parts import REPLACE, TAKE, TAKE_DELEGATED, Part, types_changed
@@ -253,17 +254,22 @@ def _is_delegated(zone: Zone, above: Zone) -> bool:
     return set(delegation.folded.served) == set(servers.folded.served)
 
 
-def refuse_act(
-    zone: Zone, kind: str, *, author: Author, channel: str, reason: str, past_rules: bool, now: datetime
-) -> Passed:
+def refuse_act(zone: Zone, kind: str, *, acting: Acting, past_rules: bool) -> Passed:
     """Check all rules for an act of this kind on a whole zone, which is locked. Return what let it pass.
 
     Raise the errors of `refuse`, and Locked if a lock in the zone blocks the author. The caller opens a durable
     transaction within `publish_hooks.after_hooks`, and calls `record_act` in it.
     """
-    refuse_locked(author, zone, None)
+    refuse_locked(acting.author, zone, None)
     passage = Passage(past_rules=past_rules)
-    return refuse([Part(zone.pk, kind, ())], author=author, channel=channel, reason=reason, passage=passage, now=now)
+    return refuse(
+        [Part(zone.pk, kind, ())],
+        author=acting.author,
+        channel=acting.channel,
+        reason=acting.reason,
+        passage=passage,
+        now=acting.now,
+    )
 
 
 def record_act(passed: Passed, zone: Zone, *, author: Author, reason: str, now: datetime) -> None:

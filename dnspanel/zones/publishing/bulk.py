@@ -127,10 +127,7 @@ class _Published:
 def change_zones(
     *,
     changes: Sequence[ZoneChange],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str = "",
+    acting: Acting,
     in_transaction: InTransaction = nothing,
     by_transfer: bool = False,
     under: SystemRight | None = None,
@@ -155,15 +152,15 @@ def change_zones(
                 for id, zone in locked.items()
                 if zone.revision == by_zone[id].base_revision
                 and by_transfer == bool(zone.transferred_from)
-                and (passes_rules(under) or not kept_from(author, zone, by_zone[id].changes))
+                and (passes_rules(under) or not kept_from(acting.author, zone, by_zone[id].changes))
             }
             decided = {id: by_zone[id].changes for id in zones}
             fixed = zones if by_transfer else presigned_zones(list(zones))
-            moves = _moves(zones, _at_names(zones, decided), decided, now, fixed)
-            refused = _refused_by_rules(moves, author, reason, now, under).union(left)
+            moves = _moves(zones, _at_names(zones, decided), decided, acting.now, fixed)
+            refused = _refused_by_rules(moves, acting.author, acting.reason, acting.now, under).union(left)
             moves = [move for move in moves if move.zone.pk not in refused]
-            quotas.refuse_larger(author, [(move.zone, move.growth) for move in moves])
-            publication = _carry_out(moves, author, channel, now, reason, in_transaction, under)
+            quotas.refuse_larger(acting.author, [(move.zone, move.growth) for move in moves])
+            publication = _carry_out(moves, acting, in_transaction, under)
         return publication, [id for id in by_zone if id not in zones or id in refused]
 
     return leaving_refused(change)
@@ -172,10 +169,7 @@ def change_zones(
 def delete_zones(
     *,
     zones: Sequence[tuple[int, int]],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str = "",
+    acting: Acting,
     in_transaction: InTransaction = nothing,
     confirmed: bool = False,
     under: SystemRight | None = None,
@@ -191,25 +185,25 @@ def delete_zones(
         with transaction.atomic(durable=True):
             if not confirmed:
                 zones_to_delete = Zone.objects.filter(pk__in=list(expected))
-                refuse_mass_deletion(author=author, count=len(expected), now=now, zones=zones_to_delete)
+                refuse_mass_deletion(author=acting.author, count=len(expected), now=acting.now, zones=zones_to_delete)
             prefer_indexes()
             found = {
                 id: zone
                 for id, zone in _locked(expected).items()
-                if zone.revision == expected[id] and (passes_rules(under) or not locks_against(author, zone))
+                if zone.revision == expected[id] and (passes_rules(under) or not locks_against(acting.author, zone))
             }
             parts = {id: Part(id, RevisionKind.DELETE, ()) for id in found}
-            refused = refused_zones(found.values(), parts, author=author, reason=reason, now=now, under=under)
+            refused = refused_zones(
+                found.values(), parts, author=acting.author, reason=acting.reason, now=acting.now, under=under
+            )
             refused = refused.union(left)
             found = {id: zone for id, zone in found.items() if id not in refused}
             for zone in found.values():
-                access.require_right(author, zone, Right.DELETE_ZONE)
+                access.require_right(acting.author, zone, Right.DELETE_ZONE)
             publication = None
             if found:
-                revisions = into_trash(zones=found.values(), now=now)
-                publication = append_publication(
-                    revisions=revisions, acting=Acting(author, channel, now, reason), under=under
-                )
+                revisions = into_trash(zones=found.values(), now=acting.now)
+                publication = append_publication(revisions=revisions, acting=acting, under=under)
                 in_transaction(publication)
         return publication, [id for id in expected if id not in found]
 
@@ -235,10 +229,7 @@ def into_trash(*, zones: Iterable[Zone], now: datetime) -> list[NewRevision]:
 def undo_zone_changes(
     *,
     sequence: int,
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str = "",
+    acting: Acting,
     in_transaction: InTransaction = nothing,
     under: SystemRight | None = None,
 ) -> tuple[Publication | None, list[tuple[str, str, int]]]:
@@ -257,7 +248,7 @@ def undo_zone_changes(
             published = _published_by(sequence)
             zones = _locked(published)
             unedited = [id for id, zone in zones.items() if not zone.is_edited_here]
-            for id in {*presigned_zones(list(zones)), *(unedited if author is not None else [])}:
+            for id in {*presigned_zones(list(zones)), *(unedited if acting.author is not None else [])}:
                 del zones[id]
             current = _at_names(zones, {id: [change.key for change in published[id].changes] for id in zones})
             inverse: dict[int, dict[Key, RRset | None]] = {}
@@ -265,7 +256,7 @@ def undo_zone_changes(
             for id, of_zone in published.items():
                 if id in zones:
                     inverse[id], stay = of_zone.taken_back(current[id])
-                    kept_here = set() if passes_rules(under) else kept_from(author, zones[id], inverse[id])
+                    kept_here = set() if passes_rules(under) else kept_from(acting.author, zones[id], inverse[id])
                     locked_names = {name for name, _ in kept_here}
                     stay += [key for key in inverse[id] if key[0] in locked_names]
                     inverse[id] = {key: rrset for key, rrset in inverse[id].items() if key[0] not in locked_names}
@@ -278,12 +269,12 @@ def undo_zone_changes(
             for id, key in refused_keys:
                 if inverse[id].pop(key, None) is not None:
                     kept.append((zones[id].name, *key))
-            moves = _moves(zones, current, inverse, now)
-            refused = _refused_by_rules(moves, author, reason, now, under).union(left)
-            refused |= quotas.growing_too_large(author, [(move.zone, move.growth) for move in moves]).keys()
+            moves = _moves(zones, current, inverse, acting.now)
+            refused = _refused_by_rules(moves, acting.author, acting.reason, acting.now, under).union(left)
+            refused |= quotas.growing_too_large(acting.author, [(move.zone, move.growth) for move in moves]).keys()
             kept += [(zones[id].name, *key) for id in refused for key in inverse.get(id, ())]
             moves = [move for move in moves if move.zone.pk not in refused]
-            publication = _carry_out(moves, author, channel, now, reason, in_transaction, under)
+            publication = _carry_out(moves, acting, in_transaction, under)
         return publication, kept
 
     return leaving_refused(undo)
@@ -378,10 +369,7 @@ def _moves(
 
 def _carry_out(
     moves: Sequence[_Move],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str,
+    acting: Acting,
     in_transaction: InTransaction,
     under: SystemRight | None,
 ) -> Publication | None:
@@ -392,7 +380,7 @@ def _carry_out(
     if coming := [move.zone.pk for move in moves if move.zone.waits_for_nodes]:
         Zone.objects.filter(pk__in=coming).update(is_served=True)
     store_rrsets.write_changes((each.zone_id, each.zone_name, each.changes) for each in revisions)
-    publication = append_publication(revisions=revisions, acting=Acting(author, channel, now, reason), under=under)
+    publication = append_publication(revisions=revisions, acting=acting, under=under)
     in_transaction(publication)
     return publication
 

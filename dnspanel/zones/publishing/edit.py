@@ -241,11 +241,7 @@ def create_zones(
 def delete_zone(
     *,
     zone: Zone,
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str = "",
-    form_id: UUID | None = None,
+    acting: Acting,
     at_revision: int | None = None,
     confirmed: bool = False,
 ) -> Publication:
@@ -254,26 +250,14 @@ def delete_zone(
     Raise Unknown, RightMissing, RevisionMoved if it is not `at_revision`, or MassDeletion if the author deletes too
     many zones in a short time, unless a person `confirmed` that.
     """
-    return delete_zones(
-        zones=[ZoneToDelete(zone, at_revision)],
-        author=author,
-        channel=channel,
-        now=now,
-        reason=reason,
-        form_id=form_id,
-        confirmed=confirmed,
-    )
+    return delete_zones(zones=[ZoneToDelete(zone, at_revision)], acting=acting, confirmed=confirmed)
 
 
 @after_hooks
 def delete_zones(
     *,
     zones: Sequence[ZoneToDelete],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str = "",
-    form_id: UUID | None = None,
+    acting: Acting,
     confirmed: bool = False,
 ) -> Publication:
     """Delete all these zones in one publication, or none. Drafts lose their operations on them.
@@ -288,20 +272,20 @@ def delete_zones(
             alive = Zone.objects.select_for_update(no_key=True).filter(pk__in=list(expected), deleted_at=None)
             locked = {zone.pk: zone for zone in alive.order_by("pk")}
             for pk, each in expected.items():
-                _refuse_deletion(author, each, locked.get(pk))
+                _refuse_deletion(acting.author, each, locked.get(pk))
             if not confirmed:
                 names_of_zones = [zone.name for zone in locked.values()]
                 refuse_mass_deletion(
-                    author=author,
+                    author=acting.author,
                     count=len(locked),
-                    now=now,
+                    now=acting.now,
                     names=names_of_zones,
                     zones=Zone.objects.filter(pk__in=list(locked)),
                 )
-            revisions = bulk.into_trash(zones=locked.values(), now=now)
-            return append_publication(revisions=revisions, acting=Acting(author, channel, now, reason, form_id))
+            revisions = bulk.into_trash(zones=locked.values(), now=acting.now)
+            return append_publication(revisions=revisions, acting=acting)
     except (ZoneError, IntegrityError) as refusal:
-        return publication_of_form(form_id, otherwise=refusal)
+        return publication_of_form(acting.form_id, otherwise=refusal)
 
 
 def _refuse_deletion(author: Author, expected: ZoneToDelete, found: Zone | None) -> None:

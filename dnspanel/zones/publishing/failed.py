@@ -61,20 +61,14 @@ def take_back(*, sequence: int, reason: str, now: datetime, in_transaction: InTr
     if zones := list(brought.filter(zone__transferred_from="").values_list("zone_id", "zone__revision")):
         deleted, _ = bulk.delete_zones(
             zones=zones,
-            author=None,
-            channel=Channel.SYSTEM,
-            now=now,
-            reason=explanation,
+            acting=Acting(None, Channel.SYSTEM, now, explanation),
             confirmed=True,
             in_transaction=mark,
             under=SystemRight.REPAIR,
         )
     undone, _ = bulk.undo_zone_changes(
         sequence=sequence,
-        author=None,
-        channel=Channel.SYSTEM,
-        now=now,
-        reason=explanation,
+        acting=Acting(None, Channel.SYSTEM, now, explanation),
         in_transaction=mark,
         under=SystemRight.REPAIR,
     )

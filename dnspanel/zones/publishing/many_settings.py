@@ -18,6 +18,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts.draft import Drafter
 from dnspanel.zones.errors import Forbidden, RightMissing, SettingsRefused
 from dnspanel.zones.governance import publish_guards
@@ -157,10 +158,7 @@ def delete_found(
     outcome = deletable(zones, author)
     publication, left = bulk.delete_zones(
         zones=[(zone.pk, zone.revision) for zone in outcome.changed],
-        author=author,
-        channel=channel,
-        now=now,
-        reason=reason,
+        acting=Acting(author, channel, now, reason),
         confirmed=confirmed,
     )
     moved = set(left)

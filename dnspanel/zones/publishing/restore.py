@@ -129,11 +129,7 @@ def preview_restore(*, zones: Sequence[Zone], author: Author, now: datetime, rea
 def restore_zones(
     *,
     zones: Sequence[Zone],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str = "",
-    form_id: UUID | None = None,
+    acting: Acting,
     in_transaction: InTransaction = nothing,
     joins: Publication | None = None,
 ) -> Restored:
@@ -144,7 +140,7 @@ def restore_zones(
     twice publishes once. The publications are parts of one write, that of `joins` if given. Raise PublishingOnHold or
     another ZoneError before the first piece; errors in later pieces leave the rest in the trash.
     """
-    if (first := _published_by(form_id)) is not None:
+    if (first := _published_by(acting.form_id)) is not None:
         return first
     cut = list(_pieces(zones))
     done = Restored()
@@ -157,10 +153,10 @@ def restore_zones(
         in_transaction(publication)
 
     for number, piece in enumerate(cut, 1):
-        id = form_id if number == len(cut) else None
+        id = acting.form_id if number == len(cut) else None
         has_room = has_room and (number == 1 or pieces.make_room())
         try:
-            publication, outcome = _restore_piece(piece, author, channel, now, reason, id, join_and_go_on)
+            publication, outcome = _restore_piece(piece, replace(acting, form_id=id), join_and_go_on)
         except ZoneError as exc:
             if not done.publications:
                 raise
@@ -236,19 +232,15 @@ def _pieces(zones: Iterable[Zone]) -> Iterator[list[Zone]]:
 
 def _restore_piece(
     zones: Sequence[Zone],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str,
-    form_id: UUID | None,
+    acting: Acting,
     in_transaction: InTransaction,
 ) -> tuple[Publication | None, ZonesOutcome]:
     def restore(left: Mapping[int, str]) -> tuple[Publication | None, ZonesOutcome]:
         with transaction.atomic(durable=True):
-            revisions, outcome = _bring_back(zones, author, reason, now, left)
+            revisions, outcome = _bring_back(zones, acting.author, acting.reason, acting.now, left)
             if not revisions:
                 return None, outcome
-            publication = append_publication(revisions=revisions, acting=Acting(author, channel, now, reason, form_id))
+            publication = append_publication(revisions=revisions, acting=acting)
             in_transaction(publication)
             return publication, outcome
 
@@ -257,9 +249,9 @@ def _restore_piece(
             return bulk.leaving_refused(restore)
         except IntegrityError as exc:  # the same form, or another request that created a zone of one of these names
             clash = exc
-            if (first := _published_by(form_id)) is not None:
+            if (first := _published_by(acting.form_id)) is not None:
                 return first.last, first.outcome
-    return publication_of_form(form_id, otherwise=clash), ZonesOutcome()
+    return publication_of_form(acting.form_id, otherwise=clash), ZonesOutcome()
 
 
 def _bring_back(

@@ -1,9 +1,8 @@
 """Publish: a draft becomes a revision of each zone and one sequence of the log. Verbs."""
 
 from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from uuid import UUID
 
 from django.db import IntegrityError, transaction
 from django.db.models import QuerySet
@@ -101,12 +100,9 @@ def preview_of(of: Draft, *, author: Author) -> tuple[ZonePlan, ...]:
 @after_hooks
 def publish(
     *,
-    author: Drafter,
-    channel: str,
-    now: datetime,
+    acting: Acting,
     zones: Sequence[Zone] | None = None,
     of: NamedDraft | None = None,
-    form_id: UUID | None = None,
     consent: Consent | Consenting = Consent(),
     passing: Passing | None = None,
 ) -> Publication:
@@ -129,6 +125,8 @@ def publish(
     then operations that others have published as well are deleted. The same form sent twice returns the first
     publication.
     """
+    author = acting.author
+    assert author is not None, "every draft has an author"
     try:
         with transaction.atomic(durable=True):
             current, drafted = _locked_draft(author) if of is None else locked_to_publish(author, of)
@@ -137,19 +135,19 @@ def publish(
                 refuse_requested(current)
             edits = draft.edits_of(chosen)
             alive = locked(edits)
-            plans = plan_zones(_with_edits(alive, edits), now, author=author)
+            plans = plan_zones(_with_edits(alive, edits), acting.now, author=author)
             agreed = consent if isinstance(consent, Consent) else consent(plans)
             passage = passing(plans) if passing is not None else Passage(past_rules=agreed.past_rules)
             refuse(plans, author, _named(agreed.accept_warnings, agreed.reason), confirmed=agreed.confirmed)
             chosen.filter(zone__in=[zone.pk for zone in alive]).delete()
             if current is not None:
                 forget_if_empty(current)
-            publication = carry_out(plans, Acting(author, channel, now, agreed.reason, form_id), passage)
+            publication = carry_out(plans, replace(acting, reason=agreed.reason), passage)
         if publication is None:
             raise NothingToPublish
         return publication
     except (PublishRefused, DraftUnknown, IntegrityError) as refusal:
-        return publication_of_form(form_id, otherwise=refusal)
+        return publication_of_form(acting.form_id, otherwise=refusal)
 
 
 def undo_revision(*, revision: Revision, author: Drafter, now: datetime) -> Draft:

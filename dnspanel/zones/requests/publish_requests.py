@@ -20,6 +20,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import User
 from dnspanel.texts import gettext, shortened
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import named_drafts
 from dnspanel.zones.drafts.draft import Drafter, person
 from dnspanel.zones.drafts.named_drafts import NamedDraft
@@ -218,9 +219,7 @@ def publish_request(
         audit.record(action="request.publish", by=by, now=now, target=request.name, request=str(request.key))
     try:
         return revision.publish(
-            author=author,
-            channel=channel,
-            now=now,
+            acting=Acting(author, channel, now),
             of=NamedDraft(draft, is_own=True, may_edit=True),
             consent=revision.Consent(
                 reason=past_rules or request.reason,

@@ -20,6 +20,7 @@ from dnspanel.accounts.actors.roles import Permission
 from dnspanel.accounts.models import Team
 from dnspanel.advisory_locks import Lock
 from dnspanel.texts import gettext, gettext_noop
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Forbidden, RightMissing, RunRefused, SettingsRefused, ZoneError
 from dnspanel.zones.lists.queries import found_zones
 from dnspanel.zones.log import panel_reasons
@@ -336,9 +337,7 @@ class _Batch:
 
     def _restore(self, zones: Sequence[Zone], found: _Found, reason: str, now: datetime) -> None:
         """Restore the zones from the trash, in one publication, except those that cannot be restored."""
-        restored = restore.restore_zones(
-            zones=zones, author=self._author, channel=self._channel, now=now, reason=reason
-        )
+        restored = restore.restore_zones(zones=zones, acting=Acting(self._author, self._channel, now, reason))
         for zone in restored.outcome.changed:
             found.change(zone, {})
         for zone, reason in restored.outcome.refused:
@@ -353,10 +352,7 @@ class _Batch:
             found.refuse(zone, reason)
         publication, left = bulk.delete_zones(
             zones=[(zone.pk, zone.revision) for zone in allowed.changed],
-            author=self._author,
-            channel=self._channel,
-            now=now,
-            reason=self._of_undo,
+            acting=Acting(self._author, self._channel, now, self._of_undo),
             confirmed=True,
         )
         for zone in allowed.changed:
@@ -408,10 +404,9 @@ class _Batch:
         title = panel_reasons.RUN.format(number=self._run.pk)
         publication, _ = bulk.delete_zones(
             zones=[(zone.pk, seen[zone.pk]) for zone in allowed.changed],
-            author=self._author,
-            channel=self._channel,
-            now=now,
-            reason=f"{self._run.reason} ({title})" if self._run.reason else title,
+            acting=Acting(
+                self._author, self._channel, now, f"{self._run.reason} ({title})" if self._run.reason else title
+            ),
             in_transaction=in_transaction,
             confirmed=True,
         )

@@ -148,7 +148,7 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
             author=alice, zone=zone, rrset=rr(f"www 300 A {address}"), now=NOW, base_revision=zone.revision
         )
         if publish:
-            revision.publish(author=alice, zones=[zone], channel=Channel.WEB, now=NOW)
+            revision.publish(acting=Acting(alice, Channel.WEB, NOW), zones=[zone])
             zone.refresh_from_db()
     gone = make_zone("www 300 A 192.0.2.1", name="gone.test.")
     Zone.objects.filter(pk=gone.pk).update(deleted_at=gone.created_at)
@@ -189,18 +189,16 @@ def things_of(alice: User, charlie: User, api: MakeApi) -> dict[str, Any]:
     )
     partner = set_up.create_secondary(terms=set_up.Terms("partner", ["9.9.9.9"]), by=alice, now=NOW).secondary
     primaries.create_transferred_zone(
-        name="elsewhere.test.", terms=primaries.Terms(["9.9.9.9"]), author=alice, channel=Channel.API, now=NOW
+        name="elsewhere.test.", terms=primaries.Terms(["9.9.9.9"]), acting=Acting(alice, Channel.API, NOW)
     )
     TransferredZone.objects.update(serial=1)
     catalog = catalogs.follow_catalog(
         name="followed.catalog.",
         primaries_terms=primaries.Terms(["9.9.9.9"]),
         terms=catalogs.CatalogTerms(),
-        author=alice,
-        channel=Channel.API,
-        now=NOW,
+        acting=Acting(alice, Channel.API, NOW),
     )
-    ours = producer.create_catalog(name="ours.catalog.", author=alice, channel=Channel.API, now=NOW)
+    ours = producer.create_catalog(name="ours.catalog.", acting=Acting(alice, Channel.API, NOW))
     producer.take_in(catalog=ours, zone_ids=[zone.pk], author=alice, now=NOW)
     event = Event.objects.create(uid=uuid4(), kind=EventKind.PING, subject="ping:x", at=NOW)
     delivery = Delivery.objects.create(webhook=hook, event=event, number=1, created_at=NOW)

@@ -107,7 +107,7 @@ def test_a_zone_becomes_as_the_archive_has_it_in_one_revision(zone: Zone, archiv
 def test_a_zone_in_the_trash_comes_back_with_its_own_keys_and_history(zone: Zone, archive: Path) -> None:
     then, keys = others_than_soa(zone), [key.id for key in keys_of(zone)]
     change(zone, "www 60 A 192.0.2.66")
-    edit.delete_zone(zone=zone, author=None, channel=Channel.API, now=LATER)
+    edit.delete_zone(zone=zone, acting=Acting(None, Channel.API, LATER))
     assert "the zone is in the trash now" in manage("example.test.", "--from", str(archive), "--dry-run")
     manage("example.test.", "--from", str(archive))
     back = Zone.objects.get(name="example.test.", deleted_at=None)
@@ -117,7 +117,7 @@ def test_a_zone_in_the_trash_comes_back_with_its_own_keys_and_history(zone: Zone
 def test_a_zone_that_is_gone_for_good_is_created_again_with_keys_tags_and_team(zone: Zone, archive: Path) -> None:
     then = others_than_soa(zone)
     ds = [key.ds for key in keys_of(zone)]
-    edit.delete_zone(zone=zone, author=None, channel=Channel.API, now=LATER)
+    edit.delete_zone(zone=zone, acting=Acting(None, Channel.API, LATER))
     Zone.objects.filter(pk=zone.pk).delete()
     assert "there is no such zone now" in manage("example.test", "--from", str(archive), "--dry-run")
     manage("example.test", "--from", str(archive), "--serial", str(zone.serial + 40))
@@ -186,7 +186,7 @@ def test_another_master_key_brings_back_records_of_a_zone_that_is_there_but_no_k
     change(zone, "www 60 A 192.0.2.66")
     settings.MASTER_KEY = "x" * 43 + "="
     manage("example.test", "--from", str(archive))
-    edit.delete_zone(zone=zone, author=None, channel=Channel.API, now=LATER)
+    edit.delete_zone(zone=zone, acting=Acting(None, Channel.API, LATER))
     Zone.objects.filter(pk=zone.pk).delete()
     with pytest.raises(CommandError, match="another PANEL_MASTER_KEY"):
         manage("example.test", "--from", str(archive))

@@ -16,6 +16,7 @@ from dnspanel.catalogs.models import Catalog, Listing, State
 from dnspanel.catalogs.set_up import CatalogTerms
 from dnspanel.primaries import refresh
 from dnspanel.primaries.set_up import Terms
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
 from tests.dnspanel.transfer.sources.over_dns.test_axfr import named
@@ -85,9 +86,7 @@ def follow_one(author: User, name: str = FIRST, source: Terms | None = None, **t
         name=name,
         primaries_terms=source or Terms(["9.9.9.9"], **KEY),
         terms=CatalogTerms(**terms),
-        author=author,
-        channel=Channel.WEB,
-        now=NOW,
+        acting=Acting(author, Channel.WEB, NOW),
     )
 
 

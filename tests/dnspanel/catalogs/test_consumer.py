@@ -90,7 +90,7 @@ def test_no_node_gets_the_catalog_itself_and_it_is_not_taken_over(producer: Prod
     assert RRset.objects.filter(zone=catalog.zone, type=rdtypes.PTR).count() == 2
     assert refresh.take_turn(zone_id=catalog.pk, clock=lambda: NOW) == ""
     with pytest.raises(TakeOverRefused, match="is a catalog zone"):
-        primaries.take_over(zone=catalog.zone, author=alice, channel=Channel.WEB, now=NOW)
+        primaries.take_over(zone=catalog.zone, acting=Acting(alice, Channel.WEB, NOW))
 
 
 def test_a_member_under_another_label_begins_anew(producer: Producer, alice: User) -> None:
@@ -197,7 +197,7 @@ def test_a_zone_that_is_here_already_is_not_taken_until_its_name_is_free(produce
     with CaptureQueriesContext(connection) as made:
         take_turns(catalog)
     assert not [each for each in made if 'UPDATE "catalogs_listing"' in str(each["sql"])], "it is noted so already"
-    edit.delete_zone(zone=zone_of(ONE), author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone_of(ONE), acting=Acting(alice, Channel.WEB, NOW))
     take_turns(catalog)
     assert names_here(catalog) == [ONE, TWO]
 
@@ -240,7 +240,7 @@ def test_a_member_that_was_taken_over_stays_when_it_leaves(producer: Producer, a
     producer.name(FIRST, ONE, TWO)
     catalog = followed(producer, alice)
     refresh.take_turn(zone_id=zone_of(ONE).pk, clock=lambda: NOW)
-    primaries.take_over(zone=zone_of(ONE), author=alice, channel=Channel.WEB, now=NOW)
+    primaries.take_over(zone=zone_of(ONE), acting=Acting(alice, Channel.WEB, NOW))
     producer.forget(FIRST, "member0", "member1")
     take_turns(catalog)
     assert names_here(catalog) == []
@@ -252,7 +252,7 @@ def test_a_member_that_was_deleted_here_comes_back(producer: Producer, alice: Us
     producer.name(FIRST, ONE)
     catalog = followed(producer, alice)
     first = zone_of(ONE)
-    edit.delete_zone(zone=first, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=first, acting=Acting(alice, Channel.WEB, NOW))
     take_turns(catalog)
     assert names_here(catalog) == [ONE]
     assert zone_of(ONE).pk != first.pk
@@ -314,7 +314,7 @@ def test_members_inside_each_other_are_taken_but_not_those_inside_one_that_was_t
     catalog = followed(producer, alice)
     assert names_here(catalog) == sorted([ONE, inside])
     refresh.take_turn(zone_id=zone_of(ONE).pk, clock=lambda: NOW)
-    primaries.take_over(zone=zone_of(ONE), author=alice, channel=Channel.WEB, now=NOW)
+    primaries.take_over(zone=zone_of(ONE), acting=Acting(alice, Channel.WEB, NOW))
     producer.name(FIRST, later)
     catalog = take_turns(catalog)
     assert names_here(catalog) == sorted([ONE, inside])
@@ -426,11 +426,13 @@ def test_a_catalog_that_is_cut_off_in_the_middle_changes_nothing_and_is_told(pro
     producer.forget(FIRST, *(zone.partition(".")[0] for zone in ZONES[:3]))
     with cutting_off(producer.port, 100) as port:
         cut = Terms([f"127.0.0.1:{port}"], **KEY)
-        primaries.set_primaries(zone=catalog.zone, terms=cut, author=alice, now=NOW)
+        primaries.set_primaries(zone=catalog.zone, terms=cut, acting=Acting(alice, Channel.API, NOW))
         catalog = take_turns(catalog)
     assert "the server closed the connection before the end of the zone" in catalog.zone.transferred.error
     assert names_here(catalog) == sorted(ZONES)
-    primaries.set_primaries(zone=catalog.zone, terms=Terms([producer.address], **KEY), author=alice, now=NOW)
+    primaries.set_primaries(
+        zone=catalog.zone, terms=Terms([producer.address], **KEY), acting=Acting(alice, Channel.API, NOW)
+    )
     take_turns(catalog)
     assert names_here(catalog) == sorted(ZONES[3:])
 
@@ -439,7 +441,7 @@ def test_a_producer_that_is_dead_changes_nothing(producer: Producer, alice: User
     producer.name(FIRST, ONE)
     catalog = followed(producer, alice)
     dead = Terms(["127.0.0.1:1024"], **KEY)
-    primaries.set_primaries(zone=catalog.zone, terms=dead, author=alice, now=NOW)
+    primaries.set_primaries(zone=catalog.zone, terms=dead, acting=Acting(alice, Channel.API, NOW))
     before = Catalog.objects.get(pk=catalog.pk).followed
     assert "127.0.0.1 port 1024" in refresh.take_turn(zone_id=catalog.pk, clock=lambda: NOW)
     assert not consumer.take_turn(catalog_id=catalog.pk, now=NOW)
@@ -451,7 +453,7 @@ def test_a_catalog_that_was_never_here_or_is_gone_is_passed_over(producer: Produ
     assert not consumer.take_turn(catalog_id=4711, now=NOW)
     producer.name(FIRST, ONE)
     catalog = followed(producer, alice)
-    edit.delete_zone(zone=catalog.zone, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=catalog.zone, acting=Acting(alice, Channel.WEB, NOW))
     producer.forget(FIRST, "member0")
     assert not consumer.take_turn(catalog_id=catalog.pk, now=NOW)
     assert consumer.catalogs_due(NOW + timedelta(days=1)) == []

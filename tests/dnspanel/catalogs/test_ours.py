@@ -10,6 +10,7 @@ from dnspanel.catalogs import access, ours, producer
 from dnspanel.catalogs.errors import CatalogUnknown
 from dnspanel.catalogs.models import Producer
 from dnspanel.catalogs.tasks import follow_producers
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
@@ -26,7 +27,7 @@ NAME = "partners.catalog."
 
 @pytest.fixture
 def catalog(alice: User) -> Zone:
-    return producer.create_catalog(name=NAME, group_tags=["gold"], author=alice, channel=Channel.WEB, now=NOW)
+    return producer.create_catalog(name=NAME, group_tags=["gold"], acting=Acting(alice, Channel.WEB, NOW))
 
 
 def test_how_each_stands_takes_three_queries_however_many_there_are(
@@ -34,9 +35,9 @@ def test_how_each_stands_takes_three_queries_however_many_there_are(
 ) -> None:
     zones = [make_zone(name=f"{name}.test.") for name in "abc"]
     producer.take_in(catalog=catalog, zone_ids=[zone.pk for zone in zones], author=alice, now=NOW)
-    producer.create_catalog(name="other.catalog.", author=alice, channel=Channel.WEB, now=NOW)
+    producer.create_catalog(name="other.catalog.", acting=Acting(alice, Channel.WEB, NOW))
     follow_producers()
-    edit.delete_zone(zone=zones[0], author=None, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zones[0], acting=Acting(None, Channel.WEB, NOW))
     with CaptureQueriesContext(connection) as queries:
         rows = ours.producer_rows(alice)
     told = [(row.zone.name, row.members, row.in_trash, row.is_followed) for row in rows]

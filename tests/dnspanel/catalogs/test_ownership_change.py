@@ -13,6 +13,7 @@ from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.catalogs import ours, ownership_change, producer
 from dnspanel.catalogs.errors import CatalogRefused
 from dnspanel.catalogs.models import Leaving, Produced, Producer
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.settings.settings_of_zone import change_settings
@@ -33,7 +34,7 @@ Put = Callable[..., None]
 def put(alice: User, make_zone: MakeZone) -> Put:
     """Return a function that puts zones into a catalog; "" takes them out of any. All begin in A, and A says so."""
     for name in (A, B, C):
-        producer.create_catalog(name=name, group_tags=["gold"], author=alice, channel=Channel.WEB, now=NOW)
+        producer.create_catalog(name=name, group_tags=["gold"], acting=Acting(alice, Channel.WEB, NOW))
     for name in (ONE, TWO):
         make_zone(name=name)
 
@@ -219,7 +220,7 @@ def test_one_that_goes_to_the_trash_comes_back_where_it_is_and_nowhere_else(put:
     label = named_in()[A][0]
     put(B, ONE)
     look()
-    edit.delete_zone(zone=Zone.objects.get(name=ONE), author=None, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=Zone.objects.get(name=ONE), acting=Acting(None, Channel.WEB, NOW))
     look()
     assert named_in() == {}
     edit.restore_zone(zone=Zone.objects.get(name=ONE), author=None, channel=Channel.WEB, now=timezone.now())
@@ -230,8 +231,8 @@ def test_one_that_goes_to_the_trash_comes_back_where_it_is_and_nowhere_else(put:
     put(B, TWO)
     look()
     later(ownership_change.UNTIL_READ)
-    for act in (edit.delete_zone, edit.restore_zone):
-        act(zone=Zone.objects.get(name=TWO), author=None, channel=Channel.WEB, now=timezone.now())
+    edit.delete_zone(zone=Zone.objects.get(name=TWO), acting=Acting(None, Channel.WEB, timezone.now()))
+    edit.restore_zone(zone=Zone.objects.get(name=TWO), author=None, channel=Channel.WEB, now=timezone.now())
     look()
     assert named_in(TWO).keys() == {B}, "also where nobody looked meanwhile"
     later(ownership_change.UNTIL_READ)
@@ -242,7 +243,7 @@ def test_a_catalog_in_the_trash_says_nothing_and_nothing_waits_for_it(put: Put) 
     label = named_in()[A][0]
     put(B, ONE)
     look()
-    edit.delete_zone(zone=Zone.objects.get(name=A), author=None, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=Zone.objects.get(name=A), acting=Acting(None, Channel.WEB, NOW))
     look()
     assert says(B) == {ONE: (label, "")}
     put(B, TWO)
@@ -253,7 +254,7 @@ def test_a_catalog_in_the_trash_says_nothing_and_nothing_waits_for_it(put: Put) 
     assert says(A) == {}
     put(A, ONE)
     look()
-    edit.delete_zone(zone=Zone.objects.get(name=A), author=None, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=Zone.objects.get(name=A), acting=Acting(None, Channel.WEB, NOW))
     look()
     later(ownership_change.UNTIL_READ)
     later(ownership_change.SAYS_WHERE)

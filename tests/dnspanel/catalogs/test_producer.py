@@ -87,7 +87,7 @@ def test_zones_come_and_go_by_their_own_word_and_never_under_the_same_label(call
     assert told_of["catalog"] == CATALOG
     serial = Zone.objects.get(name=CATALOG).serial
     assert call("PUT", "/zones/a.test.", {"catalog": ""}).status_code == 204
-    edit.delete_zone(zone=Zone.objects.get(name="b.test."), author=None, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=Zone.objects.get(name="b.test."), acting=Acting(None, Channel.WEB, NOW))
     follow_producers()
     assert listed() == {}
     assert call("PUT", "/zones/a.test.", {"catalog": CATALOG}).status_code == 204
@@ -232,7 +232,7 @@ def test_a_look_where_nothing_changed_takes_two_statements_and_reads_no_member(c
 
 def test_a_zone_that_comes_back_before_anybody_looked_has_another_label_all_the_same(catalog: Zone) -> None:
     before = listed()
-    edit.delete_zone(zone=Zone.objects.get(name="b.test."), author=None, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=Zone.objects.get(name="b.test."), acting=Acting(None, Channel.WEB, NOW))
     edit.restore_zone(zone=Zone.objects.get(name="b.test."), author=None, channel=Channel.WEB, now=timezone.now())
     follow_producers()
     after = listed()
@@ -329,7 +329,7 @@ def test_who_may_not_change_the_settings_of_a_zone_or_of_a_catalog_puts_nothing_
     call: Any, catalog: Zone, alice: User
 ) -> None:
     call("POST", "/zones", {"name": "mine.test.", "kind": "Native"})
-    producer.create_catalog(name="mine.catalog.", author=alice, channel=Channel.WEB, now=NOW)
+    producer.create_catalog(name="mine.catalog.", acting=Acting(alice, Channel.WEB, NOW))
     own = {name: Zone.objects.get(name=name) for name in ("mine.test.", "mine.catalog.")}
     mia = make_person("mia", Role.MEMBER)
     for rights, zones in (({Right.READ}, Zone.objects.all()), ({Right.SETTINGS}, own.values())):

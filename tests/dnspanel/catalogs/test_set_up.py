@@ -17,6 +17,7 @@ from dnspanel.primaries import set_up as primaries
 from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Forbidden
 from dnspanel.zones.models import Channel, Zone
 from tests.dnspanel.catalogs.conftest import FIRST, KEY, follow_one
@@ -136,7 +137,7 @@ def test_a_change_wakes_a_worker_and_is_in_the_audit_log(alice: User) -> None:
 def test_followed_no_more_its_members_stay_as_they_are(alice: User) -> None:
     catalog = follow_one(alice)
     primaries.create_transferred_zone(
-        name="member.test.", terms=Terms(["9.9.9.9"]), author=alice, channel=Channel.WEB, now=NOW
+        name="member.test.", terms=Terms(["9.9.9.9"]), acting=Acting(alice, Channel.WEB, NOW)
     )
     member = Zone.objects.get(name="member.test.")
     Listing.objects.create(

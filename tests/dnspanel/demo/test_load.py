@@ -33,6 +33,6 @@ def test_a_panel_that_was_used_is_left_alone() -> None:
 def test_a_deleted_sample_zone_does_not_come_back() -> None:
     load_sample_zones(now=timezone.now())
     zone = Zone.objects.get(name="a.invalid.")
-    edit.delete_zone(zone=zone, author=None, channel=Channel.SYSTEM, now=timezone.now())
+    edit.delete_zone(zone=zone, acting=Acting(None, Channel.SYSTEM, timezone.now()))
     assert load_sample_zones(now=timezone.now()) is None
     assert not Zone.objects.filter(name="a.invalid.", deleted_at=None).exists()

@@ -12,6 +12,7 @@ from django.db import connection
 from dnspanel.accounts.models import User
 from dnspanel.gateway import axfr, ixfr
 from dnspanel.gateway.errors import MessageRefused
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Unknown
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
@@ -104,7 +105,7 @@ def _move_all(zone: Zone, alice: User) -> int:
 
 
 def test_a_zone_that_is_gone_is_unknown(zone: Zone, alice: User) -> None:
-    edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, "web", NOW))
     Zone.objects.all().delete()
     with pytest.raises(Unknown):
         transferred(zone)

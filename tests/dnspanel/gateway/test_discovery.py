@@ -4,6 +4,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.gateway import discovery
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
@@ -29,7 +30,7 @@ def test_other_names_are_in_no_zone(zone: Zone, name: str) -> None:
 
 
 def test_a_deleted_zone_is_not_found(zone: Zone, alice: User) -> None:
-    edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, "web", NOW))
     assert found("www.example.test.") is None
 
 

@@ -21,6 +21,7 @@ from dnspanel.primaries import apply_transfer, refresh, set_up
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.signals import due
 from dnspanel.primaries.timers import LEAST_GAP
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from tests.dnspanel.gateway.conftest import MakeKey, replies
 from tests.dnspanel.gateway.test_server import running
@@ -138,7 +139,7 @@ def test_refused_notices_of_all_zones_together_are_written_down_within_a_rate(
 def test_which_zones_there_are_is_not_told(transferred: Zone, alice: User) -> None:
     wire = notice("nowhere.test.").to_wire()
     assert answer_to(wire, ELSEWHERE) == answer_to(notice().to_wire(), ELSEWHERE) == "REFUSED"
-    set_up.take_over(zone=transferred, author=alice, channel=Channel.WEB, now=NOW)
+    set_up.take_over(zone=transferred, acting=Acting(alice, Channel.WEB, NOW))
     assert answer_to(notice().to_wire(), LOOPBACK) == "REFUSED", "its primary is this panel"
     assert row_of(transferred).due_at is None
 

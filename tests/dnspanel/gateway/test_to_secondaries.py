@@ -264,7 +264,7 @@ def test_a_zone_that_came_back_from_the_trash_changes_by_its_serial_alone(
     zone: Zone, alice: User, secondary: Secondary
 ) -> None:
     since = zone.serial
-    edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
     assert rcode_of(signed(transfer_question(zone.name), key_of(secondary))) == "REFUSED"
     edit.restore_zone(zone=Zone.objects.get(pk=zone.pk), author=alice, channel=Channel.WEB, now=NOW)
     zone.refresh_from_db()
@@ -371,7 +371,7 @@ def test_its_catalog_lists_its_zones_and_changes_as_they_do(
     new, old, *rest = records(secondary, name, since=int(first[0].split()[6]))
     assert sorted(line.split()[-1] for line in rest[1:-1]) == ["one.test.", "two.test."]
     assert (new, old) == (full[0], first[0])
-    edit.delete_zone(zone=one, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=one, acting=Acting(alice, Channel.WEB, NOW))
     members.note_publications(now=NOW)
     edit.restore_zone(zone=Zone.objects.get(pk=one.pk), author=alice, channel=Channel.WEB, now=NOW)
     members.note_publications(now=NOW)

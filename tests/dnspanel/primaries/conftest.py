@@ -17,6 +17,7 @@ from dnspanel.accounts.models import User
 from dnspanel.primaries import refresh, set_up
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, RRset, Zone
 from replication.dns import rdata
 from tests.dnspanel.transfer.powerdns_estate import TSIG_SECRET
@@ -85,7 +86,7 @@ def transferred(primary: Primary, alice: User, settings: Any) -> Zone:
 def awaited(address: str, author: User, **terms: Any) -> Zone:
     """Create the zone before its first transfer, from this address."""
     made_of = Terms(addresses=[address], **terms)
-    set_up.create_transferred_zone(name=ZONE, terms=made_of, author=author, channel=Channel.WEB, now=NOW)
+    set_up.create_transferred_zone(name=ZONE, terms=made_of, acting=Acting(author, Channel.WEB, NOW))
     return Zone.objects.get(name=ZONE, deleted_at=None)
 
 

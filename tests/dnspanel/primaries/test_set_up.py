@@ -50,16 +50,16 @@ def test_nothing_of_the_zone_is_changed_here_and_the_reason_says_from_where_it_c
 
 
 def test_a_zone_is_taken_over_edited_and_given_back(transferred: Zone, primary: Primary, alice: User) -> None:
-    assert set_up.take_over(zone=transferred, author=alice, channel=Channel.WEB, now=NOW) is None
+    assert set_up.take_over(zone=transferred, acting=Acting(alice, Channel.WEB, NOW)) is None
     change_rrsets(zone=transferred, changes=NEW, author=alice, channel=Channel.API, now=NOW)
     with pytest.raises(NotTransferred):
         set_up.ask_now(zone=transferred, author=alice, now=NOW)
     assert take_turn(transferred) == ""
     drafted = make(f"drafted.{ZONE}", rdtypes.A, 60, ["192.0.2.8"])
     draft.change_rrsets(author=alice, zone=transferred, afters={(drafted.name, drafted.type): drafted}, now=NOW)
-    set_up.give_back(zone=transferred, author=alice, now=NOW)
+    set_up.give_back(zone=transferred, acting=Acting(alice, Channel.API, NOW))
     with pytest.raises(TakeOverRefused):
-        set_up.give_back(zone=transferred, author=alice, now=NOW)
+        set_up.give_back(zone=transferred, acting=Acting(alice, Channel.API, NOW))
     assert draft.operations_of(alice).count() == 0
     assert take_turn(transferred) == "axfr"
     assert records_here(transferred) == primary.records()
@@ -69,7 +69,7 @@ def test_what_never_came_is_not_taken_over(primary: Primary, alice: User, settin
     settings.SOURCE_NETWORKS = ["127.0.0.0/8"]
     zone = awaited(primary.address, alice, **KEY)
     with pytest.raises(TakeOverRefused, match="Nothing of"):
-        set_up.take_over(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+        set_up.take_over(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
 
 
 @pytest.mark.parametrize(
@@ -91,7 +91,7 @@ def test_primaries_that_cannot_be_are_refused_at_their_field(terms: Terms, field
     edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(alice, Channel.WEB, NOW))
     zone = Zone.objects.get(name=ZONE)
     with pytest.raises(PrimariesRefused) as refused:
-        set_up.set_primaries(zone=zone, terms=terms, author=alice, now=NOW)
+        set_up.set_primaries(zone=zone, terms=terms, acting=Acting(alice, Channel.API, NOW))
     assert list(refused.value.fields) == [field]
 
 
@@ -99,7 +99,9 @@ def test_a_zone_signed_by_the_panel_has_no_primary_elsewhere(alice: User) -> Non
     edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(alice, Channel.WEB, NOW))
     sign.sign_new_zone(name=ZONE, nsec3=None, acting=Acting(alice, Channel.WEB, NOW))
     with pytest.raises(PrimariesRefused, match="unsign it first"):
-        set_up.set_primaries(zone=Zone.objects.get(name=ZONE), terms=Terms(["9.9.9.9"]), author=alice, now=NOW)
+        set_up.set_primaries(
+            zone=Zone.objects.get(name=ZONE), terms=Terms(["9.9.9.9"]), acting=Acting(alice, Channel.API, NOW)
+        )
 
 
 def test_an_expired_zone_is_served_again_when_it_is_taken_over(transferred: Zone, alice: User) -> None:
@@ -107,7 +109,7 @@ def test_an_expired_zone_is_served_again_when_it_is_taken_over(transferred: Zone
     assert row.expires_at is not None
     assert apply_transfer.expire_due(now=row.expires_at) == 1
     transferred.refresh_from_db()
-    assert set_up.take_over(zone=transferred, author=alice, channel=Channel.WEB, now=NOW) is not None
+    assert set_up.take_over(zone=transferred, acting=Acting(alice, Channel.WEB, NOW)) is not None
     transferred.refresh_from_db()
     assert (transferred.is_served, transferred.transferred_from) == (True, "")
 
@@ -116,15 +118,17 @@ ABROAD = Terms(["9.9.9.9"])
 
 
 def set_elsewhere(zone: Zone, author: User, **said: Any) -> None:
-    set_up.set_primaries(zone=zone, terms=ABROAD, author=author, channel=Channel.WEB, now=NOW, **said)
+    set_up.set_primaries(
+        zone=zone, terms=ABROAD, acting=Acting(author, Channel.WEB, NOW, said.pop("reason", "")), **said
+    )
 
 
 def take_it_over(zone: Zone, author: User, **said: Any) -> None:
-    set_up.take_over(zone=zone, author=author, channel=Channel.WEB, now=NOW, **said)
+    set_up.take_over(zone=zone, acting=Acting(author, Channel.WEB, NOW, said.pop("reason", "")), **said)
 
 
 def give_it_back(zone: Zone, author: User, **said: Any) -> None:
-    set_up.give_back(zone=zone, author=author, channel=Channel.WEB, now=NOW, **said)
+    set_up.give_back(zone=zone, acting=Acting(author, Channel.WEB, NOW, said.pop("reason", "")), **said)
 
 
 ACTS = {"set": set_elsewhere, "move": set_elsewhere, "take over": take_it_over, "give back": give_it_back}
@@ -139,7 +143,7 @@ def zone_for(act: str, author: User) -> Zone:
     row_of(zone).__class__.objects.update(serial=7)
     Zone.objects.update(is_served=True)
     if act == "give back":
-        set_up.take_over(zone=zone, author=author, channel=Channel.WEB, now=NOW)
+        set_up.take_over(zone=zone, acting=Acting(author, Channel.WEB, NOW))
     zone.refresh_from_db()
     return zone
 

@@ -18,6 +18,7 @@ from dnspanel.primaries import set_up, tls
 from dnspanel.primaries.errors import PrimariesRefused
 from dnspanel.primaries.models import TransferredZone
 from dnspanel.primaries.set_up import Terms
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from tests.dnspanel.primaries.conftest import KEY, TEXT, ZONE, Primary, awaited, records_here, row_of, take_turn
 from tests.dnspanel.primaries.knot import running_knot
@@ -81,7 +82,7 @@ def test_a_zone_and_what_changes_in_it_comes_over_tls_by_the_name_or_by_the_cert
     assert take_turn(zone) == "ixfr"
     assert ("over.abroad.test.", 60, "TXT", '"tls"') in records_here(zone)
     pinned = Terms([address], uses_tls=True, tls_certificates=certificate.certificate, **KEY)
-    set_up.set_primaries(zone=zone, terms=pinned, author=alice, now=NOW)
+    set_up.set_primaries(zone=zone, terms=pinned, acting=Acting(alice, "api", NOW))
     assert set_up.comes_by(zone, replace(pinned, tsig_name="transfer."))
     assert not set_up.comes_by(zone, replace(pinned, tsig_name="transfer.", tls_names=[NAME]))
     assert take_turn(zone) == "axfr"
@@ -143,7 +144,7 @@ def test_where_tls_is_asked_for_nothing_comes_in_clear_text_whoever_would_give_i
         tls_certificates=certificate.certificate,
         **KEY,
     )
-    set_up.set_primaries(zone=zone, terms=terms, author=alice, now=NOW)
+    set_up.set_primaries(zone=zone, terms=terms, acting=Acting(alice, "api", NOW))
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("dnspanel.transfer.sources.over_dns.dns_over_tls.HANDSHAKE_SECONDS", 0.3)
         reason = take_turn(zone)
@@ -164,7 +165,7 @@ def test_a_primary_that_wants_to_know_who_asks_is_shown_the_panels_certificate(
         assert "It may want a certificate of the panel." in take_turn(zone)
         assert tls.own_authority(row_of(zone), now=NOW) == ""
         terms = Terms([f"127.0.0.1:{port}"], shows_certificate=True, **by_name)
-        set_up.set_primaries(zone=zone, terms=terms, author=alice, now=NOW)
+        set_up.set_primaries(zone=zone, terms=terms, acting=Acting(alice, "api", NOW))
         assert take_turn(zone) == "axfr"
     assert tls.own_authority(row_of(zone), now=NOW) == authority.ca_pem
 
@@ -249,14 +250,14 @@ def test_what_cannot_be_said_of_tls_is_refused_at_its_field(
     terms: Terms, field: str, transferred: Zone, alice: User
 ) -> None:
     with pytest.raises(PrimariesRefused) as refused:
-        set_up.set_primaries(zone=transferred, terms=terms, author=alice, now=NOW)
+        set_up.set_primaries(zone=transferred, terms=terms, acting=Acting(alice, "api", NOW))
     assert list(refused.value.fields) == [field]
 
 
 def test_a_name_is_that_of_its_address_and_the_port_is_853_unless_it_is_said(alice: User) -> None:
     zone = awaited("9.9.9.9", alice, uses_tls=True, tls_names=["Bücher.test"])
     terms = Terms(["9.9.9.9", "[2620:fe::fe]:8853"], uses_tls=True, tls_names=["one.test", "two.test"])
-    row = set_up.set_primaries(zone=zone, terms=terms, author=alice, now=NOW)
+    row = set_up.set_primaries(zone=zone, terms=terms, acting=Acting(alice, "api", NOW))
     assert [tls.place_of(row, address) for address in row.addresses] == [("9.9.9.9", 853), ("2620:fe::fe", 8853)]
     peers = [tls.peer_for(row, number, now=NOW) for number in range(2)]
     assert [peer.name for peer in peers if peer] == ["one.test", "two.test"]

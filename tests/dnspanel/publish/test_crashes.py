@@ -10,6 +10,7 @@ from django.utils import timezone
 
 from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.models import PreparedRows, Segment
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
@@ -42,7 +43,7 @@ def test_after_a_kill_the_next_publisher_goes_on_without_gap_or_duplicate(
     gone = create("gone.test.")
     encode_all()
     change(zone, rrset("www.example.test.", rdtypes.A, "192.0.2.2"))
-    edit.delete_zone(zone=gone, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=gone, acting=Acting(None, "system", timezone.now()))
     encode_and_die(publisher_directory, point)
     change(zone, rrset("new.example.test.", rdtypes.A, "192.0.2.3"))
     encode_all()

@@ -6,6 +6,7 @@ from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.publish.gone_zones import delete_for_good
 from dnspanel.publish.models import Segment
 from dnspanel.publish.reading.schemas import schemas_in_use, use_schema
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.audit import audit_links
 from dnspanel.zones.errors import NotInTrash, RightMissing, StillOnItsWay
 from dnspanel.zones.models import Channel, Publication, Revision, RRset, Zone
@@ -19,7 +20,7 @@ from tests.people import alice as alice
 @pytest.fixture
 def trashed(make_zone: MakeZone, alice: User) -> Zone:
     zone = make_zone("www 300 A 192.0.2.1")
-    edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
     zone.refresh_from_db()
     return zone
 

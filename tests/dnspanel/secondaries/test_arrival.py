@@ -6,6 +6,7 @@ from dnspanel.accounts.models import User
 from dnspanel.secondaries import members
 from dnspanel.secondaries.arrival import Lacking, secondaries_before, secondaries_lacking
 from dnspanel.secondaries.models import Member, Secondary
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
 from dnspanel.zones.publishing import edit
 from tests.dnspanel.secondaries.conftest import MakeSecondary
@@ -49,7 +50,7 @@ def test_of_several_zones_the_first_is_named_and_a_deleted_one_is_nothing_that_i
     assert [one.text for one in secondaries_lacking(newest())] == [
         "partner: it does not answer with a.test. and 1 more yet"
     ]
-    edit.delete_zone(zone=Zone.objects.get(name="a.test."), author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=Zone.objects.get(name="a.test."), acting=Acting(alice, Channel.WEB, NOW))
     members.note_publications(now=NOW)
     assert secondaries_lacking(newest()) == []
 

@@ -11,6 +11,7 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.models import Team, User
 from dnspanel.secondaries import catalog, members, record, set_up
 from dnspanel.secondaries.models import Member, Secondary
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
 from tests.dnspanel.secondaries.conftest import MakeSecondary
@@ -221,7 +222,7 @@ def test_a_zone_that_left_the_trash_for_good_leaves_its_catalog_entry(
 ) -> None:
     zone = make_zone()
     members.note_publications(now=NOW)
-    edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
     Zone.objects.filter(pk=zone.pk).delete()
     members.follow(secondary_id=secondary.pk, now=NOW)
     gone = Member.objects.get()

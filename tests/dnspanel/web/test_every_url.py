@@ -47,6 +47,7 @@ from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.web.account.signed_in import SET_UP_VIEWS
 from dnspanel.web.editor.review.review import fingerprint
 from dnspanel.webhooks.models import Delivery, Event, Webhook
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.drafts import draft, named_drafts
 from dnspanel.zones.governance import publish_rules
@@ -709,10 +710,12 @@ def things_of(alice: User) -> dict[str, int]:
     partner = create_secondary(terms=SecondaryTerms("partner", ["9.9.9.9"], kind="bind"), by=alice, now=NOW)
     ids["secondary_id"] = partner.secondary
     ids["catalog_id"] = follow_catalog(
-        name="followed.catalog.", primaries_terms=PrimaryTerms(["9.9.9.9"]), terms=CatalogTerms(), author=alice,
-        channel=Channel.WEB, now=NOW,
+        name="followed.catalog.",
+        primaries_terms=PrimaryTerms(["9.9.9.9"]),
+        terms=CatalogTerms(),
+        acting=Acting(alice, Channel.WEB, NOW),
     )  # fmt: skip
-    ours = create_catalog(name=OURS["zone_name"], group_tags=["shop"], author=alice, channel=Channel.WEB, now=NOW)
+    ours = create_catalog(name=OURS["zone_name"], group_tags=["shop"], acting=Acting(alice, Channel.WEB, NOW))
     take_in(catalog=ours, zone_ids=[Zone.objects.get(name="example.test.").pk], author=alice, now=NOW)
     policy = create_policy(name="Standard", terms=Terms(nsec3=Nsec3()), is_default=True, by=alice, now=NOW)
     attach(policy=policy, to=Target(tag="shop"), by=alice, now=NOW)

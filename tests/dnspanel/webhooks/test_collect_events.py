@@ -21,6 +21,7 @@ from dnspanel.webhooks.messages import line_of
 from dnspanel.webhooks.models import Delivery, Event, EventKind, Watch, Webhook
 from dnspanel.webhooks.payload import Listener, contents
 from dnspanel.webhooks.post import Answer
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts.draft import replace_rrset
 from dnspanel.zones.models import LogHead, Zone
 from dnspanel.zones.publishing import edit
@@ -237,7 +238,7 @@ def test_a_member_is_told_of_publications_of_their_zones_only(bob: User, member:
     give(member, "mine.test.")
     webhook(member, "https://receiver.test/", SAVED)
     publish("other.test.", bob)
-    edit.delete_zone(zone=Zone.objects.get(name="mine.test."), author=bob, channel="web", now=NOW)
+    edit.delete_zone(zone=Zone.objects.get(name="mine.test."), acting=Acting(bob, "web", NOW))
     notice_all()
     assert list(Delivery.objects.values_list("event__facts__sequence", flat=True)) == [3]
 
@@ -269,7 +270,7 @@ def test_a_token_s_webhook_is_told_what_the_token_may_see_and_nothing_after_its_
     publish("other.test.", bob)
     notice_all()
     assert told() == []
-    edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(bob, "web", NOW))
     notice_all()
     assert told() == [("bob", SAVED)]
     revoke_token(token=actor.token, by=bob, now=NOW)

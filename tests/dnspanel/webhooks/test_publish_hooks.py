@@ -117,14 +117,14 @@ def test_a_hook_that_says_no_keeps_the_draft_and_is_in_the_audit_log(
     before = number(zone)
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("www 60 A 192.0.2.9"), now=NOW)
     with pytest.raises(HookRefused, match=r"says no: No names like that\. \(OPS-8\)"):
-        revision.publish(author=alice, channel=Channel.WEB, now=NOW)
+        revision.publish(acting=Acting(alice, Channel.WEB, NOW))
     assert (number(zone), Operation.objects.count()) == (before, 1)
     entry = AuditEntry.objects.get(action="hook.no")
     assert (entry.user, entry.target, entry.details["reason"]) == (alice, zone.name, "No names like that.")
     answering.refuse("No.")
     with pytest.raises(HookRefused):  # nobody goes past a hook
         revision.publish(
-            author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(reason="Fire", past_rules=True)
+            acting=Acting(alice, Channel.WEB, NOW), consent=revision.Consent(reason="Fire", past_rules=True)
         )
     assert len(answering.received) == 2
 
@@ -249,9 +249,7 @@ def test_another_zone_costs_no_query_and_the_panel_itself_is_not_asked(
         publish(zone, alice, "192.0.2.42")
     assert len(after) == len(before)
     gone = [(other.pk, number(other))]
-    bulk.delete_zones(
-        zones=gone, author=None, channel=Channel.SYSTEM, now=NOW, confirmed=True, under=SystemRight.REPAIR
-    )
+    bulk.delete_zones(zones=gone, acting=Acting(None, Channel.SYSTEM, NOW), confirmed=True, under=SystemRight.REPAIR)
     assert answering.received == []
 
 
@@ -262,7 +260,7 @@ def _create(zone: Zone, alice: User) -> None:
 
 
 def _delete(zone: Zone, alice: User) -> None:
-    edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
 
 
 def _large(zone: Zone, alice: User) -> None:
@@ -346,9 +344,7 @@ def test_many_zones_leave_those_alone_for_which_a_hook_says_no(
     answering.refuse("No.")
     publication, left = bulk.delete_zones(
         zones=[(each.pk, each.revision) for each in (zone, other)],
-        author=alice,
-        channel=Channel.WEB,
-        now=NOW,
+        acting=Acting(alice, Channel.WEB, NOW),
         confirmed=True,
     )
     assert publication is not None
@@ -356,12 +352,12 @@ def test_many_zones_leave_those_alone_for_which_a_hook_says_no(
     assert list(Zone.objects.filter(deleted_at=None)) == [zone]
     change = bulk.ZoneChange(zone.pk, number(zone), {WWW: rr("www 60 A 192.0.2.33")})
     answering.refuse("No.")
-    assert bulk.change_zones(changes=[change], author=alice, channel=Channel.IMPORT, now=NOW) == (None, [zone.pk])
+    assert bulk.change_zones(changes=[change], acting=Acting(alice, Channel.IMPORT, NOW)) == (None, [zone.pk])
     answering.allow()
-    changed, _ = bulk.change_zones(changes=[change], author=alice, channel=Channel.IMPORT, now=NOW)
+    changed, _ = bulk.change_zones(changes=[change], acting=Acting(alice, Channel.IMPORT, NOW))
     assert changed is not None
     answering.refuse("No.")
-    terms: dict[str, Any] = {"author": alice, "channel": Channel.IMPORT, "now": NOW}
+    terms: dict[str, Any] = {"acting": Acting(alice, Channel.IMPORT, NOW)}
     assert bulk.undo_zone_changes(sequence=changed.sequence, **terms) == (None, [(zone.name, *WWW)])
 
 
@@ -369,10 +365,10 @@ def test_many_restored_zones_leave_those_in_the_trash_for_which_a_hook_says_no(
     zone: Zone, make_zone: MakeZone, alice: User, place: Place, answering: Answering
 ) -> None:
     both = [zone, make_zone(name="other.test.")]
-    bulk.delete_zones(zones=[(each.pk, number(each)) for each in both], author=None, channel=Channel.WEB, now=NOW)
+    bulk.delete_zones(zones=[(each.pk, number(each)) for each in both], acting=Acting(None, Channel.WEB, NOW))
     place(Scope(zone=zone))
     answering.refuse("Not this one.")
-    done = restore.restore_zones(zones=both, author=alice, channel=Channel.WEB, now=NOW)
+    done = restore.restore_zones(zones=both, acting=Acting(alice, Channel.WEB, NOW))
     assert [each.name for each in done.outcome.changed] == ["other.test."]
     ((kept, reason),) = done.outcome.refused
     assert (kept.pk, "Not this one." in reason) == (zone.pk, True)

@@ -53,7 +53,7 @@ def test_a_zone_that_must_not_exist_cannot(zone: Zone, constraint: str, wrong: d
 def test_names_in_the_trash_may_repeat(alice: User, zone: Zone) -> None:
     for _ in range(2):
         zone = Zone.objects.get(name=ZONE, deleted_at=None)
-        edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW)
+        edit.delete_zone(zone=zone, acting=Acting(alice, "web", NOW))
         edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(alice, "web", NOW))
     assert Zone.objects.filter(name=ZONE).count() == 3
 
@@ -85,7 +85,7 @@ NOWHERE = 2**31 - 2
     ],
 )
 def test_what_a_row_refers_to_is_there(alice: User, zone: Zone, constraint: str, statement: str) -> None:
-    edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, "web", NOW))
     edit.restore_zone(zone=zone, author=alice, channel="web", now=NOW)
     assert Change.objects.exists()
     with refused(constraint), transaction.atomic(), connection.cursor() as cursor:
@@ -108,7 +108,7 @@ def test_a_row_that_refers_to_nothing_cannot_come(zone: Zone) -> None:
 def test_a_zone_goes_with_all_that_belongs_to_it_and_nothing_else(alice: User, zone: Zone, make_zone: MakeZone) -> None:
     other = make_zone(name="other.test.")
     for one in (zone, other):
-        edit.delete_zone(zone=one, author=alice, channel="web", now=NOW)
+        edit.delete_zone(zone=one, acting=Acting(alice, "web", NOW))
         edit.restore_zone(zone=one, author=alice, channel="web", now=NOW)
     with connection.cursor() as cursor:
         cursor.execute("DELETE FROM zones_zone WHERE id = %s", [zone.pk])

@@ -1,6 +1,7 @@
 """The bell of the log."""
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import revision
@@ -22,7 +23,7 @@ def test_the_bell_rings_after_commit_and_its_failure_does_not_fail_the_edit(
     try:
         draft.replace_rrset(author=bob, zone=zone, rrset=rr("a 300 A 192.0.2.7"), now=NOW)
         with django_capture_on_commit_callbacks(execute=True):  # type: ignore[operator]
-            publication = revision.publish(author=bob, channel="web", now=NOW)
+            publication = revision.publish(acting=Acting(bob, "web", NOW))
             assert heard == []
     finally:
         published.disconnect(hear)

@@ -6,6 +6,7 @@ import pytest
 from django.utils import timezone
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Complaint, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.tasks import empty_trash, look_at_what_is_published, maintain_search_index
@@ -13,7 +14,7 @@ from tests.dnspanel.zones.conftest import MakeZone
 
 
 def test_the_trash_is_emptied_and_the_task_says_so(bob: User, zone: Zone) -> None:
-    edit.delete_zone(zone=zone, author=bob, channel="web", now=timezone.now() - timedelta(days=31))
+    edit.delete_zone(zone=zone, acting=Acting(bob, "web", timezone.now() - timedelta(days=31)))
     assert empty_trash() == "emptied trash zones=1 keys=0 drafts=0"
     assert empty_trash() == "emptied trash zones=0 keys=0 drafts=0"
 

@@ -26,6 +26,7 @@ from dnspanel.catalogs.models import Catalog, Listing, Rule, State
 from dnspanel.catalogs.queries import CatalogRow, catalog_row, rows_of
 from dnspanel.catalogs.set_up import CatalogTerms, RuleTerms
 from dnspanel.primaries.set_up import Terms
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel
 
 
@@ -161,10 +162,7 @@ class Catalogs(V2View):
             name=name,
             primaries_terms=primaries,
             terms=CatalogTerms(**values),
-            author=actor,
-            channel=Channel.API,
-            now=timezone.now(),
-            form_id=form_id_of(request),
+            acting=Acting(actor, Channel.API, timezone.now(), form_id=form_id_of(request)),
         )
         return _told(actor, catalog.pk, 201, Location=f"{request.path}/{catalog.pk}")
 

@@ -38,6 +38,7 @@ from dnspanel.api.v2.schema.parameters import CHANGING, IDEMPOTENCY_KEY, IF_CHAN
 from dnspanel.api.v2.schema.parsing import Faults, read_rrset
 from dnspanel.api.v2.schema.publication_serializers import WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import PlansSerializer
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.named_drafts import NamedDraft
 from dnspanel.zones.errors import Conflicts
@@ -243,9 +244,7 @@ def publish_seen(
     """
     try:
         return revision.publish(
-            author=actor,
-            channel=Channel.API,
-            now=timezone.now(),
+            acting=Acting(actor, Channel.API, timezone.now(), form_id=form_id_of(request)),
             zones=zones,
             of=of,
             consent=revision.Consent(
@@ -253,7 +252,6 @@ def publish_seen(
                 accept_warnings=body["accept_warnings"] or body.get("accepted", ()),
                 confirmed=body["confirm"],
             ),
-            form_id=form_id_of(request),
         )
     except Conflicts as exc:
         raise _seen_conflicts(actor, exc) from exc

@@ -29,6 +29,7 @@ from dnspanel.primaries import set_up
 from dnspanel.primaries.models import PrimaryTerms, TransferredZone
 from dnspanel.primaries.set_up import Terms
 from dnspanel.primaries.tls import LONGEST_PEM, own_authority
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.rights import access
 from replication.dns import names
@@ -175,11 +176,8 @@ class TransferredZones(V2View):
         set_up.create_transferred_zone(
             name=name,
             terms=Terms(**values),
-            author=actor,
-            channel=Channel.API,
-            now=timezone.now(),
+            acting=Acting(actor, Channel.API, timezone.now(), form_id=form_id_of(request)),
             team=team,
-            form_id=form_id_of(request),
         )
         zone = access.zone_for_reading(actor, names.parse(name))
         set_up.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=actor, now=timezone.now())
@@ -215,12 +213,15 @@ class ZonePrimaries(V2View):
         actor, zone = actor_in(request), _zone(request, zone_name)
         values = read(ChosenPrimariesSerializer, request.data)
         uses_ixfr = values.pop("uses_ixfr")
-        said = {name: values.pop(name) for name in ("reason", "past_rules")}
+        reason, past_rules = values.pop("reason"), values.pop("past_rules")
         with _written(request, zone):
             terms = Terms(**values)
             if not set_up.comes_by(zone, terms):
                 set_up.set_primaries(
-                    zone=zone, terms=terms, author=actor, channel=Channel.API, now=timezone.now(), **said
+                    zone=zone,
+                    terms=terms,
+                    acting=Acting(actor, Channel.API, timezone.now(), reason),
+                    past_rules=past_rules,
                 )
             set_up.set_ixfr(zone=zone, uses_ixfr=uses_ixfr, author=actor, now=timezone.now())
         return _told(zone)
@@ -263,9 +264,7 @@ class ZoneTakeOver(V2View):
         """
         actor, zone = actor_in(request), _zone(request, zone_name)
         with _written(request, zone):
-            publication = set_up.take_over(
-                zone=zone, author=actor, channel=Channel.API, now=timezone.now(), **_override(request)
-            )
+            publication = set_up.take_over(zone=zone, **_acting(request, actor))
         zones = moved_by(publication, actor) if publication else []
         return accepted(request, publication, {"zones": zones, "warnings": []})
 
@@ -286,9 +285,7 @@ class ZoneGivenBack(V2View):
         """
         zone = _zone(request, zone_name)
         with _written(request, zone):
-            set_up.give_back(
-                zone=zone, author=actor_in(request), channel=Channel.API, now=timezone.now(), **_override(request)
-            )
+            set_up.give_back(zone=zone, **_acting(request, actor_in(request)))
         return _told(zone, 202, Location=f"{zone_url(zone.name)}/primaries")
 
 
@@ -334,9 +331,11 @@ def _terms_json(row: TransferredZone) -> dict[str, Any]:
     return {**primaries_json(row), "uses_ixfr": row.uses_ixfr}
 
 
-def _override(request: Request) -> dict[str, Any]:
-    """Return the reason, and whether it goes past rules; the body may be left out."""
-    return read(PastRulesSerializer, request.data)
+def _acting(request: Request, actor: Actor) -> dict[str, Any]:
+    """Return who acts and why, and whether that goes past rules; the body may be left out."""
+    said = read(PastRulesSerializer, request.data)
+    acting = Acting(actor, Channel.API, timezone.now(), said.get("reason", ""))
+    return {"acting": acting, "past_rules": said.get("past_rules", False)}
 
 
 def _rows_of(actor: Actor) -> QuerySet[TransferredZone]:

@@ -25,6 +25,7 @@ from dnspanel.catalogs import access, producer
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.ours import ProducerRow, member_row, rows_of_ours
 from dnspanel.secondaries.set_up import MOST_GROUPS
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.rights.access import require_right
@@ -134,10 +135,7 @@ class ProducedCatalogs(V2View):
             name=values["name"],
             team=chosen_team(actor, values["team"]),
             group_tags=values["group_tags"],
-            author=actor,
-            channel=Channel.API,
-            now=timezone.now(),
-            form_id=form_id_of(request),
+            acting=Acting(actor, Channel.API, timezone.now(), form_id=form_id_of(request)),
         )
         return _told(actor, zone.name, 201, Location=f"{request.path}/{zone.name}")
 
@@ -183,11 +181,7 @@ class OneProducedCatalog(V2View):
         with _written(request, catalog):
             edit.delete_zone(
                 zone=catalog.zone,
-                author=actor,
-                channel=Channel.API,
-                now=timezone.now(),
-                reason=terms.reason,
-                form_id=form_id_of(request),
+                acting=Acting(actor, Channel.API, timezone.now(), terms.reason, form_id_of(request)),
                 confirmed=terms.confirm,
             )
         return done()

@@ -25,6 +25,7 @@ from dnspanel.api.v2.schema.many_serializers import (
 )
 from dnspanel.api.v2.schema.parameters import CHANGING
 from dnspanel.database.statement_time import searching_for
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.lists.selection import TooMany
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.publishing import restore
@@ -77,11 +78,7 @@ class Restorations(V2View):
                 return answer({**counts, "examples": examples, "reasons": []}, headers={"ETag": tag})
         done = restore.restore_zones(
             zones=zones,
-            author=actor,
-            channel=Channel.API,
-            now=timezone.now(),
-            reason=body["reason"],
-            form_id=form_id_of(request),
+            acting=Acting(actor, Channel.API, timezone.now(), body["reason"], form_id_of(request)),
         )
         return restored(request, done, unknown)
 

@@ -28,6 +28,7 @@ from dnspanel.api.v2.schema.parameters import WRITING
 from dnspanel.api.v2.schema.parsing import owner_of
 from dnspanel.api.v2.schema.publication_serializers import RevisionDiffSerializer, RevisionSerializer, WrittenSerializer
 from dnspanel.api.v2.schema.zone_serializers import RRsetSerializer, UndoSerializer
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import CannotUndo, Conflicts
 from dnspanel.zones.log import history
 from dnspanel.zones.models import Change as StoredChange
@@ -288,11 +289,7 @@ def _undo_deletion(request: Request, publication: Publication, changes: Sequence
         undone = publish(request, patches, _terms(body)).publication
     done = restore.restore_zones(
         zones=zones,
-        author=actor,
-        channel=Channel.API,
-        now=timezone.now(),
-        reason=body["reason"],
-        form_id=None if changes else form_id_of(request),
+        acting=Acting(actor, Channel.API, timezone.now(), body["reason"], None if changes else form_id_of(request)),
         joins=undone,
     )
     return restored(request, done, unknown, undone)

@@ -197,11 +197,7 @@ class ZoneDetail(V2View):
         require(condition, _tag(zone), theirs=partial(zone_json, zone, actor))
         publication = edit.delete_zone(
             zone=zone,
-            author=actor,
-            channel=Channel.API,
-            now=timezone.now(),
-            reason=terms.reason,
-            form_id=form_id_of(request),
+            acting=Acting(actor, Channel.API, timezone.now(), terms.reason, form_id_of(request)),
             at_revision=zone.revision if condition.match else None,
             confirmed=terms.confirm,
         )
@@ -277,11 +273,7 @@ class Deletions(V2View):
         body = read(DeletionsSerializer, request.data)
         publication = edit.delete_zones(
             zones=_zones_to_delete(actor, body["zones"]),
-            author=actor,
-            channel=Channel.API,
-            now=timezone.now(),
-            reason=body["reason"],
-            form_id=form_id_of(request),
+            acting=Acting(actor, Channel.API, timezone.now(), body["reason"], form_id_of(request)),
             confirmed=body["confirm"],
         )
         return accepted(request, publication, {"zones": moved_by(publication, actor), "warnings": []})

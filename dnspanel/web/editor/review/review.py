@@ -26,6 +26,7 @@ from dnspanel.web.editor.review.review_form import PublishForm
 from dnspanel.web.editor.zone_head import zone_head
 from dnspanel.web.frame.layout import PanelRequest, is_in_drawer
 from dnspanel.web.frame.near_quotas import near_quotas
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts.discarded import discard, discarded_by, take_back
 from dnspanel.zones.drafts.named_drafts import NamedDraft, draft_in_hand, named_draft, request_of
@@ -97,12 +98,9 @@ def publish_seen(request: PanelRequest, zone: Zone | None, *, of: NamedDraft | N
             return _ask(request, zone, of, _form_of_seen(request, plans, of), zones)
         zones = revision.drafted_zones(author=request.user, of=of) if zone is None else [zone]
         publication = revision.publish(
-            author=request.user,
-            channel=Channel.WEB,
-            now=timezone.now(),
+            acting=Acting(request.user, Channel.WEB, timezone.now(), form_id=form_id),
             zones=zones,
             of=of,
-            form_id=form_id,
             consent=consenting,
         )
     except _NotAsSeen as exc:

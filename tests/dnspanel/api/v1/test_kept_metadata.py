@@ -128,7 +128,7 @@ def test_more_than_a_zone_needs_is_refused_and_nothing_is_lost(zone: Zone) -> No
 
 
 def test_a_zone_deleted_meanwhile_is_unknown(zone: Zone) -> None:
-    edit.delete_zone(zone=zone, author=None, channel=Channel.API, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(None, Channel.API, NOW))
     with pytest.raises(Unknown):
         add(zone, "X-A", "a")
 

@@ -89,7 +89,7 @@ def test_keys_go_out_and_come_back(run: Run, erin: Any, administrator: str, tmp_
     )
     assert "sealed" in json.loads(on_screen.out)["dnssec"]["keys"][0]
 
-    edit.delete_zone(zone=zone, author=None, channel="api", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(None, "api", NOW))
     back = ("import", str(file), "--source", "json", "--apply")
     done = run(*back, "--keys-passphrase-file", str(secret))
     assert done.code == 0, done.err

@@ -379,7 +379,7 @@ def test_an_emergency_takes_the_old_key_away_at_once(world: World) -> None:
 def test_a_zone_in_the_trash_stands_still(world: World) -> None:
     world.sign(split=True)
     rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
-    edit.delete_zone(zone=world.zone, author=world.author, channel="web", now=world.now, confirmed=True)
+    edit.delete_zone(zone=world.zone, acting=Acting(world.author, "web", world.now), confirmed=True)
     for _ in range(3):
         world.answer()
         assert world.look() is Step.PUBLISH

@@ -189,7 +189,7 @@ def test_signed_zones_get_a_check_and_others_none(make_zone: MakeZone, alice: Us
     zones = [make_zone(name=f"z{number}.test.") for number in range(AT_ONCE + 3)]
     make_zone(name="plain.test.")
     sign.sign(zones=zones, acting=acting())
-    edit.delete_zone(zone=zones[0], author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=zones[0], acting=Acting(alice, "web", NOW))
     assert parent_checks.admit(now=NOW) == AT_ONCE + 2
     assert parent_checks.admit(now=NOW) == 0
     first, second, third = (parent_checks.take_on(now=NOW) for _ in range(3))

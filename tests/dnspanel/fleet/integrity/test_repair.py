@@ -12,6 +12,7 @@ from dnspanel.fleet.integrity import repair
 from dnspanel.fleet.models import Bootstrap, Divergence, Node
 from dnspanel.fleet.push.connections import AgentConnection, connections
 from dnspanel.publish.encoding.encode import encode_step
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
 from replication.codec import keys
@@ -133,7 +134,7 @@ def test_a_node_behind_gets_the_zone_as_it_was_at_the_nodes_position(made: Serve
 def test_a_zone_deleted_later_is_repaired_while_the_node_is_not_that_far(made: Served) -> None:
     alter(made, www_key(), None)
     zone = Zone.objects.get(name="example.test.")
-    edit.delete_zone(zone=zone, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=zone, acting=Acting(None, "system", timezone.now()))
     while encode_step(now=timezone.now()):
         pass
     made.agent.check()

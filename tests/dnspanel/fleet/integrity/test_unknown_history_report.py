@@ -51,7 +51,7 @@ def change(name: str, *lines: str, gone: tuple[str, ...] = ()) -> None:
 
 
 def delete(name: str) -> None:
-    edit.delete_zone(zone=Zone.objects.get(name=name, deleted_at=None), now=timezone.now(), **HOW)
+    edit.delete_zone(zone=Zone.objects.get(name=name, deleted_at=None), acting=Acting(now=timezone.now(), **HOW))
 
 
 def publish_to(served: Served) -> None:

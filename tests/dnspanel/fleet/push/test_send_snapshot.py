@@ -53,7 +53,7 @@ def publish(name: str) -> None:
 
 def delete(name: str) -> None:
     zone = Zone.objects.get(name=name, deleted_at=None)
-    edit.delete_zone(zone=zone, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=zone, acting=Acting(None, "system", timezone.now()))
     assert encode_step(now=timezone.now()) is not None
 
 

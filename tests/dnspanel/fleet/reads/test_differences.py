@@ -55,7 +55,7 @@ def test_a_node_behind_shows_the_revision_that_it_serves(active_node: MakeNode, 
     zone = publish("example.test.")
     put_at(node, 1)
     for number in range(3):
-        edit.delete_zone(zone=zone, author=None, channel="system", now=NOW + timedelta(seconds=number))
+        edit.delete_zone(zone=zone, acting=Acting(None, "system", NOW + timedelta(seconds=number)))
         edit.restore_zone(zone=zone, author=None, channel="system", now=NOW + timedelta(seconds=number))
     [row] = matrix(person=reader).rows
     assert row.cells[0].kind == "behind"
@@ -66,7 +66,7 @@ def test_a_deleted_zone_that_a_node_still_serves_is_shown(active_node: MakeNode,
     node = active_node("ns1")
     zone = publish("gone.test.")
     put_at(node, 1)
-    edit.delete_zone(zone=zone, author=None, channel="system", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(None, "system", NOW))
     [row] = matrix(person=reader).rows
     assert row.zone.deleted_at is not None
     put_at(node, 2)

@@ -122,7 +122,7 @@ def test_suspects_are_what_was_published_since_the_newest_first(active_node: Mak
     )
     zone = Zone.objects.get()
     change = bulk.ZoneChange(zone.pk, 1, {(f"www.{ZONE}", 1): None})
-    changed, _ = bulk.change_zones(changes=[change], author=None, channel="system", now=now)
+    changed, _ = bulk.change_zones(changes=[change], acting=Acting(None, "system", now))
     assert changed is not None
     found = suspects(after=0, up_to=changed.sequence)
     assert [each.sequence for each in found] == sorted([each.sequence for each in found], reverse=True)
@@ -144,7 +144,7 @@ def test_what_is_at_the_name_that_fails_is_suspected_however_much_else_was_publi
     zone = Zone.objects.get()
     for number in (15, 16):
         change = bulk.ZoneChange(zone.pk, number - 14, {(f"h{number}.{ZONE}", 1): None})
-        bulk.change_zones(changes=[change], author=None, channel="system", now=now)
+        bulk.change_zones(changes=[change], acting=Acting(None, "system", now))
     for accused in (f"h15.{ZONE}", f"h19.{ZONE}"):
         found = suspects(after=0, up_to=99, accused=accused)
         assert (found[0].name, len(found)) == (accused, 5)
@@ -163,7 +163,7 @@ def test_the_culprits_publication_is_taken_back_with_the_reason(server: Pdns, ac
     edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(None, "system", now))
     bad = rr(*IPSECKEY)
     change = bulk.ZoneChange(Zone.objects.get().pk, 1, {(bad.name, bad.type): bad})
-    failed, _ = bulk.change_zones(changes=[change], author=None, channel="system", now=now)
+    failed, _ = bulk.change_zones(changes=[change], acting=Acting(None, "system", now))
     assert failed is not None
     node = active_node("ring0")
     Node.objects.filter(pk=node.pk).update(dns_address="127.0.0.1", dns_port=server.port, is_ring0=True, acked=1)
@@ -218,7 +218,7 @@ def signed_zone(name: str, server: Pdns, active_node: MakeNode) -> tuple[Zone, N
 def put(zone: Zone, label: str) -> Publication:
     wanted = rrset.make(f"{label}.{zone.name}", 1, 60, ["192.0.2.8"])
     change = bulk.ZoneChange(zone.pk, Zone.objects.get().revision, {(wanted.name, wanted.type): wanted})
-    published, _ = bulk.change_zones(changes=[change], author=None, channel="system", now=timezone.now())
+    published, _ = bulk.change_zones(changes=[change], acting=Acting(None, "system", timezone.now()))
     assert published is not None
     return published
 
@@ -283,7 +283,7 @@ def test_what_came_in_a_snapshot_is_looked_at_before_it_counts(server: Pdns, act
     acting = Acting(None, "system", timezone.now())
     edit.create_zone(zone=edit.NewZone(ZONE), acting=Acting(None, "system", acting.now))
     change = bulk.ZoneChange(Zone.objects.get().pk, 1, {(rr(*APL).name, rr(*APL).type): rr(*APL)})
-    bad, _ = bulk.change_zones(changes=[change], author=None, channel="system", now=acting.now)
+    bad, _ = bulk.change_zones(changes=[change], acting=Acting(None, "system", acting.now))
     assert bad is not None
     created = edit.create_zone(zone=edit.NewZone(CHAINLESS), acting=Acting(None, "system", acting.now))
     [signed] = sign.sign(zones=[Zone.objects.get(name=CHAINLESS)], acting=acting)

@@ -42,7 +42,7 @@ def encode() -> None:
 def publish(value: str) -> int:
     zone = Zone.objects.get(name="z.test.")
     change = bulk.ZoneChange(zone.pk, zone.revision, {NAME: rrset.make(*NAME, 60, [value])})
-    publication, _ = bulk.change_zones(changes=[change], author=None, channel="system", now=timezone.now())
+    publication, _ = bulk.change_zones(changes=[change], acting=Acting(None, "system", timezone.now()))
     encode()
     assert publication is not None
     return publication.sequence

@@ -37,7 +37,7 @@ def slip_in(zone: Zone, text: str) -> int:
     zone.refresh_from_db()
     changes = {(CHILD, rdtypes.DS): rrset(CHILD, rdtypes.DS, text)}
     moved = bulk.ZoneChange(zone.pk, zone.revision, changes)
-    publication, _ = bulk.change_zones(changes=[moved], author=None, channel="system", now=timezone.now())
+    publication, _ = bulk.change_zones(changes=[moved], acting=Acting(None, "system", timezone.now()))
     assert publication is not None
     return publication.sequence
 
@@ -132,7 +132,7 @@ def test_a_publisher_that_comes_late_judges_each_sequence_by_what_there_was_then
     pair = key_material.generate(13)
     slip_in(parent, key_material.ds_text(CHILD, 257, 13, pair.public, 2))
     parent.refresh_from_db()
-    edit.delete_zone(zone=parent, author=None, channel="system", now=timezone.now(), confirmed=True)
+    edit.delete_zone(zone=parent, acting=Acting(None, "system", timezone.now()), confirmed=True)
     child = create(CHILD)
     sign.sign(zones=[child], acting=acting())
     edit.restore_zone(zone=parent, author=None, channel="system", now=timezone.now())

@@ -15,6 +15,7 @@ from dnspanel.publish.checks.expected_state import (
     zone_rows,
 )
 from dnspanel.publish.reading.session import reading
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.publishing import edit
 from replication.codec import keys
 from replication.codec.schema import Dbi, schema_for
@@ -129,7 +130,7 @@ def test_the_publishers_files_hold_what_is_worked_out_from_postgresql() -> None:
     zone = create(ZONE, rrset("www.example.test.", rdtypes.A, "192.0.2.1"))
     gone = create("gone.test.")
     change(zone, rrset("sub.example.test.", rdtypes.NS, "ns.elsewhere.test."))
-    edit.delete_zone(zone=gone, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=gone, acting=Acting(None, "system", timezone.now()))
     encode_all()
     with reading() as conn:
         found = expected_state(conn)

@@ -108,7 +108,7 @@ def test_one_changed_record_is_a_small_segment() -> None:
 def test_a_deleted_zone_is_gone_and_may_come_back_under_another_id() -> None:
     first = create("example.test.", rrset("www.example.test.", rdtypes.A, "192.0.2.1"))
     encode_all()
-    edit.delete_zone(zone=first, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=first, acting=Acting(None, "system", timezone.now()))
     second = create("example.test.", rrset("www.example.test.", rdtypes.A, "192.0.2.2"))
     assert encode_all() == 1
     assert store().zone(first.pk) is None
@@ -120,7 +120,7 @@ def test_a_deleted_zone_is_gone_and_may_come_back_under_another_id() -> None:
 def test_a_zone_deleted_and_restored_inside_one_range_is_as_it_was_with_a_new_serial() -> None:
     zone = create("example.test.", rrset("www.example.test.", rdtypes.A, "192.0.2.1"))
     encode_all()
-    edit.delete_zone(zone=zone, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=zone, acting=Acting(None, "system", timezone.now()))
     edit.restore_zone(zone=zone, author=None, channel="system", now=timezone.now())
     change(zone, rrset("new.example.test.", rdtypes.A, "192.0.2.9"))
     assert encode_all() == 1
@@ -130,7 +130,7 @@ def test_a_zone_deleted_and_restored_inside_one_range_is_as_it_was_with_a_new_se
 def test_a_zone_that_came_and_went_inside_one_range_leaves_no_trace() -> None:
     keep = create("keep.test.")
     gone = create("gone.test.")
-    edit.delete_zone(zone=gone, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=gone, acting=Acting(None, "system", timezone.now()))
     assert encode_all() == 1
     assert store().zone(keep.pk) is not None
     assert store().zone(gone.pk) is None
@@ -310,7 +310,7 @@ def random_act(chance: random.Random, alive: list[Zone], trash: list[Zone], step
 
 
 def delete(zone: Zone) -> Zone:
-    edit.delete_zone(zone=zone, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=zone, acting=Acting(None, "system", timezone.now()))
     return zone
 
 

@@ -10,6 +10,7 @@ from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.encoding.meanwhile import Meanwhile
 from dnspanel.publish.models import PreparedRows, Segment, Stall
 from dnspanel.publish.reading import publication_log
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.log.hold import hold
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
@@ -119,7 +120,7 @@ def test_what_changes_which_zones_there_are_waits(during: During, zones: tuple[Z
         if kind == "new":
             create("three.test.")
         elif kind == "deleted":
-            edit.delete_zone(zone=zones[0], author=None, channel="system", now=timezone.now())
+            edit.delete_zone(zone=zones[0], acting=Acting(None, "system", timezone.now()))
         else:
             more = [f"more{number}.test." for number in range(5)]
             prepare(publish_zones(more), more)

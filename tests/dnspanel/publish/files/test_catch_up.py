@@ -12,6 +12,7 @@ from dnspanel.publish.encoding.encode import encode_step
 from dnspanel.publish.files.publisher import this_publisher
 from dnspanel.publish.files.snapshots import make_snapshot, read_manifest
 from dnspanel.publish.models import Segment, Snapshot, Stall
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Epoch, LogHead, Zone
 from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
@@ -31,7 +32,7 @@ def make_log(changes: int = 4) -> Zone:
     zone = create("example.test.", rrset("www.example.test.", rdtypes.A, "192.0.2.1"))
     gone = create("gone.test.")
     encode_all()
-    edit.delete_zone(zone=gone, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=gone, acting=Acting(None, "system", timezone.now()))
     encode_all()
     for number in range(changes):
         change(zone, rrset("www.example.test.", rdtypes.A, f"192.0.2.{number + 2}"))

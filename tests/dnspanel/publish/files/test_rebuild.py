@@ -16,6 +16,7 @@ from dnspanel.publish.files.publisher import store_path, this_publisher
 from dnspanel.publish.files.rebuild import rebuild_store
 from dnspanel.publish.models import Segment
 from dnspanel.publish.reading.session import Session
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import RRset as RRsetRow
 from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
@@ -38,7 +39,7 @@ def some_history() -> None:
     other = create("other.test.", rrset("a.b.c.other.test.", rdtypes.TXT, '"deep"'))
     change(zone, rrset("sub.example.test.", rdtypes.NS, "ns.elsewhere.test."))
     encode_all()
-    edit.delete_zone(zone=other, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=other, acting=Acting(None, "system", timezone.now()))
     change(zone, gone=(("www.example.test.", rdtypes.A),))
     encode_all()
 

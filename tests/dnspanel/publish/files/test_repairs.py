@@ -8,6 +8,7 @@ from django.utils import timezone
 from dnspanel.publish.files.publisher import this_publisher
 from dnspanel.publish.files.repairs import digest_at, make_repair
 from dnspanel.publish.keys.signing import public_keys
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import edit
 from replication.codec import keys
@@ -55,7 +56,7 @@ def test_a_zone_is_sealed_as_it_was_at_each_position() -> None:
 
 def test_a_zone_that_was_deleted_or_never_was_is_removed() -> None:
     zone = create("example.test.")
-    edit.delete_zone(zone=zone, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=zone, acting=Acting(None, "system", timezone.now()))
     encode_all()
     name, is_served, segment = repair(zone.pk, 2)
     assert (name, is_served, records(segment)) == ("example.test.", False, {})

@@ -8,6 +8,7 @@ from django.utils import timezone
 
 from dnspanel.publish.reading import publication_log
 from dnspanel.publish.reading.session import Connection, Session, snapshot
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import edit
 from replication.dns import rdtypes
@@ -55,7 +56,7 @@ def test_a_range_ends_at_the_head_or_where_it_is_large_enough(
 def test_a_step_says_what_a_range_does_to_a_zone(conn: Connection) -> None:
     zone = create("example.test.")
     change(zone, rrset("www.example.test.", rdtypes.A, "192.0.2.1"))
-    edit.delete_zone(zone=zone, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=zone, acting=Acting(None, "system", timezone.now()))
     edit.restore_zone(zone=zone, author=None, channel="system", now=timezone.now())
 
     def step(first: int, last: int) -> tuple[bool, bool, bool, bool]:

@@ -98,14 +98,14 @@ def test_a_zone_that_comes_or_goes_is_seen_through_cnames_too() -> None:
     marks_of_next_segment()
     target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
     assert set(marks_of_next_segment()) == {"target.test.", "near.test."}
-    edit.delete_zone(zone=target, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=target, acting=Acting(None, "system", timezone.now()))
     assert set(marks_of_next_segment()) == {"target.test.", "near.test."}
 
 
 def test_a_deleted_zone_is_not_marked_as_a_referrer() -> None:
     target = create("target.test.", make("www.target.test.", rdtypes.A, 300, ["192.0.2.1"]))
     near = create("near.test.", cname("a.near.test.", "www.target.test."))
-    edit.delete_zone(zone=near, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=near, acting=Acting(None, "system", timezone.now()))
     marks_of_next_segment()
     change_address(target, "192.0.2.2")
     assert set(marks_of_next_segment()) == {"target.test."}

@@ -241,7 +241,7 @@ def test_a_signed_zone_that_is_deleted_takes_its_keys_and_brings_them_back() -> 
     zone = a_zone()
     sign.sign(zones=[zone], acting=acting(), nsec3=Nsec3(opt_out=True))
     encode_all()
-    edit.delete_zone(zone=zone, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=zone, acting=Acting(None, "system", timezone.now()))
     encode_all()
     assert_right()
     assert (OpKind.DELETE, Dbi.KEYDATA) in kinds(last_ops())

@@ -15,6 +15,7 @@ from dnspanel.publish.models import Garbage, Segment
 from dnspanel.publish.storage import consolidate as module
 from dnspanel.publish.storage.consolidate import Stored, consolidate, merge, merge_range, runs_to_merge
 from dnspanel.publish.storage.objects import open_object
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import LogHead
 from dnspanel.zones.publishing import edit
 from replication.codec.schema import schema_for
@@ -235,7 +236,7 @@ def test_a_zone_that_comes_or_goes_stays_a_segment_of_its_own(monkeypatch: pytes
     make_log(3)
     other = create("other.test.")
     encode_all()
-    edit.delete_zone(zone=other, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=other, acting=Acting(None, "system", timezone.now()))
     encode_all()
     consolidate(up_to=None, now=timezone.now() + LATER)
     assert ranges() == [(1, 1), (2, 4), (5, 5), (6, 6)]
@@ -273,7 +274,7 @@ def test_a_range_with_anything_in_it_is_made_one_in_every_schema(settings: Any, 
     make_log(2)
     other = create("other.test.")
     encode_all()
-    edit.delete_zone(zone=other, author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=other, acting=Acting(None, "system", timezone.now()))
     encode_all()
     head = LogHead.objects.get()
     for _ in range(2):

@@ -8,6 +8,7 @@ from django.core.management import call_command
 from dnspanel.accounts.models import User
 from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.exports.rows import snapshot
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of
 from dnspanel.zones.models import Channel, Zone
 from dnspanel.zones.publishing import edit
@@ -43,7 +44,7 @@ def came_back(mode: str, exported: Path, alice: User, *options: str) -> None:
     """Delete the zone and import it from this file: it is the same again."""
     zone = Zone.objects.get(name=ZONE, deleted_at=None)
     before, state = lines_of(ZONE), signing_of(zone)
-    edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
     import_kept(exported, *options)
     again = Zone.objects.get(name=ZONE, deleted_at=None)
     found = signing_of(again)
@@ -69,7 +70,7 @@ def test_a_zone_with_two_chains_has_both_in_its_file(tmp_path: Path, alice: User
     run("dnssec-verify", "-z", "-o", ZONE, path)
     with path.open("wb") as file, snapshot() as moment:
         export_file.write_export(moment, Zone.objects.all(), file, export_format="json", mtime=1)
-    edit.delete_zone(zone=Zone.objects.get(name=ZONE), author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=Zone.objects.get(name=ZONE), acting=Acting(alice, Channel.WEB, NOW))
     import_kept(path, "--format", "json")
     again = signing_of(Zone.objects.get(name=ZONE, deleted_at=None))
     assert (again.denial, again.other_nsec3) == (state.denial, state.other_nsec3)

@@ -78,7 +78,7 @@ def begun(text: bytes, author: User | None, passphrase: str = PASSPHRASE) -> Imp
 
 def delete(zones: list[Zone], alice: User) -> None:
     for zone in zones:
-        edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW, confirmed=True)
+        edit.delete_zone(zone=zone, acting=Acting(alice, "web", NOW), confirmed=True)
 
 
 def signed_as(name: str) -> tuple[Any, ...]:

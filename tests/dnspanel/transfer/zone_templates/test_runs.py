@@ -106,7 +106,7 @@ def test_a_dry_run_changes_nothing_and_the_run_does_what_it_found_in_one_publica
     assert dry_run(template, bob).counts == {"same": 2}
     assert AuditEntry.objects.get(action="template.run").target == "Web version 2"
     # It is undone as any other publication.
-    bulk.undo_zone_changes(sequence=run.last_sequence, author=bob, channel=Channel.WEB, now=NOW)
+    bulk.undo_zone_changes(sequence=run.last_sequence, acting=Acting(bob, Channel.WEB, NOW))
     assert stored(zones[0], "blog.v1.test.", rdtypes.CNAME) is not None
 
 
@@ -114,7 +114,7 @@ def test_what_was_edited_by_hand_is_kept_unless_it_is_to_be_overwritten(template
     edited, plain = create(template, bob, "v1.test.", "v2.test.")
     by_hand = rr("@ 300 MX 5 mx9.example.net.", origin="v1.test.")
     draft.replace_rrset(author=bob, zone=edited, rrset=by_hand, now=NOW)
-    revision.publish(author=bob, zones=[edited], channel=Channel.WEB, now=NOW)
+    revision.publish(acting=Acting(bob, Channel.WEB, NOW), zones=[edited])
     publish_v2(template, bob)
     dry = dry_run(template, bob)
     assert dry.counts == {"conflict": 1, "change": 1}
@@ -175,7 +175,7 @@ def test_zones_that_cannot_have_it_are_refused_with_the_reason_and_their_links_s
 ) -> None:
     clash, lacks, mine = create(template, bob, "v1.test.", "v2.test.", "v3.test.")
     draft.replace_rrset(author=bob, zone=clash, rrset=rr("new 300 A 192.0.2.9", origin="v1.test."), now=NOW)
-    revision.publish(author=bob, zones=[clash], channel=Channel.WEB, now=NOW)
+    revision.publish(acting=Acting(bob, Channel.WEB, NOW), zones=[clash])
     wanted = Variable("who", "Who", VariableKind.TEXT)
     second = Text("@ TXT {{ who }}\nnew CNAME @\n", (wanted,))
     edit.publish_version(template=template, content=second, seen=1, by=alice, now=NOW)

@@ -35,7 +35,7 @@ def stored(zone: Zone, name: str, type: int) -> RRset | None:
 
 
 def publish_draft(author: User, zone: Zone) -> Publication:
-    return revision.publish(author=author, zones=[zone], channel=Channel.WEB, now=NOW)
+    return revision.publish(acting=Acting(author, Channel.WEB, NOW), zones=[zone])
 
 
 def apply(

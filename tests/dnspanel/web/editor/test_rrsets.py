@@ -6,6 +6,7 @@ from django.test import Client
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.lines.rrset_form import digest_of
 from dnspanel.web.frame.rows import row_id
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Operation, Zone
@@ -248,7 +249,7 @@ def test_tags_and_comments_of_values_are_in_the_row_its_review_and_its_form(
 def test_a_tag_finds_records_of_the_zone(zone: Zone, browser: Browser, bob: User) -> None:
     client = browser(bob)
     save(client, fields_of(client, WWW), tags="web")
-    revision.publish(author=bob, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
+    revision.publish(acting=Acting(bob, "web", NOW), consent=revision.Consent(accept_warnings=True))
     save(client, fields_of(client, "?name=mail.example.test.&type=A"), tags="web drafted")
 
     def names_by(search: str) -> list[str]:

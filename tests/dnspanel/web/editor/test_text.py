@@ -11,6 +11,7 @@ from dnspanel.accounts.models import User
 from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.transfer import zone_text
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Channel, Operation, Zone
@@ -105,7 +106,7 @@ def test_what_somebody_publishes_meanwhile_stays_or_is_a_conflict(
     now = timezone.now()
     for line in ("www 300 A 192.0.2.7", "mine 300 A 192.0.2.8"):
         draft.replace_rrset(author=alice, zone=zone, rrset=rr(line), now=now)
-    revision.publish(author=alice, zones=[zone], channel=Channel.WEB, now=now)
+    revision.publish(acting=Acting(alice, Channel.WEB, now), zones=[zone])
     form = text_with(form, "shop 300 IN", "shop 600 IN")
     client.post(ADDRESS, form | {"act": "save"})
     assert as_drafted(bob, zone, "www.example.test.") == rr("www 300 A 192.0.2.7")

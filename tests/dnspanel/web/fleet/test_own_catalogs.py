@@ -15,6 +15,7 @@ from dnspanel.secondaries import keyless
 from dnspanel.secondaries.members import SAYS_WHERE
 from dnspanel.secondaries.set_up import Terms, create_secondary
 from dnspanel.web.fleet import own_catalogs
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, TsigAct, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.rights.tsig_permissions import replace_key_names
@@ -30,7 +31,7 @@ URL = f"/catalogs/ours/{NAME}/"
 
 @pytest.fixture
 def catalog(alice: User) -> Zone:
-    return producer.create_catalog(name=NAME, author=alice, channel=Channel.WEB, now=NOW)
+    return producer.create_catalog(name=NAME, acting=Acting(alice, Channel.WEB, NOW))
 
 
 def inside() -> set[str]:
@@ -112,7 +113,7 @@ def test_groups_are_set_and_each_member_shows_its_own(
     assert 'data-label="Group">silver<' in client.get(URL).content.decode()
     refused = client.post(f"{URL}groups/", {"group_tags": "no!tag"})
     assert (refused.status_code, 'id="id_group_tags_error"' in refused.content.decode()) == (422, True)
-    edit.delete_zone(zone=zone, author=None, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(None, Channel.WEB, NOW))
     page = client.get(URL).content.decode()
     assert "in the trash: in the catalog again if it comes back" in page
 
@@ -121,7 +122,7 @@ def test_what_went_to_another_one_stands_on_both_pages(
     browser: Browser, alice: User, catalog: Zone, make_zone: MakeZone
 ) -> None:
     client, other = browser(alice), "other.catalog."
-    producer.create_catalog(name=other, author=alice, channel=Channel.WEB, now=NOW)
+    producer.create_catalog(name=other, acting=Acting(alice, Channel.WEB, NOW))
     client.post(f"{URL}put-in/", {"zones": make_zone(name="one.test.").name})
     follow_producers()
     for page in (URL, f"/catalogs/ours/{other}/"):

@@ -368,7 +368,7 @@ def test_the_address_of_a_deleted_zone_leads_to_the_trash_where_it_stands_first(
 ) -> None:
     for name in ("later.test.", "example.test."):
         zone = make_zone(name=name)
-        edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
+        edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, NOW))
         Zone.objects.filter(pk=zone.pk).update(deleted_at=NOW)
     for path in (reverse("zone-detail", args=[zone.name]), reverse("zone-history", args=[zone.name])):
         page = browser(bob).get(path)
@@ -382,7 +382,7 @@ def test_the_address_of_a_deleted_zone_leads_to_the_trash_where_it_stands_first(
 
 def test_the_trash_of_zones_of_others_is_not_told_of(make_zone: MakeZone, browser: Browser, bob: User) -> None:
     zone = make_zone()
-    edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, NOW))
     member = browser(make_person("mia", Role.MEMBER))
     pages = [member.get(f"/zones/{name}/").content.decode() for name in (zone.name, "other-zon.test.")]
     assert "was deleted" not in pages[0]

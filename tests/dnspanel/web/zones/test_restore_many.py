@@ -7,6 +7,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.web.zones import restore_many
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import ChangeRun, Channel, Publication, Revision, Zone
 from dnspanel.zones.publishing import bulk, edit
 from dnspanel.zones.runs import change_runs
@@ -27,7 +28,7 @@ def zones(make_zone: MakeZone) -> list[Zone]:
 def deletion(zones: list[Zone]) -> Publication:
     """Delete all three by one publication."""
     rows = [(zone.pk, zone.revision) for zone in zones]
-    publication, _ = bulk.delete_zones(zones=rows, author=None, channel=Channel.WEB, now=NOW, confirmed=True)
+    publication, _ = bulk.delete_zones(zones=rows, acting=Acting(None, Channel.WEB, NOW), confirmed=True)
     assert publication is not None
     return publication
 
@@ -144,7 +145,7 @@ def test_a_publication_that_changed_and_deleted_makes_a_draft_and_leads_to_the_z
 ) -> None:
     kept = make_zone("www 300 A 192.0.2.1", name="kept.test.")
     client = browser(bob)
-    edit.delete_zone(zone=kept, author=bob, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=kept, acting=Acting(bob, Channel.WEB, NOW))
     edit.restore_zone(zone=kept, author=bob, channel=Channel.WEB, now=NOW)
     Revision.objects.filter(zone=kept, kind="restore").update(publication=deletion, kind="change")
     page = client.post(f"/publications/{deletion.sequence}/undo/", follow=True).content.decode()

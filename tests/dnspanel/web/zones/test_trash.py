@@ -10,6 +10,7 @@ from pytest_django.fixtures import DjangoAssertNumQueries
 
 from dnspanel.accounts.models import AuditEntry, Role, User
 from dnspanel.publish.models import Segment
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.audit import audit_links
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.publishing import edit
@@ -23,7 +24,7 @@ TRASH = "/zones/trash/"
 def trashed(make_zone: MakeZone, bob: User) -> Zone:
     """Create a deleted zone with a www."""
     zone = make_zone("www 300 A 192.0.2.1 | 192.0.2.2")
-    edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, NOW))
     zone.refresh_from_db()
     return zone
 
@@ -43,7 +44,7 @@ def test_one_name_twice_in_the_trash_is_told_apart_by_its_dates(
     """Both said "2 days ago"."""
     for hours in (0, 1):
         zone = make_zone()
-        edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW + timedelta(hours=hours))
+        edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, NOW + timedelta(hours=hours)))
     trash = re.sub(r"<time[^>]*>", "", browser(bob).get("/zones/trash/").content.decode())
     assert f"{NOW:%Y-%m-%d %H:%M:%S}" in trash
     assert f"{NOW + timedelta(hours=1):%Y-%m-%d %H:%M:%S}" in trash
@@ -51,7 +52,7 @@ def test_one_name_twice_in_the_trash_is_told_apart_by_its_dates(
 
 def test_a_zone_comes_back_from_the_trash(make_zone: MakeZone, browser: Browser, bob: User) -> None:
     zone = make_zone()
-    edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, NOW))
     address = reverse("zone-restore", args=[zone.pk])
     assert browser(bob).post(address)["Location"] == reverse("zone-detail", args=[zone.name])
     assert Zone.objects.get(pk=zone.pk).deleted_at is None
@@ -59,7 +60,7 @@ def test_a_zone_comes_back_from_the_trash(make_zone: MakeZone, browser: Browser,
 
 def test_a_zone_whose_name_is_taken_stays_in_the_trash(make_zone: MakeZone, browser: Browser, bob: User) -> None:
     zone = make_zone()
-    edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, NOW))
     make_zone()
     client = browser(bob)
     assert client.post(reverse("zone-restore", args=[zone.pk]))["Location"] == "/zones/trash/"
@@ -77,7 +78,7 @@ def test_zones_are_found_in_it_by_words_and_filters(
     trashed: Zone, make_zone: MakeZone, browser: Browser, bob: User
 ) -> None:
     other = make_zone(name="other.test.")
-    edit.delete_zone(zone=other, author=bob, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=other, acting=Acting(bob, Channel.WEB, NOW))
     client = browser(bob)
     for query in ("example", "has:192.0.2.1"):
         page = client.get(TRASH, {"q": query}).content.decode()
@@ -93,7 +94,7 @@ def test_the_list_takes_a_fixed_number_of_queries(
 ) -> None:
     for number in range(12):
         zone = make_zone(name=f"z{number}.test.")
-        edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW + timedelta(hours=number))
+        edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, NOW + timedelta(hours=number)))
     client = browser(bob)
     with django_assert_max_num_queries(12):
         client.get(TRASH)

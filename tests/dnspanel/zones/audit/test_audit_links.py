@@ -18,6 +18,7 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.audit import audit
 from dnspanel.accounts.models import AuditEntry, User
 from dnspanel.advisory_locks import Lock, take
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.audit import audit_links
 from dnspanel.zones.audit.audit_verify import Anchor, verify_chain
 from dnspanel.zones.errors import Forbidden
@@ -108,7 +109,7 @@ def test_whatever_is_changed_later_shows(eventful: Zone, tamper: Callable[[], An
 
 def test_a_zone_that_is_gone_for_good_takes_nothing_out_of_the_chain(eventful: Zone, alice: User) -> None:
     """The trash is emptied after 30 days, and the revisions of the zone go with it."""
-    edit.delete_zone(zone=eventful, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=eventful, acting=Acting(alice, Channel.WEB, NOW))
     audit_links.link_new_acts()
     edit.empty_trash(now=NOW + timedelta(days=40))
     assert not Change.objects.exists()

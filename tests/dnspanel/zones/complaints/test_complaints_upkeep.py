@@ -121,8 +121,8 @@ def test_what_other_zones_point_at_is_followed_there(make_zone: MakeZone, bob: U
     sub = make_zone("x 300 A 192.0.2.1", name="sub.other.test.")  # takes the name of `c` over
     assert_kept()
     assert len(kept()) == 2
-    edit.delete_zone(zone=sub, author=bob, channel=Channel.WEB, now=NOW)
-    edit.delete_zone(zone=Zone.objects.get(pk=other.pk), author=bob, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=sub, acting=Acting(bob, Channel.WEB, NOW))
+    edit.delete_zone(zone=Zone.objects.get(pk=other.pk), acting=Acting(bob, Channel.WEB, NOW))
     assert_kept()
     assert kept() == {}
 
@@ -130,7 +130,7 @@ def test_what_other_zones_point_at_is_followed_there(make_zone: MakeZone, bob: U
 def test_a_zone_that_goes_takes_its_complaints_and_brings_them_back(make_zone: MakeZone, bob: User) -> None:
     zone = make_zone("a 300 CNAME gone")
     assert_kept()
-    edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, NOW))
     assert_kept()
     assert kept() == {}
     edit.restore_zone(zone=Zone.objects.get(pk=zone.pk), author=bob, channel=Channel.WEB, now=NOW)

@@ -87,12 +87,12 @@ def test_keys_of_other_signers_count(child: Zone, zone: Zone) -> None:
 
 def test_only_who_names_it_and_says_why_gets_over_it(child: Zone, zone: Zone, bob: User) -> None:
     draft.replace_rrset(author=bob, zone=zone, rrset=make(CHILD, rdtypes.DS, 300, [WRONG]), now=NOW)
-    terms = {"author": bob, "channel": "web", "now": LATER}
+    acting = Acting(bob, "web", LATER)
     for accepted, reason in ((True, "because"), ((BREAKING_DS,), " "), ((), "because")):
         with pytest.raises(RuleViolations):
-            revision.publish(consent=revision.Consent(reason, accepted), **terms)  # type: ignore[arg-type]
+            revision.publish(consent=revision.Consent(reason, accepted), acting=acting)  # type: ignore[arg-type]
     others = [violation.code for violation in revision.preview(author=bob)[0].warnings]
-    published = revision.publish(consent=revision.Consent("a drill", others), **terms)  # type: ignore[arg-type]
+    published = revision.publish(consent=revision.Consent("a drill", others), acting=acting)
     accepted_break = AcceptedBreak.objects.get()
     assert (accepted_break.publication_id, accepted_break.reason) == (published.sequence, "a drill")
     assert AuditEntry.objects.get(action="dnssec.accept_break").details["reason"] == "a drill"
@@ -103,7 +103,7 @@ def test_a_zone_comes_back_from_the_trash_without_a_ds_that_does_not_fit_any_mor
     child: Zone, zone: Zone, alice: User
 ) -> None:
     put(zone, ds_of(child))
-    edit.delete_zone(zone=zone, author=alice, channel="web", now=LATER)
+    edit.delete_zone(zone=zone, acting=Acting(alice, "web", LATER))
     [key] = queries.keys_of(child)
     acting = Acting(author=alice, channel="web", now=LATER)
     sign.add_key(zone=child, acting=acting)
@@ -118,14 +118,14 @@ def test_a_zone_comes_back_from_the_trash_without_a_ds_that_does_not_fit_any_mor
 def test_a_zone_comes_back_from_the_trash_as_it_was_while_its_ds_fit(child: Zone, zone: Zone, alice: User) -> None:
     put(zone, ds_of(child))
     for each in (child, zone):
-        edit.delete_zone(zone=each, author=alice, channel="web", now=LATER)
+        edit.delete_zone(zone=each, acting=Acting(alice, "web", LATER))
     for each in (zone, child):
         edit.restore_zone(zone=each, author=alice, channel="web", now=LATER)
     assert RRset.objects.get(zone=zone, type=rdtypes.DS).disabled == []
 
 
 def test_a_zone_stays_in_the_trash_while_the_ds_above_names_another_key(child: Zone, zone: Zone, alice: User) -> None:
-    edit.delete_zone(zone=child, author=alice, channel="web", now=LATER)
+    edit.delete_zone(zone=child, acting=Acting(alice, "web", LATER))
     put(zone, WRONG)
     with pytest.raises(SignedAtParent):
         edit.restore_zone(zone=child, author=alice, channel="web", now=LATER)
@@ -134,7 +134,7 @@ def test_a_zone_stays_in_the_trash_while_the_ds_above_names_another_key(child: Z
 
 
 def test_no_new_zone_brings_a_ds_that_leads_to_no_key(child: Zone, zone: Zone, make_zone: MakeZone) -> None:
-    edit.delete_zone(zone=zone, author=None, channel="web", now=LATER)
+    edit.delete_zone(zone=zone, acting=Acting(None, "web", LATER))
     lines = ["child 300 NS ns1.example.net.", f"child 300 DS {WRONG}"]
     with pytest.raises(NamesRefused, match="holds a DS for child"):
         ready_zones.create_ready_zones(
@@ -153,10 +153,10 @@ def test_undoing_an_import_brings_no_such_ds_back(child: Zone, zone: Zone, alice
     put(zone, ds_of(child))
     zone.refresh_from_db()
     gone = ZoneChange(zone.pk, zone.revision, {(CHILD, rdtypes.DS): None})
-    done, _ = bulk.change_zones(changes=[gone], author=None, channel=Channel.IMPORT, now=LATER)
+    done, _ = bulk.change_zones(changes=[gone], acting=Acting(None, Channel.IMPORT, LATER))
     assert done is not None
     acting = Acting(author=alice, channel="web", now=LATER)
     sign.unsign(zones=[child], acting=acting)
-    kept = bulk.undo_zone_changes(sequence=done.sequence, author=None, channel=Channel.IMPORT, now=LATER)[1]
+    kept = bulk.undo_zone_changes(sequence=done.sequence, acting=Acting(None, Channel.IMPORT, LATER))[1]
     assert kept == [(zone.name, CHILD, rdtypes.DS)]
     assert not RRset.objects.filter(zone=zone, type=rdtypes.DS).exists()

@@ -26,7 +26,7 @@ def replace(author: User, zone: Zone, line: str, **how: object) -> Operation | N
 
 
 def publish(author: User) -> None:
-    revision.publish(author=author, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
+    revision.publish(acting=Acting(author, "web", NOW), consent=revision.Consent(accept_warnings=True))
 
 
 def test_an_edit_is_held_with_what_it_was_made_against(bob: User, zone: Zone) -> None:
@@ -115,7 +115,7 @@ def test_a_name_outside_of_the_zone_and_a_deleted_zone_are_refused(bob: User, zo
     stray = RRset("www.other.test.", A, 300, ("192.0.2.1",))
     with pytest.raises(BadName, match="is outside the zone"):
         draft.replace_rrset(author=bob, zone=zone, rrset=stray, now=NOW)
-    edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(bob, "web", NOW))
     with pytest.raises(Unknown):
         replace(bob, zone, "www 60 A 192.0.2.8")
 

@@ -14,6 +14,7 @@ from dnspanel.accounts.quotas.quota_amounts import Kind
 from dnspanel.accounts.quotas.quota_edit import set_quotas
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.drafts import named_drafts as named
 from dnspanel.zones.drafts.discarded import discard
@@ -200,7 +201,7 @@ def test_somebody_sees_and_publishes_only_what_is_in_zones_that_they_see(
     with pytest.raises(DraftRefused, match="changes that you may not see"):
         named.take_up(author=mia, named=mine, now=NOW)
     publication = revision.publish(
-        author=mia, channel="web", now=NOW, of=mine, consent=revision.Consent(accept_warnings=True)
+        acting=Acting(mia, "web", NOW), of=mine, consent=revision.Consent(accept_warnings=True)
     )
     assert [each.zone.name for each in publication.revisions.all()] == [ZONE]
     assert publication.author == mia
@@ -215,7 +216,7 @@ def test_who_may_read_it_neither_takes_it_up_nor_publishes_it(alice: User, bob: 
     with pytest.raises(Forbidden, match="to read only"):
         named.take_up(author=alice, named=hers, now=NOW)
     with pytest.raises(Forbidden, match="to read only"):
-        revision.publish(author=alice, channel="web", now=NOW, of=hers)
+        revision.publish(acting=Acting(alice, "web", NOW), of=hers)
     for act in (
         lambda: named.rename(by=alice, named=hers, name="Hers", now=NOW),
         lambda: named.discard_named(by=alice, named=hers, now=NOW),
@@ -238,7 +239,7 @@ def test_publishing_needs_the_publishers_own_rights(bob: User, mia: User, team: 
     )  # so she may edit, elsewhere
     mia = User.objects.get(pk=mia.pk)
     with pytest.raises(RightMissing, match="You may not change"):
-        revision.publish(author=mia, channel="web", now=NOW, of=again(mia, move))
+        revision.publish(acting=Acting(mia, "web", NOW), of=again(mia, move))
     assert again(bob, move).changes == 1
 
 
@@ -250,7 +251,7 @@ def test_one_person_works_in_it_at_a_time_and_its_owner_takes_it_back(alice: Use
     with pytest.raises(DraftRefused, match="alice works in this draft now"):
         named.take_up(author=bob, named=again(bob, move), now=NOW)
     with pytest.raises(DraftRefused, match="alice works in this draft now"):
-        revision.publish(author=bob, channel="web", now=NOW, of=again(bob, move))
+        revision.publish(acting=Acting(bob, "web", NOW), of=again(bob, move))
     named.put_back(by=bob, named=move, now=NOW)
     assert names_in(alice) == set()
     named.take_up(author=bob, named=move, now=NOW)
@@ -276,12 +277,12 @@ def test_a_conflict_is_found_when_it_is_published_and_settled_when_it_is_taken_u
 ) -> None:
     move = aside(bob, zone, "www 60 A 192.0.2.8")
     edits(alice, zone, "www 61 A 192.0.2.1")
-    revision.publish(author=alice, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
+    revision.publish(acting=Acting(alice, "web", NOW), consent=revision.Consent(accept_warnings=True))
     with pytest.raises(Conflicts):
-        revision.publish(author=bob, channel="web", now=NOW, of=move)
+        revision.publish(acting=Acting(bob, "web", NOW), of=move)
     named.take_up(author=bob, named=move, now=NOW)
     draft.resolve(author=bob, operation_id=Operation.objects.get().pk, choice="mine", now=NOW)
-    revision.publish(author=bob, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
+    revision.publish(acting=Acting(bob, "web", NOW), consent=revision.Consent(accept_warnings=True))
     assert rrset_pages.rrset_row(zone=zone, author=bob, name="www." + ZONE, type=rdtypes.A).change.before == rr(
         "www 60 A 192.0.2.8"
     )
@@ -291,12 +292,12 @@ def test_what_is_published_or_emptied_is_gone(bob: User, zone: Zone) -> None:
     move = aside(bob, zone, "www 60 A 192.0.2.8")
     form = uuid4()
     first = revision.publish(
-        author=bob, channel="web", now=NOW, of=move, consent=revision.Consent(accept_warnings=True), form_id=form
+        acting=Acting(bob, "web", NOW, form_id=form), of=move, consent=revision.Consent(accept_warnings=True)
     )
     with pytest.raises(DraftUnknown):
         again(bob, move)
     with pytest.raises(DraftUnknown):
-        revision.publish(author=bob, channel="web", now=NOW, of=move)
+        revision.publish(acting=Acting(bob, "web", NOW), of=move)
     assert first.revisions.count() == 1
     taken = aside(bob, zone, "www 61 A 192.0.2.8", name="Taken")
     named.take_up(author=bob, named=taken, now=NOW)
@@ -304,7 +305,7 @@ def test_what_is_published_or_emptied_is_gone(bob: User, zone: Zone) -> None:
     named.put_back(by=bob, named=taken, now=NOW)
     assert not Draft.objects.exclude(name="").exists()
     with pytest.raises(NothingToPublish):
-        revision.publish(author=bob, channel="web", now=NOW)
+        revision.publish(acting=Acting(bob, "web", NOW))
 
 
 def test_it_is_renamed_and_discarded_by_its_owner(bob: User, zone: Zone) -> None:

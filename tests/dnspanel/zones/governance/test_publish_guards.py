@@ -197,17 +197,17 @@ def test_every_way_to_publish_is_asked(zone: Zone, alice: User, adam: User, toke
     rule(adam, Scope(zone=zone))
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("www.example.test. 60 A 192.0.2.50"), now=NOW)
     with pytest.raises(ApprovalNeeded):
-        revision.publish(author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True))
+        revision.publish(acting=Acting(alice, Channel.WEB, NOW), consent=revision.Consent(accept_warnings=True))
     with pytest.raises(ApprovalNeeded):
         publish(zone, token, value="192.0.2.52")
     with pytest.raises(ApprovalNeeded):
-        edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+        edit.delete_zone(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
     changes = {WWW: rr("www.example.test. 60 A 192.0.2.51")}
     given = [ZoneChange(zone.pk, before.revision, changes)]
-    assert change_zones(changes=given, author=alice, channel=Channel.IMPORT, now=NOW) == (None, [zone.pk])
-    deleted = delete_zones(zones=[(zone.pk, before.revision)], author=alice, channel=Channel.WEB, now=NOW)
+    assert change_zones(changes=given, acting=Acting(alice, Channel.IMPORT, NOW)) == (None, [zone.pk])
+    deleted = delete_zones(zones=[(zone.pk, before.revision)], acting=Acting(alice, Channel.WEB, NOW))
     assert deleted == (None, [zone.pk])
-    undone = undo_zone_changes(sequence=made.sequence, author=alice, channel=Channel.WEB, now=NOW)
+    undone = undo_zone_changes(sequence=made.sequence, acting=Acting(alice, Channel.WEB, NOW))
     assert undone == (None, [(zone.name, *WWW)])
     assert number(zone) == before.revision
     with pytest.raises(ApprovalNeeded):
@@ -246,10 +246,10 @@ def test_who_governs_a_zone_goes_past_its_rules_with_a_reason(zone: Zone, erin: 
     how: dict[str, Any] = {"channel": Channel.WEB, "now": NOW}
     past = revision.Consent(accept_warnings=True, past_rules=True)
     with pytest.raises(RightMissing, match="publish past it"):
-        revision.publish(author=erin, consent=replace(past, reason="fire"), **how)
+        revision.publish(acting=Acting(author=erin, **how), consent=replace(past, reason="fire"))
     with pytest.raises(ApprovalNeeded, match="Say why"):
-        revision.publish(author=adam, consent=past, **how)
-    publication = revision.publish(author=adam, consent=replace(past, reason="The web is down"), **how)
+        revision.publish(acting=Acting(author=adam, **how), consent=past)
+    publication = revision.publish(acting=Acting(author=adam, **how), consent=replace(past, reason="The web is down"))
     kept = PublishRequest.objects.get()
     assert (kept.state, kept.publication_id, kept.reason) == (
         RequestState.PAST_RULES,
@@ -345,7 +345,7 @@ def test_an_import_and_a_zone_without_a_rule_in_one_batch(
         ZoneChange(each.pk, each.revision, {(f"new.{each.name}", rdtypes.A): rr(f"new.{each.name} 60 A 192.0.2.5")})
         for each in (zone, other)
     ]
-    publication, left = change_zones(changes=given, author=erin, channel=Channel.IMPORT, now=NOW)
+    publication, left = change_zones(changes=given, acting=Acting(erin, Channel.IMPORT, NOW))
     assert publication is not None
     assert left == [zone.pk]
     change = Change("new.example.test.", rdtypes.A, None, rr("new.example.test. 60 A 192.0.2.5"))
@@ -375,7 +375,7 @@ def clone_it(zone: Zone, author: User) -> None:
 
 def restore_all(zone: Zone, author: User) -> None:
     trashed = list(Zone.objects.filter(name=BELOW).exclude(deleted_at=None))
-    outcome = restore.restore_zones(zones=trashed, author=author, channel=Channel.WEB, now=NOW).outcome
+    outcome = restore.restore_zones(zones=trashed, acting=Acting(author, Channel.WEB, NOW)).outcome
     if outcome.refused:
         raise NamesRefused({BELOW: NameRefused(BELOW, outcome.refused[0][1])})
 
@@ -388,7 +388,7 @@ COMING: dict[str, Callable[[Zone, User], object]] = {
     "clone": clone_it,
     "import": create_ready,
     "from elsewhere": lambda zone, author: create_transferred_zone(
-        name=BELOW, terms=Terms(["9.9.9.9"]), author=author, channel=Channel.API, now=NOW
+        name=BELOW, terms=Terms(["9.9.9.9"]), acting=Acting(author, Channel.API, NOW)
     ),
     "restore": lambda zone, author: edit.restore_zone(
         zone=Zone.objects.get(name=BELOW), author=author, channel=Channel.WEB, now=NOW
@@ -405,7 +405,7 @@ def test_a_new_zone_is_asked_of_the_rules_of_the_zone_above(
     """By `www.example.test` as a zone of its own, its author answered in the place of the governed zone."""
     if way.startswith("restore"):
         edit.create_zone(zone=edit.NewZone(BELOW), acting=Acting(erin, Channel.WEB, NOW))
-        edit.delete_zone(zone=Zone.objects.get(name=BELOW), author=erin, channel=Channel.WEB, now=NOW)
+        edit.delete_zone(zone=Zone.objects.get(name=BELOW), acting=Acting(erin, Channel.WEB, NOW))
     lift = ruled.lock(zone, adam, name="www.example.test.") if kind == "lock" else ruled.PLACE[kind](zone, adam)
     with pytest.raises((ruled.REFUSAL[kind], NamesRefused)):
         COMING[way](zone, erin)

@@ -103,7 +103,7 @@ class TestZonePage:
 
     def test_the_trash_shows_the_newest_first_and_pages(self, bob: User) -> None:
         for days, zone in enumerate(Zone.objects.order_by("name")):
-            edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW - timedelta(days=days // 2))
+            edit.delete_zone(zone=zone, acting=Acting(bob, "web", NOW - timedelta(days=days // 2)))
         assert queries.zone_page(user=bob).rows == ()
         first = queries.trash_page(user=bob, limit=3)
         rest = queries.trash_page(user=bob, limit=3, after=first.next_after)
@@ -190,7 +190,7 @@ class TestRRsetPage:
     def test_a_row_published_by_others_since_the_edit_has_a_conflict(self, alice: User, bob: User, zone: Zone) -> None:
         want(bob, zone, "www 60 A 192.0.2.1", "mail 60 A 192.0.2.9")
         want(alice, zone, "www 61 A 192.0.2.1", "mail 60 A 192.0.2.9")
-        revision.publish(author=alice, channel="web", now=NOW)
+        revision.publish(acting=Acting(alice, "web", NOW))
         rows = {row.change.name: row for row in full_page(zone, bob)}
         assert (rows["www." + ZONE].mark, rows["www." + ZONE].conflict) == ("changed", True)
         assert (rows["mail." + ZONE].mark, rows["mail." + ZONE].conflict) == (None, False)
@@ -272,7 +272,7 @@ def test_a_draft_is_summed_up_per_zone(alice: User, bob: User, zone: Zone) -> No
 def test_history_pages_backwards_by_number(bob: User, zone: Zone) -> None:
     for ttl in (61, 62, 63):
         want(bob, zone, f"www {ttl} A 192.0.2.1")
-        revision.publish(author=bob, channel="web", now=NOW, consent=revision.Consent(reason=f"ttl {ttl}"))
+        revision.publish(acting=Acting(bob, "web", NOW), consent=revision.Consent(reason=f"ttl {ttl}"))
     first = queries.history_page(zone=zone, limit=2)
     assert [(row.number, row.reason, row.author) for row in first.rows] == [(4, "ttl 63", "bob"), (3, "ttl 62", "bob")]
     rest = queries.history_page(zone=zone, before=int(first.next_after), limit=2)

@@ -6,6 +6,7 @@ import pytest
 from django.db.models import QuerySet
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import find_rrsets, rrset_order, rrset_pages
 from dnspanel.zones.lists.by_name import place_of
@@ -202,7 +203,7 @@ def test_each_rrset_knows_the_revision_that_changed_it_last(zone: Zone, alice: U
     assert changed_in() == {"h6": 1, "h7": 1}
     for number, line in enumerate(("h7 60 A 192.0.2.1", "h6 60 A 192.0.2.1", "h7 61 A 192.0.2.1"), start=4):
         draft.replace_rrset(author=alice, zone=zone, rrset=rr(line), now=NOW)
-        revision.publish(author=alice, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
+        revision.publish(acting=Acting(alice, "web", NOW), consent=revision.Consent(accept_warnings=True))
         assert changed_in()[line[:2]] == number
     assert changed_in() == {"h6": 5, "h7": 6}
     newest = pages(zone, alice, RRsetOrder(RRsetColumn.CHANGED, descending=True), RRsetFilter(text="h type:a"), limit=3)

@@ -6,6 +6,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.log import history
 from dnspanel.zones.models import Revision, Zone
@@ -18,7 +19,7 @@ from tests.people import NOW
 def publish(author: User, zone: Zone, *lines: str) -> Revision:
     for line in lines:
         draft.replace_rrset(author=author, zone=zone, rrset=rr(line), now=NOW)
-    revision.publish(author=author, channel="web", now=NOW)
+    revision.publish(acting=Acting(author, "web", NOW))
     return Revision.objects.filter(zone=zone).latest("number")
 
 

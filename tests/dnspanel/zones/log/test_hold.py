@@ -29,13 +29,15 @@ def hold_it() -> None:
 
 ACTS: dict[str, Callable[[Zone, User], object]] = {
     "creating a zone": lambda zone, by: edit.create_zone(zone=edit.NewZone("new.test."), acting=Acting(by, **HOW)),
-    "deleting a zone": lambda zone, by: edit.delete_zone(zone=zone, author=by, **HOW),
+    "deleting a zone": lambda zone, by: edit.delete_zone(zone=zone, acting=Acting(author=by, **HOW)),
     "a change by an API": lambda zone, by: change_rrsets(
         zone=zone, changes={("www.example.test.", 1): None}, author=by, **HOW
     ),
-    "deleting many zones": lambda zone, by: bulk.delete_zones(zones=[(zone.pk, zone.revision)], author=by, **HOW),
+    "deleting many zones": lambda zone, by: bulk.delete_zones(
+        zones=[(zone.pk, zone.revision)], acting=Acting(author=by, **HOW)
+    ),
     "taking back a publication": lambda zone, by: bulk.undo_zone_changes(
-        sequence=Publication.objects.latest("sequence").sequence, author=by, **HOW
+        sequence=Publication.objects.latest("sequence").sequence, acting=Acting(author=by, **HOW)
     ),
 }
 
@@ -54,7 +56,7 @@ def test_nothing_is_published_while_held(act: str, zone: Zone, alice: User) -> N
 
 
 def test_restoring_a_zone_from_the_trash_waits_too(zone: Zone, alice: User) -> None:
-    edit.delete_zone(zone=zone, author=alice, **HOW)
+    edit.delete_zone(zone=zone, acting=Acting(author=alice, **HOW))
     hold_it()
     with pytest.raises(PublishingOnHold):
         edit.restore_zone(zone=zone, author=alice, **HOW)
@@ -66,10 +68,10 @@ def test_a_draft_is_kept_and_published_once_the_hold_has_ended(zone: Zone, alice
     hold_it()
     draft.replace_rrset(zone=zone, rrset=rr("new 300 A 192.0.2.77"), author=alice, now=NOW)
     with pytest.raises(PublishingOnHold):
-        revision.publish(author=alice, **HOW)
+        revision.publish(acting=Acting(author=alice, **HOW))
     assert Operation.objects.count() == 1
     hold.release()
-    assert revision.publish(author=alice, **HOW).sequence == LogHead.objects.get().sequence
+    assert revision.publish(acting=Acting(author=alice, **HOW)).sequence == LogHead.objects.get().sequence
     assert Operation.objects.count() == 0
 
 

@@ -40,7 +40,7 @@ def at_once(acts: Sequence[Callable[[], Any]]) -> list[Any]:
 
 
 def publisher(author: User, **how: Any) -> Callable[[], Publication]:
-    return lambda: revision.publish(author=author, channel="web", now=NOW, **how)
+    return lambda: revision.publish(acting=Acting(author, "web", NOW, **how))
 
 
 def want(author: User, zone: Zone, line: str) -> None:
@@ -110,7 +110,7 @@ def test_eight_publishers_leave_a_log_without_gaps_or_lost_edits(make_zone: Make
             for turn in range(5):
                 for zone in (zones[number % 3], zones[(number + turn) % 3]):
                     want(author, zone, f"p{number}-{turn} 300 A 192.0.2.{turn + 1}")
-                revision.publish(author=author, channel="web", now=NOW)
+                revision.publish(acting=Acting(author, "web", NOW))
 
         return run
 
@@ -153,7 +153,7 @@ def test_a_zone_deleted_while_another_publishes_ends_deleted(alice: User, bob: U
         want(bob, zone, "www 60 A 192.0.2.3")
 
         def delete(zone: Zone = zone) -> Publication:
-            return edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW)
+            return edit.delete_zone(zone=zone, acting=Acting(alice, "web", NOW))
 
         deleted, published = at_once([delete, publisher(bob)])
         assert isinstance(deleted, Publication)

@@ -152,12 +152,12 @@ def test_the_closest_zone_above_decides(mia: User, beta: Zone, ours: Team, alice
 def test_who_comes_back_from_the_trash_needs_the_same(mia: User, make_zone: MakeZone, ours: Team, alice: User) -> None:
     create(mia, "beta.test.")
     mine = Zone.objects.get(name="beta.test.")
-    edit.delete_zone(zone=mine, author=mia, channel="web", now=NOW)
+    edit.delete_zone(zone=mine, acting=Acting(mia, "web", NOW))
     theirs = make_zone(name="www.beta.test.")
     with pytest.raises(NameOfOthers, match="it lies above a zone of another team"):
         edit.restore_zone(zone=mine, author=mia, channel="web", now=NOW)
     assert Zone.objects.filter(pk=mine.pk, deleted_at=None).count() == 0
-    edit.delete_zone(zone=theirs, author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=theirs, acting=Acting(alice, "web", NOW))
     edit.restore_zone(zone=mine, author=mia, channel="web", now=NOW)
 
 
@@ -336,9 +336,9 @@ def test_a_publication_says_what_of_it_is_answered_by_others(make_zone: MakeZone
     for owner in ("www", "shop"):
         draft.replace_rrset(author=bob, zone=zone, rrset=rr(f"{owner} 60 A 192.0.2.7", origin=zone.name), now=NOW)
     with pytest.raises(RuleViolations, match=r"never answered from here: the zone www\.beta\.test\."):
-        revision.publish(author=bob, channel=Channel.WEB, now=NOW)
+        revision.publish(acting=Acting(bob, Channel.WEB, NOW))
     published = revision.publish(
-        author=bob, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=["shadowed"])
+        acting=Acting(bob, Channel.WEB, NOW), consent=revision.Consent(accept_warnings=["shadowed"])
     )
     with CaptureQueriesContext(connection) as queries:
         found = nesting.shadowed_by_publication(published.revisions.select_related("zone"))
@@ -349,7 +349,7 @@ def test_a_publication_says_what_of_it_is_answered_by_others(make_zone: MakeZone
 
 
 def test_a_zone_in_the_trash_is_in_nobodys_way(mia: User, beta: Zone, alice: User) -> None:
-    edit.delete_zone(zone=beta, author=alice, channel="web", now=NOW + timedelta(seconds=1))
+    edit.delete_zone(zone=beta, acting=Acting(alice, "web", NOW + timedelta(seconds=1)))
     create(mia, "www.beta.test.")
 
 
@@ -359,7 +359,7 @@ DS = "beta 3600 DS 1 13 2 " + "00" * 32
 def test_a_zone_whose_parent_here_holds_a_ds_is_refused_by_whatever_way_it_comes(make_zone: MakeZone) -> None:
     """Resolvers that validate would answer nothing of it: nothing here signs."""
     beta = make_zone(name="beta.example.test.")
-    edit.delete_zone(zone=beta, author=None, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=beta, acting=Acting(None, Channel.WEB, NOW))
     make_zone("beta 3600 NS ns1.example.net.", DS, name="example.test.")
     with pytest.raises(SignedAtParent, match=r"Remove the DS from example\.test\. first"):
         make_zone(name="beta.example.test.")

@@ -3,6 +3,7 @@
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import NamePlace, RRset, Zone
 from dnspanel.zones.order import display_order
 from dnspanel.zones.publishing import edit
@@ -68,6 +69,6 @@ def test_names_come_and_go_with_what_is_published(make_zone: MakeZone, alice: Us
 def test_they_go_with_the_zone(make_zone: MakeZone, alice: User, catch_up: CatchUp) -> None:
     zone = make_zone(*(f"h{number} 60 A 192.0.2.1" for number in range(8)))
     catch_up()
-    edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, "web", NOW))
     Zone.objects.filter(pk=zone.pk).delete()
     assert not NamePlace.objects.exists()

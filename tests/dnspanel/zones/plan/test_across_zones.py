@@ -6,6 +6,7 @@ from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.actors.roles import Role
 from dnspanel.accounts.models import Membership, Team, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import RuleViolations
 from dnspanel.zones.models import Channel, Zone
@@ -88,7 +89,7 @@ def test_the_closest_zone_that_is_served_answers(bob: User, make_zone: MakeZone,
     assert wanted(bob, "example.test. a 300 CNAME www.in.other.test.") == []
     [found] = wanted(bob, "example.test. a 300 CNAME mail.in.other.test.")
     assert found.code == "target-missing"
-    edit.delete_zone(zone=inside, author=bob, channel=Channel.WEB, now=NOW, confirmed=True)
+    edit.delete_zone(zone=inside, acting=Acting(bob, Channel.WEB, NOW), confirmed=True)
     [found] = wanted(bob, "example.test. a 300 CNAME www.in.other.test.")
     assert found.message == "CNAME a points at www.in.other.test., which does not exist"
 
@@ -96,10 +97,8 @@ def test_the_closest_zone_that_is_served_answers(bob: User, make_zone: MakeZone,
 def test_a_draft_is_published_with_the_warning_accepted_only(bob: User, zone: Zone, other: Zone) -> None:
     wanted(bob, "example.test. a 300 CNAME gone.other.test.")
     with pytest.raises(RuleViolations):
-        revision.publish(author=bob, channel=Channel.WEB, now=NOW)
-    revision.publish(
-        author=bob, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=["target-missing"])
-    )
+        revision.publish(acting=Acting(bob, Channel.WEB, NOW))
+    revision.publish(acting=Acting(bob, Channel.WEB, NOW), consent=revision.Consent(accept_warnings=["target-missing"]))
 
 
 @pytest.mark.parametrize(
@@ -132,7 +131,7 @@ def test_who_takes_both_away_or_leaves_a_text_or_a_wildcard_is_not_warned(
     assert [each.code for each in without(bob, "text.other.test. TXT")] == ["pointed-at"]
     assert without(bob, "shop.example.test. CNAME") == []
     assert wanted(bob, "other.test. any.wild 300 A 192.0.2.3") == []
-    revision.publish(author=bob, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True))
+    revision.publish(acting=Acting(bob, Channel.WEB, NOW), consent=revision.Consent(accept_warnings=True))
     draft.delete_rrset(author=bob, zone=other, name="any.wild.other.test.", type=rdtypes.A, now=NOW)
     [plan] = revision.preview(author=bob)
     assert plan.warnings == (), "the wildcard answers again"

@@ -39,7 +39,7 @@ def zones(alice: User) -> list[Zone]:
 
 def delete(zone: Zone, author: Author, *, confirmed: bool = False, ago: timedelta = timedelta(0)) -> None:
     now = timezone.now() - ago
-    edit.delete_zone(zone=zone, author=author, channel=Channel.API, now=now, confirmed=confirmed)
+    edit.delete_zone(zone=zone, acting=Acting(author, Channel.API, now), confirmed=confirmed)
 
 
 def alive() -> int:
@@ -124,20 +124,18 @@ def test_who_makes_the_same_zone_again_and_again_is_not_held(zones: list[Zone], 
 def test_many_at_once_are_judged_before_the_first_and_deleted_together(zones: list[Zone], alice: User) -> None:
     wanted = [(zone.pk, zone.revision) for zone in zones[: FEW + 1]]
     with pytest.raises(MassDeletion):
-        bulk.delete_zones(zones=wanted, author=alice, channel=Channel.API, now=timezone.now())
+        bulk.delete_zones(zones=wanted, acting=Acting(alice, Channel.API, timezone.now()))
     requested = [edit.ZoneToDelete(zone, zone.revision) for zone in zones[: FEW + 1]]
     with pytest.raises(MassDeletion):
-        edit.delete_zones(zones=requested, author=alice, channel=Channel.API, now=timezone.now())
+        edit.delete_zones(zones=requested, acting=Acting(alice, Channel.API, timezone.now()))
     assert alive() == ZONES
     stale = [*requested, edit.ZoneToDelete(zones[FEW + 1], 7)]
     with pytest.raises(RevisionMoved):
-        edit.delete_zones(zones=stale, author=alice, channel=Channel.API, now=timezone.now(), confirmed=True)
+        edit.delete_zones(zones=stale, acting=Acting(alice, Channel.API, timezone.now()), confirmed=True)
     assert alive() == ZONES
-    publication = edit.delete_zones(
-        zones=requested, author=alice, channel=Channel.API, now=timezone.now(), confirmed=True
-    )
+    publication = edit.delete_zones(zones=requested, acting=Acting(alice, Channel.API, timezone.now()), confirmed=True)
     assert publication.revisions.count() == FEW + 1
-    bulk.delete_zones(zones=[(zones[-1].pk, 1)], author=alice, channel=Channel.API, now=timezone.now(), confirmed=True)
+    bulk.delete_zones(zones=[(zones[-1].pk, 1)], acting=Acting(alice, Channel.API, timezone.now()), confirmed=True)
     assert alive() == ZONES - FEW - 2
 
 

@@ -71,7 +71,7 @@ def test_a_zone_beyond_the_quota_is_refused_by_every_verb_that_adds_one(alice: U
             rows=list,
             acting=Acting(alice, Channel.IMPORT, NOW),
         )
-    edit.delete_zone(zone=first, author=alice, channel=Channel.API, now=NOW)
+    edit.delete_zone(zone=first, acting=Acting(alice, Channel.API, NOW))
     create("c.test.", alice)
     with pytest.raises(QuotaExceeded):
         edit.restore_zone(zone=first, author=alice, channel=Channel.WEB, now=NOW)
@@ -82,7 +82,7 @@ def test_who_creates_and_deletes_in_turns_does_not_fill_the_disk(alice: User) ->
     give(alice, zones=2)
     for number in range(4):
         zone = create(f"z{number}.test.", alice)
-        edit.delete_zone(zone=zone, author=alice, channel=Channel.API, now=NOW)
+        edit.delete_zone(zone=zone, acting=Acting(alice, Channel.API, NOW))
     with pytest.raises(QuotaExceeded):
         create("z5.test.", alice)
 
@@ -132,7 +132,7 @@ def test_a_zone_grows_to_its_quota_and_can_always_be_changed_and_emptied(alice: 
     replace(zone, alice, "mail 300 A 192.0.2.9")
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("ftp 300 A 192.0.2.2", origin=zone.name), now=NOW)
     with pytest.raises(QuotaExceeded):
-        revision.publish(author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True))
+        revision.publish(acting=Acting(alice, Channel.WEB, NOW), consent=revision.Consent(accept_warnings=True))
     assert Operation.objects.count() == 1  # nothing of the draft is lost
     with pytest.raises(QuotaExceeded, match=r"b\.test\.: You may have 1 RRset in a zone and have 0"):
         create("b.test.", alice)
@@ -146,7 +146,7 @@ def test_the_size_of_a_teams_zone_is_the_teams(team: Team, carol: User, alice: U
             replace(zone, author, "www 300 A 192.0.2.1")
     changes = {("www.a.test.", 1): rr("www 300 A 192.0.2.1", origin=zone.name)}
     with pytest.raises(QuotaExceeded):
-        bulk.change_zones(changes=[bulk.ZoneChange(zone.pk, 1, changes)], author=alice, channel=Channel.IMPORT, now=NOW)
+        bulk.change_zones(changes=[bulk.ZoneChange(zone.pk, 1, changes)], acting=Acting(alice, Channel.IMPORT, NOW))
 
 
 def test_a_full_draft_takes_no_more_but_can_be_changed(zone: Zone, alice: User) -> None:

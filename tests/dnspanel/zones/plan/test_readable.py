@@ -35,11 +35,11 @@ def older(node: Node) -> None:
 
 def test_a_zone_from_the_trash(zone: Zone, bob: User, node: Node) -> None:
     # Its name was SERVFAIL at every node, and the zone's page said: in sync.
-    edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, NOW))
     older(node)
     with pytest.raises(RuleViolations, match=r"CAA www: .*PowerDNS 4\.7"):
         edit.restore_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
-    [(_, reason)] = restore.restore_zones(zones=[zone], author=bob, channel=Channel.WEB, now=NOW).outcome.refused
+    [(_, reason)] = restore.restore_zones(zones=[zone], acting=Acting(bob, Channel.WEB, NOW)).outcome.refused
     assert "PowerDNS 4.7" in reason
     Node.objects.update(report={"versions": {"powerdns": "4.9.17"}})
     edit.restore_zone(zone=zone, author=bob, channel=Channel.WEB, now=NOW)
@@ -48,10 +48,10 @@ def test_a_zone_from_the_trash(zone: Zone, bob: User, node: Node) -> None:
 def test_a_value_that_an_undo_brings_back(zone: Zone, bob: User, node: Node) -> None:
     gone = {WWW: None, ("mail.example.test.", rdtypes.A): None}
     change = bulk.ZoneChange(zone.pk, zone.revision, gone)
-    removed, _ = bulk.change_zones(changes=[change], author=bob, channel=Channel.IMPORT, now=NOW)
+    removed, _ = bulk.change_zones(changes=[change], acting=Acting(bob, Channel.IMPORT, NOW))
     assert removed is not None
     older(node)
-    undone, kept = bulk.undo_zone_changes(sequence=removed.sequence, author=bob, channel=Channel.IMPORT, now=NOW)
+    undone, kept = bulk.undo_zone_changes(sequence=removed.sequence, acting=Acting(bob, Channel.IMPORT, NOW))
     assert undone is not None
     assert kept == [(zone.name, *WWW)]
 
@@ -63,7 +63,7 @@ def test_a_revision_that_is_restored_by_a_draft(zone: Zone, bob: User, node: Nod
     revision.restore_to(zone=zone, number=1, author=bob, now=NOW)
     with pytest.raises(RuleViolations, match=r"PowerDNS 4\.7"):
         revision.publish(
-            author=bob, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True, confirmed=True)
+            acting=Acting(bob, Channel.WEB, NOW), consent=revision.Consent(accept_warnings=True, confirmed=True)
         )
 
 

@@ -130,7 +130,7 @@ def test_all_taken_names_are_said_and_nothing_is_made(zone: Zone, make_zone: Mak
 
 
 def test_a_name_in_the_trash_is_free(bob: User, zone: Zone) -> None:
-    edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(bob, "web", NOW))
     create((ZONE, content(ZONE)))
     assert Zone.objects.filter(name=ZONE).count() == 2
 
@@ -168,7 +168,7 @@ def test_what_in_transaction_raises_takes_everything_back(db: None) -> None:
 def test_existing_zones_are_found_in_one_query_without_the_trash(
     bob: User, zone: Zone, make_zone: MakeZone, django_assert_num_queries: Any
 ) -> None:
-    edit.delete_zone(zone=make_zone(name="gone.test."), author=bob, channel="web", now=NOW)
+    edit.delete_zone(zone=make_zone(name="gone.test."), acting=Acting(bob, "web", NOW))
     with django_assert_num_queries(1):
         assert ready_zones.existing_zones([ZONE, "gone.test.", "none.test."]) == {ZONE: ExistingZone(zone.pk, 1, 1)}
 
@@ -206,9 +206,8 @@ def test_many_zones_change_in_one_publication_with_history(bob: User, zone: Zone
             change(zone, "www 60 A 192.0.2.7", "new 60 TXT x", gone=[("mail." + ZONE, 1)]),
             change(other, "www 60 A 192.0.2.7"),
         ],
-        author=bob,
+        acting=Acting(author=bob, **HOW),
         in_transaction=lambda p: sequences.append(p.sequence),
-        **HOW,
     )
     assert publication is not None
     assert (left, sequences) == ([], [publication.sequence])
@@ -222,21 +221,20 @@ def test_many_zones_change_in_one_publication_with_history(bob: User, zone: Zone
     assert {(r.name, r.type): r for r in history.rrsets_at(zone=zone, number=1)} == before
     assert Change.objects.filter(revision__zone=other).count() == 2  # www and the SOA
     revision.undo_revision(revision=made, author=bob, now=NOW)
-    revision.publish(author=bob, channel="web", now=NOW)
+    revision.publish(acting=Acting(bob, "web", NOW))
     assert without_serial(stored(zone)) == without_serial(before)
 
 
 def test_zones_that_moved_or_are_gone_are_left_alone_and_said(bob: User, zone: Zone, make_zone: MakeZone) -> None:
     moved, gone = make_zone(name="moved.test."), make_zone(name="gone.test.")
-    edit.delete_zone(zone=gone, author=bob, channel="web", now=NOW)
+    edit.delete_zone(zone=gone, acting=Acting(bob, "web", NOW))
     publication, left = bulk.change_zones(
         changes=[
             change(moved, "www 60 A 192.0.2.7", base=7),
             change(zone, "www 60 A 192.0.2.7"),
             change(gone, "www 60 A 192.0.2.7"),
         ],
-        author=bob,
-        **HOW,
+        acting=Acting(author=bob, **HOW),
     )
     assert left == [moved.pk, gone.pk]
     assert publication is not None
@@ -245,7 +243,7 @@ def test_zones_that_moved_or_are_gone_are_left_alone_and_said(bob: User, zone: Z
 
 def test_what_is_so_already_makes_no_revision(bob: User, zone: Zone) -> None:
     publication, left = bulk.change_zones(
-        changes=[change(zone, "mail 300 A 192.0.2.9", gone=[("none." + ZONE, 1)])], author=bob, **HOW
+        changes=[change(zone, "mail 300 A 192.0.2.9", gone=[("none." + ZONE, 1)])], acting=Acting(author=bob, **HOW)
     )
     assert (publication, left) == (None, [])
     zone.refresh_from_db()
@@ -255,7 +253,7 @@ def test_what_is_so_already_makes_no_revision(bob: User, zone: Zone) -> None:
 @pytest.mark.parametrize(("given", "becomes"), [(9, 9), (1, 2), (2**32 - 1, 2)])
 def test_a_wanted_serial_counts_if_it_is_higher(bob: User, zone: Zone, given: int, becomes: int) -> None:
     line = f"@ 60 SOA ns9.example.net. h.example.net. {given} 10800 3600 604800 3600"
-    bulk.change_zones(changes=[change(zone, line)], author=bob, **HOW)
+    bulk.change_zones(changes=[change(zone, line)], acting=Acting(author=bob, **HOW))
     zone.refresh_from_db()
     soa = stored(zone)[ZONE, 6]
     assert (zone.serial, soa.ttl, soa.rdata[0].split()[2]) == (becomes, 60, str(becomes))
@@ -263,24 +261,25 @@ def test_a_wanted_serial_counts_if_it_is_higher(bob: User, zone: Zone, given: in
 
 
 def test_a_zone_never_loses_its_soa(bob: User, zone: Zone) -> None:
-    bulk.change_zones(changes=[change(zone, "x 60 A 192.0.2.7", gone=[(ZONE, 6)])], author=bob, **HOW)
+    bulk.change_zones(changes=[change(zone, "x 60 A 192.0.2.7", gone=[(ZONE, 6)])], acting=Acting(author=bob, **HOW))
     assert (ZONE, 6) in stored(zone)
 
 
 def test_a_name_may_become_a_cname_and_back(bob: User, zone: Zone) -> None:
     bulk.change_zones(
-        changes=[change(zone, "www 60 CNAME x.example.net.", gone=[("www." + ZONE, 1)])], author=bob, **HOW
+        changes=[change(zone, "www 60 CNAME x.example.net.", gone=[("www." + ZONE, 1)])],
+        acting=Acting(author=bob, **HOW),
     )
     assert ("www." + ZONE, 5) in stored(zone)
     with pytest.raises(IntegrityError, match="must be alone"):
-        bulk.change_zones(changes=[change(zone, "www 60 A 192.0.2.7")], author=bob, **HOW)
+        bulk.change_zones(changes=[change(zone, "www 60 A 192.0.2.7")], acting=Acting(author=bob, **HOW))
 
 
 def test_deleted_zones_lie_in_the_trash_in_one_publication(bob: User, zone: Zone, make_zone: MakeZone) -> None:
     other, moved = make_zone(name="other.test."), make_zone(name="moved.test.")
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 60 A 192.0.2.8"), now=NOW)
     publication, left = bulk.delete_zones(
-        zones=[(zone.pk, 1), (moved.pk, 7), (other.pk, 1), (10**6, 1)], author=bob, **HOW
+        zones=[(zone.pk, 1), (moved.pk, 7), (other.pk, 1), (10**6, 1)], acting=Acting(author=bob, **HOW)
     )
     assert publication is not None
     assert left == [moved.pk, 10**6]
@@ -291,7 +290,7 @@ def test_deleted_zones_lie_in_the_trash_in_one_publication(bob: User, zone: Zone
     assert list(Zone.objects.filter(deleted_at=None)) == [moved]
     assert not Operation.objects.exists()
     edit.restore_zone(zone=zone, author=bob, channel="web", now=NOW)
-    assert bulk.delete_zones(zones=[(other.pk, 2)], author=bob, **HOW) == (None, [other.pk])
+    assert bulk.delete_zones(zones=[(other.pk, 2)], acting=Acting(author=bob, **HOW)) == (None, [other.pk])
 
 
 def test_an_undone_publication_is_as_if_it_had_never_been(bob: User, zone: Zone, make_zone: MakeZone) -> None:
@@ -303,17 +302,16 @@ def test_an_undone_publication_is_as_if_it_had_never_been(bob: User, zone: Zone,
             change(zone, soa, "www 60 A 192.0.2.7", "new 60 TXT x", gone=[("mail." + ZONE, 1)]),
             change(other, "www 60 A 192.0.2.7"),
         ],
-        author=bob,
-        **HOW,
+        acting=Acting(author=bob, **HOW),
     )
     assert done is not None
-    undone, kept = bulk.undo_zone_changes(sequence=done.sequence, author=bob, **HOW)
+    undone, kept = bulk.undo_zone_changes(sequence=done.sequence, acting=Acting(author=bob, **HOW))
     assert undone is not None
     assert kept == []
     assert without_serial(stored(zone)) == without_serial(before)
     assert without_serial(stored(other)) == without_serial(other_before)
     assert stored(zone)[ZONE, 6] == with_serial(before[ZONE, 6], Serial(78))
-    assert bulk.undo_zone_changes(sequence=done.sequence, author=bob, **HOW) == (None, [])
+    assert bulk.undo_zone_changes(sequence=done.sequence, acting=Acting(author=bob, **HOW)) == (None, [])
 
 
 def test_undo_keeps_what_others_changed_since(bob: User, alice: User, zone: Zone, make_zone: MakeZone) -> None:
@@ -323,14 +321,13 @@ def test_undo_keeps_what_others_changed_since(bob: User, alice: User, zone: Zone
             change(zone, "www 60 A 192.0.2.7", "new 60 TXT x", gone=[("mail." + ZONE, 1)]),
             change(gone, "www 60 A 192.0.2.7"),
         ],
-        author=bob,
-        **HOW,
+        acting=Acting(author=bob, **HOW),
     )
     assert done is not None
     theirs = rr("www 60 A 192.0.2.55")
     change_rrsets(zone=zone, changes={(theirs.name, 1): theirs}, author=alice, channel="web", now=NOW, confirmed=True)
-    edit.delete_zone(zone=gone, author=alice, channel="web", now=NOW)
-    undone, kept = bulk.undo_zone_changes(sequence=done.sequence, author=bob, **HOW)
+    edit.delete_zone(zone=gone, acting=Acting(alice, "web", NOW))
+    undone, kept = bulk.undo_zone_changes(sequence=done.sequence, acting=Acting(author=bob, **HOW))
     assert undone is not None
     assert kept == [(ZONE, "www." + ZONE, 1), ("gone.test.", "www.gone.test.", 1)]
     current = stored(zone)
@@ -340,9 +337,12 @@ def test_undo_keeps_what_others_changed_since(bob: User, alice: User, zone: Zone
 
 
 def test_undo_never_puts_a_cname_beside_what_others_added(bob: User, alice: User, zone: Zone) -> None:
-    done, _ = bulk.change_zones(changes=[change(zone, gone=[("mail." + ZONE, 1)])], author=bob, **HOW)
+    done, _ = bulk.change_zones(changes=[change(zone, gone=[("mail." + ZONE, 1)])], acting=Acting(author=bob, **HOW))
     assert done is not None
     alias = rr("mail 60 CNAME x.example.net.")
     change_rrsets(zone=zone, changes={(alias.name, 5): alias}, author=alice, channel="web", now=NOW, confirmed=True)
-    assert bulk.undo_zone_changes(sequence=done.sequence, author=bob, **HOW) == (None, [(ZONE, "mail." + ZONE, 1)])
+    assert bulk.undo_zone_changes(sequence=done.sequence, acting=Acting(author=bob, **HOW)) == (
+        None,
+        [(ZONE, "mail." + ZONE, 1)],
+    )
     assert stored(zone)["mail." + ZONE, 5] == alias

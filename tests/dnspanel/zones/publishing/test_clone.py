@@ -49,9 +49,7 @@ def test_names_and_what_points_at_them_move_and_the_rest_stays(make_zone: MakeZo
     )
     noted = rr("www 300 A 192.0.2.1 | 192.0.2.2", comment="of example.test.", disabled=("192.0.2.2",))
     draft.replace_rrset(author=alice, zone=source, rrset=noted, now=NOW)
-    revision.publish(
-        author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True, reason="x")
-    )
+    revision.publish(acting=Acting(alice, Channel.WEB, NOW), consent=revision.Consent(accept_warnings=True, reason="x"))
     source.refresh_from_db()
     publication = clone_to(source, alice)
     found = copied()

@@ -38,7 +38,7 @@ def test_the_draft_delegates_with_glue(bob: User, zone: Zone, sub: Zone) -> None
     }
     (planned,) = revision.preview(author=bob)
     assert planned.violations == (), "a delegation is nothing that the zone below answers for"
-    revision.publish(author=bob, channel=Channel.WEB, now=NOW)
+    revision.publish(acting=Acting(bob, Channel.WEB, NOW))
     assert rrsets_of_zones([zone.pk])[zone.pk][SUB, 2].ttl == 600
     assert delegation.draft_delegations(zone_names=[SUB], author=bob, now=NOW) == [], "it is so already"
     assert drafted(bob) == set()
@@ -80,7 +80,7 @@ def test_a_classless_zone_gets_the_cnames_that_lead_into_it(bob: User, make_zone
     }
     (planned,) = revision.preview(author=bob)
     assert planned.errors == ()
-    revision.publish(author=bob, channel=Channel.WEB, now=NOW)
+    revision.publish(acting=Acting(bob, Channel.WEB, NOW))
     parent, traces = delegation.traces_of(bob, "64/30.2.0.192.in-addr.arpa.") or (None, [])
     assert parent == above
     assert len(traces) == 4
@@ -94,9 +94,9 @@ def test_a_signed_zone_gets_its_ds_and_what_delegates_it_is_found_again(alice: U
     assert (SUB, key.ds[0]) in drafted(alice)
     (planned,) = revision.preview(author=alice)
     assert planned.violations == (), "the DS leads to the zone"
-    revision.publish(author=alice, channel=Channel.WEB, now=NOW)
+    revision.publish(acting=Acting(alice, Channel.WEB, NOW))
     draft.replace_rrset(author=alice, zone=zone, rrset=rr("other.sub 60 A 192.0.2.6"), now=NOW)
-    revision.publish(author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True))
+    revision.publish(acting=Acting(alice, Channel.WEB, NOW), consent=revision.Consent(accept_warnings=True))
     parent, traces = delegation.traces_of(alice, SUB) or (None, [])
     assert parent == zone
     assert sorted((rrset.name, rrset.type) for rrset in traces) == [

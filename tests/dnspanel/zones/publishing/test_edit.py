@@ -133,18 +133,18 @@ def test_bulk_refuses_lua_and_names_outside_of_the_zone(bob: User, settings: Any
 
 def test_a_deleted_zone_lies_in_the_trash_with_everything_and_drafts_forget_it(bob: User, zone: Zone) -> None:
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 60 A 192.0.2.8"), now=NOW)
-    publication = edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW, reason="moved away")
+    publication = edit.delete_zone(zone=zone, acting=Acting(bob, "web", NOW, "moved away"))
     zone.refresh_from_db()
     assert zone.deleted_at == NOW
     assert (zone.revision, zone.sequence) == (2, publication.sequence)
     assert RRset.objects.filter(zone=zone).count() == 6
     assert not Operation.objects.exists()
     with pytest.raises(Unknown):
-        edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW)
+        edit.delete_zone(zone=zone, acting=Acting(bob, "web", NOW))
 
 
 def test_a_zone_recreated_under_its_name_is_another_zone(bob: User, zone: Zone) -> None:
-    edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(bob, "web", NOW))
     create(bob, ZONE)
     assert Zone.objects.get(name=ZONE, deleted_at=None).pk != zone.pk
     with pytest.raises(NameTaken):
@@ -153,7 +153,7 @@ def test_a_zone_recreated_under_its_name_is_another_zone(bob: User, zone: Zone) 
 
 def test_a_restored_zone_is_as_it_was_with_a_higher_serial(bob: User, zone: Zone) -> None:
     before = lines(zone)
-    edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(bob, "web", NOW))
     form_id = uuid4()
     first = edit.restore_zone(zone=zone, author=bob, channel="web", now=NOW, form_id=form_id)
     assert edit.restore_zone(zone=zone, author=bob, channel="web", now=NOW, form_id=form_id) == first
@@ -168,7 +168,7 @@ def test_a_restored_zone_is_as_it_was_with_a_higher_serial(bob: User, zone: Zone
 
 def test_the_trash_is_emptied_of_what_is_older_than_thirty_days(bob: User, make_zone: MakeZone) -> None:
     old, young = make_zone(name="old.test."), make_zone(name="young.test.")
-    edit.delete_zone(zone=old, author=bob, channel="web", now=NOW - timedelta(days=31))
-    edit.delete_zone(zone=young, author=bob, channel="web", now=NOW - timedelta(days=29))
+    edit.delete_zone(zone=old, acting=Acting(bob, "web", NOW - timedelta(days=31)))
+    edit.delete_zone(zone=young, acting=Acting(bob, "web", NOW - timedelta(days=29)))
     assert edit.empty_trash(now=NOW) == 1
     assert list(Zone.objects.values_list("name", flat=True)) == ["young.test."]

@@ -82,7 +82,7 @@ def test_an_id_that_is_taken_here_is_not_used_twice(zone: Zone, alice: User) -> 
 def test_zones_come_back_in_nobodys_names(zone: Zone, make_zone: MakeZone, alice: User) -> None:
     """Both ways back, from the nodes and from the trash; the person that decided may have lost the role since."""
     trashed = make_zone(name="below.example.test.")
-    edit.delete_zone(zone=trashed, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=trashed, acting=Acting(alice, Channel.WEB, NOW))
     nick = make_person("nick", Role.MEMBER)
     outcomes: list[Outcome] = [
         NewZone(4711, "www.example.test.", content("www.example.test.", 9)),
@@ -131,7 +131,7 @@ def test_what_nodes_have_becomes_a_revision_and_the_panels_content_stays_in_hist
 
 
 def test_a_zone_in_the_trash_comes_back_when_nodes_serve_it(zone: Zone, alice: User) -> None:
-    edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
     begin([ChangedZone(zone.pk, Serial(5), {("www.example.test.", 1): rr("www 60 A 192.0.2.50")})], by=alice)
     zone.refresh_from_db()
     assert (zone.deleted_at, zone.serial, zone.revision) == (None, 6, 3)

@@ -109,7 +109,7 @@ def test_it_needs_the_right_to_remove_this_rrset_and_an_rrset_that_can_go(zone: 
     for at in (NOW, NOW + LONGEST + timedelta(seconds=1)):
         with pytest.raises(ExpiryRefused):
             expire(zone, bob, at=at)
-    edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(bob, "web", NOW))
     with pytest.raises(Unknown):
         expire(zone, bob)
     assert Expiry.objects.count() == 0
@@ -130,12 +130,12 @@ def test_it_stays_when_the_rrset_is_edited_and_goes_with_it(zone: Zone, alice: U
 
 def test_in_the_trash_it_waits_and_goes_with_the_zone(zone: Zone, alice: User) -> None:
     expire(zone, alice)
-    edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, "web", NOW))
     assert remove_due(now=DUE) == 0
     edit.restore_zone(zone=zone, author=alice, channel="web", now=DUE)
     assert remove_due(now=DUE) == 1
     expire(zone, alice, OLD)
-    edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, "web", NOW))
     edit.empty_trash(now=NOW + timedelta(days=40))
     assert Expiry.objects.count() == 0
 

@@ -40,9 +40,7 @@ def change(changes: dict[tuple[str, int], str | None], author: User | None = Non
     wanted = {key: rrset.make(*key, 60, [value]) if value else None for key, value in changes.items()}
     publication, _ = bulk.change_zones(
         changes=[bulk.ZoneChange(zone.pk, zone.revision, wanted)],
-        author=author,
-        channel=Channel.WEB,
-        now=timezone.now(),
+        acting=Acting(author, Channel.WEB, timezone.now()),
     )
     assert publication is not None
     return publication

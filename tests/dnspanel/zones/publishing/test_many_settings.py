@@ -8,6 +8,7 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, Team, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import Forbidden, MassDeletion, QuotaExceeded, SettingsRefused
 from dnspanel.zones.lists.selection import TooMany
@@ -103,7 +104,7 @@ def test_deleted_in_one_publication_but_for_those_that_changed(zones: list[Zone]
     preview = preview_deletion(selection=SHOP, author=alice)
     assert len(preview.changed) == 3
     draft.replace_rrset(author=alice, zone=zones[1], rrset=rr("www 60 A 192.0.2.9", origin=zones[1].name), now=NOW)
-    revision.publish(author=alice, channel=Channel.WEB, now=NOW)
+    revision.publish(acting=Acting(alice, Channel.WEB, NOW))
     before = Publication.objects.count()
     publication, outcome = delete_found(zones=preview.changed, author=alice, channel=Channel.WEB, now=NOW)
     assert publication is not None

@@ -7,6 +7,7 @@ import pytest
 
 from dnspanel.accounts.actors.grants import RECORD_RIGHTS, Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.models import Channel, Operation, Zone
 from dnspanel.zones.publishing import pointers
@@ -36,7 +37,7 @@ def test_a_ptr_is_made_follows_and_goes(bob: User, zone: Zone, make_zone: MakeZo
     assert (made.count, made.zones, made.refused) == (1, (REVERSE,), 0)
     assert drafted(bob) == {f"1.{REVERSE}": f"www.{ZONE}"}
     assert states(bob, WWW) == [State.AGREES]
-    publish(author=bob, channel=Channel.WEB, now=NOW)
+    publish(acting=Acting(bob, Channel.WEB, NOW))
     draft.replace_rrset(author=bob, zone=zone, rrset=rr("www 300 A 192.0.2.7"), now=NOW)
     moved = [WWW, Pair(WWW.name, "192.0.2.7")]
     assert states(bob, *moved) == [State.LEFT, State.MISSING]

@@ -43,16 +43,14 @@ LATER = NOW + timedelta(hours=1)
 def delete(*zones: Zone, at: datetime = NOW) -> Publication:
     """Move the zones into the trash, by one publication."""
     rows = [(zone.pk, Zone.objects.get(pk=zone.pk).revision) for zone in zones]
-    publication, left = bulk.delete_zones(
-        zones=rows, author=None, channel=Channel.WEB, now=at, reason="script", confirmed=True
-    )
+    publication, left = bulk.delete_zones(zones=rows, acting=Acting(None, Channel.WEB, at, "script"), confirmed=True)
     assert publication is not None
     assert left == []
     return publication
 
 
 def restored(zones: Sequence[Zone], author: User | None, **more: Any) -> Restored:
-    return restore.restore_zones(zones=zones, author=author, channel=Channel.WEB, now=LATER, **more)
+    return restore.restore_zones(zones=zones, acting=Acting(author, Channel.WEB, LATER, **more))
 
 
 def living() -> list[str]:
@@ -149,7 +147,7 @@ def test_a_token_needs_the_right_to_restore(three: list[Zone], bob: User) -> Non
     assert actor is not None
     with pytest.raises(Forbidden):
         restore.selected_from_trash(TrashSelection(), actor)
-    done = restore.restore_zones(zones=three, author=actor, channel=Channel.API, now=LATER)
+    done = restore.restore_zones(zones=three, acting=Acting(actor, Channel.API, LATER))
     assert (done.publications, len(done.outcome.refused)) == ([], 3)
 
 

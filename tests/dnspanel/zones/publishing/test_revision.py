@@ -10,6 +10,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.errors import CannotUndo, Conflicts, GuardHolds, NothingToPublish, RuleViolations, Unknown
 from dnspanel.zones.log import history
@@ -36,7 +37,7 @@ def publish(
     author: User, zones: Sequence[Zone] | None = None, form_id: UUID | None = None, **of_consent: Any
 ) -> Publication:
     consent = revision.Consent(**of_consent)
-    return revision.publish(author=author, channel=Channel.WEB, now=NOW, zones=zones, form_id=form_id, consent=consent)
+    return revision.publish(acting=Acting(author, Channel.WEB, NOW, form_id=form_id), zones=zones, consent=consent)
 
 
 def stored(zone: Zone) -> dict[tuple[str, int], Values]:
@@ -232,7 +233,7 @@ def test_ten_thousand_operations_need_no_more_queries(bob: User, zone: Zone) -> 
 
 
 def test_changing_a_deleted_zone_is_unknown(alice: User, zone: Zone) -> None:
-    edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
     with pytest.raises(Unknown):
         change_rrsets(zone=zone, changes={("w." + ZONE, A): rr("w 3 A 192.0.2.1")}, author=None, channel="api", now=NOW)
 
@@ -274,7 +275,7 @@ def test_undo_of_a_creation_points_to_delete_and_of_a_deletion_to_restore(alice:
     with pytest.raises(CannotUndo) as caught:
         revision.undo_revision(revision=Revision.objects.get(zone=zone, number=1), author=alice, now=NOW)
     assert caught.value.instead == "delete"
-    edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
     with pytest.raises(CannotUndo) as caught:
         revision.undo_revision(revision=Revision.objects.get(zone=zone, number=2), author=alice, now=NOW)
     assert caught.value.instead == "restore"

@@ -158,7 +158,7 @@ def test_a_zone_that_moved_on_or_is_gone_refuses(zone: Zone) -> None:
     step = [((WWW, A), removed)]
     with pytest.raises(RevisionMoved, match="at revision 1 by now, not 7"):
         publish(patch_of_steps(zone, step, at_revision=7))
-    edit.delete_zone(zone=zone, author=None, channel=Channel.WEB, now=NOW, at_revision=1)
+    edit.delete_zone(zone=zone, acting=Acting(None, Channel.WEB, NOW), at_revision=1)
     with pytest.raises(Unknown):
         publish(patch_of_steps(zone, step))
 

@@ -251,7 +251,7 @@ def test_a_draft_that_is_edited_after_its_approval_is_reviewed_again_for_what_mo
     named_drafts.take_up(author=alice, named=named, now=NOW)
     edits(alice, zone, "www.example.test. 60 A 192.0.2.66")
     with pytest.raises(DraftRefused, match="request"):
-        revision.publish(author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True))
+        revision.publish(acting=Acting(alice, Channel.WEB, NOW), consent=revision.Consent(accept_warnings=True))
     named_drafts.put_back(by=alice, named=named_drafts.named_draft(alice, named.draft.key), now=NOW)
     with pytest.raises(RequestRefused):
         publish(request, alice)
@@ -436,7 +436,7 @@ def test_a_freeze_begun_between_review_and_publish_refuses_with_its_reason(
 def test_a_draft_without_a_request_is_refused_with_the_way_to_ask(zone: Zone, alice: User) -> None:
     edits(alice, zone)
     with pytest.raises(ApprovalNeeded, match="POST /api/v2/requests"):
-        revision.publish(author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(accept_warnings=True))
+        revision.publish(acting=Acting(alice, Channel.WEB, NOW), consent=revision.Consent(accept_warnings=True))
     [(zone_name, by, told)] = kept_back()
     assert (zone_name, by, "the approval of 1 person" in told) == (zone.name, "alice", True)
     [plan] = revision.preview(author=alice)
@@ -523,7 +523,7 @@ def test_a_zone_below_is_created_once_its_delegation_is_approved(zone: Zone, ali
     with pytest.raises(ApprovalNeeded):  # other servers were not approved
         create("ns1.example.net.", "ns3.example.net.")
     made = create("NS2.example.net.", "ns1.example.net.")
-    edit.delete_zone(zone=Zone.objects.get(sequence=made.sequence), author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=Zone.objects.get(sequence=made.sequence), acting=Acting(alice, Channel.WEB, NOW))
     edit.restore_zone(zone=Zone.objects.get(sequence=made.sequence + 1), author=alice, channel=Channel.WEB, now=NOW)
 
 

@@ -49,7 +49,7 @@ def test_the_short_door_opens_what_the_others_open(
     team = Team.objects.create(name="ours", created_at=NOW)
     Zone.objects.filter(pk=tagged.pk).update(tags=["ours"])
     Zone.objects.filter(pk=of_team.pk).update(team=team)
-    edit.delete_zone(zone=make_zone(name="gone.test."), author=bob, channel="web", now=NOW)
+    edit.delete_zone(zone=make_zone(name="gone.test."), acting=Acting(bob, "web", NOW))
     mia, paul = make_person("mia", Role.MEMBER), make_person("paul", Role.MEMBER)
     Membership.objects.create(team=team, user=mia, role=Role.READER)
     GrantRow.objects.create(
@@ -88,7 +88,7 @@ def test_the_door_takes_a_name_as_people_type_it_and_refuses_nonsense(bob: User,
 
 
 def test_a_deleted_zone_is_only_in_the_trash(bob: User, charlie: User, zone: Zone) -> None:
-    edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(bob, "web", NOW))
     with pytest.raises(access.Unknown):
         access.zone_for_reading(bob, ZONE)
     assert access.trash_visible_to(bob).get() == zone
@@ -102,9 +102,9 @@ def test_a_deleted_zone_is_only_in_the_trash(bob: User, charlie: User, zone: Zon
 def test_a_zone_in_the_trash_says_so_to_who_may_know_of_it(make_zone: MakeZone, bob: User, charlie: User) -> None:
     """The page denied that such a zone existed, and people created it again beside what they had deleted by mistake."""
     first = make_zone()
-    edit.delete_zone(zone=first, author=bob, channel="web", now=NOW)
+    edit.delete_zone(zone=first, acting=Acting(bob, "web", NOW))
     second = make_zone()
-    edit.delete_zone(zone=second, author=bob, channel="web", now=NOW + timedelta(hours=2))
+    edit.delete_zone(zone=second, acting=Acting(bob, "web", NOW + timedelta(hours=2)))
     for person in (bob, charlie):
         with pytest.raises(access.InTrash, match=f"{ZONE} is in the trash since 20.*, and can be restored") as found:
             access.zone_for_reading(person, "Example.test")

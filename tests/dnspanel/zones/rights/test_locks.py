@@ -100,24 +100,24 @@ def test_a_lock_is_found_by_what_was_drafted_before_it(zone: Zone, alice: User) 
     placed = lock(zone, WWW, author=alice)
     with pytest.raises(Locked):
         revision.publish(
-            author=alice, channel=Channel.WEB, zones=[zone], now=NOW, consent=revision.Consent(accept_warnings=True)
+            acting=Acting(alice, Channel.WEB, NOW), zones=[zone], consent=revision.Consent(accept_warnings=True)
         )
     lift_lock(zone=zone, lock_id=placed.pk, author=alice, now=NOW)
     assert revision.publish(
-        author=alice, channel=Channel.WEB, zones=[zone], now=NOW, consent=revision.Consent(accept_warnings=True)
+        acting=Acting(alice, Channel.WEB, NOW), zones=[zone], consent=revision.Consent(accept_warnings=True)
     ).sequence
 
 
 def test_a_zone_with_a_lock_is_not_deleted(zone: Zone, make_zone: MakeZone, alice: User, token: Actor) -> None:
     lock(zone, WWW, author=alice, manager=manager_of(token))
     with pytest.raises(Locked):
-        edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+        edit.delete_zone(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
     other = make_zone(name="other.test.")
     zones = [(each.pk, Zone.objects.get(pk=each.pk).revision) for each in (zone, other)]
-    publication, left = delete_zones(zones=zones, author=alice, channel=Channel.WEB, now=NOW)
+    publication, left = delete_zones(zones=zones, acting=Acting(alice, Channel.WEB, NOW))
     assert publication is not None
     assert left == [zone.pk]
-    edit.delete_zone(zone=zone, author=token, channel=Channel.API, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(token, Channel.API, NOW))
 
 
 def test_what_is_locked_is_left_alone_by_changes_of_many_zones_and_by_undo(zone: Zone, alice: User) -> None:
@@ -125,7 +125,7 @@ def test_what_is_locked_is_left_alone_by_changes_of_many_zones_and_by_undo(zone:
         number = Zone.objects.get(pk=zone.pk).revision
         changes = {key: rr(f"{key[0]} 60 A {value}")}
         given = [ZoneChange(zone.pk, number, changes)]
-        return change_zones(changes=given, author=alice, channel=Channel.IMPORT, now=NOW)
+        return change_zones(changes=given, acting=Acting(alice, Channel.IMPORT, NOW))
 
     before, left = changed(WWW, "192.0.2.50")
     assert (before is not None, left) == (True, [])
@@ -134,9 +134,9 @@ def test_what_is_locked_is_left_alone_by_changes_of_many_zones_and_by_undo(zone:
     publication, left = changed(MAIL, "192.0.2.52")
     assert (publication is not None, left) == (True, [])
     assert before is not None
-    undone, kept = undo_zone_changes(sequence=before.sequence, author=alice, channel=Channel.WEB, now=NOW)
+    undone, kept = undo_zone_changes(sequence=before.sequence, acting=Acting(alice, Channel.WEB, NOW))
     assert (undone, kept) == (None, [(zone.name, *WWW)])
-    terms: dict[str, Any] = {"sequence": before.sequence, "author": None, "channel": Channel.SYSTEM, "now": NOW}
+    terms: dict[str, Any] = {"sequence": before.sequence, "acting": Acting(None, Channel.SYSTEM, NOW)}
     assert undo_zone_changes(**terms) == (None, [(zone.name, *WWW)]), "nobody passes no lock"
     undone, kept = undo_zone_changes(**terms, under=SystemRight.REPAIR)
     assert (undone is not None, kept) == (True, [])
@@ -201,7 +201,7 @@ def test_a_lock_that_is_gone_or_of_another_zone_is_unknown(zone: Zone, make_zone
     lift_lock(zone=zone, lock_id=placed.pk, author=alice, now=NOW)
     with pytest.raises(LockUnknown):
         lift_lock(zone=zone, lock_id=placed.pk, author=alice, now=NOW)
-    edit.delete_zone(zone=zone, author=alice, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, Channel.WEB, NOW))
     with pytest.raises(Unknown):
         lock(zone, author=alice)
 

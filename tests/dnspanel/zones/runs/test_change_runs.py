@@ -11,6 +11,7 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import AuditEntry, GrantRow, Role, Team, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.policy_queries import own_policy_of
 from dnspanel.zones.errors import ChangeRunUnknown, Forbidden, MassDeletion, RunRefused, SettingsRefused
@@ -137,7 +138,7 @@ def test_zones_of_the_trash_come_back_in_batches_and_go_again(
     done(DELETE, alice)
     older = Zone.objects.exclude(deleted_at=None).get(name="shop1.test.")
     newer = make_zone(name="shop1.test.")
-    edit.delete_zone(zone=newer, author=alice, channel=Channel.WEB, now=timezone.now() + timedelta(hours=1))
+    edit.delete_zone(zone=newer, acting=Acting(alice, Channel.WEB, timezone.now() + timedelta(hours=1)))
     make_zone(name="shop3.test.")
     restoring = Alike(ZoneAct.RESTORE, reason="not meant")
     found = dry(restoring, alice)

@@ -53,7 +53,7 @@ def test_what_a_search_finds_in_all_zones_goes_into_one_draft_and_one_publicatio
         (OTHER, 1),
     ]
     before = Publication.objects.count()
-    revision.publish(author=bob, channel=Channel.WEB, now=NOW)
+    revision.publish(acting=Acting(bob, Channel.WEB, NOW))
     assert Publication.objects.count() == before + 1
 
 
@@ -113,7 +113,7 @@ def test_who_may_only_read_changes_nothing(zones: list[Zone], charlie: User) -> 
 def test_published_at_once_but_for_what_others_changed_meanwhile(zones: list[Zone], bob: User) -> None:
     outcome = wide_outcome(act=many_rrsets.set_ttl(60), selection=WideSelection(search="type:a"), author=bob, now=NOW)
     draft.replace_rrset(author=bob, zone=zones[0], rrset=rr("www 300 A 192.0.2.8"), now=NOW)
-    revision.publish(author=bob, channel=Channel.WEB, now=NOW)
+    revision.publish(acting=Acting(bob, Channel.WEB, NOW))
     published = zone_patches.publish_patches(patches=publishable_patches(outcome), acting=Acting(bob, Channel.API, NOW))
     changed = [change.name for plan in published.plans for change in plan.changes]
     assert sorted(changed) == ["ftp.example.test.", f"www.{OTHER}"]

@@ -370,7 +370,7 @@ def test_zones_follow_their_policies_without_a_run_too(zone: Zone, policy: Dnsse
 def test_a_zone_that_is_gone_is_no_reason_to_stop(policy: DnssecPolicy, alice: User, make_zone: MakeZone) -> None:
     gone, kept = make_zone(name="gone.test."), make_zone(name="kept.test.")
     run = begin(alice, dry_run=True)
-    edit.delete_zone(zone=gone, author=alice, channel=Channel.WEB, now=NOW + timedelta(minutes=1))
+    edit.delete_zone(zone=gone, acting=Acting(alice, Channel.WEB, NOW + timedelta(minutes=1)))
     assert found(finished(run)) == {(kept.name, "sign")}
 
 

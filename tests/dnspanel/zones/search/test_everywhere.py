@@ -9,6 +9,7 @@ from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.models import GrantRow, Role, User
 from dnspanel.accounts.tokens.token_terms import TokenTerms
 from dnspanel.accounts.tokens.tokens import create_token
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import RRset, SearchText, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.search import everywhere, texts, texts_upkeep
@@ -107,7 +108,7 @@ def test_a_search_finds_the_same_however_far_the_texts_are(
         catch_up()
     if state == "old texts":
         for zone in zones.values():
-            edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW)
+            edit.delete_zone(zone=zone, acting=Acting(bob, "web", NOW))
             edit.restore_zone(zone=Zone.objects.get(pk=zone.pk), author=bob, channel="web", now=NOW)
         SearchText.objects.update(text="\nnothing of what is published\n")
     if state == "half of the texts":

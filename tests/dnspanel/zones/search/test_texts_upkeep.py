@@ -7,6 +7,7 @@ import pytest
 
 from dnspanel.accounts.models import User
 from dnspanel.advisory_locks import Lock
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Publication, RRset, SearchProgress, SearchText, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.search import texts_upkeep
@@ -92,7 +93,7 @@ def test_a_change_in_a_large_zone_is_in_its_block(make_zone: MakeZone, catch_up:
 def test_a_zone_that_is_gone_takes_its_texts_with_it(make_zone: MakeZone, catch_up: CatchUp, alice: User) -> None:
     zone = make_zone()
     catch_up()
-    edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, "web", NOW))
     assert catch_up() == 1
     Zone.objects.filter(pk=zone.pk).delete()
     assert not SearchText.objects.exists()

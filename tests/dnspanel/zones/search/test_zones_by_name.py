@@ -5,6 +5,7 @@ from django.db import connection
 from django.test.utils import CaptureQueriesContext
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.lists import queries
 from dnspanel.zones.models import SearchText, Zone
 from dnspanel.zones.publishing import edit
@@ -100,7 +101,7 @@ def test_pages_find_the_same_however_far_they_look_and_the_texts_are(
         catch_up()
     if state == "old texts":
         for zone in zones.values():
-            edit.delete_zone(zone=zone, author=bob, channel="web", now=NOW)
+            edit.delete_zone(zone=zone, acting=Acting(bob, "web", NOW))
             edit.restore_zone(zone=Zone.objects.get(pk=zone.pk), author=bob, channel="web", now=NOW)
         SearchText.objects.update(text="\nnothing of what is published\n", types=[99], ttls=[99])
     for search, letters in FOUND.items():

@@ -5,6 +5,7 @@ from datetime import timedelta
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec import queries
 from dnspanel.zones.dnssec.signing_state import SigningState
 from dnspanel.zones.models import Signing, SigningChange, Zone
@@ -65,7 +66,7 @@ def test_only_another_chain_and_much_at_once_need_a_pause(zone: Zone) -> None:
 def test_what_was_left_paused_is_resumed(zone: Zone, alice: User) -> None:
     deleted = presigned_zone(alice, name="deleted.test.")
     pause(alice, zone, deleted)
-    edit.delete_zone(zone=deleted, author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=deleted, acting=Acting(alice, "web", NOW))
     later = NOW + paused_denial.FORGOTTEN_AFTER
     assert paused_denial.resume_forgotten(now=later - timedelta(seconds=1)) == 0
     assert paused_denial.resume_forgotten(now=later) == 1

@@ -118,7 +118,7 @@ def test_nobody_changes_its_records(zone: Zone, alice: User) -> None:
 
 def test_it_comes_back_from_the_trash_with_its_serial(zone: Zone, alice: User) -> None:
     before = content(zone)
-    edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, "web", NOW))
     edit.restore_zone(zone=zone, author=alice, channel="web", now=NOW)
     zone.refresh_from_db()
     assert (zone.serial, content(zone)) == (1, before)
@@ -129,7 +129,7 @@ def test_a_new_epoch_leaves_its_soa_alone(zone: Zone, alice: User) -> None:
     begin([ChangedZone(zone.pk, Serial(9), {})], by=alice)
     zone.refresh_from_db()
     assert (zone.serial, zone.revision) == (1, 1)
-    edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, "web", NOW))
     begin([ChangedZone(zone.pk, Serial(9), {})], by=alice)
     zone.refresh_from_db()
     assert (zone.serial, zone.revision, zone.deleted_at) == (1, 3, None)
@@ -138,14 +138,14 @@ def test_a_new_epoch_leaves_its_soa_alone(zone: Zone, alice: User) -> None:
 def test_many_changes_at_once_give_it_exactly_the_soa_that_they_say(zone: Zone, alice: User) -> None:
     soa = rr("@ 3600 SOA ns1.example.net. hostmaster.example.net. 7 10800 3600 604800 3600")
     change = bulk.ZoneChange(zone.pk, 1, {(zone.name, rdtypes.SOA): soa})
-    publication, _ = bulk.change_zones(changes=[change], author=alice, channel="import", now=NOW)
+    publication, _ = bulk.change_zones(changes=[change], acting=Acting(alice, "import", NOW))
     zone.refresh_from_db()
     assert (zone.serial, zone.revision) == (7, 2)
     assert publication is not None
-    again, _ = bulk.undo_zone_changes(sequence=publication.sequence, author=alice, channel="import", now=NOW)
+    again, _ = bulk.undo_zone_changes(sequence=publication.sequence, acting=Acting(alice, "import", NOW))
     assert again is None
     same = bulk.ZoneChange(zone.pk, 2, {(zone.name, rdtypes.SOA): soa})
-    assert bulk.change_zones(changes=[same], author=alice, channel="import", now=NOW) == (None, [])
+    assert bulk.change_zones(changes=[same], acting=Acting(alice, "import", NOW)) == (None, [])
 
 
 @pytest.mark.parametrize("size", [2_000, 2])

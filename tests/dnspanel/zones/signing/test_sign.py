@@ -158,6 +158,6 @@ def test_a_private_key_leaves_only_for_who_was_given_that_by_name(zone: Zone, al
 
 
 def test_a_zone_that_is_gone_is_not_signed(zone: Zone, alice: User) -> None:
-    edit.delete_zone(zone=zone, author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(alice, "web", NOW))
     with pytest.raises(Unknown):
         sign.sign(zones=[zone], acting=by(alice))

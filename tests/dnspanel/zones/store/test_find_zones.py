@@ -7,6 +7,7 @@ from django.test.utils import CaptureQueriesContext
 from dnspanel.accounts.models import User
 from dnspanel.api.models import PowerdnsZone
 from dnspanel.catalogs.models import Produced
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Signing, Zone
 from dnspanel.zones.publishing import edit
 from dnspanel.zones.store import find_zones
@@ -67,7 +68,7 @@ def _beside(zone: Zone, path: str) -> object:
 
 def test_a_deleted_zone_is_not_found_and_its_name_is_free(bob: User, make_zone: MakeZone) -> None:
     old = make_zone()
-    edit.delete_zone(zone=old, author=bob, channel="web", now=NOW)
+    edit.delete_zone(zone=old, acting=Acting(bob, "web", NOW))
     assert find_zones.living_zone(ZONE) is None
     assert find_zones.locked([old.pk]) == []
     assert find_zones.ids_of_living([ZONE]) == {}

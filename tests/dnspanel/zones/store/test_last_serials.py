@@ -46,7 +46,7 @@ def alive(name: str = ZONE) -> Zone:
 
 
 def delete(zone: Zone) -> Zone:
-    edit.delete_zone(zone=zone, author=None, channel=Channel.WEB, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(None, Channel.WEB, NOW))
     zone.refresh_from_db()
     return zone
 
@@ -134,7 +134,7 @@ def by_template(alice: User, make_template: MakeTemplate) -> None:
 
 
 def by_catalog(alice: User, make_template: MakeTemplate) -> None:
-    producer.create_catalog(name=ZONE, author=None, channel=Channel.WEB, now=NOW)
+    producer.create_catalog(name=ZONE, acting=Acting(None, Channel.WEB, NOW))
 
 
 def by_nodes(alice: User, make_template: MakeTemplate) -> None:
@@ -163,7 +163,7 @@ def test_a_zone_from_the_trash_comes_back_above_those_that_had_its_name_since(al
     newest = create(alice)
     assert newest.serial == FIRST + 5
     delete(newest)
-    restore.restore_zones(zones=[again], author=None, channel=Channel.WEB, now=NOW)
+    restore.restore_zones(zones=[again], acting=Acting(None, Channel.WEB, NOW))
     assert serials(alive()) == (FIRST + 6,) * 3
 
 
@@ -175,7 +175,7 @@ def test_a_zone_with_signatures_of_its_own_keeps_the_serial_that_they_are_of(ali
 def test_a_zone_that_never_came_from_its_primary_leaves_no_serial(alice: User, settings: Any) -> None:
     """Its SOA is a placeholder: the serial was never seen."""
     settings.SOURCE_NETWORKS = ["192.0.2.0/24"]
-    create_transferred_zone(name=ZONE, terms=Terms(["192.0.2.53"]), author=None, channel=Channel.WEB, now=NOW)
+    create_transferred_zone(name=ZONE, terms=Terms(["192.0.2.53"]), acting=Acting(None, Channel.WEB, NOW))
     delete(alive())
     assert not LastSerial.objects.exists()
     assert create(alice, rrsets=[soa_line(3)]).serial == 3

@@ -6,6 +6,7 @@ from typing import Any
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.log.history import revision_changes
 from dnspanel.zones.models import Revision, Zone
@@ -63,7 +64,7 @@ def stored(zone: Zone) -> RRset | None:
 @pytest.mark.django_db(transaction=True)
 def test_a_draft_publishes_notes_and_undoing_it_takes_them_away(bob: User, zone: Zone) -> None:
     draft.replace_rrset(author=bob, zone=zone, rrset=NOTED, now=NOW)
-    publication = revision.publish(author=bob, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
+    publication = revision.publish(acting=Acting(bob, "web", NOW), consent=revision.Consent(accept_warnings=True))
     assert publication is not None
     assert stored(zone) == NOTED
     made = Revision.objects.get(publication=publication)
@@ -71,10 +72,10 @@ def test_a_draft_publishes_notes_and_undoing_it_takes_them_away(bob: User, zone:
     assert (change.before, change.after) == (WWW, NOTED)
     # What is in the draft already, and what came of it, is kept when the row is written anew.
     draft.replace_rrset(author=bob, zone=zone, rrset=replace(NOTED, ttl=60), now=NOW)
-    revision.publish(author=bob, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
+    revision.publish(acting=Acting(bob, "web", NOW), consent=revision.Consent(accept_warnings=True))
     assert stored(zone) == replace(NOTED, ttl=60)
     draft.replace_rrset(author=bob, zone=zone, rrset=replace(NOTED, notes=NO_NOTES), now=NOW)
-    revision.publish(author=bob, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
+    revision.publish(acting=Acting(bob, "web", NOW), consent=revision.Consent(accept_warnings=True))
     assert stored(zone) == WWW
 
 
@@ -85,10 +86,10 @@ def test_two_who_note_something_of_one_rrset_are_a_conflict_and_both_can_stay(
     operation = draft.replace_rrset(author=bob, zone=zone, rrset=NOTED, now=NOW)
     theirs = replace(WWW, notes=Notes(("mail",), (("192.0.2.2", "second rack"),)))
     draft.replace_rrset(author=alice, zone=zone, rrset=theirs, now=NOW)
-    revision.publish(author=alice, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
+    revision.publish(acting=Acting(alice, "web", NOW), consent=revision.Consent(accept_warnings=True))
     assert operation is not None
     draft.resolve(author=bob, operation_id=operation.pk, choice="both", now=NOW)
-    revision.publish(author=bob, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
+    revision.publish(acting=Acting(bob, "web", NOW), consent=revision.Consent(accept_warnings=True))
     found = stored(zone)
     assert found is not None
     assert found.notes == Notes(("mail", "shop", "web"), (("192.0.2.1", "first rack"), ("192.0.2.2", "second rack")))

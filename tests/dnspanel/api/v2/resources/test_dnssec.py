@@ -275,7 +275,7 @@ def test_many_zones_lose_their_signatures_as_one(
     assert [(plan["drops_signatures"], plan["refusal"] is None) for plan in plans] == [(True, True), (False, False)]
     assert api().post(BULK, body).json()["errors"][0]["pointer"] == "/zones/1"
     assert queries.presigned_zones(Zone.objects.values_list("pk", flat=True))
-    edit.delete_zone(zone=parent, author=alice, channel="web", now=NOW)
+    edit.delete_zone(zone=parent, acting=Acting(alice, "web", NOW))
     monkeypatch.setattr(pieces, "PIECE_RRSETS", 7)
     assert "one by one" in api().post(BULK, body).json()["detail"]
     monkeypatch.undo()

@@ -101,7 +101,7 @@ def test_keys_go_out_and_come_back_sealed(api: MakeApi, make_zone: MakeZone) -> 
     text = gzip.decompress(api().get(done["file"]).content)
     assert b"PrivateKey" not in text
 
-    edit.delete_zone(zone=zone, author=None, channel=Channel.API, now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(None, Channel.API, NOW))
     created = api().post("/api/v2/imports", {"source": "json", "keys_passphrase": PASSPHRASE})
     assert "passphrase" not in created.content.decode()
     back = created.headers["Location"]

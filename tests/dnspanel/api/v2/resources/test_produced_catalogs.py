@@ -9,6 +9,7 @@ from django.utils import timezone
 
 from dnspanel.catalogs.models import Produced, Producer
 from dnspanel.catalogs.tasks import follow_producers
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Zone
 from dnspanel.zones.plan import guard
 from dnspanel.zones.publishing import edit
@@ -56,7 +57,7 @@ def test_zones_are_put_in_and_taken_out_and_it_says_when_it_is_in_step(admin: Ap
     assert admin.post(f"{OURS}/put-in", {"tag": "gold"}).json() == {"moved": 0}
     assert admin.get(OURS).json()["in_step"] is False
     follow_producers()
-    edit.delete_zone(zone=two, author=None, channel=Channel.API, now=NOW)
+    edit.delete_zone(zone=two, acting=Acting(None, Channel.API, NOW))
     follow_producers()
     told = admin.get(OURS).json()
     assert (told["members"], told["in_trash"], told["in_step"]) == (2, 1, True)

@@ -7,6 +7,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.actors.grants import Grant, Right
 from dnspanel.accounts.audit import audit
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Channel, Publication, Revision, Zone
 from dnspanel.zones.publishing import bulk, edit, restore
 from dnspanel.zones.publishing.restore import GONE
@@ -31,7 +32,7 @@ def deletion(zones: list[Zone]) -> int:
 
 def delete(*zones: Zone) -> int:
     rows = [(zone.pk, Zone.objects.get(pk=zone.pk).revision) for zone in zones]
-    publication, _ = bulk.delete_zones(zones=rows, author=None, channel=Channel.API, now=timezone.now(), confirmed=True)
+    publication, _ = bulk.delete_zones(zones=rows, acting=Acting(None, Channel.API, timezone.now()), confirmed=True)
     assert publication is not None
     return publication.sequence
 

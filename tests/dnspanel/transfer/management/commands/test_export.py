@@ -104,7 +104,7 @@ def test_private_keys_go_along_sealed_and_come_back(tmp_path: Path, passphrase: 
     path = tmp_path / "all.jsonl"
     assert b"PrivateKey" not in run(path, format="json", keys_passphrase_file=passphrase)
     assert AuditEntry.objects.get(action="dnssec.keys_export").details == {"keys": 1}
-    edit.delete_zone(zone=zone, author=None, channel="import", now=NOW)
+    edit.delete_zone(zone=zone, acting=Acting(None, "import", NOW))
     out = io.StringIO()
     told = {"format": "json", "keys_passphrase_file": passphrase, "here": True, "yes": True}
     call_command("import", str(path), stdout=out, stderr=io.StringIO(), **told)

@@ -177,7 +177,7 @@ def test_words_of_the_machinery_are_for_who_looks_after_it(
 
 
 def test_a_deleted_zone_keeps_its_progress_page(zone: Zone, browser: Browser, bob: User) -> None:
-    gone = edit.delete_zone(zone=zone, author=bob, channel=Channel.WEB, now=timezone.now())
+    gone = edit.delete_zone(zone=zone, acting=Acting(bob, Channel.WEB, timezone.now()))
     page = browser(bob).get(url(gone)).content.decode()
     assert "example.test. deleted" in page
     assert "Undo this" not in page

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from dnspanel.accounts.models import Team, User
 from dnspanel.web.editor.review import named_drafts as pages
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft, named_drafts
 from dnspanel.zones.models import Draft, Operation, Publication, Zone
 from dnspanel.zones.publishing import revision
@@ -170,7 +171,7 @@ def test_conflicts_are_shown_and_settled_by_who_takes_it_up(
     client = browser(bob)
     move = aside_of(bob, zone)
     edits(alice, zone, "www 61 A 192.0.2.1")
-    revision.publish(author=alice, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
+    revision.publish(acting=Acting(alice, "web", NOW), consent=revision.Consent(accept_warnings=True))
     page = client.get(address(move)).content.decode()
     assert "1 RRset of this draft was published" in page
     assert "Take mine" not in page

@@ -8,6 +8,7 @@ from django.urls import reverse
 
 from dnspanel.accounts.models import User
 from dnspanel.web.editor.review import review_display
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.lists import rrset_pages
 from dnspanel.zones.models import Channel, Operation, Publication, Revision, Zone
@@ -232,7 +233,7 @@ def clash(zone: Zone, alice: User, bob: User) -> Operation:
     put(bob, zone, "www 300 A 192.0.2.1 | 192.0.2.50")
     put(bob, zone, "new 300 A 192.0.2.51")
     put(alice, zone, "www 60 A 192.0.2.1 | 192.0.2.60")
-    revision.publish(author=alice, channel=Channel.WEB, now=NOW, consent=revision.Consent(reason="Alice was first"))
+    revision.publish(acting=Acting(alice, Channel.WEB, NOW), consent=revision.Consent(reason="Alice was first"))
     return Operation.objects.get(name="www.example.test.")
 
 
@@ -334,7 +335,7 @@ def test_others_revisions_that_merge_do_not_stop_the_publisher(
     client = browser(bob)
     form = see(client)
     put(alice, zone, "h1 300 A 192.0.2.99")
-    revision.publish(author=alice, channel=Channel.WEB, now=NOW)
+    revision.publish(acting=Acting(alice, Channel.WEB, NOW))
     assert client.post(REVIEW, form).status_code == 302
     assert Revision.objects.filter(zone=zone).count() == 3
 

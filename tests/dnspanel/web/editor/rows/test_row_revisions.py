@@ -3,6 +3,7 @@
 import pytest
 
 from dnspanel.accounts.models import User
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.drafts import draft
 from dnspanel.zones.publishing import revision
 from tests.dnspanel.web.conftest import Browser, MakeZone
@@ -15,7 +16,7 @@ def test_the_newest_change_comes_first_with_its_author(browser: Browser, bob: Us
     zone = make_zone("a 300 A 192.0.2.1", "b 300 A 192.0.2.2", "c 300 A 192.0.2.3")
     for line in ("c 60 A 192.0.2.3", "b 60 A 192.0.2.2"):
         draft.replace_rrset(author=bob, zone=zone, rrset=rr(line), now=NOW)
-        revision.publish(author=bob, channel="web", now=NOW, consent=revision.Consent(accept_warnings=True))
+        revision.publish(acting=Acting(bob, "web", NOW), consent=revision.Consent(accept_warnings=True))
     client = browser(bob)
     plain = client.get("/zones/example.test./")
     assert 'href="/zones/example.test./?sort=-changed"' in plain.content.decode()
