@@ -63,7 +63,7 @@ def apply(
     base, channel, reason = zone.revision, Channel.TRANSFER, _reason(source)
     pausing = before.presigned and after.presigned and zone.is_served
     if pausing and needs_pause(before, after.nsec3, len(transfer.changes)):
-        pause_denial(zone_ids=[zone.pk], author=None, channel=channel, now=now, reason=reason, in_transaction=_nothing)
+        pause_denial(zone_ids=[zone.pk], acting=Acting(None, channel, now, reason), in_transaction=_nothing)
         base = Zone.objects.values_list("revision", flat=True).get(pk=zone.pk)
         before = signing_of(zone)
 
@@ -88,7 +88,7 @@ def apply(
         raise TransferFailed(str(exc.first), is_refused=True) from exc
     if left:
         if base != zone.revision:
-            resume_denial(zone_ids=[zone.pk], author=None, channel=channel, now=now, reason=reason)
+            resume_denial(zone_ids=[zone.pk], acting=Acting(None, channel, now, reason))
         raise TransferFailed(gettext("{name} was changed here meanwhile.").format(name=zone.name))
     if publication is None:
         _note_transfer(row, zone, transfer, source, base, now)

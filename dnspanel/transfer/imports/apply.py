@@ -215,10 +215,7 @@ def _change(job: ImportJob, piece: ImportPiece, now: datetime) -> None:
     if pausing:
         resume_denial(
             zone_ids=pausing,
-            author=rights.actor_of_job(job),
-            channel=Channel.IMPORT,
-            now=now,
-            reason=reason_of(job),
+            acting=Acting(rights.actor_of_job(job), Channel.IMPORT, now, reason_of(job)),
         )
 
 
@@ -246,10 +243,7 @@ def _pause(
     if pausing:
         pause_denial(
             zone_ids=list(pausing),
-            author=rights.actor_of_job(job),
-            channel=Channel.IMPORT,
-            now=now,
-            reason=reason_of(job),
+            acting=Acting(rights.actor_of_job(job), Channel.IMPORT, now, reason_of(job)),
             in_transaction=in_transaction,
         )
         for zone in pausing.values():

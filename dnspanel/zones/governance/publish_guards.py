@@ -156,9 +156,7 @@ def about(zones: Iterable[Zone]) -> Q:
     return everywhere | Q(zone__in=[zone.pk for zone in of_all]) | Q(team__in=teams) | Q(tag__in=tags)
 
 
-def refuse(
-    parts: Sequence[Part], *, author: Author, channel: str, reason: str, passage: Passage, now: datetime
-) -> Passed:
+def refuse(parts: Sequence[Part], *, acting: Acting, passage: Passage) -> Passed:
     """Check the rules and return the refusals that the author goes past and the hooks' answers.
 
     Raise ApprovalNeeded or Frozen if a rule blocks this, HookRefused if a hook does, HookUnasked if a hook was not
@@ -174,26 +172,27 @@ def refuse(
     for part in parts:
         zone = zones[part.zone_id]
         found: list[tuple[Zone, KeptBack | Locked]] = [
-            (zone, each) for each in refusals(rules.of(zone), zone, part, author, reason, people, now)
+            (zone, each)
+            for each in refusals(rules.of(zone), zone, part, acting.author, acting.reason, people, acting.now)
         ]
         if (above := over.get(zone.pk)) is not None:
-            found += [(above, each) for each in _refusals_over(rules, above, zone, author, reason, now)]
+            found += [
+                (above, each) for each in _refusals_over(rules, above, zone, acting.author, acting.reason, acting.now)
+            ]
         for governed, refusal in found:
             if isinstance(refusal, Locked):
                 raise refusal
-            refusal.attempt = Attempt(author, channel, reason, now)
+            refusal.attempt = Attempt(acting.author, acting.channel, acting.reason, acting.now)
             if not passage.past_rules:
                 raise refusal
-            access.require_right(author, governed, Right.GOVERN)
-            if not reason.strip():
+            access.require_right(acting.author, governed, Right.GOVERN)
+            if not acting.reason.strip():
                 raise ApprovalNeeded(
                     governed.name,
                     gettext("Say why this goes past the rules of {name}.").format(name=before_full_stop(governed.name)),
                 )
             passed.append(str(refusal))
-    given = publish_hooks.refuse(
-        rules.hooks, zones, parts, over=over, author=author, channel=channel, reason=reason, now=now
-    )
+    given = publish_hooks.refuse(rules.hooks, zones, parts, over=over, acting=acting)
     ids = frozenset(zone.pk for zone in over.values())
     return Passed(tuple(passed), frozenset(hook.pk for hook in rules.hooks), tuple(given), ids)
 
@@ -264,11 +263,8 @@ def refuse_act(zone: Zone, kind: str, *, acting: Acting, past_rules: bool) -> Pa
     passage = Passage(past_rules=past_rules)
     return refuse(
         [Part(zone.pk, kind, ())],
-        author=acting.author,
-        channel=acting.channel,
-        reason=acting.reason,
+        acting=acting,
         passage=passage,
-        now=acting.now,
     )
 
 

@@ -19,6 +19,7 @@ from dnspanel.accounts.actors.actor_form import actor_form_of
 from dnspanel.accounts.actors.actors import Author
 from dnspanel.accounts.audit import audit
 from dnspanel.texts import gettext
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import Attempt, HookRefused, HookUnasked, KeptBack, PublishedInPart, ZoneError
 from dnspanel.zones.governance.hook_health import Reply, note_replies
 from dnspanel.zones.governance.hook_questions import HookAnswer, Publisher, creation, question_of
@@ -75,17 +76,14 @@ def refuse(
     parts: Sequence[Part],
     *,
     over: Mapping[int, Zone] = _NO_ZONES,
-    author: Author,
-    channel: str,
-    reason: str,
-    now: datetime,
+    acting: Acting,
 ) -> list[Given]:
     """Return these hooks' answers about exactly these parts. A hook of the zone `over` is asked about the new zone.
 
     Raise HookRefused for a hook that says no, or is silent if that refuses; HookUnasked for a missing answer. In a
     rehearsal no hook is asked: it might take the question for the act.
     """
-    publisher = Publisher(actor_form_of(author), channel, reason)
+    publisher = Publisher(actor_form_of(acting.author), acting.channel, acting.reason)
     known, given, unanswered = _answers.get() or {}, [], []
 
     def is_about(hook: PublishHook, zone_id: int) -> bool:
@@ -105,7 +103,7 @@ def refuse(
         else:
             given.append(Given(hook, answer))
     if unanswered and not rehearsal.under_way():
-        raise HookUnasked(unanswered, author, now)
+        raise HookUnasked(unanswered, acting.author, acting.now)
     return given
 
 

@@ -145,9 +145,7 @@ def append_publication(
     appended = _append({**parameters, "is_checked": is_free}, len(revisions))
     if appended is None and not is_free:
         parts = [Part(r.zone_id, r.kind, r.changes) for r in revisions]
-        passed = publish_guards.refuse(
-            parts, author=author, channel=acting.channel, reason=acting.reason, passage=passage, now=now
-        )
+        passed = publish_guards.refuse(parts, acting=acting, passage=passage)
         known = {"is_checked": True, "hooks": _array(passed.hooks), "over": _array(passed.over)}
         appended = _append({**parameters, **known}, len(revisions))
     if appended is None:

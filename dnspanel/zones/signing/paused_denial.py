@@ -14,7 +14,7 @@ from datetime import datetime, timedelta
 
 from django.db import transaction
 
-from dnspanel.accounts.actors.actors import Author, SystemRight
+from dnspanel.accounts.actors.actors import SystemRight
 from dnspanel.texts import gettext
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.dnssec.queries import signing_of_zones
@@ -44,10 +44,7 @@ def needs_pause(state: SigningState, nsec3: Nsec3 | None, changes: int) -> bool:
 def pause_denial(
     *,
     zone_ids: Collection[int],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str,
+    acting: Acting,
     in_transaction: InTransaction,
 ) -> Publication | None:
     """Pause the denial of those of these zones that are presigned and not in the trash.
@@ -55,14 +52,12 @@ def pause_denial(
     `in_transaction` runs in the same transaction with the ids of newly paused zones, each with one revision more; their
     serials stay. None, without `in_transaction`, if all are paused already.
     """
-    return _publish(zone_ids, author, channel, now, reason, in_transaction, paused=True)
+    return _publish(zone_ids, acting, in_transaction, paused=True)
 
 
-def resume_denial(
-    *, zone_ids: Collection[int], author: Author, channel: str, now: datetime, reason: str
-) -> Publication | None:
+def resume_denial(*, zone_ids: Collection[int], acting: Acting) -> Publication | None:
     """Resume the denial of the paused zones of these, by their current chain."""
-    return _publish(zone_ids, author, channel, now, reason, lambda _: None, paused=False)
+    return _publish(zone_ids, acting, lambda _: None, paused=False)
 
 
 def resume_forgotten(*, now: datetime) -> int:
@@ -73,17 +68,14 @@ def resume_forgotten(*, now: datetime) -> int:
     zone_ids = list(forgotten.values_list("pk", flat=True)[:_MOST_RESUMED])
     if zone_ids:
         reason = gettext("The change of the NSEC or NSEC3 records was not carried out.")
-        resume_denial(zone_ids=zone_ids, author=None, channel=Channel.SYSTEM, now=now, reason=reason)
+        resume_denial(zone_ids=zone_ids, acting=Acting(None, Channel.SYSTEM, now, reason))
         logger.warning("denial resumed zones=%d", len(zone_ids))
     return len(zone_ids)
 
 
 def _publish(
     zone_ids: Collection[int],
-    author: Author,
-    channel: str,
-    now: datetime,
-    reason: str,
+    acting: Acting,
     in_transaction: InTransaction,
     *,
     paused: bool,
@@ -99,11 +91,13 @@ def _publish(
             return None
         after = with_row_ids({zone_id: replace(state, paused=paused) for zone_id, state in before.items()})
         numbers = {zone_id: zones[zone_id].revision + 1 for zone_id in before}
-        record_states([(zone_id, numbers[zone_id], before[zone_id], after[zone_id]) for zone_id in before], now=now)
+        record_states(
+            [(zone_id, numbers[zone_id], before[zone_id], after[zone_id]) for zone_id in before], now=acting.now
+        )
         in_transaction(before.keys())
         return append_publication(
             revisions=[_revision(zones[zone_id], numbers[zone_id]) for zone_id in before],
-            acting=Acting(author, channel, now, reason),
+            acting=acting,
             under=SystemRight.SIGNING,
         )
 

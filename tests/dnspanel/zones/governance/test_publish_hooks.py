@@ -74,4 +74,4 @@ def test_the_log_takes_nothing_of_which_a_hook_was_not_asked(make_zone: MakeZone
     assert Zone.objects.get(pk=zone.pk).revision == zone.revision
     patch = zone_patches.patch_of_steps(zone, [(change.key, zone_patches.removed)])
     zone_patches.publish_patches(patches=[patch], acting=Acting(None, Channel.SYSTEM, NOW), under=SystemRight.REPAIR)
-    assert publish_hooks.refuse([], {}, [], author=alice, channel="api", reason="", now=NOW) == []
+    assert publish_hooks.refuse([], {}, [], acting=Acting(alice, "api", NOW)) == []

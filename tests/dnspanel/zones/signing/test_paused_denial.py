@@ -27,10 +27,7 @@ def pause(alice: User, *zones: Zone) -> list[int]:
     told: list[int] = []
     paused_denial.pause_denial(
         zone_ids=[zone.pk for zone in zones],
-        author=alice,
-        channel="import",
-        now=NOW,
-        reason="",
+        acting=Acting(alice, "import", NOW),
         in_transaction=told.extend,
     )
     return told
@@ -47,7 +44,7 @@ def test_a_pause_is_a_revision_without_a_change_of_records(zone: Zone, alice: Us
     assert state.row_ids.keys() == {"PRESIGNED", "NSEC3PARAM"}
     assert SigningState.from_json(state.to_json()) == state
     assert pause(alice, zone) == []
-    paused_denial.resume_denial(zone_ids=[zone.pk, other.pk], author=alice, channel="import", now=NOW, reason="")
+    paused_denial.resume_denial(zone_ids=[zone.pk, other.pk], acting=Acting(alice, "import", NOW))
     assert queries.signing_of(zone).metadata == {"PRESIGNED": "1"}
     assert queries.descriptions_of_changes(zone, [2, 3]) == {
         2: ["denial of existence paused, while its records change"],
