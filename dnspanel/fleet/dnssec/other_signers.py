@@ -15,6 +15,7 @@ from dnspanel.fleet.dnssec.parent_dns import (
     MOST_ADDRESSES,
     MOST_SERVERS,
     SECONDS,
+    Probe,
     Server,
     Unusable,
     described,
@@ -102,7 +103,7 @@ def look_at_signers(
         return SignersLook(gettext("{name} has {count} name servers.").format(name=zone_name, count=len(nameservers)))
     deadline = time.monotonic() + SECONDS
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="signers") as pool:
-        servers, faults = servers_of(zone, resolver, networks, port, deadline, pool.map)
+        servers, faults = servers_of(zone, Probe(resolver, networks, port, deadline, pool))
         if len(servers) > MOST_ADDRESSES:
             return SignersLook(
                 gettext("The name servers of {parent} have more than {most} addresses.").format(

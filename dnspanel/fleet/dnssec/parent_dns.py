@@ -1,7 +1,7 @@
 """Which DS records every server of a zone's parent has, asked of each of them over DNS."""
 
 import time
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
@@ -46,6 +46,17 @@ class Server:
         return f"{self.name} {self.address}"
 
 
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """How servers are asked: the resolver of their names, allowed networks, the port, the deadline and the threads."""
+
+    resolver: Resolver
+    networks: Sequence[str]
+    port: int
+    deadline: float
+    pool: ThreadPoolExecutor
+
+
 class Unusable(Exception):
     """A server's answer does not count; the text is half a sentence."""
 
@@ -77,8 +88,9 @@ def look_at_parent(zone_name: str, *, resolver: Resolver, networks: Sequence[str
     if len(parent.nameservers) > MOST_SERVERS:
         return _too_many(parent.name)
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="parent") as pool:
-        servers, faults = servers_of(parent, resolver, networks, port, deadline, pool.map)
-        return _look_at(zone_name, parent.name, servers, faults, port, deadline, pool)
+        probe = Probe(resolver, networks, port, deadline, pool)
+        servers, faults = servers_of(parent, probe)
+        return _look_at(zone_name, parent.name, servers, faults, probe)
 
 
 def look_at_nameservers(
@@ -96,8 +108,9 @@ def look_at_nameservers(
     deadline = time.monotonic() + SECONDS
     zone = Zone(parent, tuple(sorted(nameservers)))
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="parent") as pool:
-        servers, faults = servers_of(zone, resolver, networks, port, deadline, pool.map, known=nameservers)
-        return _look_at(zone_name, parent, servers, faults, port, deadline, pool)
+        probe = Probe(resolver, networks, port, deadline, pool)
+        servers, faults = servers_of(zone, probe, known=nameservers)
+        return _look_at(zone_name, parent, servers, faults, probe)
 
 
 def _too_many(parent: str) -> ParentLook:
@@ -105,21 +118,13 @@ def _too_many(parent: str) -> ParentLook:
     return ParentLook(parent, {}, None, message.format(parent=parent, most_servers=MOST_SERVERS))
 
 
-def _look_at(
-    zone_name: str,
-    parent: str,
-    servers: Sequence[Server],
-    faults: list[str],
-    port: int,
-    deadline: float,
-    pool: ThreadPoolExecutor,
-) -> ParentLook:
+def _look_at(zone_name: str, parent: str, servers: Sequence[Server], faults: list[str], probe: Probe) -> ParentLook:
     if len(servers) > MOST_ADDRESSES:
         many = gettext("The name servers of {parent} have more than {most} addresses.").format(
             parent=parent, most=MOST_ADDRESSES
         )
         return ParentLook(parent, {}, None, many)
-    answers = list(pool.map(lambda server: _ask(server, zone_name, parent, port, deadline), servers))
+    answers = list(probe.pool.map(lambda server: _ask(server, zone_name, parent, probe.port, probe.deadline), servers))
     found: dict[str, tuple[str, ...]] = {}
     ttls = []
     for server, answer in zip(servers, answers, strict=True):
@@ -143,13 +148,7 @@ def described(head: str, faults: Sequence[str]) -> str:
 
 
 def servers_of(
-    zone: Zone,
-    resolver: Resolver,
-    networks: Sequence[str],
-    port: int,
-    deadline: float,
-    each: Callable[..., Iterable[tuple[str, ...] | str]],
-    known: Mapping[str, tuple[str, ...]] | None = None,
+    zone: Zone, probe: Probe, known: Mapping[str, tuple[str, ...]] | None = None
 ) -> tuple[list[Server], list[str]]:
     """Return the name servers of a zone at each of their addresses, and what keeps others from being asked, in words.
 
@@ -160,20 +159,20 @@ def servers_of(
         if known and known.get(host):
             return known[host]
         try:
-            return resolver.addresses(host, deadline=deadline) or gettext("it has no address")
+            return probe.resolver.addresses(host, deadline=probe.deadline) or gettext("it has no address")
         except NoAnswer as exc:
             return str(exc)
 
     servers: list[Server] = []
     faults: list[str] = []
-    for host, found in zip(zone.nameservers, each(addresses, zone.nameservers), strict=True):
+    for host, found in zip(zone.nameservers, probe.pool.map(addresses, zone.nameservers), strict=True):
         if isinstance(found, str):
             faults.append(joined(": ", (host, found)))
-        elif not all(is_allowed(address, networks) for address in found):
+        elif not all(is_allowed(address, probe.networks) for address in found):
             faults.append(gettext("{host} leads to what is not a public address").format(host=host))
         else:
             servers += [Server(host, address) for address in found]
-    return _with_route(servers, port), faults
+    return _with_route(servers, probe.port), faults
 
 
 def _with_route(servers: list[Server], port: int) -> list[Server]:

@@ -15,7 +15,7 @@ import dns.message
 import dns.rcode
 
 from dnspanel.fleet.dnssec.exchange import NoAnswer, exchange, name_of, rcode_text, rrset_at, text_of
-from dnspanel.fleet.dnssec.parent_dns import Server, Unusable, servers_of
+from dnspanel.fleet.dnssec.parent_dns import Probe, Server, Unusable, servers_of
 from dnspanel.fleet.dnssec.resolver import Resolver, Zone
 from dnspanel.texts import gettext
 from replication.dns import names, rdtypes
@@ -74,7 +74,8 @@ def look_up_delegations(
     deadline = time.monotonic() + SECONDS
     looked_at = delegations[:MOST_DELEGATIONS]
     with ThreadPoolExecutor(_AT_ONCE, thread_name_prefix="delegation") as pool:
-        found = [_servers(each.servers, each.addresses, resolver, networks, port, deadline, pool) for each in looked_at]
+        probe = Probe(resolver, networks, port, deadline, pool)
+        found = [_servers(each.servers, each.addresses, probe) for each in looked_at]
         questions = [
             (each.name, server) for each, (servers, _) in zip(looked_at, found, strict=True) for server in servers
         ]
@@ -85,11 +86,7 @@ def look_up_delegations(
                 strict=True,
             )
         )
-        above = {
-            each.name: _parent_names(each.name, resolver, networks, port, deadline, pool)
-            for each in looked_at
-            if each.is_own
-        }
+        above = {each.name: _parent_names(each.name, probe) for each in looked_at if each.is_own}
     return [
         _look(each, servers, faults, answers, above.get(each.name))
         for each, (servers, faults) in zip(looked_at, found, strict=True)
@@ -123,17 +120,11 @@ def _look(
 
 
 def _servers(
-    hosts: Collection[str],
-    known: Mapping[str, tuple[str, ...]],
-    resolver: Resolver,
-    networks: Sequence[str],
-    port: int,
-    deadline: float,
-    pool: ThreadPoolExecutor,
+    hosts: Collection[str], known: Mapping[str, tuple[str, ...]], probe: Probe
 ) -> tuple[list[Server], list[str]]:
     """Return the servers at each of their addresses, and what keeps others from being asked."""
     zone = Zone("", tuple(sorted(hosts))[:_MOST_SERVERS])
-    servers, faults = servers_of(zone, resolver, networks, port, deadline, pool.map, known=known)
+    servers, faults = servers_of(zone, probe, known=known)
     return servers[:_MOST_ADDRESSES], faults
 
 
@@ -148,9 +139,7 @@ def _ask(name: str, server: Server, port: int, deadline: float) -> "frozenset[st
     return _nameservers(answer, name) or gettext("it has no NS records of {name}").format(name=name)
 
 
-def _parent_names(
-    name: str, resolver: Resolver, networks: Sequence[str], port: int, deadline: float, pool: ThreadPoolExecutor
-) -> "frozenset[str] | str | None":
+def _parent_names(name: str, probe: Probe) -> "frozenset[str] | str | None":
     """Return the names of the zone's servers as servers of its parent have them, or why that is not known.
 
     Return None where those that answer have the zone too: what they say is the zone's own.
@@ -159,13 +148,13 @@ def _parent_names(
     if above is None:
         return None
     try:
-        parent = resolver.zone_of(above, deadline=deadline)
+        parent = probe.resolver.zone_of(above, deadline=probe.deadline)
     except NoAnswer as exc:
         return gettext("the parent of {name} is not known: {exc}").format(name=name, exc=exc)
-    servers, faults = _servers(parent.nameservers, {}, resolver, networks, port, deadline, pool)
+    servers, faults = _servers(parent.nameservers, {}, probe)
     found: set[str] = set()
     is_known, has_both = False, False
-    for answer in pool.map(lambda server: _referral(name, server, port, deadline), servers):
+    for answer in probe.pool.map(lambda server: _referral(name, server, probe.port, probe.deadline), servers):
         if isinstance(answer, str):
             faults.append(answer)
         elif answer is None:
