@@ -44,7 +44,7 @@ class ChangeLog(Protocol):
         """Return the segments that bring a node from `sequence` to where it may be, in order."""
 
 
-def send_snapshot(
+def send_snapshot(  # noqa: PLR0913  # a snapshot, and how it is sent
     client: NodeClient,
     sealed: bytes,
     read_chunk: Callable[[int], bytes],

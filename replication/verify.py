@@ -405,7 +405,7 @@ def _take_answer(packet: bytes, waiting: dict[int, Expectation], address: str, p
     del waiting[id_]
 
 
-def _full_message(
+def _full_message(  # noqa: PLR0913  # the parts of a question to a server
     packet: bytes, name: str, type: int, address: str, port: int, deadline: float, *, dnssec: bool = False
 ) -> dns.message.Message:
     question = f"{name} {rdata.type_to_text(type)}"

@@ -53,7 +53,7 @@ def signed_marks(store: Store, marks: Iterable[ZoneMark]) -> list[ZoneMark]:
     return found[:: -(-len(found) // MAX_ZONES)] if found else []
 
 
-def verify_signatures(
+def verify_signatures(  # noqa: PLR0913  # what is verified, and against which server
     store: Store,
     marks: Iterable[ZoneMark],
     record_keys: Iterable[bytes],

@@ -92,8 +92,10 @@ BANNED_PARTS = {
 # Names of the field that hold one of these words.
 NOT_BANNED = re.compile(r"ring_?0|audit_trail|tsig_?key_?ring", re.IGNORECASE)
 
-# Of a function; `self` is a parameter.
-MOST_LINES, MOST_PARAMETERS = 60, 8
+# Of a function. More than six parameters need a reason in a noqa; `self` counts only among the eight.
+MOST_LINES, MOST_PARAMETERS, MOST_WITH_REASON = 60, 6, 8
+# Click passes each option of a command as a parameter.
+COMMANDS = Path("dnspanel/cli")
 
 # How much one place may hold before it needs rooms, or parts with names.
 MOST_MODULES = 30  # of a folder, without its `__init__`
@@ -131,16 +133,24 @@ def test_no_file_has_a_name_that_says_nothing() -> None:
 
 
 def test_functions_are_short_and_take_few_parameters() -> None:
-    """More parameters than eight are often one thing of the domain: an author, a new zone, a node's description."""
+    """More parameters than six are often one thing of the domain: the actor, a new zone, a node's description."""
     found = []
     for path in modules():
         for node in nodes_of(ROOT / path):
             if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef):
                 lines = (node.end_lineno or 0) - node.lineno
                 parameters = len(node.args.args) + len(node.args.kwonlyargs) + len(node.args.posonlyargs)
-                if lines > MOST_LINES or parameters > MOST_PARAMETERS:
+                has_reason = COMMANDS in path.parents or _has_reason(path, node.lineno)
+                own = parameters - any(each.arg in {"self", "cls"} for each in node.args.args[:1])
+                is_long = lines > MOST_LINES or parameters > MOST_WITH_REASON
+                if is_long or (own > MOST_PARAMETERS and not has_reason):
                     found.append(f"{path}: {node.name} has {lines} lines and {parameters} parameters")
     assert found == []
+
+
+def _has_reason(path: Path, line: int) -> bool:
+    """Return whether the function that begins at this line says why it has many parameters."""
+    return "noqa: PLR0913  # " in (ROOT / path).read_text().split("\n")[line - 1]
 
 
 def source_files() -> list[Path]:

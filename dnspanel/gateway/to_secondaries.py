@@ -38,7 +38,7 @@ def serial_known(message: dns.message.Message) -> int | None:
     return None
 
 
-def messages(
+def messages(  # noqa: PLR0913  # the parts of a question from a server
     secondary: Secondary,
     message: dns.message.Message,
     *,

@@ -92,7 +92,7 @@ def text_of(*, zone: Zone, author: User, selection: Selection | None, default_tt
     return ZoneText("".join(lines), len(lines) - 1, hidden)
 
 
-def edited(
+def edited(  # noqa: PLR0913  # a text, and what it is compared with
     *,
     zone: Zone,
     author: User,
@@ -167,7 +167,7 @@ def _no_include(path: str) -> Document:
     )
 
 
-def _compare(
+def _compare(  # noqa: PLR0913  # a text, and what it is compared with
     zone: Zone,
     author: User,
     reader: Reader,

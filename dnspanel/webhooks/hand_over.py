@@ -52,7 +52,7 @@ def belongings_of(person: User) -> Belongings:
     )
 
 
-def hand_over(
+def hand_over(  # noqa: PLR0913  # what is handed over, by kind
     *,
     person: User,
     to: User,

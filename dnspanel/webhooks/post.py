@@ -40,7 +40,7 @@ class Answer:
 Post = Callable[[str, Mapping[str, str], bytes], Answer]  # URL, headers, body
 
 
-def post(
+def post(  # noqa: PLR0913  # a request, and how it may travel
     url: str,
     headers: Mapping[str, str],
     body: bytes,

@@ -70,7 +70,7 @@ def add_hook(
     return NewHook(hook, secret)
 
 
-def change_hook(
+def change_hook(  # noqa: PLR0913  # the fields of a hook
     *,
     hook: PublishHook,
     scope: Scope,

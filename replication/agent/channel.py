@@ -62,7 +62,7 @@ class PanelServer(ThreadingHTTPServer):
     allow_reuse_address = True
     request_queue_size = 64
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the settings of a server
         self,
         address: tuple[str, int],
         identity: IdentityKeeper,

@@ -112,7 +112,7 @@ class Change:
         return self.name, self.type
 
 
-def make(
+def make(  # noqa: PLR0913  # the fields of an RRset
     name: str,
     type: int,
     ttl: int,

@@ -163,7 +163,7 @@ def _is_known(main: Database, schema: Schema, zone_id: int) -> bool:
 class _Writer:
     """Writes one file, in transactions that each hold its lock for a bounded time."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # a segment, and the file that takes it
         self,
         database: Database,
         segment: Segment,

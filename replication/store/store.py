@@ -141,7 +141,7 @@ class Store:
         self._lock = threading.Lock()
 
     @classmethod
-    def open(
+    def open(  # noqa: PLR0913  # the settings of a store
         cls,
         path: str | os.PathLike[str],
         schema: int,

@@ -98,7 +98,7 @@ def _put(cursor: Any, rows: Sequence[Row], release_pages: Callable[[], None]) ->
 class Waiting:
     """Operations of a segment on one file that wait for the next transaction over it."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # a file, and what a segment says of its rows
         self,
         database: Database,
         schema: Schema,

@@ -244,7 +244,7 @@ def _refuse_same_keys(early: Sequence[Op], late: Sequence[Op]) -> None:
                 raise BadSegment(reason=f"two operations on the key {op.key.hex()}")
 
 
-def seal(
+def seal(  # noqa: PLR0913  # the fields of a segment
     header: SegmentHeader,
     *,
     marks: Sequence[ZoneMark],

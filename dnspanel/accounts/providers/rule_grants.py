@@ -39,7 +39,7 @@ def apply_outcomes(
     return [{"role": role, "teams": teams} for role, teams in zip(roles, _apply_teams(receivers, by, now), strict=True)]
 
 
-def apply_outcome(
+def apply_outcome(  # noqa: PLR0913  # what a sign-in brought, and who notes it
     *,
     user: User,
     given: Mapping[str, Any],

@@ -15,7 +15,7 @@ def is_listed(count: int) -> bool:
     return str(count).rstrip("0") == "1"
 
 
-def record_refusal(
+def record_refusal(  # noqa: PLR0913  # the fields of an entry of the audit log
     *, count: int, status: int, kind: str, method: str, path: str, detail: str, by: Actor | None, now: datetime
 ) -> None:
     """Record a refusal in the audit log, with its count within the hour, if `is_listed` says so.

@@ -94,7 +94,7 @@ def create_token(*, owner: User, terms: TokenTerms, by: Author, now: datetime) -
     return NewToken(token, secret)
 
 
-def create_tsig_key(
+def create_tsig_key(  # noqa: PLR0913  # the fields of a key
     *,
     owner: User,
     name: str,

@@ -135,7 +135,7 @@ def _tell_parent(row: Rollover, add: Sequence[str], remove: Sequence[str], now: 
     )
 
 
-def _look_of(
+def _look_of(  # noqa: PLR0913  # what a look gathers, once
     row: Rollover,
     fleet: _Fleet,
     late: tuple[str, ...],

@@ -28,7 +28,7 @@ class NoAnswer(Exception):
     """The address gave no answer that can be read; the text is half a sentence."""
 
 
-def exchange(
+def exchange(  # noqa: PLR0913  # the parts of a question to a server
     address: str,
     name: str,
     type: int,

@@ -114,7 +114,7 @@ def _answer(address: str, port: int, name: str, type: int, deadline: float) -> d
     return answer
 
 
-def _validated(
+def _validated(  # noqa: PLR0913  # the answers that validate each other
     zone_name: str,
     soa_answer: dns.message.Message,
     soa: dns.rrset.RRset,

@@ -144,7 +144,7 @@ def may_choose(report: AheadReport, choice: str) -> str:
     return ""
 
 
-def decide(
+def decide(  # noqa: PLR0913  # the fields of a decision
     *,
     report: AheadReport,
     choice: str,

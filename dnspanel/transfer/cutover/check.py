@@ -85,7 +85,7 @@ class _Read:
     questions: Sequence[Question]
 
 
-def create_check(
+def create_check(  # noqa: PLR0913  # the fields of a check
     *,
     server: str,
     port: int,

@@ -43,7 +43,7 @@ class Tally:
     keyed: list[int] = field(default_factory=list)
 
 
-def write_export(
+def write_export(  # noqa: PLR0913  # what is written, where, and how
     conn: "psycopg.Connection[Any]",
     zones: "QuerySet[Zone]",
     out: Out,

@@ -52,7 +52,7 @@ _UPLOADED = (SourceKind.FILES, SourceKind.CSV, SourceKind.JSON, SourceKind.POWER
 _PARTIAL = (SourceKind.CSV, SourceKind.JSON)
 
 
-def create_job(
+def create_job(  # noqa: PLR0913  # the fields of an import
     *,
     source: str,
     title: str,
@@ -90,7 +90,7 @@ def create_job(
     return job
 
 
-def create_paste(
+def create_paste(  # noqa: PLR0913  # the fields of an import
     *,
     title: str,
     text: bytes,
@@ -151,7 +151,7 @@ def _job_of_form(form_id: UUID | None) -> ImportJob | None:
     return ImportJob.objects.filter(form_id=form_id).first() if form_id else None
 
 
-def create_of_documents(
+def create_of_documents(  # noqa: PLR0913  # the fields of an import
     *,
     documents: Sequence[Document],
     source: str,
@@ -232,7 +232,7 @@ def set_options(*, job: ImportJob, options: Options, now: datetime) -> None:
             _decide_anew(job, ImportZone.objects.filter(job=job, choice=""))
 
 
-def choose(
+def choose(  # noqa: PLR0913  # one choice, and the filters of a page
     *,
     job: ImportJob,
     choice: str,

@@ -302,7 +302,7 @@ class Page:
     after: str
 
 
-def zones_page(
+def zones_page(  # noqa: PLR0913  # the filters of a page
     job: ImportJob,
     *,
     action: str | None = None,

@@ -30,7 +30,7 @@ _COMPLETE_VALUE = re.compile(r'(?:"(?:[^"\\\n\r]|\\[^\n\r])*"|\\[^\n\r]|[^;()"\\
 _NO_TTL = frozenset({"", "auto", "automatic", "default", "-"})
 
 
-def record_line(
+def record_line(  # noqa: PLR0913  # the fields of a record
     name: str,
     ttl: str,
     type: str,

@@ -70,7 +70,7 @@ class PowerdnsApiSource:
 
     unit = "zones"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the settings of a source
         self,
         url: str,
         key: str,

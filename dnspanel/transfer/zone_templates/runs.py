@@ -83,7 +83,7 @@ class Found:
     conflicts: int = 0
 
 
-def create_run(
+def create_run(  # noqa: PLR0913  # the fields of a run
     *,
     template: ZoneTemplate,
     by: Author,

@@ -120,7 +120,7 @@ def draft_steps(
     return len(drafted)
 
 
-def publish_steps(
+def publish_steps(  # noqa: PLR0913  # what is published, and what a person confirmed
     *,
     use: Using,
     zone: Zone,

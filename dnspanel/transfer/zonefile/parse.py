@@ -38,7 +38,7 @@ ONE = Serial(1)
 AS_IT_IS = Options()  # of a zone that keeps its signatures nothing may change
 
 
-def read_zone(
+def read_zone(  # noqa: PLR0913  # a document, and what is known about its zone
     document: Document,
     *,
     options: Options,

@@ -31,7 +31,7 @@ class Unreadable(Exception):
     An entry that is not an ERROR is left out, and the rest of the zone is read.
     """
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the fields of a fault
         self,
         reason: str,
         code: str,

@@ -5,7 +5,7 @@ from dnspanel.accounts.tokens.snippets import Snippet
 from dnspanel.texts import gettext
 
 
-def tsig_snippets(
+def tsig_snippets(  # noqa: PLR0913  # the fields of a form
     *,
     preset: Preset,
     key_name: str,

@@ -162,7 +162,9 @@ def _private_key(algorithm: int, fields: Mapping[str, str]) -> PrivateKey:
     return _EDWARDS[algorithm].from_private_bytes(secret)
 
 
-def _belong_together(modulus: int, exponent: int, private: int, p: int, q: int, dp: int, dq: int, inverse: int) -> bool:
+def _belong_together(  # noqa: PLR0913  # the numbers of an RSA key
+    modulus: int, exponent: int, private: int, p: int, q: int, dp: int, dq: int, inverse: int
+) -> bool:
     """Return True if these numbers are one RSA key (RFC 8017 section 3.2). Do not test that p and q are primes."""
     if min(p, q) < 3 or exponent < 3 or p * q != modulus:
         return False

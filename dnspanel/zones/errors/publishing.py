@@ -86,7 +86,7 @@ class GuardHolds(PublishRefused):
 class MassDeletion(PublishRefused):
     """A deletion of many zones in a short time, which waits until a person confirms the number."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the numbers of the message
         self,
         *,
         count: int,

@@ -304,7 +304,7 @@ def reasons_against(
     return {pk: str(refusal) for pk, refusal in first.items() if refusal is not None}
 
 
-def refusals(
+def refusals(  # noqa: PLR0913  # a change, and who asks for it with whom
     rules: Rules, zone: Zone, part: Part, author: Author, reason: str, approvers: Sequence["Approver"], now: datetime
 ) -> Iterator[ApprovalNeeded | Frozen]:
     """Yield what blocks this change of a zone, freezes first."""

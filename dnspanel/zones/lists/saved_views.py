@@ -51,7 +51,7 @@ def teams_to_share_with(person: User) -> QuerySet[Team]:
     return Team.objects.filter(memberships__user=person).order_by("name")
 
 
-def save_view(
+def save_view(  # noqa: PLR0913  # the fields of a view
     *,
     person: User,
     page: ViewPage,

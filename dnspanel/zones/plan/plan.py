@@ -199,7 +199,7 @@ def _around(
     return found
 
 
-def _plan_zone(
+def _plan_zone(  # noqa: PLR0913  # a zone, and what is known around it
     zone: Zone,
     merged: Merged,
     near: dict[Key, RRset],

@@ -115,7 +115,7 @@ class ZoneToDelete:
     at_revision: int | None = None
 
 
-def create_zone(
+def create_zone(  # noqa: PLR0913  # a zone, and what happens with it
     *,
     zone: NewZone,
     acting: Acting,
@@ -166,7 +166,7 @@ def create_zone(
     return _create([(name, content)], acting, team, write_rest, then, kind)
 
 
-def _create_in_pieces(
+def _create_in_pieces(  # noqa: PLR0913  # a zone, and what happens with it
     name: str,
     content: Sequence[RRset],
     acting: Acting,
@@ -193,7 +193,7 @@ def _create_in_pieces(
     return filled.publication or created
 
 
-def create_zones(
+def create_zones(  # noqa: PLR0913  # zones, and what happens with them
     *,
     zones: Sequence[NewZone],
     acting: Acting,
@@ -339,7 +339,7 @@ def empty_trash(*, now: datetime) -> int:
 
 
 @after_hooks
-def _create(
+def _create(  # noqa: PLR0913  # zones, and what happens with them
     zones: Sequence[tuple[str, Sequence[RRset]]],
     acting: Acting,
     team: Team | None,

@@ -94,7 +94,7 @@ def allocate_zone_ids(count: int) -> list[int]:
 
 
 @after_hooks
-def create_ready_zones(
+def create_ready_zones(  # noqa: PLR0913  # zones, and what happens with them
     *,
     zones: Sequence[BulkZone],
     rows: Callable[[], Iterable[bytes]],

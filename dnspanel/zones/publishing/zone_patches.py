@@ -105,7 +105,7 @@ def without(rdata_texts: Collection[str]) -> Step:
     return step
 
 
-def publish_patches(
+def publish_patches(  # noqa: PLR0913  # what is published, and what a person confirmed
     *,
     patches: Sequence[Patch],
     acting: Acting,
@@ -145,7 +145,7 @@ def publish_patches(
 
 
 @after_hooks
-def _publish(
+def _publish(  # noqa: PLR0913  # what is published, and what a person confirmed
     patches: Sequence[Patch],
     *,
     acting: Acting,

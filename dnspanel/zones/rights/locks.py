@@ -44,7 +44,7 @@ def manager_of(author: Author) -> Manager:
     return Manager(user_of(author), token_of(author))
 
 
-def add_lock(
+def add_lock(  # noqa: PLR0913  # the fields of a lock
     *, zone: Zone, name: str, type: int | None, reason: str, manager: Manager, author: Author, now: datetime
 ) -> Lock:
     """Lock the zone (no name), the name (no type) or the RRset, also for existing drafts of others.

@@ -37,7 +37,7 @@ _PRIVATE = {
 _MAYBE_PRIVATE = ("172.", "100.", "f", ":")  # how theirs begin, among others
 
 
-def check_zone(
+def check_zone(  # noqa: PLR0913  # a zone, and what is known around it
     zone: str,
     rrsets: Mapping[Key, RRset],
     changed: Collection[Key],

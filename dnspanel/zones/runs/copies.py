@@ -78,7 +78,7 @@ def copies_of(*, selection: Selection, source: Zone, target: Zone, author: User,
     return copies
 
 
-def _change(
+def _change(  # noqa: PLR0913  # the two sides of a copy
     copies: Copies, target: Zone, author: User, published: RRset | None, now: RRset | None, copy: RRset, how: Existing
 ) -> None:
     try:

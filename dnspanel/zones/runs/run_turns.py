@@ -48,7 +48,9 @@ class Stopped(Exception):
     """The run was cancelled, or another worker did this batch."""
 
 
-def begin(run: Run, *, by: Author, now: datetime, form_id: UUID | None, begun: Signal, action: str, target: str) -> Run:
+def begin(  # noqa: PLR0913  # the fields of a run
+    run: Run, *, by: Author, now: datetime, form_id: UUID | None, begun: Signal, action: str, target: str
+) -> Run:
     """Let the run wait for a worker, with its author and origin. Record a run for good in the audit log.
 
     The same form sent twice returns the first run. Raise RunRefused for an author with several unfinished runs.

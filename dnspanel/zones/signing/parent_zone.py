@@ -64,7 +64,7 @@ def answered_ds(zone_name: str, *, acked: int, now: datetime) -> AnsweredDs | No
     return AnsweredDs(parent.zone_id, parent.name, nameservers, tuple(dict.fromkeys(sets)), max(ttls))
 
 
-def replace_ds(
+def replace_ds(  # noqa: PLR0913  # a change of a DS, and who makes it
     *,
     zone_name: str,
     add: Collection[str],

@@ -101,7 +101,7 @@ def create_policy(
     return policy
 
 
-def change_policy(
+def change_policy(  # noqa: PLR0913  # the fields of a policy
     *,
     policy: DnssecPolicy,
     name: str,

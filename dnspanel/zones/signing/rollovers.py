@@ -287,7 +287,7 @@ def _refuse_trust(zone: Zone, author: Author) -> None:
     access.refuse_changes(author, Zone.objects.get(pk=parent.zone_id), [change])
 
 
-def _new_keys(
+def _new_keys(  # noqa: PLR0913  # the state before a rollover, and the new terms
     zone: Zone,
     kind: Kind,
     state: SigningState,
@@ -326,7 +326,7 @@ def _pair(algorithm: int, bits: int | None, flags: int, tags: set[int]) -> key_m
     raise DnssecRefused(gettext("No key with a tag of its own could be made; try again."))
 
 
-def _row(
+def _row(  # noqa: PLR0913  # the fields of a rollover
     zone: Zone,
     kind: Kind,
     state: SigningState,

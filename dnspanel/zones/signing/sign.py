@@ -241,7 +241,7 @@ class KeyTexts:
     public_text: str | None = None
 
 
-def add_key(
+def add_key(  # noqa: PLR0913  # the fields of a key
     *,
     zone: Zone,
     acting: Acting,

@@ -96,7 +96,7 @@ class _Reception:
 class Snapshots:
     """Receives and installs snapshots. One request at a time; others are refused with Busy."""
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the settings of a node
         self,
         state_dir: Path,
         store: Store,

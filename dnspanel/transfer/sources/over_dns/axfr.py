@@ -56,7 +56,7 @@ class AxfrSource:
 
     unit = "zones"
 
-    def __init__(
+    def __init__(  # noqa: PLR0913  # the settings of a source
         self,
         server: str,
         port: int = 53,

@@ -174,7 +174,7 @@ def _ask(
     return redirect("draft-request", made.key)
 
 
-def review_page(
+def review_page(  # noqa: PLR0913  # the parts of a page
     request: PanelRequest,
     zone: Zone | None,
     *,
