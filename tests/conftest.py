@@ -1,6 +1,5 @@
 """What every test sees: a database, static files as they are, quick passwords, and a `stack` of real processes."""
 
-import gc
 from collections.abc import Generator, Iterator
 from contextlib import ExitStack
 
@@ -13,6 +12,7 @@ from hypothesis import settings as hypothesis_settings
 from pytest_django import DjangoDbBlocker
 
 from replication.call_room import with_room
+from replication.garbage import leave_out_what_is_loaded
 from tests import database
 from tests.lanes import unit_of
 from tests.stack import fresh_stack, stack, stop_shared_stacks
@@ -39,15 +39,13 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """Keep what collection made to the end: no later collection of garbage has to look through it again."""
-    gc.collect()
-    gc.freeze()
+    """Search for cycles as rarely as the panel does, and not in what collection made, which lives to the end."""
+    leave_out_what_is_loaded()
 
 
 def pytest_prepared() -> None:
     """Exclude a file's module and tests likewise, and what they imported."""
-    gc.collect()
-    gc.freeze()
+    leave_out_what_is_loaded()
 
 
 @pytest.hookimpl(wrapper=True)

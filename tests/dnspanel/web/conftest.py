@@ -1,10 +1,14 @@
 """Fixtures of the tests of pages: the cast, each with a browser of their own."""
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 import pytest
+from django.conf import settings
+from django.contrib.auth import login
 from django.contrib.auth.models import AnonymousUser
+from django.http import HttpRequest
 from django.test import Client
 
 from dnspanel.accounts.models import User
@@ -34,6 +38,17 @@ class FoldingClient(Client):
         if not response.streaming and response.headers.get("Content-Type", "").startswith("text/html"):
             response.content = folded(response.content.decode()).encode()
         return response
+
+    def _login(self, user: User, backend: str | None = None) -> None:
+        """Sign in without the empty session that Django's client first saves, loads and deletes."""
+        if settings.SESSION_COOKIE_NAME in self.cookies:
+            super()._login(user, backend)  # type: ignore[misc]
+            return
+        request = HttpRequest()
+        request.session = import_module(settings.SESSION_ENGINE).SessionStore()
+        login(request, user, backend)
+        request.session.save()
+        self._set_login_cookies(request)  # type: ignore[attr-defined]
 
 
 def forget_password(client: Client) -> None:

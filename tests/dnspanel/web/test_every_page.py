@@ -4,6 +4,8 @@ The pages are made by Django's client and given to Chromium from memory: there i
 """
 
 import re
+import subprocess
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -31,6 +33,9 @@ from tests.second_factors import set_up
 
 pytestmark = pytest.mark.browser
 
+ROOT = Path(__file__).parents[3]
+# A template of more pages is part of the frame, or of most lists: it does not make them all worth another look.
+OF_FEW_PAGES = 4
 ORIGIN = "http://panel.test"
 AXE = (Path(__file__).parents[2] / "vendor/axe.min.js").read_text()
 TAGS = ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa", "best-practice", "experimental"]
@@ -73,6 +78,7 @@ class Answer:
     status: int
     headers: dict[str, str]
     body: bytes
+    templates: frozenset[str]
 
     @property
     def is_page(self) -> bool:
@@ -100,7 +106,8 @@ def answers(ids: dict[str, int]) -> dict[str, Answer]:
         ):  # where there is all there can be
             response = client.get(path, endpoint.data)
         content = b"" if response.streaming else response.content
-        found[path] = Answer(response.status_code, dict(response.items()), content)
+        templates = frozenset(str(template.name) for template in response.templates)
+        found[path] = Answer(response.status_code, dict(response.items()), content, templates)
     return found
 
 
@@ -138,7 +145,7 @@ def findings(answers: dict[str, Answer], chromium: Browser, sample: Sample) -> I
     serve(context, answers)
     window, found = context.new_page(), Findings({}, {})
     where = EVERYTHING
-    for path in sample.some(pages(answers), 30, reason="pages that axe looks at"):
+    for path in pages_for_axe(answers, sample):
         window.emulate_media(color_scheme="light")
         window.set_viewport_size(DESKTOP)
         window.goto(ORIGIN + path)
@@ -177,6 +184,29 @@ def serve(context: BrowserContext, answers: Mapping[str, Answer]) -> None:
 
 def pages(answers: Mapping[str, Answer]) -> list[str]:
     return [path for path, answer in answers.items() if answer.is_page]
+
+
+def pages_for_axe(answers: Mapping[str, Answer], sample: Sample) -> list[str]:
+    """Return pages whose own templates were changed, and 16 of the others, which all have their turn within days."""
+    changed = changed_templates()
+    used = Counter(name for answer in answers.values() for name in answer.templates)
+    own = {name for name in changed if used[name] <= OF_FEW_PAGES}
+    mine = [path for path in pages(answers) if not own.isdisjoint(answers[path].templates)]
+    others = [path for path in pages(answers) if path not in mine]
+    changed_pages = sample.some(mine, 8, reason="pages with changed templates that axe looks at")
+    return changed_pages + sample.turn(others, 16, reason="pages that axe looks at")
+
+
+def changed_templates() -> set[str]:
+    """Return the names of the templates that commits of the last day, or the work tree, changed."""
+    where = ["--", "templates"]
+    commands = (
+        ["git", "log", "--since=1 day ago", "--name-only", "--format=", *where],
+        ["git", "diff", "--name-only", "HEAD", *where],
+    )
+    # A copy without a history has no changes either.
+    texts = (subprocess.run(command, cwd=ROOT, capture_output=True, text=True).stdout for command in commands)
+    return {line.removeprefix("templates/") for text in texts for line in text.splitlines()}
 
 
 def test_the_pages_are_those_of_the_table(answers: dict[str, Answer]) -> None:
