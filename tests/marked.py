@@ -95,7 +95,7 @@ _OF_OPERATORS = frozenset(
             "watchdog.py",
             "processes/without_broker.py",
         ),
-        *("accounts/secrets/database_key.py", "accounts/secrets/key_rotation.py"),
+        *("accounts/checks.py", "accounts/secrets/database_key.py", "accounts/secrets/key_rotation.py"),
     }
 )
 # What stands in the audit log; what programs and the panel's own scripts are answered; files; faults of ours.

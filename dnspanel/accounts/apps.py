@@ -10,7 +10,7 @@ class AccountsConfig(AppConfig):
     def ready(self) -> None:
         # Every Django process of ours has the Celery app, or its tasks would bind to one without a broker.
         from dnspanel import celery as celery
-        from dnspanel import checks as checks
+        from dnspanel.accounts import checks as checks
         from dnspanel.accounts.sign_in import sign_ins
 
         sign_ins.connect()

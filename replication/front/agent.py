@@ -30,7 +30,7 @@ from replication.front.config import SETTINGS_FILE, FrontConfig, with_settings
 from replication.front.dnsdist import Numbers
 from replication.front.front import LOOK_SECONDS, Front, Looked
 from replication.front.rotation import Verdict
-from replication.front.server import FrontServer
+from replication.front.server import FrontServer, Parts
 from replication.store import mapped
 from replication.store.snapshot import open_manifest, snapshot_id
 from replication.texts import gettext
@@ -85,7 +85,9 @@ class FrontAgent:
         self._bypass.hold([EVERYTHING], self._taken)
         self._front = self._new_front()
         self.observer = Observer(self._counters)
-        self.server = FrontServer((config.panel_host, config.panel_port), self, spool=config.state_dir)
+        parts = Parts(self.observer, self.status, self.ack, self.take, self.offer, self.install, self.set_up)
+        address = (config.panel_host, config.panel_port)
+        self.server = FrontServer(address, self.identity, parts, spool=config.state_dir)
 
     def __enter__(self) -> Self:
         return self

@@ -1,4 +1,7 @@
-"""The panel refuses to start on a wrong setting, and says how to correct it."""
+"""The panel refuses to start on a wrong setting, and says how to correct it.
+
+Tests `accounts.checks` too.
+"""
 
 from pathlib import Path
 from typing import Any
@@ -8,13 +11,14 @@ from django.core.management import get_commands, load_command_class
 from django.core.management.base import SystemCheckError
 
 from dnspanel import checks
+from dnspanel.accounts import checks as checks_of_accounts
 
 # Without `check_database_key`, which tests of `secrets.database_key` call.
 EVERY_CHECK = (
-    checks.check_master_key,
+    checks_of_accounts.check_master_key,
     checks.check_secret_key,
     checks.check_panel_url,
-    checks.check_trusted_proxies,
+    checks_of_accounts.check_trusted_proxies,
     checks.check_zone_defaults,
     checks.check_suffixes,
     checks.check_resolvers,

@@ -6,7 +6,7 @@ import pytest
 from cryptography.fernet import Fernet
 from django.db import connection
 
-from dnspanel import checks
+from dnspanel.accounts import checks
 from dnspanel.accounts.models import MasterKey
 from dnspanel.accounts.secrets.database_key import database_key, problem_with_key
 from dnspanel.accounts.secrets.master_keys import WrongMasterKey, fingerprint

@@ -5,8 +5,7 @@ from typing import Any
 import pytest
 from cryptography.fernet import Fernet
 
-from dnspanel import checks
-from dnspanel.accounts import secret_places
+from dnspanel.accounts import checks, secret_places
 from dnspanel.accounts.errors import RotationRefused
 from dnspanel.accounts.models import AuditEntry, MasterKey
 from dnspanel.accounts.secrets.database_key import problem_with_key
