@@ -9,6 +9,7 @@ from django.db import models
 from dnspanel.accounts.secret_places import SecretField
 from dnspanel.text_fields import MessageField, MessagesField
 from dnspanel.texts import gettext_lazy
+from dnspanel.zones.models import UNFINISHED_STATES, RunState
 
 
 class State(models.TextChoices):
@@ -232,19 +233,6 @@ class KeptItem(models.Model):
 
     class Meta:
         indexes = [models.Index(fields=["job", "zone"], name="keptitem_zone")]
-
-
-class RunState(models.TextChoices):
-    """Where an export or a comparison is. A run that is interrupted starts again."""
-
-    WAITING = "waiting", gettext_lazy("waiting for a worker")
-    RUNNING = "running", gettext_lazy("running")
-    DONE = "done", gettext_lazy("done")
-    CANCELLED = "cancelled", gettext_lazy("cancelled")
-    FAILED = "failed", gettext_lazy("failed")
-
-
-UNFINISHED_STATES = (RunState.WAITING, RunState.RUNNING)
 
 
 class ExportFormat(models.TextChoices):

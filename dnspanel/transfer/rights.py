@@ -13,11 +13,11 @@ from dnspanel.accounts.models import Team
 from dnspanel.texts import gettext, gettext_noop
 from dnspanel.transfer import zone_changes
 from dnspanel.transfer.documents import SourceFault
-from dnspanel.transfer.models import UNFINISHED_STATES, CutoverCheck, CutoverZone, ExportJob, ImportJob, ImportPiece
+from dnspanel.transfer.models import CutoverCheck, CutoverZone, ExportJob, ImportJob, ImportPiece
 from dnspanel.zones.errors import Forbidden, RightMissing
 from dnspanel.zones.governance.parts import Part
 from dnspanel.zones.governance.publish_guards import NO_RULES, Rules, every_rule, reasons_over, refusals
-from dnspanel.zones.models import Lock, Revision, RevisionKind, Zone, ZoneKey
+from dnspanel.zones.models import UNFINISHED_STATES, Lock, Revision, RevisionKind, Zone, ZoneKey
 from dnspanel.zones.names import nesting
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.lock_rules import refuse_locked

@@ -35,7 +35,6 @@ from dnspanel.transfer.exports.selection import EVERYTHING, Selection
 from dnspanel.transfer.models import (
     CHANGING_ACTIONS,
     EXPECTED_KINDS,
-    UNFINISHED_STATES,
     Action,
     CutoverCheck,
     CutoverDifference,
@@ -43,11 +42,10 @@ from dnspanel.transfer.models import (
     DifferenceKind,
     ImportJob,
     ImportZone,
-    RunState,
 )
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.errors import Forbidden, Unknown
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import UNFINISHED_STATES, RunState, Zone
 from dnspanel.zones.rights import access
 from dnspanel.zones.rights.access import zones_visible_to
 from replication.dns import rdtypes

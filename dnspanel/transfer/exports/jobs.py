@@ -34,11 +34,11 @@ from dnspanel.transfer.exports.file import Tally
 from dnspanel.transfer.exports.query_file import QueryOptions
 from dnspanel.transfer.exports.rows import snapshot, zone_names
 from dnspanel.transfer.exports.selection import Selection
-from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
+from dnspanel.transfer.models import ExportFormat, ExportJob
 from dnspanel.transfer.sealed_keys import Sealer, refuse_passphrase
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.errors import Forbidden, RightMissing, Unknown
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import UNFINISHED_STATES, RunState, Zone
 from dnspanel.zones.rights.access import zones_visible_to
 
 KEPT = timedelta(hours=24)

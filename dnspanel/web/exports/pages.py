@@ -24,13 +24,13 @@ from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
 from dnspanel.transfer.exports.selection import Selection
-from dnspanel.transfer.models import UNFINISHED_STATES, ExportFormat, ExportJob, RunState
+from dnspanel.transfer.models import ExportFormat, ExportJob
 from dnspanel.transfer.sealed_keys import MOST_CHARACTERS, refuse_passphrase
 from dnspanel.web.editor.zone_head import render_zone
 from dnspanel.web.frame.forms import LONGEST_SEARCH, PanelForm, SecretInput
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.zones.errors import RightMissing
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import UNFINISHED_STATES, RunState, Zone
 from dnspanel.zones.rights import access
 from replication.dns import names
 from replication.errors import BadName

@@ -15,7 +15,8 @@ from dnspanel.transfer.zone_templates.content import Made, try_text, variables_s
 from dnspanel.transfer.zone_templates.queries import text_diff
 from dnspanel.web.frame.layout import PanelRequest, is_fragment
 from dnspanel.web.zone_templates.forms import HeadForm, NewTemplateForm, TextForm, kind_label
-from dnspanel.zones.errors import Forbidden, TemplateMoved, TemplateRefused, TemplateUnknown
+from dnspanel.web.zone_templates.newer_version import publish_newer_version
+from dnspanel.zones.errors import Forbidden, TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind, TemplateVersion, ZoneTemplate
 from dnspanel.zones.rights.access import require
 from dnspanel.zones.settings.template_text import Variable
@@ -164,30 +165,8 @@ def template_edit(request: PanelRequest, template_id: int) -> HttpResponse:
     form = TextForm(request.POST, declared=declared)
     if is_fragment(request):
         return _check(request, form)
-    if form.is_valid():
-        try:
-            published = edit.publish_version(
-                template=template,
-                content=form.content,
-                seen=form.cleaned_data["seen"] or 0,
-                by=request.user,
-                now=timezone.now(),
-            )
-        except TemplateRefused as exc:
-            form.refuse_at(exc)
-        except TemplateMoved as exc:
-            form.refuse(None, str(exc))
-        else:
-            if published.number == version.number:
-                messages.info(request, gettext("It says this already: there is no new version."))
-            else:
-                messages.success(
-                    request,
-                    gettext("Version {number} of {name} is published.").format(
-                        number=published.number, name=template.name
-                    ),
-                )
-            return redirect("template-detail", template.pk)
+    if form.is_valid() and (done := publish_newer_version(request, template, form, version.number)):
+        return done
     return _edit_page(request, template, form, status=422)
 
 

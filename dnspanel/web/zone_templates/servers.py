@@ -11,7 +11,8 @@ from dnspanel.texts import gettext
 from dnspanel.transfer.zone_templates import access, edit
 from dnspanel.web.frame.layout import PanelRequest
 from dnspanel.web.zone_templates.forms import HeadForm, ServersForm
-from dnspanel.zones.errors import Forbidden, TemplateMoved, TemplateRefused, TemplateUnknown
+from dnspanel.web.zone_templates.newer_version import publish_newer_version
+from dnspanel.zones.errors import Forbidden, TemplateRefused, TemplateUnknown
 from dnspanel.zones.models import TemplateKind
 from dnspanel.zones.rights.access import require
 from dnspanel.zones.settings.server_sets import newest_set, newest_sets
@@ -60,30 +61,8 @@ def server_set_edit(request: PanelRequest, set_id: int) -> HttpResponse:
     if found is None:
         raise TemplateUnknown
     form = ServersForm(request.POST or None, initial=ServersForm.initial_of(found.servers) | {"seen": found.version})
-    if form.is_valid():
-        try:
-            published = edit.publish_version(
-                template=template,
-                content=form.content,
-                seen=form.cleaned_data["seen"] or 0,
-                by=request.user,
-                now=timezone.now(),
-            )
-        except TemplateRefused as exc:
-            form.refuse_at(exc)
-        except TemplateMoved as exc:
-            form.refuse(None, str(exc))
-        else:
-            if published.number == found.version:
-                messages.info(request, gettext("It says this already: there is no new version."))
-            else:
-                messages.success(
-                    request,
-                    gettext("Version {number} of {name} is published.").format(
-                        number=published.number, name=template.name
-                    ),
-                )
-            return redirect("template-detail", template.pk)
+    if form.is_valid() and (done := publish_newer_version(request, template, form, found.version)):
+        return done
     status = 422 if form.is_bound else 200
     return render(request, "zone_templates/servers_edit.html", {"template": template, "form": form}, status=status)
 

@@ -39,7 +39,7 @@ from dnspanel.secondaries import set_up
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.selection import EVERYTHING
 from dnspanel.transfer.imports import jobs
-from dnspanel.transfer.models import ExportJob, RunState, SourceKind
+from dnspanel.transfer.models import ExportJob, SourceKind
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.transfer.zone_templates.edit import Head, Text, create_template
 from dnspanel.webhooks import publish_hooks
@@ -56,6 +56,7 @@ from dnspanel.zones.models import (
     KeptAddresses,
     Operation,
     Publication,
+    RunState,
     TemplateKind,
     Zone,
     ZoneAct,

@@ -42,7 +42,7 @@ from dnspanel.secondaries.set_up import Terms as SecondaryTerms
 from dnspanel.secondaries.set_up import create_secondary
 from dnspanel.transfer.cutover.delegation import Point, Verdict
 from dnspanel.transfer.imports import jobs
-from dnspanel.transfer.models import CutoverCheck, CutoverZone, ImportZone, RunState, SourceKind
+from dnspanel.transfer.models import CutoverCheck, CutoverZone, ImportZone, SourceKind
 from dnspanel.transfer.zone_templates import runs as template_runs
 from dnspanel.web.account.signed_in import SET_UP_VIEWS
 from dnspanel.web.editor.review.review import fingerprint
@@ -59,6 +59,7 @@ from dnspanel.zones.models import (
     Publication,
     PublishHook,
     PublishRequest,
+    RunState,
     ViewPage,
     Zone,
     ZoneAct,

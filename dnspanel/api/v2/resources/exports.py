@@ -25,8 +25,9 @@ from dnspanel.transfer.exports import file as export_file
 from dnspanel.transfer.exports import jobs
 from dnspanel.transfer.exports.query_file import MOST_RANDOM_PERCENT, MOST_SAMPLED, QueryOptions
 from dnspanel.transfer.exports.selection import Selection
-from dnspanel.transfer.models import ExportFormat, ExportJob, RunState
+from dnspanel.transfer.models import ExportFormat, ExportJob
 from dnspanel.transfer.sealed_keys import FEWEST_CHARACTERS, MOST_CHARACTERS
+from dnspanel.zones.models import RunState
 from dnspanel.zones.rights import access
 
 MOST_ZONES = 10_000

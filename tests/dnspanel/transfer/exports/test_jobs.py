@@ -24,12 +24,12 @@ from dnspanel.transfer.exports import file
 from dnspanel.transfer.exports import jobs as export_jobs
 from dnspanel.transfer.exports.rows import snapshot
 from dnspanel.transfer.exports.selection import EVERYTHING, Selection
-from dnspanel.transfer.models import ExportFormat, ExportJob, RunState
+from dnspanel.transfer.models import ExportFormat, ExportJob
 from dnspanel.transfer.sealed_keys import Opener
 from dnspanel.transfer.signals import work_to_do
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.errors import RightMissing, Unknown
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import RunState, Zone
 from dnspanel.zones.signing import sign
 from tests.dnspanel.zones.conftest import MakeZone
 from tests.dnspanel.zones.conftest import make_zone as make_zone

@@ -15,10 +15,10 @@ from dnspanel.accounts.models import Role, User
 from dnspanel.transfer.exports import jobs
 from dnspanel.transfer.exports.query_file import QueryOptions
 from dnspanel.transfer.exports.selection import EVERYTHING
-from dnspanel.transfer.models import ExportJob, RunState
+from dnspanel.transfer.models import ExportJob
 from dnspanel.web.exports import pages
 from dnspanel.zones.acting import Acting
-from dnspanel.zones.models import Zone
+from dnspanel.zones.models import RunState, Zone
 from dnspanel.zones.signing import sign
 from tests.dnspanel.web.conftest import HTMX, Browser, MakeZone
 from tests.people import NOW

@@ -1,4 +1,7 @@
-"""Pages of templates: made, checked while typing, published in versions, compared, and deleted."""
+"""Pages of templates: made, checked while typing, published in versions, compared, and deleted.
+
+Tests `zone_templates.newer_version` too.
+"""
 
 from typing import Any
 

@@ -1,0 +1,39 @@
+"""A form's content becomes the next version of a template or of a set of name servers."""
+
+from django.contrib import messages
+from django.http import HttpResponse
+from django.shortcuts import redirect
+from django.utils import timezone
+
+from dnspanel.texts import gettext
+from dnspanel.transfer.zone_templates import edit
+from dnspanel.web.frame.layout import PanelRequest
+from dnspanel.web.zone_templates.forms import ServersForm, TextForm
+from dnspanel.zones.errors import TemplateMoved, TemplateRefused
+from dnspanel.zones.models import ZoneTemplate
+
+
+def publish_newer_version(
+    request: PanelRequest, template: ZoneTemplate, form: TextForm | ServersForm, newest: int
+) -> HttpResponse | None:
+    """Publish what a valid form says, and lead to the template. Return None if the form then has errors to show."""
+    try:
+        published = edit.publish_version(
+            template=template,
+            content=form.content,
+            seen=form.cleaned_data["seen"] or 0,
+            by=request.user,
+            now=timezone.now(),
+        )
+    except TemplateRefused as exc:
+        form.refuse_at(exc)
+        return None
+    except TemplateMoved as exc:
+        form.refuse(None, str(exc))
+        return None
+    if published.number == newest:
+        messages.info(request, gettext("It says this already: there is no new version."))
+    else:
+        message = gettext("Version {number} of {name} is published.")
+        messages.success(request, message.format(number=published.number, name=template.name))
+    return redirect("template-detail", template.pk)
