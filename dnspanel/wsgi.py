@@ -13,7 +13,7 @@ from django.urls import get_resolver
 
 from dnspanel.database import statement_time
 from dnspanel.database.base import keep_plans
-from dnspanel.head_requests import without_bodies_for_head
+from dnspanel.processes.head_requests import without_bodies_for_head
 from dnspanel.processes.key_at_start import stop_with_another_key
 from dnspanel.wake import answer_before_waking
 from replication.call_room import with_room

@@ -8,7 +8,7 @@ import pytest
 from django.core.handlers.wsgi import WSGIHandler
 from django.core.wsgi import get_wsgi_application
 
-from dnspanel.head_requests import without_bodies_for_head
+from dnspanel.processes.head_requests import without_bodies_for_head
 
 
 class Closing:
