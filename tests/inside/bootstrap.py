@@ -24,7 +24,7 @@ def publish(*acts: str) -> None:
             edit.create_zone(zone=edit.NewZone(name, rrsets), acting=Acting(None, "system", timezone.now()))
         else:
             zone = Zone.objects.get(name=name, deleted_at=None)
-            edit.delete_zone(zone=zone, author=None, channel="system", now=timezone.now())
+            edit.delete_zone(zone=zone, acting=Acting(None, "system", timezone.now()))
 
 
 def snapshot_and_prune() -> Any:

@@ -32,9 +32,7 @@ def follow(name: str, address: str) -> None:
         name=name,
         primaries_terms=Terms([address]),
         terms=set_up_catalogs.CatalogTerms(),
-        author=User.objects.get(username="cata"),
-        channel="web",
-        now=timezone.now(),
+        acting=Acting(User.objects.get(username="cata"), "web", timezone.now()),
     )
 
 
@@ -70,7 +68,7 @@ def let_an_hour_pass(kind: str) -> None:
 def produce(name: str, members: list[str], ports: dict[str, int], keys: str) -> Any:
     """Create a catalog with members; return the configuration of each kind of server."""
     owner, now = User.objects.get(username="cata"), timezone.now()
-    made = producer.create_catalog(name=name, group_tags=["bronze"], author=owner, channel="web", now=now)
+    made = producer.create_catalog(name=name, group_tags=["bronze"], acting=Acting(owner, "web", now))
     for each in members:
         edit.create_zone(zone=edit.NewZone(each), acting=Acting(owner, "web", now))
     Zone.objects.filter(name__in=members[:1]).update(tags=["bronze"])
@@ -94,7 +92,7 @@ def produce(name: str, members: list[str], ports: dict[str, int], keys: str) -> 
 def create_another(name: str, ports: dict[str, int]) -> None:
     """Create an empty catalog that notifies these ports."""
     owner, now = User.objects.get(username="cata"), timezone.now()
-    made = producer.create_catalog(name=name, author=owner, channel="web", now=now)
+    made = producer.create_catalog(name=name, acting=Acting(owner, "web", now))
     keyless.notify_also(zone=made, addresses=[f"127.0.0.1:{port}" for port in ports.values()], by=owner, now=now)
 
 

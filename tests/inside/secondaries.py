@@ -107,7 +107,7 @@ def replace_zone(gone: str, come: str) -> None:
     """Delete a zone and create another one."""
     owner = User.objects.get(username="secunda")
     zone = Zone.objects.get(name=gone, deleted_at=None)
-    edit.delete_zone(zone=zone, author=owner, channel="web", now=timezone.now())
+    edit.delete_zone(zone=zone, acting=Acting(owner, "web", timezone.now()))
     edit.create_zone(zone=edit.NewZone(come), acting=Acting(owner, "web", timezone.now()))
     Zone.objects.filter(name=come, deleted_at=None).update(tags=["foreign"])
 

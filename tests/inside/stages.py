@@ -44,9 +44,7 @@ def change(zone: str, name: str, type: str, *values: str) -> int:
     rrset_or_none = rrset.make(name, number, 60, values) if values else None
     publication, _ = bulk.change_zones(
         changes=[bulk.ZoneChange(existing.id, existing.revision, {(name, number): rrset_or_none})],
-        author=None,
-        channel="system",
-        now=timezone.now(),
+        acting=Acting(None, "system", timezone.now()),
     )
     return publication.sequence
 
@@ -136,7 +134,7 @@ def release_delivery() -> None:
 
 
 def delete_zone(name: str) -> None:
-    edit.delete_zone(zone=Zone.objects.get(name=name), author=None, channel="system", now=timezone.now())
+    edit.delete_zone(zone=Zone.objects.get(name=name), acting=Acting(None, "system", timezone.now()))
 
 
 def restore_zone(name: str) -> None:

@@ -4,6 +4,7 @@ from django.utils import timezone
 
 from dnspanel.accounts.models import User
 from dnspanel.primaries import set_up
+from dnspanel.zones.acting import Acting
 from dnspanel.zones.models import Zone
 from dnspanel.zones.publishing import edit
 
@@ -12,7 +13,7 @@ def create(name: str, address: str) -> None:
     """Create a zone that is transferred from an address."""
     owner = User.objects.get(username="prima")
     set_up.create_transferred_zone(
-        name=name, terms=set_up.Terms([address]), author=owner, channel="web", now=timezone.now()
+        name=name, terms=set_up.Terms([address]), acting=Acting(owner, "web", timezone.now())
     )
 
 
@@ -20,7 +21,7 @@ def set_address(name: str, address: str) -> None:
     """Transfer a zone from another address."""
     owner = User.objects.get(username="prima")
     set_up.set_primaries(
-        zone=Zone.objects.get(name=name), terms=set_up.Terms([address]), author=owner, now=timezone.now()
+        zone=Zone.objects.get(name=name), terms=set_up.Terms([address]), acting=Acting(owner, "web", timezone.now())
     )
 
 
@@ -29,6 +30,6 @@ def delete_or_restore(name: str, act: str) -> None:
     owner = User.objects.get(username="prima")
     zone = Zone.objects.get(name=name)
     if act == "delete":
-        edit.delete_zone(zone=zone, author=owner, channel="web", now=timezone.now())
+        edit.delete_zone(zone=zone, acting=Acting(owner, "web", timezone.now()))
     else:
         edit.restore_zone(zone=zone, author=owner, channel="web", now=timezone.now())
