@@ -104,7 +104,7 @@ class ChangedNames:
         yield from plain.values()
 
 
-def prove_names(
+def prove_names(  # noqa: PLR0913  # what is asked, where, and for how long
     store: Store,
     record_keys: Iterable[bytes],
     address: str,

@@ -21,7 +21,9 @@ def set_address(name: str, address: str) -> None:
     """Transfer a zone from another address."""
     owner = User.objects.get(username="prima")
     set_up.set_primaries(
-        zone=Zone.objects.get(name=name), terms=set_up.Terms([address]), acting=Acting(owner, "web", timezone.now())
+        zone=Zone.objects.get(name=name),
+        terms=set_up.Terms([address]),
+        acting=Acting(owner, "api", timezone.now()),
     )
 
 
