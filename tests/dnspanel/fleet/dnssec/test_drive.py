@@ -22,7 +22,7 @@ from dnspanel.secondaries import members, set_up
 from dnspanel.secondaries.models import Member
 from dnspanel.zones.acting import Acting
 from dnspanel.zones.conditions import LogInputs
-from dnspanel.zones.dnssec import key_material, policy_queries, queries
+from dnspanel.zones.dnssec import key_material, policy_queries, queries, rollover
 from dnspanel.zones.dnssec.policy import Terms
 from dnspanel.zones.dnssec.rollover_stages import Kind, Step
 from dnspanel.zones.dnssec.served_ttls import served_ttls
@@ -44,8 +44,10 @@ __all__ = ["alice"]
 pytestmark = pytest.mark.django_db(transaction=True)
 
 CHILD = "shop.example.com."
-# So many looks, 55 seconds apart, are longer than any TTL of these zones, 7200 seconds, and its margin.
-LONG = 140
+# Looks are that far apart, and all of that time counts: looks that are a minute apart would take ten times as long.
+STEP, CREDIT = 550, timedelta(seconds=600)
+# So many looks are longer than any TTL of these zones, 7200 seconds, and its margin.
+LONG = 16
 
 
 class World:
@@ -53,6 +55,7 @@ class World:
 
     def __init__(self, author: User, nodes: list[Node]) -> None:
         self.author, self.nodes, self.now = author, nodes, NOW
+        self.credit = CREDIT
         make = zone_maker(author)
         self.parent = make("shop 3600 NS ns1.example.net.", name="example.com.")
         self.zone = make("www 300 A 192.0.2.1", "old 7200 A 192.0.2.7", name=CHILD)
@@ -97,26 +100,29 @@ class World:
         nodes = Node.objects.filter(name__in=names) if names else Node.objects.all()
         nodes.update(epoch=head.epoch, acked=head.sequence)
 
-    def look(self, seconds: int = 55) -> Step:
+    def look(self, seconds: int = STEP) -> Step:
         self.now += timedelta(seconds=seconds)
         drive_rollovers(clock=lambda: self.now, look_every=timedelta())
         return Step(self.row.step)
 
-    def run(self, *, until: Step | None = None, most: int = 2000) -> list[Step]:
+    def run(self, *, until: Step | None = None, seconds: int = STEP) -> list[Step]:
         """Let nodes answer and time go by until the rollover has ended, or is at a step; return the steps."""
         seen = [Step(self.row.step)]
-        for _ in range(most):
+        for _ in range(110_000 // seconds):
             if self.row.ended_at or seen[-1] == until:
                 return seen
             self.answer()
-            if (step := self.look()) != seen[-1]:
+            if (step := self.look(seconds)) != seen[-1]:
                 seen.append(step)
         raise AssertionError(f"It does not end: {self.row.step}: {self.row.waits_for}")
 
 
 @pytest.fixture
-def world(alice: User, active_node: MakeNode) -> World:
-    return World(alice, [active_node("ns1", agent_port=8533), active_node("ns2", agent_port=8534)])
+def world(alice: User, active_node: MakeNode, monkeypatch: pytest.MonkeyPatch) -> World:
+    made = World(alice, [active_node("ns1", agent_port=8533), active_node("ns2", agent_port=8534)])
+    steady = rollover.steady
+    monkeypatch.setattr(rollover, "steady", lambda *times: steady(*times, most=made.credit))
+    return made
 
 
 @pytest.mark.sample(2, reason="kinds of rollovers that are driven to their ends")
@@ -231,7 +237,7 @@ def test_a_secondary_that_answers_an_older_serial_is_waited_for_until_it_is_swit
     waits = "Every secondary that has the zone has to answer with this step."
     assert world.row.waits_for == f"{waits} partner is about to be told."
     transferred(serial=old)
-    for _ in range(70):  # for longer than caches have the DNSKEY RRset, and than it takes until somebody is told
+    for _ in range(8):  # for longer than caches have the DNSKEY RRset, and than it takes until somebody is told
         assert world.look() is Step.PUBLISH
     assert world.row.waits_for == f"{waits} partner (BIND) answers serial {old} in place of {old + 1}."
     assert (world.row.late, world.row.late_secondaries) == ([], ["partner"])
@@ -276,11 +282,12 @@ def test_it_waits_for_the_ttl_of_the_largest_record_also_if_that_is_gone_by_now(
     world.answer()
     world.look()
     begun = world.now
-    assert world.run() == [Step.SIGN, Step.REMOVE]
+    assert world.run(seconds=55) == [Step.SIGN, Step.REMOVE]
     assert timedelta(seconds=9000) < world.now - begun < timedelta(seconds=9300)
 
 
 def test_a_clock_that_jumps_lets_nothing_happen_too_soon(world: World) -> None:
+    world.credit = rollover.MOST_CREDIT
     world.sign(split=True)
     rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
     world.answer()
@@ -425,6 +432,7 @@ def test_times_are_shown_by_the_clock_on_the_wall(world: World) -> None:
     world.look()
     earliest = world.row.earliest
     assert isinstance(earliest, datetime)
+    world.credit = rollover.MOST_CREDIT
     world.look(seconds=600)  # of which a minute counts
     assert world.row.earliest == earliest + timedelta(seconds=540)
 
@@ -447,7 +455,7 @@ def test_new_keys_wait_until_the_name_servers_of_other_signers_have_them(
     rollovers.begin(zone=world.zone, kind=Kind.ZSK, acting=world.acting)
     for _ in range(90):
         world.answer()
-        assert world.look() is Step.PUBLISH
+        assert world.look(seconds=55) is Step.PUBLISH
     assert "have to add the new key to their DNSKEY records. Not every name server has it" in world.row.waits_for
     [new] = ZoneKey.objects.filter(pk__in=world.row.new_keys)
     zone_name, _, wanted = requested[-1]  # type: ignore[misc]
@@ -456,16 +464,16 @@ def test_new_keys_wait_until_the_name_servers_of_other_signers_have_them(
 
     looks["lack"] = ""
     while world.row.signers_lack:
-        world.look()
+        world.look(seconds=55)
     # The DNSKEY records that they answered are in caches for longer than those of the nodes.
     assert world.row.earliest is not None
     assert world.row.earliest - world.now > timedelta(seconds=4500)
     looks["lack"] = "ns1.other. does not answer."
     for _ in range(15):
-        assert world.look() is Step.PUBLISH
+        assert world.look(seconds=55) is Step.PUBLISH
     looks["lack"] = ""
     begun = world.now
-    assert world.run() == [Step.PUBLISH, Step.SIGN, Step.REMOVE]
+    assert world.run(seconds=55) == [Step.PUBLISH, Step.SIGN, Step.REMOVE]
     assert world.now - begun > timedelta(seconds=4500)
 
 
@@ -475,14 +483,14 @@ def test_a_step_that_is_refused_says_so_and_somebody_is_told(world: World) -> No
     rollovers.begin(zone=world.zone, kind=Kind.CSK, acting=world.acting)
     world.answer()
     hold(reason="A drill.", now=world.now)
-    for _ in range(LONG):
-        world.look()
+    for _ in range(140):
+        world.look(seconds=55)
     assert "refused: " in world.row.waits_for
     assert world.row.waits_since < world.now - timedelta(minutes=1)
     assert not world.row.is_stuck, "who decides about the hold is told of that"
     assert AuditEntry.objects.filter(action="dnssec.rollover_end").count() == 0
     release()
-    world.look()
+    world.look(seconds=55)
     assert "refused" not in world.row.waits_for
 
 
