@@ -1,7 +1,8 @@
-"""BIND, Knot and NSD on loopback, configured by what a secondary's page gives to copy and by where they may listen.
+"""BIND, Knot and NSD on loopback, configured by what a secondary's page gives to copy and by the addresses that
+they may listen at.
 
-What that configuration has in /etc/bind or /etc/nsd lies in the directory above theirs: the authority that is given to
-copy, and for TLS the certificate and key that whoever starts them made. By these a TLS port answers questions too.
+What that configuration has in /etc/bind or /etc/nsd is in the directory above theirs: the authority that is given to
+copy, and for TLS the certificate and key that their starter made. With these a TLS port answers questions too.
 
 Knot speaks no TLS in Debian 12, and its NSD reads no catalog zones: `newer_knot` and `newer_nsd` are those of a suite.
 """
@@ -47,7 +48,7 @@ class Foreign:
         return int(answer.answer[0][0].serial) if answer is not None and answer.answer else None
 
     def records_of(self, zone: str) -> set[Record]:
-        """Every record, in the form of dnspython."""
+        """Return every record, in the form of dnspython."""
         return in_canonical_form(zone, self.text_of(zone))
 
 
@@ -121,7 +122,7 @@ def knot(
 
 
 def newer_knot(directory: Path, port: int, parts: list[str], tls_port: int | None = None) -> Made:
-    """Raises Unavailable, as `newer_nsd` does."""
+    """Run Knot of a newer suite. Raise Unavailable, as `newer_nsd` does."""
     programs = [str(program_of_suite(SUITE, f"usr/sbin/{name}", directory)) for name in ("knotd", "knotc")]
     return knot(directory, port, parts, tls_port, programs)
 
@@ -165,7 +166,9 @@ def nsd(
 
 
 def newer_nsd(directory: Path, port: int, parts: list[str], tls_port: int | None = None) -> Made:
-    """By the part for one that reads catalog zones, which comes before that for an older one."""
+    """Run NSD of a newer suite by the part for one that reads catalog zones, which comes before that for an
+    older one.
+    """
     programs = [str(program_of_suite(SUITE, f"usr/sbin/{name}", directory)) for name in ("nsd", "nsd-control")]
     return nsd(directory, port, parts[:-1], tls_port, programs)
 
@@ -175,7 +178,7 @@ NEWER = {"newer-knot": newer_knot, "newer-nsd": newer_nsd}
 
 
 def newer_kinds() -> list[str]:
-    """Those of NEWER that can be had here: all, or none where no root of the suite can be made."""
+    """Return those of NEWER that can be had here: all, or none where no root of the suite can be made."""
     try:
         with tempfile.TemporaryDirectory() as directory:
             program_of_suite(SUITE, "usr/sbin/knotd", Path(directory))

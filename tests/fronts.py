@@ -37,12 +37,12 @@ class JoinedFront:
         run_inside(self.stack, "fronts.set_terms", self.name, terms)
 
     def report(self) -> FrontReport | None:
-        """What the panel has of it."""
+        """Return what the panel has of it."""
         found = run_inside(self.stack, "fronts.report", self.name)
         return FrontReport.from_json(found) if found else None
 
     def rotation(self) -> list[str]:
-        """Whom dnsdist asks, as the panel knows."""
+        """Return the nodes that dnsdist asks, as the panel knows."""
         report = self.report()
         return [backend.name for backend in report.backends if backend.is_in and backend.is_up] if report else []
 
@@ -51,7 +51,7 @@ class JoinedFront:
 def joined_front(
     stack: Stack, directory: Path, terms: Mapping[str, Any], name: str = "front1"
 ) -> Iterator[JoinedFront]:
-    """A front before the nodes of a stack, all of which are in rotation."""
+    """Join a front before the nodes of a stack, all in rotation."""
     dns_port, agent_port = free_port(), free_port()
     ports = ["--dns-port", str(dns_port), "--agent-port", str(agent_port)]
     code = stack.manage("create_node", name, *ports, "--front").strip()
@@ -81,7 +81,7 @@ def joined_front(
 
 
 def _enroll(stack: Stack, name: str, code: str, identity: Path) -> None:
-    """The front has its identity: it asked, and was approved by the fingerprint that it printed."""
+    """Give the front its identity: it asks, and is approved by the fingerprint that it printed."""
     command = [*_FRONT, "enroll", "--panel", stack.url, "--code", code, "--dir", str(identity)]
     with subprocess.Popen(command, cwd=ROOT, stdout=subprocess.PIPE) as enrolling:
         try:

@@ -166,7 +166,7 @@ def _not_today(items: Sequence[pytest.Item], config: pytest.Config) -> dict[pyte
 
 
 def _has_turn(name: str, days: int, *, seed: int) -> bool:
-    """Return True on one of so many days, which depends on the name of the test."""
+    """Return True on one of `days` days, which depends on the name of the test."""
     return (zlib.crc32(name.encode()) + seed) % days == 0
 
 
@@ -179,7 +179,7 @@ def _resting(seed: int) -> dict[str, str]:
 
 
 def _sampled(items: Sequence[pytest.Item]) -> dict[tuple[str, int, str], list[pytest.Item]]:
-    """The items of each test that has a sample, in an order that does not depend on pytest-randomly."""
+    """Return the items of each test that has a sample, in an order that does not depend on pytest-randomly."""
     found: dict[tuple[str, int, str], list[pytest.Item]] = defaultdict(list)
     for item in sorted(items, key=lambda item: item.nodeid):
         mark = item.get_closest_marker("sample")
@@ -189,7 +189,7 @@ def _sampled(items: Sequence[pytest.Item]) -> dict[tuple[str, int, str], list[py
 
 
 def choose(items: Sequence[T], count: int, *, seed: int) -> list[T]:
-    """So many of these at random, in their order; all if there are no more."""
+    """Choose `count` of these at random, in their order; all if there are fewer."""
     if len(items) <= count:
         return list(items)
     chosen = sorted(random.Random(seed).sample(range(len(items)), count))
@@ -204,14 +204,14 @@ class Sample:
     seed: int
 
     def some(self, items: Sequence[T], count: int, *, reason: str) -> list[T]:
-        """So many of these in this run, all in a full one."""
+        """Return `count` of these in this run, all in a full one."""
         if self.full or len(items) <= count:
             return list(items)
         _left_out[reason] += len(items) - count
         return choose(items, count, seed=self.seed)
 
     def turn(self, items: Sequence[T], count: int, *, reason: str) -> list[T]:
-        """Return about so many of these, others each day until all had their turn; return all in a full run."""
+        """Return about `count` of these, others each day until all had their turn; return all in a full run."""
         days = math.ceil(len(items) / count)
         if self.full or days <= 1:
             return list(items)
@@ -220,7 +220,7 @@ class Sample:
         return taken
 
     def few(self, count: int, full: int, *, reason: str) -> int:
-        """One number for this run, another for a full one."""
+        """Return one number for this run, another for a full one."""
         if self.full:
             return full
         _left_out[reason] += full - count
@@ -228,7 +228,9 @@ class Sample:
 
 
 def examples(count: int, full: int) -> int:
-    """So many examples of hypothesis in this run, so many in a full one; for decorators, before there are fixtures."""
+    """Return how many examples of hypothesis this run has, and a full one; for decorators, before there are
+    fixtures.
+    """
     if _is_full:
         return full
     _left_out["examples that hypothesis makes"] += full - count
@@ -245,7 +247,7 @@ def sample(pytestconfig: pytest.Config) -> Sample:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    """A process of pytest-xdist tells the one that reports."""
+    """Tell the process that reports, from a process of pytest-xdist."""
     output = getattr(session.config, "workeroutput", None)
     if output is not None:
         output["left_out"] = dict(_left_out)

@@ -51,7 +51,7 @@ WAITING = 2
 
 
 def unit_of(nodeid: str) -> str:
-    """The unit of work that the test belongs to."""
+    """Return the unit of work that the test belongs to."""
     path = nodeid.partition("::")[0]
     if path in ALONE:
         return path
@@ -59,12 +59,12 @@ def unit_of(nodeid: str) -> str:
 
 
 def waits(unit: str) -> bool:
-    """True if the unit's tests wait for processes of a stack more than they compute."""
+    """Return True if the unit's tests wait for processes of a stack more than they compute."""
     return unit in {STACK, FAULTS} or unit.startswith(("tests/flow/", "tests/faults/test_import_kills"))
 
 
 def order(unit: str) -> int:
-    """Units with a lower number begin earlier: a long one that begins last is waited for by everybody."""
+    """Return the order of a unit: a low number begins early. A long unit that begins last delays the end."""
     if unit in {STACK, FAULTS, ORACLE}:
         return [STACK, FAULTS, ORACLE].index(unit)
     return 3 if waits(unit) else 4 if unit in LONG else 5
@@ -111,7 +111,7 @@ def _is_waiting(worker: str) -> bool:
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
 def pytest_runtestloop(session: pytest.Session) -> Generator[None, object, object]:
-    """One process of the waiting lane prepares the stacks, and the other waits for it; the rest run tests."""
+    """Prepare the stacks in one process of the waiting lane; the other waits for it, and the rest run tests."""
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker is not None and _is_waiting(worker) and runs_everything(session.config):
         from tests.stack import prepared_stack  # imports Django
@@ -130,7 +130,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Lanes:
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Whoever computes leaves the processor to those whose answers somebody waits for."""
+    """Leave the processor to tests that wait for answers, in a process that computes."""
     worker = os.environ.get("PYTEST_XDIST_WORKER")
     if worker is not None and not _is_waiting(worker):
         os.nice(max(0, 5 - os.nice(0)))
@@ -138,7 +138,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """The tests of a unit follow each other, long units first; otherwise the order is pytest-randomly's."""
+    """Let the tests of a unit follow each other, long units first; otherwise the order is pytest-randomly's."""
     first_seen: dict[str, int] = {}
     for item in items:
         first_seen.setdefault(unit_of(item.nodeid), len(first_seen))

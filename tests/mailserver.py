@@ -1,4 +1,4 @@
-"""A real SMTP server in a process of its own: keeps what it takes, refuses what it is told to."""
+"""A real SMTP server in a process of its own: keeps what it takes, refuses what the test asks for."""
 
 import json
 import subprocess

@@ -70,7 +70,7 @@ def unmarked_in_module(nodes: Sequence[ast.AST]) -> Iterator[tuple[int, str]]:
 
 
 def _unmarked_attributes(attrs: ast.Dict) -> Iterator[tuple[int, str]]:
-    """The same of attributes of elements; examples of other things than words are no texts."""
+    """Yield the same of attributes of elements; examples of other things than words are no texts."""
     for key, value in zip(attrs.keys, attrs.values, strict=True):
         said = _text_of(value)
         if isinstance(key, ast.Constant) and key.value in READ_ATTRIBUTES and _PLAIN.fullmatch(_NAMES.sub("", said)):
@@ -137,7 +137,7 @@ _OF_PROGRAMS = frozenset(
 
 
 def stored_columns() -> frozenset[str]:
-    """The names of the columns that hold texts for people."""
+    """Return the names of the columns that hold texts for people."""
     return frozenset(
         target.id
         for path in (ROOT / "dnspanel").rglob("*.py")
@@ -212,7 +212,7 @@ def _last_name(target: ast.expr) -> str:
 
 
 def _messages_in(value: ast.expr) -> str:
-    """The words of a string that is no call of `gettext`, in whichever branch; none if there are not several."""
+    """Return the words of a string that is no call of `gettext`, in whichever branch; none if there are not several."""
     if isinstance(value, ast.IfExp):
         return _messages_in(value.body) or _messages_in(value.orelse)
     if isinstance(value, ast.BoolOp):
@@ -222,13 +222,13 @@ def _messages_in(value: ast.expr) -> str:
 
 
 def _text_of(value: ast.expr) -> str:
-    """What a string says, with an ellipsis for each value in it; nothing if it is none."""
+    """Return what a string says, with an ellipsis for each value in it; nothing for anything else."""
     parts = value.values if isinstance(value, ast.JoinedStr) else [value]
     return "…".join(part.value for part in parts if isinstance(part, ast.Constant) and isinstance(part.value, str))
 
 
 def unmarked() -> Iterator[str]:
-    """Every unmarked text of our pages, with its place."""
+    """Yield every unmarked text of our pages, with its place."""
     yield from _unmarked_in_pages()
     yield from _unmarked_in_panel()
     yield from _unmarked_in_nodes()

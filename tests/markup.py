@@ -1,6 +1,6 @@
 """How templates, style sheets and scripts are set: `python -m tests.markup` prints what is not, as `./dev check` does.
 
-And HTML with the white space folded that nobody sees, so that tests of pages speak about what is shown.
+And HTML with invisible white space folded, so that tests of pages speak about what is shown.
 """
 
 import re
@@ -27,7 +27,7 @@ _BLOCK_TAG = re.compile(rf"\s*(</?(?:{'|'.join(sorted(BLOCK_ELEMENTS - {'pre'}))
 
 
 def folded(html: str) -> str:
-    """The HTML with one space for each run of white space, and none beside block elements or at a tag's end."""
+    """Return the HTML with one space for each run of white space, and none beside block elements or at a tag's end."""
     pieces = _VERBATIM.split(html)  # text, a verbatim element, its name, text, …
     for index in range(0, len(pieces), 3):
         text = re.sub(r"\s+(?=/?>)", "", re.sub(r"\s+", " ", pieces[index]))
@@ -58,7 +58,7 @@ def complaints_of_style_sheet(text: str) -> Iterator[tuple[int, str]]:
 
 
 def _selectors(line: str) -> int:
-    """How many selectors the line names; commas in parentheses separate none."""
+    """Return how many selectors the line names; commas in parentheses separate none."""
     depth, found, head = 0, 1, line.rstrip(" {,")
     if re.match(r"\s*[\w-]+: ", head):
         return 0  # the first line of a declaration that goes on
@@ -80,7 +80,7 @@ def _long_lines(text: str) -> Iterator[tuple[int, str]]:
 
 
 def complaints() -> Iterator[str]:
-    """Every complaint about a file of ours, with its place."""
+    """Yield every complaint about a file of ours, with its place."""
     checks = (
         ("templates", "*.html", complaints_of_template),
         ("static/css", "*.css", complaints_of_style_sheet),

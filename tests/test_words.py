@@ -49,15 +49,9 @@ MOST: dict[str, tuple[int, int]] = {
     "replication/front": (2, 0),
     "replication/store": (3, 0),
     "replication/wire": (1, 0),
-    "tests": (13, 24),
     "tests/alone": (1, 0),
-    "tests/benchmarks": (2, 0),
     "tests/dnspanel/webhooks": (1, 0),
-    "tests/docs": (3, 0),
-    "tests/faults": (2, 0),
-    "tests/flow": (5, 0),
-    "tests/golden": (0, 3),
-    "tests/mutation": (1, 1),
+    "tests/faults": (1, 0),
     "tests/replication/front": (1, 0),
 }
 

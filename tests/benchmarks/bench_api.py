@@ -1,11 +1,9 @@
 """API v1 side by side with a real pdns_server's own HTTP API, on the same zones, machine and PostgreSQL server.
 
-The rival is `pdns_server` with its PostgreSQL backend and `api=yes`, its
-database loaded by `zone2sql` with the very zones that the panel holds. Both
-get the same requests from one client that keeps a connection as long as the
-server lets it; requests alternate, so that both see the same noise. For the
-panel a write is what a user gets: history, rules, and the push to three nodes
-going on meanwhile; for the rival it is rows in its tables.
+The rival is `pdns_server` with its PostgreSQL backend and `api=yes`, its database loaded by `zone2sql` with the
+very zones that the panel holds. Both get the same requests from one client that keeps a connection as long as the
+server lets it; requests alternate, so that both see the same noise. For the panel a write is what a user gets:
+history, rules, and the push to three nodes at the same time; for the rival it is rows in its tables.
 
     get      GET of one zone with its RRsets
     patch    PATCH that replaces one RRset

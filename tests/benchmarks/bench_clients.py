@@ -1,11 +1,9 @@
 """Do real clients of the PowerDNS API work, unmodified, with our whole stack; and how long does each of them take?
 
-These are the ones that are too large to build in every test run: lego and
-certbot obtain certificates from Pebble, a real ACME server, and external-dns
-keeps a zone as it is told. Each runs the same acceptance first with a real
-`pdns_server` and then with the panel, Celery and three name servers; what it
-did is checked by `dig` at every one of them. ACME clients have a token of the
-preset "ACME for one name" and nothing more.
+These are the ones that are too large to build in every test run: lego and certbot obtain certificates from Pebble,
+a real ACME server, and external-dns keeps a zone by its source. Each runs the same acceptance first with a real
+`pdns_server` and then with the panel, Celery and three name servers; what it did is checked by `dig` at every one
+of them. ACME clients have only a token of the preset "ACME for one name".
 
 The first run builds the programs from the Go module proxy below ~/.cache/dnspanel/clients,
 which takes minutes and some gigabytes; it is not measured. Exit status 1 if a client failed.

@@ -321,7 +321,7 @@ def test_the_top_documents_exist() -> None:
 
 
 def test_every_check_of_zones_is_explained() -> None:
-    """Each code that a rule may give, as it stands in the source, has its place in the tables, and no other has."""
+    """Each code that a rule may give, as the source has it, has its place in the tables, and no other has."""
     before = (
         r"\b(?:error|warning|note)\(\s*rrset,\s*",
         r"Severity\.[A-Z]+,\s*",

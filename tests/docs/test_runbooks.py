@@ -1,7 +1,8 @@
 """Every runbook begins with its symptom, is in the index, and is tried: by a test that runs its commands, or by hand.
 
-A test that runs the commands of a page calls `commands_of` or `command_lines_of` with the name of the page, and is in
-the folder of what it tests. A page that no test can run is in TRIED_BY_HAND, with who tried it, when and how.
+A test that runs the commands of a page calls `commands_of` or `command_lines_of` with the name of the page, and is
+in the folder of what it tests. A page that no test can run is in TRIED_BY_HAND, with the person that tried it, the
+time and the way.
 """
 
 import re
@@ -40,7 +41,7 @@ def test_the_index_lists_every_runbook() -> None:
 
 
 def test_every_runbook_is_tried() -> None:
-    """A test runs the very commands of the page, or somebody did."""
+    """A test runs the very commands of the page, or a person did."""
     tests = [path.read_text() for path in (ROOT / "tests").rglob("test_*.py")]
     stems = {page.stem for page in runbooks.pages()}
     users = [text for text in tests if "tests.docs.runbooks import" in text]

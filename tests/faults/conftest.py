@@ -1,4 +1,4 @@
-"""What the rows of the fault table have in common: one running stack, its checker, and how much is to be run."""
+"""What the rows of the fault table have in common: one running stack, its checker, and how much has to be run."""
 
 import contextlib
 import os

@@ -152,7 +152,7 @@ def told_by_anybody(part: str) -> str:
 def test_bind_knot_and_nsd_read_a_catalog_of_ours_by_a_key_and_begin_anew_what_was_put_in_again(
     stack: Stack, tmp_path: Path
 ) -> None:
-    """Configured as for a secondary, but for the catalog's name and their keys, which are people's."""
+    """The configuration is that of a secondary, with the catalog's name and the keys of people."""
     kinds, members = ["bind", *newer_kinds()], [STAYS, LEAVES, AGAIN]
     ports = {kind: free_port() for kind in kinds}
     made = run_inside(stack, "catalogs.produce", OURS, members, ports, KEYS)
@@ -223,7 +223,7 @@ def outages(times: list[float]) -> list[float]:
 def test_who_reads_two_catalogs_of_ours_goes_on_with_a_zone_that_goes_from_one_into_the_other(
     stack: Stack, tmp_path: Path
 ) -> None:
-    """BIND makes it anew when the second names it, and Knot, which knows no coo, when the first drops it."""
+    """BIND makes it again when the second names it, and Knot, which knows no coo, when the first drops it."""
     kinds = ["bind", *(kind for kind in newer_kinds() if kind != "newer-nsd")]
     powerdns = sqlite_powerdns(tmp_path)
     settings = {

@@ -1,6 +1,6 @@
 """Ten tasks at a running panel, done as a new user does them: each command is found by `--help` alone.
 
-`./dev test -s tests/flow/test_command_line_tasks.py` prints the tasks, and by which lines of the help each was found.
+`./dev test -s tests/flow/test_command_line_tasks.py` prints the tasks, and the lines of the help that led to each.
 """
 
 import sys

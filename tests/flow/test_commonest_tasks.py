@@ -35,7 +35,10 @@ def patience() -> Iterator[None]:
 
 
 class Pointer:
-    """A person that points and clicks. An act is a click, or Enter; what is typed is none, however long it is."""
+    """A person that points and clicks.
+
+    An act is a click, or Enter; what is typed does not count, however long it is.
+    """
 
     def __init__(self, page: Page) -> None:
         self.page, self.acts = page, 0

@@ -271,7 +271,7 @@ def test_signatures_that_do_not_validate_are_stopped_at_ring_0(staged: Stack) ->
 
 
 def test_a_poison_that_comes_to_ring_0_in_a_snapshot_reaches_no_other_node(staged: Stack) -> None:
-    """An agent that installs one looks at a sample: an ack of it let everybody have what nobody had looked at."""
+    """An agent that installs one looks at a sample: after its ack all nodes got what had not been looked at."""
     zone = "arriving.test."
     keys = run_inside(staged, "stages.create_signed", zone)
     for number in range(40):  # so many that the poisoned ones are found by no sample

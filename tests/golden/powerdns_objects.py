@@ -12,7 +12,7 @@ _TIME_TAG, _ACCOUNT_TAG, _TEXT_TAG = 0x09, 0x12, 0x1A
 
 
 def encode_comment(comment: CommentObject) -> bytes:
-    """The body of a comment's row."""
+    """Encode the body of a comment's row."""
     return (
         bytes((_TIME_TAG,))
         + _TIME.pack(comment.modified_at)
@@ -22,12 +22,12 @@ def encode_comment(comment: CommentObject) -> bytes:
 
 
 def comment_key(record_key: bytes, body: bytes) -> bytes:
-    """The key of a comment's row."""
+    """Return the key of a comment's row."""
     return record_key + hashlib.sha256(body).digest()
 
 
 def encode_tsig(obj: TsigObject) -> bytes:
-    """The body of a tsig row, the same in every schema."""
+    """Encode the body of a tsig row, the same in every schema."""
     return (
         archive.encode_class(0)
         + archive.encode_class(0)

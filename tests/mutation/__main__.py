@@ -60,7 +60,7 @@ def main() -> None:
 
 
 def _copy_checkout(copy: Path) -> None:
-    """What git knows of the checkout, as it lies in the work tree, and a link to its packages."""
+    """Copy what git knows of the checkout, as it is in the work tree, and a link to its packages."""
     shutil.rmtree(copy, ignore_errors=True)
     names = subprocess.run(
         ["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True
