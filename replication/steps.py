@@ -20,8 +20,8 @@ class Way:
 
     `head` is the newest position of all, None while nothing was ever encoded; `target` is how far this node may go,
     None for nowhere yet. From the sequence `oldest` on, segments lead to the target without a break; `segments` of
-    them, with `bytes` bytes, are ahead of the node. The newest snapshot that segments lead on from is at
-    `snapshot`, None where there is none.
+    them, with `segment_bytes` bytes, are ahead of the node. The newest snapshot that segments lead on from is at
+    `snapshot`, None without one.
     """
 
     head: Position | None

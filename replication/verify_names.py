@@ -164,7 +164,7 @@ def _not_transferred(store: Store, record_keys: Iterable[bytes], transfers: Tran
 
 
 def _is_worth_a_transfer(store: Store, zone_id: int, changed: int) -> bool:
-    """Return True if the zone has few rows besides those that changed, and PowerDNS neither signs nor computes any."""
+    """Return True if the zone has few unchanged rows, and PowerDNS neither signs nor computes any."""
     zone, most = store.zone(zone_id), changed * MOST_ROWS_PER_NAME
     if zone is None or store.signed_zones([zone.name]):
         return False

@@ -20,7 +20,7 @@ from replication import version  # noqa: E402  # of this checkout, whatever is i
 
 
 def build_wheel(directory: Path) -> Path:
-    """The wheel, in `directory`, which is made if it does not exist. Raises CalledProcessError."""
+    """Build the wheel in `directory`, which is made if it does not exist. Raise CalledProcessError."""
     directory.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory() as place:
         source = Path(place)

@@ -37,7 +37,7 @@ UNREADABLE = records(ZONE, "cert", "CERT", 60, "0 0 0 AQID")
 
 @pytest.fixture
 def served() -> Iterator[tuple[Panel, Pdns]]:
-    """A panel whose own store a canary's pdns_server serves, which lets its own machine transfer."""
+    """Run a canary's pdns_server that serves a panel's own store and lets its own machine transfer."""
     if PDNS_SERVER is None:
         pytest.skip("pdns_server is not installed")
     with short_directory() as directory:

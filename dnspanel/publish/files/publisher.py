@@ -36,7 +36,7 @@ class Publisher:
         self._key_read_at = datetime.min.replace(tzinfo=UTC)
 
     def store(self, schema: int, cluster: UUID) -> Store:
-        """Return the panel's own LMDB of this schema, open; an empty one if there is none.
+        """Return the panel's own LMDB of this schema, open; an empty one if it does not exist.
 
         If a rebuild replaced the open files, the new ones are opened instead.
         """
