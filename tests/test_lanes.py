@@ -3,7 +3,7 @@
 from argparse import Namespace
 from pathlib import Path
 
-from tests.lanes import ALONE, FAULTS, FOLDERS, JOINED, LONG, STACK, Lanes, order, unit_of, waits
+from tests.lanes import ALONE, FAULTS, FOLDERS, JOINED, LONG, OWN_STACK, STACK, Lanes, order, unit_of, waits
 
 ROOT = Path(__file__).resolve().parents[1]
 
@@ -82,3 +82,11 @@ def test_a_process_has_the_next_file_and_no_further_one() -> None:
     lanes.mark_test_complete(first, first.sent[4])
     assert first.shutting_down  # nothing is left
     assert sorted(first.sent + second.sent) == [*range(8)]
+
+
+def test_a_flow_that_starts_a_stack_is_no_flow_with_the_stack_that_all_share() -> None:
+    starting = {
+        str(path.relative_to(ROOT)) for path in (ROOT / "tests/flow").glob("test_*.py")
+        if "fresh_stack: Stack" in path.read_text() or "new_stack(" in path.read_text()
+    }  # fmt: skip
+    assert starting == {path for path in OWN_STACK if path.startswith("tests/flow/")}
